@@ -1,0 +1,66 @@
+"""What the loaders hand to the metrics: one prediction, one image's ground truth. No disk, no metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prediction:
+    """One image's output of an algorithm, in exactly one of three forms.
+
+    soft : (H, W) uint8 (value/255), uint16 (value/65535), float32 or float64 in [0, 1]
+    ucm2 : (2H+1, 2W+1) float64, ultrametric contour map at double size, in [0, 1]
+    segs : tuple of (H, W) int32 label maps, one per threshold 1..n
+    """
+
+    image_id: str
+    path: Path | None = None
+    soft: NDArray[Any] | None = None
+    ucm2: NDArray[np.float64] | None = None
+    segs: tuple[NDArray[np.int32], ...] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, columns) of the image the prediction is for."""
+        if self.soft is not None:
+            return self.soft.shape[0], self.soft.shape[1]
+        if self.ucm2 is not None:
+            return (self.ucm2.shape[0] - 1) // 2, (self.ucm2.shape[1] - 1) // 2
+        if self.segs:
+            return self.segs[0].shape[0], self.segs[0].shape[1]
+        return 0, 0
+
+    def boundary_map(self) -> NDArray[Any]:
+        """The (H, W) soft map: itself, or ucm2[2::2, 2::2] (official boundaryBench)."""
+        if self.soft is not None:
+            return self.soft
+        if self.ucm2 is not None:
+            return np.ascontiguousarray(self.ucm2[2::2, 2::2])
+        raise ValueError("a set of segmentations has no single soft boundary map")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroundTruth:
+    """One image's human annotations.
+
+    boundaries    : tuple of (H, W) bool, one per annotator
+    segmentations : tuple of (H, W) int32 label maps, one per annotator; empty where the data
+                    set has only boundaries
+    """
+
+    image_id: str
+    boundaries: tuple[NDArray[np.bool_], ...]
+    segmentations: tuple[NDArray[np.int32], ...] = ()
+    path: Path | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, columns)."""
+        first = self.boundaries[0] if self.boundaries else self.segmentations[0]
+        return first.shape[0], first.shape[1]

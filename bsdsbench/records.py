@@ -1,0 +1,116 @@
+"""Counts of one image, and the record that carries them. Counts add over images; ratios are not here.
+
+A record holds integers (boundary, pixel) and per-image sums (region); every score is derived from
+them by `bsdsbench.aggregate`, by one function for one image and for a whole data set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.errors import ShapeError
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+_C = TypeVar("_C", bound="ArrayRecord")
+
+
+def frozen(array: Any, dtype: Any) -> NDArray[Any]:
+    """A contiguous read-only copy of `array` as `dtype`."""
+    out = np.array(array, dtype=dtype, order="C", copy=True)
+    out.flags.writeable = False
+    return out
+
+
+class ArrayRecord:
+    """Shared behaviour of frozen dataclasses whose fields are arrays."""
+
+    __slots__ = ()
+
+    def equals(self, other: object) -> bool:
+        """True if `other` has the same type and every array is equal, NaN equal to NaN."""
+        if type(other) is not type(self):
+            return False
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))  # type: ignore[arg-type]
+        return all(
+            a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+            for a, b in pairs
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Field name -> array, in the order of the fields."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+
+def _freeze_counts(record: Any, names: tuple[str, ...]) -> None:
+    object.__setattr__(record, "thresholds", frozen(record.thresholds, np.float64))
+    for name in names:
+        counts = frozen(getattr(record, name), np.int64)
+        if counts.shape != record.thresholds.shape:
+            raise ShapeError(
+                f"{name}: shape {counts.shape}, expected one count per threshold "
+                f"{record.thresholds.shape}"
+            )
+        object.__setattr__(record, name, counts)
+
+
+def _add_counts(a: _C, b: object) -> _C:
+    if type(b) is not type(a):
+        return NotImplemented
+    mine, theirs = a.arrays(), b.arrays()  # type: ignore[attr-defined]
+    if not np.array_equal(mine["thresholds"], theirs["thresholds"]):
+        raise ShapeError("counts at different thresholds cannot be added")
+    return type(a)(
+        *(v if k == "thresholds" else v + theirs[k] for k, v in mine.items())  # type: ignore[call-arg]
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundaryCounts(ArrayRecord):
+    """Matched and total boundary pixels at each threshold.
+
+    thresholds : f8 (T,)
+    matched_gt, total_gt     : i8 (T,) ground-truth pixels, summed over annotators (cntR, sumR)
+    matched_pred, total_pred : i8 (T,) predicted pixels; matched with any annotator (cntP, sumP)
+
+    Adds over images, never over annotators. Source: official ID_ev1.txt.
+    """
+
+    thresholds: F8
+    matched_gt: I8
+    total_gt: I8
+    matched_pred: I8
+    total_pred: I8
+
+    def __post_init__(self) -> None:
+        _freeze_counts(self, ("matched_gt", "total_gt", "matched_pred", "total_pred"))
+
+    def __add__(self, other: BoundaryCounts) -> BoundaryCounts:
+        return _add_counts(self, other)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PixelCounts(ArrayRecord):
+    """Confusion counts of every pixel at each threshold, no tolerance.
+
+    thresholds f8 (T,), tp, fp, fn, tn i8 (T,). Adds over images.
+    """
+
+    thresholds: F8
+    tp: I8
+    fp: I8
+    fn: I8
+    tn: I8
+
+    def __post_init__(self) -> None:
+        _freeze_counts(self, ("tp", "fp", "fn", "tn"))
+
+    def __add__(self, other: PixelCounts) -> PixelCounts:
+        return _add_counts(self, other)
+
+
+__all__ = ["ArrayRecord", "BoundaryCounts", "PixelCounts", "frozen"]
