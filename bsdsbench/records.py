@@ -1,4 +1,4 @@
-"""Counts of one image, and the record that carries them. Counts add over images; ratios are not here.
+"""Counts of one image, and the record that carries them. Counts add over images; no ratios here.
 
 A record holds integers (boundary, pixel) and per-image sums (region); every score is derived from
 them by `bsdsbench.aggregate`, by one function for one image and for a whole data set.
@@ -6,7 +6,7 @@ them by `bsdsbench.aggregate`, by one function for one image and for a whole dat
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -97,7 +97,11 @@ class BoundaryCounts(ArrayRecord):
 class PixelCounts(ArrayRecord):
     """Confusion counts of every pixel at each threshold, no tolerance.
 
-    thresholds f8 (T,), tp, fp, fn, tn i8 (T,). Adds over images.
+    thresholds     : f8 (T,)
+    tp, fp, fn, tn : i8 (T,), summed over annotators
+    abs_error_sum  : f8 (), sum of |prediction - ground truth| over the same pixels
+
+    Adds over images. The mean absolute error is abs_error_sum / n_pixels.
     """
 
     thresholds: F8
@@ -105,9 +109,19 @@ class PixelCounts(ArrayRecord):
     fp: I8
     fn: I8
     tn: I8
+    abs_error_sum: F8 = field(default_factory=lambda: frozen(0.0, np.float64))
 
     def __post_init__(self) -> None:
         _freeze_counts(self, ("tp", "fp", "fn", "tn"))
+        object.__setattr__(self, "abs_error_sum", frozen(self.abs_error_sum, np.float64))
+        if self.abs_error_sum.shape != ():
+            raise ShapeError(f"abs_error_sum: shape {self.abs_error_sum.shape}, expected a number")
+
+    @property
+    def n_pixels(self) -> int:
+        """Pixels counted: image pixels times annotators, the same at every threshold."""
+        total = self.tp[:1] + self.fp[:1] + self.fn[:1] + self.tn[:1]
+        return int(total.sum())
 
     def __add__(self, other: PixelCounts) -> PixelCounts:
         return _add_counts(self, other)
