@@ -1,0 +1,42 @@
+"""Edge NMS written with scipy and whole arrays in float64: slow, plain, independent."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import ndimage
+
+
+def triangle(image, radius):
+    kernel = np.convolve(np.ones(radius + 1), np.ones(radius + 1)) / (radius + 1) ** 2
+    for axis in (0, 1):
+        image = ndimage.correlate1d(image, kernel, axis=axis, mode="reflect")
+    return image
+
+
+def normal_angle(image):
+    gy, gx = np.gradient(image)
+    gxx = np.gradient(gx, axis=1)
+    gyy, gxy = np.gradient(gy)
+    return np.arctan(gyy * np.sign(-gxy) / (gxx + 1e-5)) % np.pi
+
+
+def edge_nms(prob, radius=1, border=5, multiplier=1.01, smooth=True):
+    e = np.asarray(prob, np.float64)
+    if smooth:
+        e = triangle(e, 1)
+    angle = normal_angle(triangle(e, 4))
+    rows, cols = np.indices(e.shape)
+    highest = np.full(e.shape, -np.inf)
+    for d in [*range(-radius, 0), *range(1, radius + 1)]:
+        y = np.clip(rows + d * np.sin(angle), 0, e.shape[0] - 1.001)
+        x = np.clip(cols + d * np.cos(angle), 0, e.shape[1] - 1.001)
+        highest = np.maximum(highest, ndimage.map_coordinates(e, [y, x], order=1))
+    margin = multiplier * e - highest
+    out = np.where(margin < 0, 0, e)
+    for axis, n in enumerate(e.shape):
+        fade = np.ones(n)
+        for k in range(min(border, n)):
+            fade[k] *= k / border
+            fade[n - 1 - k] *= k / border
+        out = out * (fade[:, None] if axis == 0 else fade[None, :])
+    return out, margin
