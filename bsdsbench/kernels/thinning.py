@@ -1,0 +1,203 @@
+"""Thinning to one-pixel lines, and how the thinned map changes from threshold to threshold.
+
+The algorithm is the two-subiteration parallel thinning of Guo & Hall (1989) in the form A1 of Lam,
+Lee & Suen (1992), which MATLAB's bwmorph(bw, 'thin', Inf) documents. A pixel with the neighbours
+
+    x4 x3 x2
+    x5  p x1      (x9 = x1; everything outside the image is off)
+    x6 x7 x8
+
+is deleted in the first subiteration if G1, G2 and G3 hold, in the second if G1, G2 and G3':
+
+    G1   the crossing number is 1: of i = 1..4, exactly one has x(2i-1) off and x(2i) or x(2i+1) on
+    G2   2 <= min(n1, n2) <= 3, where n1 counts the k with x(2k-1) or x(2k) on, n2 those with
+         x(2k) or x(2k+1) on
+    G3   not ((x2 or x3 or not x8) and x1)
+    G3'  not ((x6 or x7 or not x4) and x5)
+
+until neither deletes anything. All pixels of a subiteration are judged on the map before it.
+
+Lower thresholds only add pixels, so the map need not be thinned anew. For every pixel the kernel
+keeps the subiteration in which it was deleted. A lower threshold replays the subiterations only
+for pixels whose neighbourhood differs from what it was in the last replay.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Events = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]
+
+_KEEP = np.int32(2**30)  # "deleted" after every subiteration: never
+
+
+def _deletable() -> NDArray[np.bool_]:
+    """(2, 256): is a pixel deleted in the first / second subiteration; bit i-1 is neighbour xi."""
+    code = np.arange(256)
+    x = [None, *((code >> i & 1).astype(bool) for i in range(8))]
+    x.append(x[1])
+    k = (1, 2, 3, 4)
+    g1 = sum(~x[2 * i - 1] & (x[2 * i] | x[2 * i + 1]) for i in k)
+    n1 = sum((x[2 * i - 1] | x[2 * i]).astype(int) for i in k)
+    n2 = sum((x[2 * i] | x[2 * i + 1]).astype(int) for i in k)
+    fewest = np.minimum(n1, n2)
+    shared = (g1 == 1) & (fewest >= 2) & (fewest <= 3)
+    g3 = ~((x[2] | x[3] | ~x[8]) & x[1])
+    g3_prime = ~((x[6] | x[7] | ~x[4]) & x[5])
+    return np.stack([shared & g3, shared & g3_prime])
+
+
+DELETABLE = _deletable()
+DELETABLE.flags.writeable = False
+
+
+def thin(bmap: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Thin a (H, W) bool map until stable, as MATLAB's bwmorph(bmap, 'thin', Inf).
+
+    Returns a new (H, W) bool map, a subset of `bmap`. Empty in, empty out.
+    """
+    bmap = np.asarray(bmap, bool)
+    out = np.zeros(bmap.shape, bool)
+    _, pixel, _ = thinning_events(bmap.astype(np.int16), 1)
+    out.ravel()[pixel] = True
+    return out
+
+
+def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> Events:
+    """What changes in the thinned map from each of `n` thresholds to the next lower one.
+
+    levels : (H, W) int16 from `thresholding.levels`; a pixel is on at threshold i iff levels > i
+    Returns (start, pixel, added), start int64 (n+1,), pixel int32, added bool. Step k stands for
+    threshold n-1-k, the highest first; its events are start[k]:start[k+1]: first the pixels that
+    leave the thinned map, then those that enter it (`added`), each by increasing flat index
+    (row-major in (H, W)). The map at threshold i is what steps 0..n-1-i leave.
+    Without `do_thin` the events are those of the map itself, additions only.
+    """
+    levels = np.ascontiguousarray(levels, np.int16)
+    order, first = _by_level(levels.ravel(), n)
+    if do_thin:
+        key = np.sort(_replay(order, first, *levels.shape, DELETABLE))
+        return _from_key(key, n, levels.size)
+    return first, order, np.ones(order.size, bool)
+
+
+def stack_events(bmaps: NDArray[np.bool_]) -> Events:
+    """The same triple for (T, H, W) bool maps that need not nest, already thinned if need be.
+
+    Step k turns map T-k into map T-1-k; step 0 starts from the empty map.
+    """
+    n, size = len(bmaps), bmaps[0].size if len(bmaps) else 0
+    maps = np.asarray(bmaps, bool).reshape(n, size)[::-1]
+    previous = np.concatenate([np.zeros((1, size), bool), maps[:-1]]) if n else maps
+    step, pixel = np.nonzero(maps != previous)
+    key = (2 * step + maps[step, pixel]) * size + pixel
+    return _from_key(np.sort(key), n, size)
+
+
+def _from_key(key: NDArray[np.int64], n: int, size: int) -> Events:
+    """Events from sorted (2 * step + added) * size + pixel."""
+    start = np.searchsorted(key, 2 * size * np.arange(n + 1, dtype=np.int64)).astype(np.int64)
+    batch, pixel = np.divmod(key, max(size, 1))
+    return start, pixel.astype(np.int32), (batch & 1).astype(bool)
+
+
+@njit(cache=True, nogil=True)
+def _by_level(levels, n):
+    """Flat indices of pixels with level > 0, highest level first, and where each step starts."""
+    first = np.zeros(n + 1, np.int64)
+    for level in levels:
+        if level > 0:
+            first[n - level + 1] += 1
+    for k in range(n):
+        first[k + 1] += first[k]
+    order = np.empty(first[n], np.int32)
+    free = first.copy()
+    for p in range(levels.size):
+        level = levels[p]
+        if level > 0:
+            order[free[n - level]] = p
+            free[n - level] += 1
+    return order, first
+
+
+@njit(cache=True, nogil=True)
+def _replay(order, first, rows, cols, deletable):
+    """Unsorted event keys (2 * step + added) * size + pixel of all steps.
+
+    death[p] is 0 for an absent pixel, s + 1 for one deleted in subiteration s, else _KEEP: p is on
+    before subiteration s iff death[p] > s. A dirty pixel is judged anew, `before` is its old death.
+    """
+    size, width = rows * cols, cols + 2
+    around = np.array([1, 1 - width, -width, -1 - width, -1, width - 1, width, width + 1], np.int32)
+    death = np.zeros((rows + 2) * width, np.int32)
+    is_dirty = np.zeros((rows + 2) * width, np.bool_)
+    dirty = np.empty(order.size, np.int32)
+    before = np.empty(order.size, np.int32)
+    live = np.empty(order.size, np.int32)  # positions in dirty, of those still on
+    keys = np.empty(2 * order.size + 64, np.int64)
+    n_keys, last = 0, 0
+    for k in range(first.size - 1):
+        n_dirty = 0
+        for e in range(first[k], first[k + 1]):
+            p = order[e] // cols * width + order[e] % cols + width + 1
+            death[p], is_dirty[p] = _KEEP, True
+            dirty[n_dirty], before[n_dirty] = p, 0
+            n_dirty += 1
+        for j in range(n_dirty):
+            n_dirty = _spread(dirty[j], 0, around, death, is_dirty, dirty, before, n_dirty)
+        for j in range(n_dirty):
+            live[j] = j
+        n_live, s, quiet, latest = n_dirty, 0, 0, 0
+        while n_live > 0 and quiet < 2:
+            n_known, n_kept, deleted = n_dirty, 0, False
+            for j in range(n_live):
+                at = live[j]
+                p = dirty[at]
+                code = 0
+                for b in range(8):
+                    code |= (death[p + around[b]] > s) << b
+                if deletable[s & 1, code]:
+                    death[p] = s + 1
+                    deleted = True
+                    changed = before[at] > s + 1
+                else:
+                    live[n_kept] = at
+                    n_kept += 1
+                    changed = before[at] == s + 1
+                if changed:
+                    n_dirty = _spread(p, s + 1, around, death, is_dirty, dirty, before, n_dirty)
+            for at in range(n_known, n_dirty):
+                live[n_kept] = at
+                n_kept += 1
+            n_live = n_kept
+            s += 1
+            if deleted:
+                latest = s
+            quiet = 0 if deleted or s <= last else quiet + 1
+        last = max(last, latest)
+        for j in range(n_dirty):
+            p = dirty[j]
+            is_dirty[p] = False
+            was, now = before[j] == _KEEP, death[p] == _KEEP
+            if was != now:
+                if n_keys == keys.size:
+                    keys = np.concatenate((keys, np.empty_like(keys)))
+                q = p - width - 1
+                keys[n_keys] = (2 * k + now) * size + q // width * cols + q % width
+                n_keys += 1
+    return keys[:n_keys]
+
+
+@njit(cache=True, nogil=True)
+def _spread(p, s, around, death, is_dirty, dirty, before, n_dirty):
+    """Make the neighbours of p that are on before subiteration s dirty; the new number of dirty."""
+    for b in range(8):
+        q = p + around[b]
+        if death[q] > s and not is_dirty[q]:
+            is_dirty[q] = True
+            dirty[n_dirty], before[n_dirty] = q, death[q]
+            death[q] = _KEEP
+            n_dirty += 1
+    return n_dirty

@@ -1,0 +1,67 @@
+"""Thinning: the table is the definition, hand-drawn maps, scikit-image as an outside truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from skimage.morphology import thin as skimage_thin
+
+from bsdsbench.kernels.thinning import DELETABLE, stack_events, thin, thinning_events
+from tests.reference import thinning as reference
+
+
+@pytest.mark.parametrize("second", [False, True])
+def test_table_is_the_definition_for_all_neighbourhoods(second):
+    for code in range(256):
+        x = [bool(code >> i & 1) for i in range(8)]
+        assert DELETABLE[int(second), code] == reference.removable(x, second), code
+
+
+def test_bar_by_hand():
+    # A 3 x 6 bar keeps its middle row; the corners' notch is what G3 and G3' leave of the ends.
+    bar = np.zeros((5, 8), bool)
+    bar[1:4, 1:7] = True
+    thinned = thin(bar)
+    assert np.array_equal(np.flatnonzero(thinned.any(axis=1)), [2])
+    assert np.array_equal(thinned, reference.thin(bar))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (7, 1), (2, 2), (3, 5), (17, 30), (40, 23)])
+@pytest.mark.parametrize("density", [0.2, 0.5, 0.8, 1.0])
+def test_same_as_scikit_image(shape, density):
+    bmap = np.random.default_rng(7).random(shape) < density
+    assert np.array_equal(thin(bmap), skimage_thin(bmap))
+
+
+def test_input_is_left_alone_and_empty_stays_empty():
+    bmap = np.ones((6, 9), bool)
+    thin(bmap)
+    assert bmap.all()
+    assert thin(np.zeros((0, 0), bool)).shape == (0, 0)
+    assert thin(np.zeros((4, 0), bool)).shape == (4, 0)
+    assert not thin(np.zeros((4, 5), bool)).any()
+
+
+def test_events_by_hand():
+    # Threshold 1 (step 0) has one pixel; threshold 0 (step 1) adds its row.
+    levels = np.array([[0, 0, 0], [1, 2, 1]], np.int16)
+    start, pixel, added = thinning_events(levels, 2)
+    assert start.tolist() == [0, 1, 3]
+    assert pixel.tolist() == [4, 3, 5]
+    assert added.all()
+    assert (start.dtype, pixel.dtype, added.dtype) == (np.int64, np.int32, np.bool_)
+
+
+def test_removals_come_before_additions():
+    maps = np.array([[[True, False, True]], [[False, True, False]]])
+    start, pixel, added = stack_events(maps)
+    assert start.tolist() == [0, 1, 4]
+    assert pixel.tolist() == [1, 1, 0, 2]
+    assert added.tolist() == [True, False, True, True]
+
+
+def test_no_maps_no_events():
+    start, pixel, added = stack_events(np.zeros((0, 3, 4), bool))
+    assert (start.tolist(), pixel.size, added.size) == ([0], 0, 0)
+    start, pixel, added = thinning_events(np.zeros((3, 4), np.int16), 5)
+    assert (start.tolist(), pixel.size, added.size) == ([0] * 6, 0, 0)
