@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class DataError(ValueError):
-    """Input that cannot be evaluated. `problems` holds one line per fault, all of a run together."""
+    """Input that cannot be evaluated. `problems` holds one line per fault of the run."""
 
     def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
         self.problems: tuple[str, ...] = tuple(problems) or (message,)

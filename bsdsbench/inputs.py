@@ -1,4 +1,4 @@
-"""What the loaders hand to the metrics: one prediction, one image's ground truth. No disk, no metric."""
+"""What the loaders hand to the metrics: a prediction, an image's ground truth. No disk here."""
 
 from __future__ import annotations
 

@@ -61,12 +61,10 @@ def _freeze_counts(record: Any, names: tuple[str, ...]) -> None:
 def _add_counts(a: _C, b: object) -> _C:
     if type(b) is not type(a):
         return NotImplemented
-    mine, theirs = a.arrays(), b.arrays()  # type: ignore[attr-defined]
+    mine, theirs = a.arrays(), b.arrays()
     if not np.array_equal(mine["thresholds"], theirs["thresholds"]):
         raise ShapeError("counts at different thresholds cannot be added")
-    return type(a)(
-        *(v if k == "thresholds" else v + theirs[k] for k, v in mine.items())  # type: ignore[call-arg]
-    )
+    return type(a)(*(v if k == "thresholds" else v + theirs[k] for k, v in mine.items()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,4 +125,62 @@ class PixelCounts(ArrayRecord):
         return _add_counts(self, other)
 
 
-__all__ = ["ArrayRecord", "BoundaryCounts", "PixelCounts", "frozen"]
+@dataclass(frozen=True, slots=True, eq=False)
+class RegionCounts(ArrayRecord):
+    """Region measures of one image at each threshold. thresholds f8 (T,)."""
+
+    thresholds: F8
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "thresholds", frozen(self.thresholds, np.float64))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImageRecord:
+    """All counts of one image.
+
+    size is (rows, columns); fingerprint is a hash of prediction, ground truth, protocol and kernel
+    version; seconds is the computing time and takes no part in `equals`.
+    """
+
+    image_id: str
+    size: tuple[int, int]
+    boundary: BoundaryCounts | None = None
+    pixel: PixelCounts | None = None
+    region: RegionCounts | None = None
+    fingerprint: str = ""
+    seconds: float = 0.0
+
+    def counts(self) -> dict[str, ArrayRecord]:
+        """Metric name -> counts, for the metrics that were computed."""
+        named = {"boundary": self.boundary, "pixel": self.pixel, "region": self.region}
+        return {name: counts for name, counts in named.items() if counts is not None}
+
+    def equals(self, other: object) -> bool:
+        """True if id, size, fingerprint and every count are the same."""
+        if not isinstance(other, ImageRecord):
+            return False
+        mine, theirs = self.counts(), other.counts()
+        return (
+            (self.image_id, self.size, self.fingerprint)
+            == (other.image_id, other.size, other.fingerprint)
+            and mine.keys() == theirs.keys()
+            and all(mine[k].equals(theirs[k]) for k in mine)
+        )
+
+
+COUNT_TYPES: dict[str, type[ArrayRecord]] = {
+    "boundary": BoundaryCounts,
+    "pixel": PixelCounts,
+    "region": RegionCounts,
+}
+
+__all__ = [
+    "COUNT_TYPES",
+    "ArrayRecord",
+    "BoundaryCounts",
+    "ImageRecord",
+    "PixelCounts",
+    "RegionCounts",
+    "frozen",
+]

@@ -1,0 +1,289 @@
+"""Counts to curves and scores. Pure: no disk, no kernels.
+
+Every precision and recall, of one image or of a data set, is made by `ratio` from integer sums;
+a mean of ratios is never taken. Rules: the official collect_eval_bdry.m (ODS, OIS, AP) and the
+edges toolbox (R50).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bsdsbench.errors import DataError
+from bsdsbench.records import BoundaryCounts, ImageRecord, PixelCounts, frozen
+
+F8 = NDArray[np.float64]
+RECALL_LEVELS = np.arange(101) / 100
+_STEPS = np.arange(100) / 99
+
+
+def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
+    """numerator / denominator as float64, with 0/0 = 0. The one place where ratios are made.
+
+    Scalars or arrays of equal (or broadcastable) shape; returns a float64 array of that shape.
+    """
+    num = np.asarray(numerator, np.float64)
+    den = np.asarray(denominator, np.float64)
+    out = np.zeros(np.broadcast_shapes(num.shape, den.shape))
+    np.divide(num, den, out=out, where=den != 0)
+    return out
+
+
+def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
+    """2PR / (P + R), with 0/0 = 0."""
+    p = np.asarray(precision, np.float64)
+    r = np.asarray(recall, np.float64)
+    return ratio(2 * p * r, p + r)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """A point of a PR curve. `threshold` is None where each image has its own (OIS)."""
+
+    threshold: float | None
+    precision: float
+    recall: float
+    f: float
+
+    def to_mapping(self) -> dict[str, float]:
+        """For result.json: recall before precision, the threshold only where there is one."""
+        out = {} if self.threshold is None else {"threshold": self.threshold}
+        return {**out, "recall": self.recall, "precision": self.precision, "f": self.f}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PRCurve:
+    """Precision, recall and F at each threshold, f8 (T,), thresholds increasing."""
+
+    thresholds: F8
+    precision: F8
+    recall: F8
+
+    def __post_init__(self) -> None:
+        for name in ("thresholds", "precision", "recall"):
+            object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
+
+    @property
+    def f(self) -> F8:
+        """F at each threshold, f8 (T,)."""
+        return f_measure(self.precision, self.recall)
+
+
+def pr_curve(counts: BoundaryCounts | PixelCounts) -> PRCurve:
+    """The PR curve of one image's counts or of a sum of many."""
+    if isinstance(counts, BoundaryCounts):
+        recall = ratio(counts.matched_gt, counts.total_gt)
+        precision = ratio(counts.matched_pred, counts.total_pred)
+    else:
+        recall = ratio(counts.tp, counts.tp + counts.fn)
+        precision = ratio(counts.tp, counts.tp + counts.fp)
+    return PRCurve(counts.thresholds, precision, recall)
+
+
+def best_point(curve: PRCurve) -> OperatingPoint:
+    """The point of largest F, with 100 linear steps between neighbouring thresholds.
+
+    Recall, precision and threshold are interpolated together; of equal bests the first stays.
+    Source: maxF in collect_eval_bdry.m.
+    """
+    t, p, r, f = interpolated_best(curve.thresholds, curve.precision, curve.recall)
+    return OperatingPoint(float(t), float(p), float(r), float(f))
+
+
+def interpolated_best(
+    thresholds: F8, precision: F8, recall: F8
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """`best_point` for arrays (..., T): threshold, precision, recall and F of shape (...).
+
+    thresholds is (T,). Needs (..., 100 T) float64 of memory: resample in chunks.
+    """
+    if precision.shape[-1] == 1:
+        p, r = precision[..., 0], recall[..., 0]
+        return np.broadcast_to(thresholds[0], p.shape), p, r, f_measure(p, r)
+
+    def between(values: F8) -> F8:
+        low, high = values[..., :-1, None], values[..., 1:, None]
+        steps = high * _STEPS + low * (1 - _STEPS)
+        return steps.reshape(*steps.shape[:-2], -1)
+
+    p, r, t = between(precision), between(recall), between(thresholds)
+    f = f_measure(p, r)
+    best = np.argmax(f, axis=-1)
+    pick = best[..., None]
+    p, r, f = (np.take_along_axis(a, pick, -1)[..., 0] for a in (p, r, f))
+    return t[best], p, r, f
+
+
+def image_best_index(counts: BoundaryCounts | PixelCounts) -> int:
+    """The first threshold index of maximal F of one image, no interpolation (the OIS rule)."""
+    return int(np.argmax(pr_curve(counts).f))
+
+
+def optimal_image_scale(counts: Sequence[BoundaryCounts | PixelCounts]) -> OperatingPoint:
+    """OIS: each image gives its counts at its own best threshold; sums, then one P, R and F.
+
+    Source: collect_eval_bdry.m. No images give zeros.
+    """
+    chosen = [_at(c, image_best_index(c)) for c in counts]
+    if not chosen:
+        return OperatingPoint(None, 0.0, 0.0, 0.0)
+    total = pr_curve(reduce(add, chosen))
+    return OperatingPoint(
+        None, float(total.precision[0]), float(total.recall[0]), float(total.f[0])
+    )
+
+
+def _at(counts: Any, index: int) -> Any:
+    values = {
+        name: array[index : index + 1] if array.ndim else array
+        for name, array in counts.arrays().items()
+    }
+    return type(counts)(**{**values, "thresholds": np.ones(1)})
+
+
+def average_precision(curve: PRCurve) -> float:
+    """The official area: precision linear at recall 0, 0.01 .. 1, zero outside, sum x 0.01.
+
+    Of equal recalls the first is kept; fewer than two distinct recalls give 0.
+    Source: Area_PR in collect_eval_bdry.m.
+    """
+    recall, first = np.unique(curve.recall, return_index=True)
+    if recall.size < 2:
+        return 0.0
+    levels = np.interp(RECALL_LEVELS, recall, curve.precision[first], left=0.0, right=0.0)
+    return float(levels.sum() * 0.01)
+
+
+def recall_at_precision(curve: PRCurve, precision: float = 0.5) -> float:
+    """R50: recall interpolated over the distinct precisions at max(0.5, the lowest precision).
+
+    0 where the curve never reaches that precision. Source: edges toolbox.
+    """
+    distinct, first = np.unique(curve.precision, return_index=True)
+    target = max(precision, float(distinct[0]))
+    return float(np.interp(target, distinct, curve.recall[first], right=0.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundaryScore:
+    """The boundary benchmark of a data set: ODS, OIS, AP, R50, the curve, each image's best."""
+
+    ods: OperatingPoint
+    ois: OperatingPoint
+    ap: float
+    r50: float
+    n_images: int
+    curve: PRCurve
+    per_image: tuple[tuple[str, OperatingPoint], ...]
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The `boundary` object of result.json."""
+        return {
+            "ods": self.ods.to_mapping(),
+            "ois": self.ois.to_mapping(),
+            "ap": self.ap,
+            "r50": self.r50,
+            "n_images": self.n_images,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PixelScore:
+    """The pixel benchmark (no tolerance): ODS, OIS, AP, area under ROC, EER, MAE."""
+
+    ods: OperatingPoint
+    ois: OperatingPoint
+    ap: float
+    auc_roc: float
+    eer: float
+    mae: float
+    n_images: int
+    curve: PRCurve
+    per_image: tuple[tuple[str, OperatingPoint], ...]
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The `pixel` object of result.json."""
+        return {
+            "ods": self.ods.to_mapping(),
+            "ois": self.ois.to_mapping(),
+            "ap": self.ap,
+            "auc_roc": self.auc_roc,
+            "eer": self.eer,
+            "mae": self.mae,
+            "n_images": self.n_images,
+        }
+
+
+def boundary_score(records: Iterable[ImageRecord]) -> BoundaryScore:
+    """Score records that carry boundary counts. Raises DataError if there are none."""
+    named = _named(records, "boundary")
+    curve = pr_curve(reduce(add, named.values()))
+    return BoundaryScore(
+        ods=best_point(curve),
+        ois=optimal_image_scale(list(named.values())),
+        ap=average_precision(curve),
+        r50=recall_at_precision(curve),
+        n_images=len(named),
+        curve=curve,
+        per_image=_per_image(named),
+    )
+
+
+def pixel_score(records: Iterable[ImageRecord]) -> PixelScore:
+    """Score records that carry pixel counts. Raises DataError if there are none.
+
+    The area under ROC joins the measured points with (0, 0) and (1, 1) by straight lines; the EER
+    is where that line has as many false positives as false negatives, in rates.
+    """
+    named = _named(records, "pixel")
+    total = reduce(add, named.values())
+    curve = pr_curve(total)
+    fpr, tpr = roc_points(total)
+    return PixelScore(
+        ods=best_point(curve),
+        ois=optimal_image_scale(list(named.values())),
+        ap=average_precision(curve),
+        auc_roc=float(np.sum(np.diff(fpr) * (tpr[1:] + tpr[:-1])) / 2),
+        eer=_equal_error_rate(fpr, tpr),
+        mae=float(ratio(total.abs_error_sum, total.n_pixels)),
+        n_images=len(named),
+        curve=curve,
+        per_image=_per_image(named),
+    )
+
+
+def roc_points(counts: PixelCounts) -> tuple[F8, F8]:
+    """False and true positive rates, f8 (T + 2,), from (0, 0) to (1, 1)."""
+    fpr = ratio(counts.fp, counts.fp + counts.tn)
+    tpr = ratio(counts.tp, counts.tp + counts.fn)
+    return np.concatenate(([0], fpr[::-1], [1])), np.concatenate(([0], tpr[::-1], [1]))
+
+
+def _equal_error_rate(fpr: F8, tpr: F8) -> float:
+    gap = fpr - (1 - tpr)
+    k = int(np.argmax(gap >= 0))
+    low, high = gap[k - 1], gap[k]
+    share = float(ratio(-low, high - low))
+    return float(fpr[k - 1] + share * (fpr[k] - fpr[k - 1]))
+
+
+def _per_image(named: dict[str, Any]) -> tuple[tuple[str, OperatingPoint], ...]:
+    return tuple((image_id, best_point(pr_curve(c))) for image_id, c in named.items())
+
+
+def _named(records: Iterable[ImageRecord], metric: str) -> dict[str, Any]:
+    """image_id -> counts, in id order."""
+    found = {r.image_id: r.counts().get(metric) for r in records}
+    if not found or any(c is None for c in found.values()):
+        raise DataError(f"{metric} scores: expected every record to have {metric} counts")
+    lengths = {c.arrays()["thresholds"].tobytes() for c in found.values() if c is not None}
+    if len(lengths) > 1:
+        raise DataError(f"{metric} scores: images have different thresholds, expected the same")
+    return dict(sorted(found.items()))

@@ -1,0 +1,75 @@
+"""The command line: one verb, one module. Verbs call the public API only.
+
+Results go to standard output, progress and logs to standard error. Exit status: 0 done; 1 a
+regression gate failed; 2 the input or the call was wrong; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from bsdsbench import __version__
+
+# In the order of the help page: verb and its module, which exposes `command`.
+VERBS = {
+    "evaluate": "evaluate",
+}
+
+
+class _Verbs(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = import_module(f"bsdsbench.cli.{VERBS[cmd_name]}").command
+        return command
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", prog_name="bsdsbench")
+def cli() -> None:
+    """The BSDS500 contour and segmentation benchmark, exact and fast.
+
+    Start with `bsdsbench demo`, then
+    `bsdsbench evaluate PRED_DIR --gt GT_DIR`.
+    """
+
+
+def main() -> None:
+    """Run the command line; every expected failure becomes a line and an exit status."""
+    from bsdsbench.errors import DataError
+
+    try:
+        status = cli.main(standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as error:
+        status = error.exit_code
+    except click.ClickException as error:
+        error.show()
+        status = 2
+    except DataError as error:
+        for line in error.problems:
+            _say(f"bsdsbench: {line}")
+        status = 2
+    except (KeyboardInterrupt, click.Abort):
+        _say("bsdsbench: interrupted; what was done is kept")
+        status = 130
+    except BrokenPipeError:
+        # The reader of our output has gone; nothing more can be said there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _say(f"bsdsbench: {where}{error.strerror or error}")
+        status = 2
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)

@@ -1,0 +1,226 @@
+"""An evaluation: a protocol and one record per image; its scores, its folder on disk, its sum."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from io import BytesIO
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bsdsbench import __version__
+from bsdsbench.aggregate import (
+    BoundaryScore,
+    OperatingPoint,
+    PixelScore,
+    boundary_score,
+    pixel_score,
+)
+from bsdsbench.errors import FileFormatError, MergeError
+from bsdsbench.files import write_atomic
+from bsdsbench.protocol import Protocol
+from bsdsbench.records import COUNT_TYPES, ImageRecord
+
+if TYPE_CHECKING:
+    from bsdsbench.region_score import RegionScore
+
+SCHEMA = "bsdsbench.result/1"
+METRICS = ("boundary", "region", "pixel")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """Records of one method on one data set under one protocol, sorted by image id.
+
+    failed maps the ids that could not be evaluated to the reason; provenance holds plain values
+    (where the inputs came from). Two evaluations with equal protocols and disjoint ids add (`+`).
+    """
+
+    protocol: Protocol
+    name: str
+    records: tuple[ImageRecord, ...]
+    provenance: dict[str, Any] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        ordered = tuple(sorted(self.records, key=lambda r: r.image_id))
+        object.__setattr__(self, "records", ordered)
+        ids = [r.image_id for r in ordered]
+        doubled = sorted({a for a, b in pairwise(ids) if a == b})
+        if doubled:
+            raise MergeError(f"{self.name}: image {doubled[0]!r} is there twice, expected once")
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics every record carries."""
+        return tuple(m for m in METRICS if self.records and m in self.records[0].counts())
+
+    def boundary_score(self) -> BoundaryScore:
+        """ODS, OIS, AP, R50 of the boundary benchmark."""
+        return boundary_score(self.records)
+
+    def pixel_score(self) -> PixelScore:
+        """The pixel benchmark without tolerance."""
+        return pixel_score(self.records)
+
+    def region_score(self) -> RegionScore:
+        """Covering, PRI, VOI and more."""
+        from bsdsbench.region_score import region_score
+
+        return region_score(self.records)
+
+    def __add__(self, other: Evaluation) -> Evaluation:
+        if not isinstance(other, Evaluation):
+            return NotImplemented
+        if self.protocol != other.protocol:
+            raise MergeError(f"{other.name}: its protocol differs from that of {self.name}")
+        return Evaluation(
+            self.protocol,
+            self.name,
+            self.records + other.records,
+            self.provenance,
+            {**self.failed, **other.failed},
+        )
+
+    def equals(self, other: object) -> bool:
+        """True if protocol and all records are the same; times and names take no part."""
+        return (
+            isinstance(other, Evaluation)
+            and self.protocol == other.protocol
+            and len(self.records) == len(other.records)
+            and all(a.equals(b) for a, b in zip(self.records, other.records, strict=True))
+        )
+
+    def scores(self) -> dict[str, Any]:
+        """The `scores` object of result.json, for the metrics that were computed."""
+        return {m: getattr(self, f"{m}_score")().to_mapping() for m in self.metrics}
+
+    def save(self, folder: str | Path) -> Path:
+        """Write result.json, counts.npz, timing.json and the official txt files into `folder`.
+
+        Every file is written whole or not at all; result.json comes last. Raises OSError.
+        """
+        out = Path(folder)
+        for name, text in self._official_files().items():
+            write_atomic(out / name, text)
+        write_atomic(out / "counts.npz", pack_records(self.records))
+        times = {r.image_id: round(r.seconds, 4) for r in self.records}
+        write_atomic(out / "timing.json", json.dumps({"seconds": times}, indent=1) + "\n")
+        write_atomic(out / "result.json", self.to_json())
+        return out
+
+    def to_json(self) -> str:
+        """The text of result.json: the same bits for the same inputs, whatever ran them."""
+        return json.dumps(self.to_mapping(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The content of result.json as plain values."""
+        return {
+            "schema": SCHEMA,
+            "bsdsbench": __version__,
+            "name": self.name,
+            "protocol": self.protocol.to_mapping(),
+            "metrics": list(self.metrics),
+            "scores": self.scores(),
+            "n_images": len(self.records),
+            "images": self._image_table(),
+            "failed": self.failed,
+            "provenance": self.provenance,
+        }
+
+    def _image_table(self) -> list[dict[str, Any]]:
+        rows: dict[str, dict[str, Any]] = {
+            r.image_id: {"id": r.image_id, "size": list(r.size), "fingerprint": r.fingerprint}
+            for r in self.records
+        }
+        for metric in self.metrics:
+            score = getattr(self, f"{metric}_score")()
+            for image_id, best in score.per_image:
+                point = best.to_mapping() if isinstance(best, OperatingPoint) else best
+                rows[image_id][metric] = point
+        return list(rows.values())
+
+    def _official_files(self) -> dict[str, str]:
+        from bsdsbench.loaders.official import run_files
+
+        return run_files(self)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Evaluation:
+        """Read what `save` wrote. Raises FileFormatError naming the file and the fault."""
+        path = Path(folder)
+        source = path / "result.json"
+        try:
+            found = json.loads(source.read_text("utf-8"))
+        except OSError as error:
+            raise FileFormatError(
+                f"{source}: {error.strerror}, expected the folder of a finished run"
+            ) from None
+        except ValueError as error:
+            raise FileFormatError(f"{source}: not JSON ({error})") from None
+        if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+            raise FileFormatError(f"{source}: expected schema {SCHEMA!r}")
+        return cls(
+            Protocol.from_mapping(found["protocol"]),
+            found["name"],
+            unpack_records(path / "counts.npz"),
+            found.get("provenance", {}),
+            found.get("failed", {}),
+        )
+
+
+def pack_records(records: Iterable[ImageRecord]) -> bytes:
+    """Records as the bytes of an .npz: `ids`, `sizes`, `fingerprints`, and METRIC.FIELD stacked.
+
+    The first axis is the image; every image has arrays of the same shape. Same records, same bytes.
+    """
+    rows = list(records)
+    arrays: dict[str, Any] = {
+        "ids": np.array([r.image_id for r in rows], np.str_),
+        "sizes": np.array([r.size for r in rows], np.int64).reshape(-1, 2),
+        "fingerprints": np.array([r.fingerprint for r in rows], np.str_),
+    }
+    for metric in COUNT_TYPES:
+        counts = [r.counts()[metric] for r in rows if metric in r.counts()]
+        for name in counts[0].arrays() if counts else ():
+            arrays[f"{metric}.{name}"] = np.stack([c.arrays()[name] for c in counts])
+    buffer = BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def unpack_records(path: Path) -> tuple[ImageRecord, ...]:
+    """Read what `pack_records` wrote. Raises FileFormatError."""
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            arrays = dict(found)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise FileFormatError(f"{path}: not a bsdsbench counts file ({error})") from None
+    try:
+        return tuple(_unpack_row(arrays, i) for i in range(len(arrays["ids"])))
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise FileFormatError(f"{path}: not a bsdsbench counts file ({error})") from None
+
+
+def _unpack_row(arrays: dict[str, Any], i: int) -> ImageRecord:
+    counts: dict[str, Any] = {}
+    for metric, kind in COUNT_TYPES.items():
+        values = {
+            key.partition(".")[2]: array[i]
+            for key, array in arrays.items()
+            if key.startswith(f"{metric}.")
+        }
+        if values:
+            counts[metric] = kind(**values)
+    rows, cols = arrays["sizes"][i]
+    return ImageRecord(
+        str(arrays["ids"][i]),
+        (int(rows), int(cols)),
+        fingerprint=str(arrays["fingerprints"][i]),
+        **counts,
+    )
