@@ -8,10 +8,11 @@ import tempfile
 from pathlib import Path
 
 
-def write_atomic(path: Path, data: bytes | str) -> None:
+def write_atomic(path: Path, data: bytes | str, *, durable: bool = True) -> None:
     """Write `data` to `path` so that a reader sees the old file or the whole new one, never a part.
 
-    Text is written as UTF-8. Missing folders are made. Raises OSError.
+    Text is written as UTF-8. Missing folders are made. `durable` also waits for the disk, so that
+    the whole file is there after a power cut. Raises OSError.
     """
     payload = data.encode("utf-8") if isinstance(data, str) else data
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -19,8 +20,9 @@ def write_atomic(path: Path, data: bytes | str) -> None:
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(payload)
-            stream.flush()
-            os.fsync(stream.fileno())
+            if durable:
+                stream.flush()
+                os.fsync(stream.fileno())
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, path)
     except BaseException:

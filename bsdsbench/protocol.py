@@ -185,6 +185,23 @@ class Protocol:
             changed = replace(changed, name=self.name + "*")
         return changed
 
+    def describe(self) -> str:
+        """One line for the screen, to stand beside every score."""
+        t = self.thresholds
+        reach = f"{self.max_dist:g} of the diagonal"
+        words = [
+            f"{self.name} v{self.version}:",
+            f"{len(t)} thresholds {t[0]:.3g}..{t[-1]:.3g},",
+            f"max_dist {reach if self.max_dist_px is None else f'{self.max_dist_px:g} px'},",
+            "thinned," if self.thin else "not thinned,",
+        ]
+        if self.nms:
+            words.append(f"NMS {self.nms_params.radius}, {self.nms_params.multiplier:g},")
+        if self.invert:
+            words.append("inverted,")
+        words.append(f"AP rule {self.ap_rule}")
+        return " ".join(words)
+
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON; `from_mapping` reads them back to an equal protocol."""
         return _plain(self)

@@ -17,6 +17,7 @@ from bsdsbench import __version__
 # In the order of the help page: verb and its module, which exposes `command`.
 VERBS = {
     "evaluate": "evaluate",
+    "merge": "merge",
 }
 
 

@@ -1,0 +1,111 @@
+"""bsdsbench evaluate: a folder of predictions and a folder of ground truth to scores."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from bsdsbench.cli.options import protocol_from, protocol_options
+
+
+@click.command("evaluate")
+@click.argument("pred_dir", type=click.Path())
+@click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
+@click.option("-o", "--out", type=click.Path(), help="Folder for results; a later run resumes it.")
+@protocol_options
+@click.option(
+    "--metrics",
+    default="boundary",
+    show_default=True,
+    metavar="M,M",
+    help="Any of boundary, region, pixel.",
+)
+@click.option("--split-file", type=click.Path(), help="Ids to evaluate, one on a line.")
+@click.option("--name", help="The method's name in tables; default: the folder's name.")
+@click.option(
+    "--pred-kind",
+    type=click.Choice(["soft", "labels"]),
+    default="soft",
+    show_default=True,
+    help="Whether pictures and arrays hold strengths or region labels.",
+)
+@click.option(
+    "--missing",
+    type=click.Choice(["error", "zero", "skip"]),
+    default="error",
+    show_default=True,
+    help="What an image without a prediction is.",
+)
+@click.option(
+    "--on-error",
+    type=click.Choice(["fail", "skip"]),
+    default="fail",
+    show_default=True,
+    help="Whether a bad image ends in no scores, or is left out and named.",
+)
+@click.option("--workers", type=click.IntRange(1), help="Images at a time; default: all cores.")
+@click.option(
+    "--executor",
+    default="process",
+    show_default=True,
+    metavar="E",
+    help="process, thread or dask://host:port.",
+)
+@click.option("--shard", default="1/1", metavar="I/N", help="Evaluate the I-th of N parts.")
+@click.option("--fresh", is_flag=True, help="Do not use records of an earlier run in OUT.")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
+@click.option("--quiet", is_flag=True, help="No progress.")
+def command(
+    pred_dir: str, gt_dir: str, metrics: str, shard: str, form: str, quiet: bool, **options: Any
+) -> int:
+    """Evaluate PRED_DIR (soft boundary maps or segmentations) against human annotations."""
+    import bsdsbench as bb
+    from bsdsbench.cli.progress import progress
+    from bsdsbench.cli.show import print_json, print_scores
+
+    names = ("protocol", "thresholds", "max_dist", "no_thin", "nms", "invert", "overrides")
+    protocol = protocol_from(**{name: options.pop(name) for name in names})
+    with progress("evaluate", quiet) as report:
+        run = bb.evaluate(
+            pred_dir,
+            gt_dir,
+            protocol,
+            metrics=[m.strip() for m in metrics.split(",") if m.strip()],
+            shard=_shard(shard),
+            progress=report,
+            **options,
+        )
+    if options["out"]:
+        write_plots(run, options["out"])
+    if form == "json":
+        print_json(run.to_mapping())
+    else:
+        print_scores([run])
+        print(f"protocol {protocol.describe()}")
+        if options["out"]:
+            print(f"results  {options['out']}")
+    for image_id, reason in run.failed.items():
+        print(f"bsdsbench: left out {image_id!r}: {reason}", file=sys.stderr)
+    return 2 if run.failed else 0
+
+
+def _shard(text: str) -> tuple[int, int]:
+    from bsdsbench.errors import DataError
+
+    part, slash, count = text.partition("/")
+    if not (slash and part.isdigit() and count.isdigit()):
+        raise DataError(f"--shard {text!r}: expected I/N, such as 1/4")
+    return int(part), int(count)
+
+
+def write_plots(run: Any, out: str) -> None:
+    """pr.png and pr.svg into OUT, if there are boundary scores."""
+    from pathlib import Path
+
+    if "boundary" in run.metrics:
+        from bsdsbench.plotting import plot_runs
+
+        for suffix in ("png", "svg"):
+            plot_runs([run], path=Path(out) / f"pr.{suffix}")

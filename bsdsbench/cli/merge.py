@@ -1,0 +1,25 @@
+"""bsdsbench merge: the shards of one run into the whole."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("merge")
+@click.argument("outs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
+@click.option("-o", "--out", required=True, type=click.Path(), help="Folder for the whole run.")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
+def command(outs: tuple[str, ...], out: str, form: str) -> int:
+    """Join runs made with --shard 1/N .. N/N; the result is that of one undivided run."""
+    import bsdsbench as bb
+    from bsdsbench.cli.evaluate import write_plots
+    from bsdsbench.cli.show import print_json, print_scores
+
+    run = bb.merge([bb.Evaluation.load(each) for each in outs])
+    run.save(out)
+    write_plots(run, out)
+    if form == "json":
+        print_json(run.to_mapping())
+    else:
+        print_scores([run])
+    return 2 if run.failed else 0

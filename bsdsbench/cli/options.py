@@ -1,0 +1,92 @@
+"""Options that several verbs share, and what their words mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from bsdsbench.protocol import Protocol
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def protocol_options(function: _F) -> _F:
+    """--protocol and the options that change one of its fields."""
+    for option in reversed(
+        (
+            click.option(
+                "--protocol",
+                default="bsds500",
+                show_default=True,
+                metavar="NAME|FILE",
+                help="A preset (`bsdsbench protocols`) or a .toml file.",
+            ),
+            click.option(
+                "--thresholds",
+                metavar="N|T,T",
+                help="How many even thresholds, or their values.",
+            ),
+            click.option(
+                "--max-dist",
+                metavar="F",
+                help="Match tolerance, a fraction of the diagonal.",
+            ),
+            click.option("--no-thin", is_flag=True, help="Match without thinning first."),
+            click.option("--nms", is_flag=True, help="Non-maximum suppression of raw maps first."),
+            click.option("--invert", is_flag=True, help="Maps are dark on bright: take 1 - value."),
+            click.option(
+                "--set",
+                "overrides",
+                multiple=True,
+                metavar="FIELD=VALUE",
+                help="Any other field of the protocol, such as nms_params.radius=2.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def protocol_from(
+    protocol: str,
+    thresholds: str | None,
+    max_dist: str | None,
+    no_thin: bool,
+    nms: bool,
+    invert: bool,
+    overrides: tuple[str, ...] = (),
+) -> Protocol:
+    """The protocol the options describe. Raises ProtocolError."""
+    from bsdsbench.protocol import Protocol, parse_overrides
+
+    base = Protocol.load(protocol)
+    changes: dict[str, Any] = parse_overrides(overrides)
+    if thresholds is not None:
+        changes["thresholds"] = _thresholds(thresholds)
+    if max_dist is not None:
+        changes["max_dist"] = _number("--max-dist", max_dist)
+    if no_thin:
+        changes["thin"] = False
+    if nms:
+        changes["nms"] = True
+    if invert:
+        changes["invert"] = True
+    return base.replace(**changes)
+
+
+def _thresholds(text: str) -> int | tuple[float, ...]:
+    if text.isdigit():
+        return int(text)
+    return tuple(_number("--thresholds", part) for part in text.split(","))
+
+
+def _number(option: str, text: str) -> float:
+    from bsdsbench.errors import DataError
+
+    try:
+        return float(text)
+    except ValueError:
+        raise DataError(f"{option} {text!r}: expected a number") from None
