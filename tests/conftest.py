@@ -1,0 +1,30 @@
+"""Where the data are that may not be in the project."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def _folder(variable: str, what: str) -> Path:
+    value = os.environ.get(variable)
+    if not value:
+        pytest.skip(f"{variable} is not set: {what} not available")
+    path = Path(value)
+    if not path.is_dir():
+        pytest.fail(f"{variable}={value}: no such folder")
+    return path
+
+
+@pytest.fixture(scope="session")
+def bsds500() -> Path:
+    """The BSDS500 data: images/, groundTruth/, ucm2/ with a val folder in each."""
+    return _folder("BSDSBENCH_BSDS500", "BSDS500 val images")
+
+
+@pytest.fixture(scope="session")
+def bsds500_bench() -> Path:
+    """The official five-image self-test with its result tables test_1 .. test_5."""
+    return _folder("BSDSBENCH_BSDS500_BENCH", "the official self-test")
