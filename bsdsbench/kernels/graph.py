@@ -59,7 +59,7 @@ def outlier_cost(max_dist_px: float) -> int:
 
 
 def pair_costs(max_dist_px: float) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Half widths (2R+1,) of the rows of the disk, and round(100 d) (2R+1, 2R+1) around its centre."""
+    """Half widths (2R+1,) of the disk's rows, and round(100 d) (2R+1, 2R+1) about its centre."""
     reach = math.floor(max_dist_px)
     step = np.arange(-reach, reach + 1)
     dist = np.sqrt(step[:, None] ** 2 + step**2)
@@ -67,10 +67,8 @@ def pair_costs(max_dist_px: float) -> tuple[NDArray[np.int32], NDArray[np.int64]
     return half.astype(np.int32), np.rint(100 * dist).astype(np.int64)
 
 
-def geometry(
-    shape: tuple[int, int], max_dist_px: float, n_gt: int, annotator: int
-) -> Geometry:
-    """Costs of a problem with `n_gt` ground-truth pixels. Raises DataError if they cannot be exact."""
+def geometry(shape: tuple[int, int], max_dist_px: float, n_gt: int, annotator: int) -> Geometry:
+    """Costs of a problem with `n_gt` ground-truth pixels. Raises DataError if they do not fit."""
     lost = outlier_cost(max_dist_px)
     bits = min(_TIE_BITS, _SUM_BITS - lost.bit_length() - n_gt.bit_length())
     if bits < 1:
@@ -89,7 +87,7 @@ _GT = np.uint64(0xA0761D6478BD642F)
 
 
 def side(pixel: NDArray[np.int32], size: int, other: int, reach: int, is_pred: bool) -> Side:
-    """A side with these pixels of an image of `size`, unmatched; predicted ones are not there yet."""
+    """A side with these pixels of an image of `size`, unmatched; predicted ones are absent."""
     n = pixel.size
     disk = (2 * reach + 1) ** 2
     room = max(min(_ARENA, n * min(disk, other)), min(disk, other))

@@ -26,8 +26,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.graph import ABSENT, geometry, side
-from bsdsbench.kernels.search import enter, work
+from bsdsbench.kernels.graph import ABSENT, Geometry, Side, geometry, side
+from bsdsbench.kernels.search import Work, enter, work
 
 I8 = NDArray[np.int64]
 
@@ -53,14 +53,40 @@ def match_steps(
     bits = np.zeros((universe.size, (steps + 63) // 64), np.uint64)
     matched_gt = np.zeros(steps, np.int64)
     for annotator, gt in enumerate(gts):
-        gt_pixel = np.flatnonzero(gt).astype(np.int32)
-        geo = geometry(gt.shape, max_dist_px, gt_pixel.size, annotator)
-        reach = geo.half.size // 2
-        pred_side = side(universe, gt.size, gt_pixel.size, reach, True)
-        gt_side = side(gt_pixel, gt.size, universe.size, reach, False)
-        room = work(max(universe.size, gt_pixel.size))
-        _run(start, vertex, added, pred_side, gt_side, geo, room, bits, matched_gt)
+        problem = _problem(universe, gt, max_dist_px, annotator)
+        _run(start, vertex, added, *problem, bits, matched_gt)
     return matched_gt, _count_bits(bits, steps)
+
+
+def match_maps(
+    bmap: NDArray[np.bool_], gt: NDArray[np.bool_], max_dist_px: float, annotator: int = 0
+) -> NDArray[np.int64]:
+    """The pairs of one (H, W) bool map with one annotator's: i8 (2, K), flat indices pred, gt.
+
+    The same pairs as `match_steps` counts for that annotator, in order of the predicted pixels.
+    """
+    universe = np.flatnonzero(bmap).astype(np.int32)
+    start = np.array([0, universe.size], np.int64)
+    vertex, added = np.arange(universe.size, dtype=np.int32), np.ones(universe.size, np.bool_)
+    problem = _problem(universe, gt, max_dist_px, annotator)
+    bits = np.zeros((universe.size, 1), np.uint64)
+    _run(start, vertex, added, *problem, bits, np.zeros(1, np.int64))
+    pred_side, gt_side = problem[:2]
+    matched = pred_side.mate >= 0
+    pairs = pred_side.pixel[matched], gt_side.pixel[pred_side.mate[matched]]
+    return np.array(pairs, np.int64)
+
+
+def _problem(
+    universe: NDArray[np.int32], gt: NDArray[np.bool_], max_dist_px: float, annotator: int
+) -> tuple[Side, Side, Geometry, Work]:
+    """The sides of one annotator's problem, nothing matched yet, its costs, and working room."""
+    gt_pixel = np.flatnonzero(gt).astype(np.int32)
+    geo = geometry(gt.shape, max_dist_px, gt_pixel.size, annotator)
+    reach = geo.half.size // 2
+    pred_side = side(universe, gt.size, gt_pixel.size, reach, True)
+    gt_side = side(gt_pixel, gt.size, universe.size, reach, False)
+    return pred_side, gt_side, geo, work(max(universe.size, gt_pixel.size))
 
 
 @njit(cache=True, nogil=True)

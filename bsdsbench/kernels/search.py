@@ -33,7 +33,10 @@ Work = namedtuple("Work", "key vertex settled number")
 def work(n: int) -> Work:
     """Room for searches among at most n vertices a side."""
     return Work(
-        np.empty(n + 1, np.int64), np.empty(n + 1, np.int32), np.empty(n, np.int32), np.zeros(1, np.int32)
+        np.empty(n + 1, np.int64),
+        np.empty(n + 1, np.int32),
+        np.empty(n, np.int32),
+        np.zeros(1, np.int32),
     )
 
 

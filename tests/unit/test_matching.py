@@ -1,0 +1,139 @@
+"""The matching engine against scipy, a dense exact solver, and its own duals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bsdsbench.boundary import match_boundaries
+from bsdsbench.errors import DataError
+from bsdsbench.kernels import graph
+from bsdsbench.kernels.matching import match_maps, match_steps
+from bsdsbench.kernels.thinning import stack_events, thinning_events
+from tests.reference import matching as reference
+
+
+def random_map(rng, shape, share):
+    return rng.random(shape) < share
+
+
+def cold(bmaps, gts, max_dist_px):
+    """Counts of each map alone, from nothing."""
+    found = [match_steps(*stack_events(bmap[None]), gts, max_dist_px) for bmap in bmaps]
+    return np.array([(g[0], p[0]) for g, p in found]).T
+
+
+@pytest.mark.parametrize("max_dist", [0, 1, 1.5, 2.9, 4.34, 9.9])
+@pytest.mark.parametrize("share", [(0.02, 0.1), (0.15, 0.15), (0.5, 0.1), (0.1, 0.6), (0.9, 0.9)])
+def test_the_pairs_are_the_one_optimum(max_dist, share) -> None:
+    rng = np.random.default_rng(round(100 * max_dist + 1000 * share[0]))
+    shape = (11, 17)
+    bmap, gt = random_map(rng, shape, share[0]), random_map(rng, shape, share[1])
+    for annotator in (0, 3):
+        cost, chosen = reference.optimum(bmap, gt, max_dist, annotator)
+        assert sorted(map(tuple, match_maps(bmap, gt, max_dist, annotator).T)) == sorted(chosen)
+    assert match_boundaries(bmap, gt, max_dist).cost == reference.dense_cost(bmap, gt, max_dist)
+    cost, _ = reference.optimum(bmap, gt, max_dist)
+    assert match_boundaries(bmap, gt, max_dist).cost == cost
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_cost_and_cardinality_equal_scipy_on_larger_maps(seed) -> None:
+    rng = np.random.default_rng(seed)
+    shape = (60, 83)
+    bmap, gt = random_map(rng, shape, 0.02 * 2**seed), random_map(rng, shape, 0.12)
+    match = match_boundaries(bmap, gt, 4.34)
+    assert match.cost == reference.sparse_cost(bmap, gt, 4.34)
+    assert match.n_matched == reference.cardinality(bmap, gt, 4.34)
+
+
+def test_a_pair_more_comes_before_a_shorter_pair() -> None:
+    bmap, gt = np.zeros((3, 12), bool), np.zeros((3, 12), bool)
+    bmap[1, [2, 5]] = True
+    gt[1, [5, 8]] = True  # 5-5 alone would leave 2 and 8 alone
+    match = match_boundaries(bmap, gt, 3)
+    assert match.n_matched == 2
+    assert match.cost == 600 + 30000 * 2
+    assert match.pred_match[1, 2] == 12 + 5
+    assert match.gt_match[1, 8] == 12 + 5
+    assert match_boundaries(bmap, gt, 2.99).n_matched == 1
+
+
+def test_warm_start_equals_each_map_alone_on_soft_maps() -> None:
+    rng = np.random.default_rng(5)
+    gts = rng.random((3, 40, 53)) < 0.1
+    noise = rng.integers(0, 13, (40, 53)).astype(np.int16)
+    smooth = np.add.outer(np.arange(40) % 13, np.arange(53) % 7).astype(np.int16) % 13
+    for level in (noise, smooth, np.full((40, 53), 12, np.int16)):
+        for do_thin in (True, False):
+            start, pixel, added = thinning_events(level, 12, do_thin)
+            bmap, bmaps = np.zeros(level.shape, bool), []
+            for k in range(12):
+                step = slice(start[k], start[k + 1])
+                bmap.flat[pixel[step]] = added[step]
+                bmaps.append(bmap.copy())
+            warm = match_steps(start, pixel, added, gts, 3.3)
+            np.testing.assert_array_equal(warm, cold(bmaps, gts, 3.3))
+
+
+def test_warm_start_equals_each_map_alone_where_maps_do_not_nest() -> None:
+    rng = np.random.default_rng(6)
+    gts = rng.random((2, 31, 44)) < 0.15
+    bmaps = np.stack([rng.random((31, 44)) < share for share in (0.3, 0.05, 0, 0.9, 0.2, 0.2)])
+    warm = np.array(match_steps(*stack_events(bmaps), gts, 2.5))
+    np.testing.assert_array_equal(warm[:, ::-1], cold(bmaps, gts, 2.5))
+
+
+def test_more_thresholds_than_bits_in_a_word() -> None:
+    rng = np.random.default_rng(7)
+    level = rng.integers(0, 201, (25, 33)).astype(np.int16)
+    gts = rng.random((2, 25, 33)) < 0.2
+    events = thinning_events(level, 200)
+    every = np.array(match_steps(*events, gts, 2))
+    for kept in (10, 64, 65, 128, 200):
+        few = thinning_events(np.maximum(level - (200 - kept), 0).astype(np.int16), kept)
+        np.testing.assert_array_equal(match_steps(*few, gts, 2), every[:, :kept])
+
+
+def test_a_small_arena_changes_nothing(monkeypatch) -> None:
+    rng = np.random.default_rng(8)
+    level = rng.integers(0, 9, (40, 50)).astype(np.int16)
+    gts = rng.random((2, 40, 50)) < 0.3
+    events = thinning_events(level, 8)
+    expected = match_steps(*events, gts, 4)
+    monkeypatch.setattr(graph, "_ARENA", 1)
+    np.testing.assert_array_equal(match_steps(*events, gts, 4), expected)
+
+
+def test_fewer_tie_bits_where_sums_would_not_fit() -> None:
+    few = graph.geometry((1000, 1000), 4.34, 3000, 0)
+    many = graph.geometry((100000, 10000), 400.0, 2**30, 0)
+    assert 64 - int(few.drop) == 24
+    assert 64 - int(many.drop) == 60 - 31 - 22
+    for geo in (few, many):
+        assert 0 < int(geo.gain.max()) < 2**60
+    with pytest.raises(DataError, match="too large to match exactly"):
+        graph.geometry((100, 100), 1e12, 2**30, 0)
+
+
+def test_more_than_16384_ground_truth_pixels() -> None:
+    rng = np.random.default_rng(9)
+    bmap, gt = random_map(rng, (200, 211), 0.3), random_map(rng, (200, 211), 0.5)
+    assert np.count_nonzero(gt) > 16384
+    match = match_boundaries(bmap, gt, 1.5)
+    assert match.n_matched == reference.cardinality(bmap, gt, 1.5)
+    assert match.cost == reference.sparse_cost(bmap, gt, 1.5)
+
+
+@pytest.mark.parametrize("max_dist", [0.0, 0.3, 5.0])
+def test_empty_maps(max_dist) -> None:
+    some, none = np.eye(5, 7, dtype=bool), np.zeros((5, 7), bool)
+    lost = reference.lost_pair(max_dist)
+    for bmap, gt in ((some, none), (none, some), (none, none)):
+        match = match_boundaries(bmap, gt, max_dist)
+        assert match.n_matched == 0
+        assert match.cost == lost * (bmap.sum() + gt.sum())
+        assert np.all(match.pred_match == -1)
+        assert np.all(match.gt_match == -1)
+    assert match_boundaries(some, some, max_dist).n_matched == 5
+    assert match_boundaries(np.zeros((0, 4), bool), np.zeros((0, 4), bool), max_dist).cost == 0
