@@ -1,0 +1,312 @@
+"""PR, ROC and DET curves of labels and scores, with VLFeat's meanings and options.
+
+Let P and N be the numbers of positives and negatives, TP and FP those among the k best scores.
+Then recall = TPR = TP/P, FPR = FP/N, precision = TP/(TP + FP), and a curve has a point for each
+k from 0 ("nothing predicted") to n.
+
+Ties. `ties="sample"`, the default, is VLFeat's rule and the one these functions promise: one point
+per sample, equal scores in input order. Where a positive and a negative share a score, curve and
+areas then depend on the order of the rows (a constant score has ROC area 0 or 1). `ties="merge"`
+makes one point per distinct score, as scikit-learn does: the result depends on the scores alone.
+Without such ties the two agree.
+
+Undefined ratios. "sample" uses VLFeat's floor e = 1e-10: TP/max(P, e), max(TP, e)/max(TP + FP, e).
+"merge" uses the plain ratio with 0/0 = 0 and the conventional first precision 1.
+"""
+
+from __future__ import annotations
+
+import warnings
+from bisect import bisect_left
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bsdsbench.aggregate import ratio
+from bsdsbench.curves.ranking import Ranking, Ties, rank
+from bsdsbench.curves.results import DETResult, PRResult, ROCResult, Variant
+from bsdsbench.curves.samples import F8, locked, total
+from bsdsbench.errors import DataError
+
+_FLOOR = 1e-10
+# From here on the sums are compiled.
+_LARGE = 1 << 16
+VARIANTS = ("fptp", "tntp", "tptn", "fpfn")
+
+
+def pr(
+    labels: ArrayLike,
+    scores: ArrayLike,
+    *,
+    ties: Ties = "sample",
+    interpolate: bool = False,
+    normalize_prior: float | None = None,
+    num_positives: int | None = None,
+    num_negatives: int | None = None,
+    include_inf: bool = False,
+    stable: bool = False,
+) -> PRResult:
+    """The precision-recall curve, its area, AP and 11-point AP (VLFeat vl_pr).
+
+    labels, scores  : arrays of one size n, any shape; label > 0 positive, < 0 negative, 0 ignored;
+                      True and False are positive and negative. 0/1 labels have no negatives
+    ties            : "sample" (default, VLFeat) or "merge" (scikit-learn), see this module
+    interpolate     : precision becomes the largest one at this or a higher recall
+    normalize_prior : a in [0, 1]: precision as if a share `a` of the samples were positive
+    num_positives, num_negatives : totals to use in place of P and N; fewer than there are warns
+    include_inf     : rank scores of -inf last; without it they are never retrieved
+    stable          : drop the first point and give the values in input order, NaN for samples
+                      never retrieved; the summary numbers do not change
+
+    Returns n + 1 points (fewer if merged or not all retrieved). No samples: the point (0, 1), ap
+    NaN. No positives: recall 0, ap NaN. No negatives: precision 1. Raises ShapeError for different
+    lengths, DataError for NaN or an option out of its range.
+    """
+    ranking = rank(labels, scores, ties=ties, include_inf=include_inf, rows=stable)
+    return pr_from_ranking(
+        ranking,
+        interpolate=interpolate,
+        normalize_prior=normalize_prior,
+        num_positives=num_positives,
+        num_negatives=num_negatives,
+        stable=stable,
+    )
+
+
+def roc(
+    labels: ArrayLike,
+    scores: ArrayLike,
+    *,
+    ties: Ties = "sample",
+    plot: Variant = "fptp",
+    num_positives: int | None = None,
+    num_negatives: int | None = None,
+    include_inf: bool = False,
+    stable: bool = False,
+) -> ROCResult:
+    """The ROC curve, its area and equal error rate (VLFeat vl_roc).
+
+    plot : which area, and which axes a display draws. "fptp" and "tntp": sum of TPR over the rise
+           of FPR; "tptn": of TNR over the rise of TPR; "fpfn": of FNR over the rise of FPR (1 - AUC
+           on a complete curve). A curve that ends early is not extended.
+    The other arguments and errors are those of `pr`.
+
+    No positives: tpr 0, eer 1. No negatives: fpr 0, area 0 ("tptn": 1), eer 0. No samples: one
+    point, eer NaN with threshold 0. Merged ties: trapezoids, and the EER on the straight line.
+    """
+    ranking = rank(labels, scores, ties=ties, include_inf=include_inf, rows=stable)
+    return roc_from_ranking(
+        ranking,
+        plot=plot,
+        num_positives=num_positives,
+        num_negatives=num_negatives,
+        stable=stable,
+    )
+
+
+def det(
+    labels: ArrayLike,
+    scores: ArrayLike,
+    *,
+    ties: Ties = "sample",
+    num_positives: int | None = None,
+    num_negatives: int | None = None,
+    include_inf: bool = False,
+    stable: bool = False,
+) -> DETResult:
+    """The DET curve: miss rate (fnr) against false alarm rate (fpr) (VLFeat vl_det).
+
+    All points are kept, from (0, 1) on (scikit-learn's det_curve cuts both ends and runs the other
+    way). Arguments, empty input and errors are those of `roc`.
+    """
+    ranking = rank(labels, scores, ties=ties, include_inf=include_inf, rows=stable)
+    return det_from_ranking(
+        ranking, num_positives=num_positives, num_negatives=num_negatives, stable=stable
+    )
+
+
+def pr_from_ranking(
+    ranking: Ranking,
+    *,
+    interpolate: bool = False,
+    normalize_prior: float | None = None,
+    num_positives: int | None = None,
+    num_negatives: int | None = None,
+    stable: bool = False,
+) -> PRResult:
+    """`pr` of samples already ranked. `stable` needs a ranking made with rows=True."""
+    p, n = _totals(ranking, num_positives, num_negatives)
+    tp, fp = ranking.tp, ranking.fp
+    exact = ranking.ties == "merge"
+    recall = tp / (p or _FLOOR)
+    precision = _precision(tp, fp, p, n, normalize_prior, exact)
+    if interpolate:
+        precision = np.maximum.accumulate(precision[::-1])[::-1]
+    weighted, twice = _pr_sums(tp, recall, precision)
+    chance = float(ratio(p, p + n)) if normalize_prior is None else float(normalize_prior)
+    values = _rows(ranking, stable, recall=recall, precision=precision, tp=tp, fp=fp)
+    return PRResult(
+        **values,
+        auc=twice / 2,
+        ap=weighted / p if p else float("nan"),
+        ap_11=_eleven_points(tp, precision, p),
+        chance=chance,
+        positives=p,
+        negatives=n,
+    )
+
+
+def roc_from_ranking(
+    ranking: Ranking,
+    *,
+    plot: Variant = "fptp",
+    num_positives: int | None = None,
+    num_negatives: int | None = None,
+    stable: bool = False,
+) -> ROCResult:
+    """`roc` of samples already ranked. `stable` needs a ranking made with rows=True."""
+    if plot not in VARIANTS:
+        raise DataError(f"plot {plot!r}: expected one of {', '.join(VARIANTS)}")
+    p, n = _totals(ranking, num_positives, num_negatives)
+    tpr, fpr = ranking.tp / (p or _FLOOR), ranking.fp / (n or _FLOOR)
+    eer, eer_threshold = _equal_error(tpr, fpr, ranking.thresholds)
+    values = _rows(ranking, stable, tpr=tpr, fpr=fpr, tp=ranking.tp, fp=ranking.fp)
+    return ROCResult(
+        **values,
+        auc=_roc_area(ranking, p, n, plot),
+        eer=eer,
+        eer_threshold=eer_threshold,
+        plot=plot,
+        positives=p,
+        negatives=n,
+    )
+
+
+def det_from_ranking(
+    ranking: Ranking,
+    *,
+    num_positives: int | None = None,
+    num_negatives: int | None = None,
+    stable: bool = False,
+) -> DETResult:
+    """`det` of samples already ranked. `stable` needs a ranking made with rows=True."""
+    r = roc_from_ranking(
+        ranking, num_positives=num_positives, num_negatives=num_negatives, stable=stable
+    )
+    return DETResult(
+        fpr=r.fpr,
+        fnr=r.fnr,
+        thresholds=r.thresholds,
+        tp=r.tp,
+        fp=r.fp,
+        eer=r.eer,
+        eer_threshold=r.eer_threshold,
+        positives=r.positives,
+        negatives=r.negatives,
+    )
+
+
+def _totals(
+    ranking: Ranking, num_positives: int | None, num_negatives: int | None
+) -> tuple[int, int]:
+    p = total(num_positives, "num_positives", ranking.positives)
+    n = total(num_negatives, "num_negatives", ranking.negatives)
+    for name, value, found in (
+        ("num_positives", p, ranking.positives),
+        ("num_negatives", n, ranking.negatives),
+    ):
+        if value < found:
+            warnings.warn(f"{name} {value}: fewer than the {found} there are", stacklevel=4)
+    return p, n
+
+
+def _precision(tp: Any, fp: Any, p: int, n: int, prior: float | None, exact: bool) -> F8:
+    if prior is not None:
+        if not 0 <= prior <= 1:
+            raise DataError(f"normalize_prior {prior!r}: expected a share from 0 to 1")
+        floor = 1 if exact else _FLOOR
+        tp, fp = prior * tp / max(p, floor), (1 - prior) * fp / max(n, floor)
+    if not exact:
+        return np.maximum(tp, _FLOOR) / np.maximum(tp + fp, _FLOOR)
+    if prior is not None:
+        precision = ratio(tp, tp + fp)
+    else:
+        precision = tp + fp.astype(np.float64)
+        precision[0] = 1
+        np.divide(tp, precision, out=precision)
+    precision[0] = 1
+    return precision
+
+
+def _eleven_points(tp: Any, precision: F8, p: int) -> float:
+    # The first point with recall >= i/10, in whole numbers: no level is missed by rounding.
+    at = np.searchsorted(tp, -(-np.arange(11) * p // 10))
+    at = at[at < tp.size] if p else at[:1]
+    best = np.maximum.reduceat(precision, at)
+    return float(np.maximum.accumulate(best[::-1]).sum() / 11)
+
+
+def _pr_sums(tp: Any, recall: F8, precision: F8) -> tuple[float, float]:
+    """Sum of precision x rise of TP, and twice the trapezoids over recall."""
+    if tp.size >= _LARGE:
+        from bsdsbench.kernels.ranking import pr_sums
+
+        return pr_sums(tp, recall, precision)
+    weighted = np.dot(np.diff(tp), precision[1:])
+    return float(weighted), float(np.dot(np.diff(recall), precision[1:] + precision[:-1]))
+
+
+def _roc_sum(tp: Any, fp: Any) -> int:
+    """Twice the area under the (FP, TP) polyline."""
+    if tp.size >= _LARGE:
+        from bsdsbench.kernels.ranking import roc_sum
+
+        return int(roc_sum(tp, fp))
+    return int(np.dot(tp[1:] + tp[:-1], np.diff(fp)))
+
+
+def _roc_area(ranking: Ranking, p: int, n: int, plot: Variant) -> float:
+    """The area in whole numbers up to the last division, so that it is exact."""
+    tp, fp = ranking.tp, ranking.fp
+    # Per sample, one of tp and fp stands still: the trapezoids are VLFeat's rectangles.
+    twice = _roc_sum(tp, fp)
+    end_p, end_n = int(tp[-1]), int(fp[-1])
+    if plot in ("fptp", "tntp"):
+        return float(ratio(twice, 2 * p * n))
+    if plot == "fpfn":
+        return float(ratio(end_n, n) - ratio(twice, 2 * p * n))
+    return float(ratio(end_p, p) - ratio(2 * end_p * end_n - twice, 2 * p * n))
+
+
+def _equal_error(tpr: F8, fpr: F8, thresholds: F8) -> tuple[float, float]:
+    """EER and the threshold that makes the crossing, from the last point where TNR > TPR."""
+    # Both rates rise along the curve, so the last such point can be searched for by halves.
+    s = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k]) - 1
+    if s + 1 == tpr.size:
+        return float("nan"), 0.0
+    tnr, after = 1 - fpr[s], 1 - fpr[s + 1]
+    rise, fall = tpr[s + 1] - tpr[s], tnr - after
+    if rise == 0:
+        error = 1 - tpr[s]
+    elif fall == 0:
+        error = 1 - tnr
+    else:
+        # A merged tie: where the straight line between the two points meets TPR = TNR.
+        error = 1 - (tpr[s] + rise * (tnr - tpr[s]) / (rise + fall))
+    return float(error), float(thresholds[s + 1])
+
+
+def _rows(ranking: Ranking, stable: bool, **values: Any) -> dict[str, Any]:
+    """The arrays, read-only; in input order, NaN (counts: -1) where never retrieved, if stable."""
+    values["thresholds"] = ranking.thresholds
+    if not stable:
+        return {name: locked(np.ascontiguousarray(v)) for name, v in values.items()}
+    rows = ranking.rows
+    if rows is None:
+        raise DataError("stable: expected a ranking made with rows=True")
+    out = {}
+    for name, v in values.items():
+        missing = -1 if v.dtype.kind == "i" else np.nan
+        out[name] = locked(np.where(rows >= 0, v[rows], v.dtype.type(missing)))
+    return out

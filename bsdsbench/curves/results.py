@@ -1,0 +1,136 @@
+"""Result objects: arrays along the ranking and the summary numbers of a curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from bsdsbench.curves.samples import F8, I8
+
+Variant = Literal["fptp", "tntp", "tptn", "fpfn"]
+
+
+class PRPoints(NamedTuple):
+    """Points of a PR curve, f8 (K,) each, recall not falling. Unpacks as precision, recall."""
+
+    precision: F8
+    recall: F8
+
+
+class ROCPoints(NamedTuple):
+    """Points of a ROC curve, f8 (K,) each, neither falling. Unpacks as fpr, tpr."""
+
+    fpr: F8
+    tpr: F8
+
+
+class CurveResult:
+    """Shared behaviour of the results."""
+
+    __slots__ = ()
+
+    def equals(self, other: object) -> bool:
+        """True if `other` has the same type and every field is equal, NaN equal to NaN."""
+        if type(other) is not type(self):
+            return False
+        for field in fields(self):  # type: ignore[arg-type]
+            a, b = np.asarray(getattr(self, field.name)), np.asarray(getattr(other, field.name))
+            if a.shape != b.shape or not np.array_equal(a, b, equal_nan=a.dtype.kind == "f"):
+                return False
+        return True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PRResult(CurveResult):
+    """Precision against recall along a ranking; see `pr`.
+
+    recall, precision, thresholds : f8 (K,); tp, fp : i8 (K,)
+    auc    : trapezoids over (recall, precision), not extended to recall 1
+    ap     : sum of the precisions where recall rises, weighted by the rise; NaN without positives
+    ap_11  : mean over recall levels 0, 0.1 .. 1 of the best precision at or beyond the level,
+             the conventional (0, 1) point included (VLFeat ap_interp_11)
+    chance : precision of a random ranking
+    positives, negatives : the totals in use (num_positives, num_negatives where given)
+    """
+
+    recall: F8
+    precision: F8
+    thresholds: F8
+    tp: I8
+    fp: I8
+    auc: float
+    ap: float
+    ap_11: float
+    chance: float
+    positives: int
+    negatives: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ROCResult(CurveResult):
+    """True against false positive rates along a ranking; see `roc`.
+
+    tpr, tnr, fpr, fnr, thresholds : f8 (K,); tp, fp : i8 (K,)
+    auc           : area of the `plot` variant
+    eer           : equal error rate, NaN where the curve ends before its crossing
+    eer_threshold : score of the sample (or level) whose inclusion makes the crossing, else 0
+    plot          : "fptp", "tntp", "tptn" or "fpfn": x axis, then y axis
+    positives, negatives : the totals in use
+    """
+
+    tpr: F8
+    fpr: F8
+    thresholds: F8
+    tp: I8
+    fp: I8
+    auc: float
+    eer: float
+    eer_threshold: float
+    plot: Variant
+    positives: int
+    negatives: int
+
+    @property
+    def tnr(self) -> F8:
+        """1 - fpr, f8 (K,)."""
+        return 1 - self.fpr
+
+    @property
+    def fnr(self) -> F8:
+        """1 - tpr, f8 (K,)."""
+        return 1 - self.tpr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DETResult(CurveResult):
+    """Miss rate (fnr) against false alarm rate (fpr) along a ranking; see `det`.
+
+    fpr, fnr, thresholds : f8 (K,); tp, fp : i8 (K,); eer and eer_threshold as in `ROCResult`
+    """
+
+    fpr: F8
+    fnr: F8
+    thresholds: F8
+    tp: I8
+    fp: I8
+    eer: float
+    eer_threshold: float
+    positives: int
+    negatives: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThresholdCurve(CurveResult):
+    """Precision, TPR and FPR at each threshold, f8 (T,), thresholds falling; see `threshold_curve`.
+
+    positives, negatives : total weight of each class
+    """
+
+    precision: F8
+    tpr: F8
+    fpr: F8
+    thresholds: F8
+    positives: float
+    negatives: float

@@ -1,0 +1,90 @@
+"""What comes in: labels and scores, checked once, and small helpers for arrays of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bsdsbench.errors import DataError, ShapeError
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+# Integers beyond this are not all distinct as float64, so a ranking could change.
+_EXACT = 2**53
+
+
+def check_samples(labels: ArrayLike, scores: ArrayLike) -> tuple[Bools, Bools, NDArray[Any]]:
+    """(positive, negative, scores), each 1-D and of one length n, from any two arrays of one size.
+
+    The sign of a label decides: > 0 positive, < 0 negative, 0 neither. True and False, which have
+    no sign, are positive and negative. Scores come back as float32 or float64, never rounded.
+    Raises ShapeError for different lengths, DataError for NaN or for values that are not numbers.
+    """
+    y, s = numbers(labels, "labels"), numbers(scores, "scores")
+    if y.size != s.size:
+        raise ShapeError(
+            f"labels: {y.size} values, scores: {s.size} values, expected as many of each"
+        )
+    if y.dtype == bool:
+        return y, ~y, s if s.dtype.kind == "f" else _as_float(s)
+    return y > 0, y < 0, s if s.dtype.kind == "f" else _as_float(s)
+
+
+def numbers(values: ArrayLike, name: str) -> NDArray[Any]:
+    """`values` as a 1-D array of real numbers without NaN. Raises DataError otherwise."""
+    try:
+        array = np.asarray(values).ravel()
+    except ValueError:
+        raise DataError(f"{name}: rows of different lengths, expected one array") from None
+    if array.dtype.kind not in "buif":
+        raise DataError(f"{name}: type {array.dtype}, expected real numbers")
+    if array.dtype.kind == "f":
+        bad = np.isnan(array)
+        if bad.any():
+            raise DataError(
+                f"{name}: {int(bad.sum())} NaN, the first at index {int(bad.argmax())}, "
+                "expected numbers"
+            )
+        if array.dtype.itemsize not in (4, 8):
+            return array.astype(np.float32 if array.dtype.itemsize == 2 else np.float64)
+    return array
+
+
+def floats(values: ArrayLike, name: str) -> F8:
+    """`values` as float64 (n,) without NaN or infinity. Raises DataError otherwise."""
+    array = numbers(values, name).astype(np.float64)
+    if not np.isfinite(array).all():
+        raise DataError(f"{name}: infinite values, expected finite numbers")
+    return array
+
+
+def total(value: Any, name: str, default: int) -> int:
+    """A whole number of samples, `default` for None. Raises DataError for anything else."""
+    if value is None:
+        return default
+    try:
+        whole = int(value)
+        good = whole == value and 0 <= whole <= _EXACT and not isinstance(value, bool)
+    except (TypeError, ValueError, OverflowError):
+        good = False
+    if not good:
+        raise DataError(f"{name} {value!r}: expected a whole number, 0 or more")
+    return whole
+
+
+def locked(array: NDArray[Any]) -> NDArray[Any]:
+    """`array` itself, made read-only: for arrays nobody else holds."""
+    array.flags.writeable = False
+    return array
+
+
+def _as_float(s: NDArray[Any]) -> NDArray[Any]:
+    if s.dtype.itemsize <= 2:
+        return s.astype(np.float32)
+    if s.size and s.dtype.itemsize == 8 and (int(s.max()) > _EXACT or int(s.min()) < -_EXACT):
+        raise DataError("scores: integers beyond 2**53, expected values that float64 holds exactly")
+    return s.astype(np.float64)

@@ -1,0 +1,147 @@
+"""Counting along a ranking, and sums along a curve. Outputs are made by the caller.
+
+Positives and negatives are sorted apart (a plain sort of values, no argsort) and walked from the
+top; the counts at a score follow from how many of each lie at or above it. The inner loops have no
+unpredictable branch: on ten million scores that is worth more than the work it saves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# Terms added one after the other before the partial sum is put aside: keeps rounding small.
+_BLOCK = 1024
+
+
+@njit(cache=True, nogil=True)
+def split(positive, negative, scores, pos, neg):
+    """Copy the scores of positives to the front of `pos`, of negatives to the front of `neg`.
+
+    Both outputs need room for n + 1. Returns how many went to each.
+    """
+    i, j = 0, 0
+    for k in range(scores.size):
+        pos[i] = scores[k]
+        neg[j] = scores[k]
+        i += np.int64(positive[k])
+        j += np.int64(negative[k])
+    return i, j
+
+
+@njit(cache=True, nogil=True)
+def merge_levels(pos, neg, thresholds, tp, fp):
+    """Fill in the counts at each distinct score, from ascending scores of each class.
+
+    thresholds f8, tp and fp i8 need room for n + 1; entry 0 is +inf, 0, 0. Returns the number of
+    entries, 1 + levels.
+    """
+    thresholds[0], tp[0], fp[0] = np.inf, 0, 0
+    i, j, k = pos.size - 1, neg.size - 1, 0
+    while i >= 0 or j >= 0:
+        if i >= 0 and j >= 0:
+            level = max(pos[i], neg[j])
+            i, j = i - (pos[i] == level), j - (neg[j] == level)
+        elif i >= 0:
+            level, i = pos[i], i - 1
+        else:
+            level, j = neg[j], j - 1
+        # Entry 0 is no level, not even for a score of +inf.
+        k += (k == 0) | (thresholds[k] != level)
+        thresholds[k], tp[k], fp[k] = level, pos.size - 1 - i, neg.size - 1 - j
+    return k + 1
+
+
+@njit(cache=True, nogil=True)
+def merge_samples(pos, neg, thresholds, tp, fp):
+    """Fill in the counts after each sample; False if a positive and a negative share a score.
+
+    As `merge_levels`, with n + 1 entries. A tie inside one class cannot change the counts; one
+    between the classes can, and the caller must then order the samples itself.
+    """
+    thresholds[0], tp[0], fp[0] = np.inf, 0, 0
+    i, j = pos.size - 1, neg.size - 1
+    for k in range(1, pos.size + neg.size + 1):
+        if i >= 0 and j >= 0:
+            if pos[i] == neg[j]:
+                return False
+            thresholds[k] = max(pos[i], neg[j])
+            up = pos[i] > neg[j]
+            i, j = i - up, j - (not up)
+        elif i >= 0:
+            thresholds[k], i = pos[i], i - 1
+        else:
+            thresholds[k], j = neg[j], j - 1
+        tp[k], fp[k] = pos.size - 1 - i, neg.size - 1 - j
+    return True
+
+
+@njit(cache=True, nogil=True)
+def pack(positive, negative, bits, packed):
+    """One integer per row that sorts best score first, ties by row, and carries the class.
+
+    bits is the score, f4 without -0, seen as i4. packed i8 (n,), n < 2**30: 32 bits of order, 30
+    of row number, 2 of class (1 positive, 2 negative, 0 neither).
+    """
+    for k in range(bits.size):
+        b = np.int64(bits[k])
+        # Negative floats count down in their low 31 bits: flip them.
+        rising = b ^ ((b >> 31) & 0x7FFFFFFF)
+        kind = np.int64(positive[k]) + 2 * np.int64(negative[k])
+        packed[k] = (~rising << 32) | (np.int64(k) << 2) | kind
+
+
+@njit(cache=True, nogil=True)
+def unpack(packed, levels, thresholds, tp, fp):
+    """Counts after each sample from sorted `packed`; levels f8, distinct scores, falling."""
+    thresholds[0], tp[0], fp[0] = np.inf, 0, 0
+    level = -1
+    for k in range(packed.size):
+        level += k == 0 or (packed[k] >> 32) != (packed[k - 1] >> 32)
+        thresholds[k + 1] = levels[level]
+        tp[k + 1] = tp[k] + (packed[k] & 1)
+        fp[k + 1] = fp[k] + ((packed[k] >> 1) & 1)
+
+
+@njit(cache=True, nogil=True)
+def pr_sums(tp, recall, precision):
+    """Sums along a PR curve: of precision x rise of tp, and of twice the trapezoids."""
+    ap, area = 0.0, 0.0
+    for start in range(1, tp.size, _BLOCK):
+        a, b = 0.0, 0.0
+        for k in range(start, min(start + _BLOCK, tp.size)):
+            a += precision[k] * (tp[k] - tp[k - 1])
+            b += (precision[k] + precision[k - 1]) * (recall[k] - recall[k - 1])
+        ap += a
+        area += b
+    return ap, area
+
+
+@njit(cache=True, nogil=True)
+def roc_sum(tp, fp):
+    """Twice the area under the (fp, tp) polyline, a whole number."""
+    area = np.int64(0)
+    for k in range(1, tp.size):
+        area += (tp[k] + tp[k - 1]) * (fp[k] - fp[k - 1])
+    return area
+
+
+@njit(cache=True, nogil=True)
+def histogram(positive, negative, scores, thresholds):
+    """How many positives and negatives lie in each of the T+1 bins cut by T ascending thresholds.
+
+    Bin b holds scores with thresholds[b-1] <= score < thresholds[b]. Returns two i8 (T+1,).
+    """
+    pos = np.zeros(thresholds.size + 1, np.int64)
+    neg = np.zeros(thresholds.size + 1, np.int64)
+    for k in range(scores.size):
+        low, high = 0, thresholds.size
+        while low < high:
+            mid = (low + high) >> 1
+            if thresholds[mid] <= scores[k]:
+                low = mid + 1
+            else:
+                high = mid
+        pos[low] += positive[k]
+        neg[low] += negative[k]
+    return pos, neg

@@ -1,0 +1,81 @@
+"""Slow, plain definitions of the curves: one loop per sample, exact fractions where they help."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+FLOOR = 1e-10
+
+
+def counts(labels, scores, merge=False, include_inf=False):
+    """[(threshold, tp, fp)] from (inf, 0, 0) on, best score first, ties in input order."""
+    rows = [(s, y) for s, y in zip(scores, labels, strict=True)]
+    if merge:
+        rows = [row for row in rows if row[1] != 0]
+    rows.sort(key=lambda row: -row[0])
+    points = [(math.inf, 0, 0)]
+    for k, (s, y) in enumerate(rows):
+        if s == -math.inf and not include_inf:
+            break
+        _, tp, fp = points[-1]
+        point = (s, tp + (y > 0), fp + (y < 0))
+        if merge and k and rows[k - 1][0] == s:
+            points.pop()
+        points.append(point)
+    return points
+
+
+def vl_pr(labels, scores, num_positives=None, num_negatives=None, prior=None, interpolate=False):
+    """recall, precision, auc, ap, ap_11 by the words of the VLFeat help."""
+    points = counts(labels, scores)
+    p = sum(y > 0 for y in labels) if num_positives is None else num_positives
+    n = sum(y < 0 for y in labels) if num_negatives is None else num_negatives
+    recall, precision = [], []
+    for _, tp, fp in points:
+        recall.append(tp / max(p, FLOOR))
+        if prior is None:
+            a, b = tp, fp
+        else:
+            a, b = prior * tp / max(p, FLOOR), (1 - prior) * fp / max(n, FLOOR)
+        precision.append(max(a, FLOOR) / max(a + b, FLOOR))
+    if interpolate:
+        precision = [max(precision[k:]) for k in range(len(precision))]
+    auc = ap = 0.0
+    for k in range(1, len(points)):
+        auc += (recall[k] - recall[k - 1]) * (precision[k] + precision[k - 1]) / 2
+        if points[k][1] > points[k - 1][1]:
+            ap += precision[k]
+    ap_11 = 0.0
+    for i in range(11):
+        at = [
+            precision[k]
+            for k in range(len(points))
+            if p and Fraction(points[k][1], p) >= Fraction(i, 10)
+        ]
+        if p == 0 and i == 0:
+            at = precision
+        ap_11 += max(at, default=0.0) / 11
+    return recall, precision, auc, ap / p if p else math.nan, ap_11
+
+
+def vl_roc(labels, scores, plot="fptp", num_positives=None, num_negatives=None):
+    """tpr, tnr, auc, eer, eer_threshold by the words of the VLFeat help and code."""
+    points = counts(labels, scores)
+    p = sum(y > 0 for y in labels) if num_positives is None else num_positives
+    n = sum(y < 0 for y in labels) if num_negatives is None else num_negatives
+    tpr = [tp / max(p, FLOOR) for _, tp, _ in points]
+    tnr = [1 - fp / max(n, FLOOR) for _, _, fp in points]
+    auc = 0.0
+    for k in range(1, len(points)):
+        if plot in ("fptp", "tntp"):
+            auc += tpr[k] * (tnr[k - 1] - tnr[k])
+        elif plot == "tptn":
+            auc += tnr[k] * (tpr[k] - tpr[k - 1])
+        else:
+            auc += (1 - tpr[k]) * (tnr[k - 1] - tnr[k])
+    s = max(k for k in range(len(points)) if tnr[k] > tpr[k])
+    if s == len(points) - 1:
+        return tpr, tnr, auc, math.nan, 0.0
+    eer = 1 - tpr[s] if tpr[s] == tpr[s + 1] else 1 - tnr[s]
+    return tpr, tnr, auc, eer, points[s + 1][0]
