@@ -1,0 +1,412 @@
+"""What is wrong with these inputs, said before an hour is spent on them.
+
+Names are compared first, then every file is read once (sizes, values), and what needs a transform
+(polarity, thickness, traces of JPEG, shift) is measured on a few images spread over the set. Each
+finding has the files and what mends it. Errors make a score wrong or impossible; warnings may be
+meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench import symptoms
+from bsdsbench.errors import DataError, PairingError
+from bsdsbench.inputs import GroundTruth, Prediction
+from bsdsbench.loaders import load_ground_truth, load_prediction
+from bsdsbench.loaders.files import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES, id_of, listed
+from bsdsbench.protocol import Protocol
+
+# Thresholds of the verdicts. They lie far from what sound maps give: NMSed maps are 0.00 to 0.56
+# thick and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92;
+# sound maps of three detectors and of UCMs are 0.00 to 0.39 pixels off.
+THICK, THIN = 0.8, 0.6
+JPEG = 1.2
+SHIFT = 1.2
+FEW_VALUES = 10
+CORRELATED = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault: its code, "error" or "warning", what it is, the files, and what mends it."""
+
+    code: str
+    level: str
+    message: str
+    files: tuple[str, ...] = ()
+    mend: str = ""
+
+    def line(self, limit: int = 5) -> str:
+        """One printable line."""
+        where = f" [{listed(list(self.files), limit)}]" if self.files else ""
+        mend = f" -> {self.mend}" if self.mend else ""
+        return f"{self.level}: {self.code}: {self.message}{where}{mend}"
+
+
+@dataclass(slots=True)
+class _Case:
+    """A pair of files, read."""
+
+    image_id: str
+    pred: Prediction
+    gt: GroundTruth
+    soft: NDArray[np.float64] | None = None  # as the protocol takes it, in [0, 1]
+    faults: set[str] = field(default_factory=set)
+
+    @property
+    def file(self) -> str:
+        return self.pred.path.name if self.pred.path else self.image_id
+
+    def truth(self) -> NDArray[np.float64]:
+        return np.sum(self.gt.boundaries, axis=0, dtype=np.float64)
+
+
+def doctor(
+    pred_dir: str | Path,
+    gt_dir: str | Path,
+    protocol: Protocol | None = None,
+    *,
+    looked_at: int = 12,
+) -> list[Finding]:
+    """Examine predictions and ground truth; errors first, an empty list if all is well.
+
+    protocol  : what `evaluate` will be called with, as some faults depend on it; bsds500 if None
+    looked_at : how many images the slower measurements take, spread over the set
+    Raises PairingError if a folder cannot be listed; every fault of a file is a finding.
+    """
+    protocol = protocol or Protocol.preset("bsds500")
+    preds = _listing(Path(pred_dir), PREDICTION_SUFFIXES)
+    gts = _listing(Path(gt_dir), GROUND_TRUTH_SUFFIXES)
+    found = [*_names(preds, gts), *_doubled(preds, "prediction"), *_doubled(gts, "ground truth")]
+    cases, unread = _read([i for i in gts if i in preds], preds, gts, protocol)
+    found += unread
+    found += _sizes(cases)
+    found += _annotators(cases)
+    found += _values(cases)
+    sound = [c for c in cases if c.soft is not None and not c.faults]
+    chosen = sound[:: max(1, -(-len(sound) // looked_at))]
+    for look in (_polarity, _thickness, _jpeg, _shift):
+        found += look(chosen, protocol)
+    return sorted(found, key=lambda f: f.level != "error")
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+
+def _listing(folder: Path, suffixes: Iterable[str]) -> dict[str, list[Path]]:
+    """image id -> its files, in order of the id."""
+    try:
+        paths = sorted(p for p in folder.iterdir() if p.suffix.lower() in suffixes)
+    except OSError as error:
+        raise PairingError(f"{folder}: {error.strerror}, expected a folder") from None
+    if not paths:
+        raise PairingError(f"{folder}: no files to read, expected {', '.join(suffixes)}")
+    ids: dict[str, list[Path]] = {}
+    for path in paths:
+        ids.setdefault(id_of(path), []).append(path)
+    return ids
+
+
+def _names(preds: dict[str, list[Path]], gts: dict[str, list[Path]]) -> list[Finding]:
+    missing = [i for i in gts if i not in preds]
+    extra = [i for i in preds if i not in gts]
+    if not missing and not extra:
+        return []
+    common = len(gts) - len(missing)
+    if missing and extra and common < len(gts) / 2:
+        longer = _renamed(missing, extra)
+        if longer:
+            return [
+                Finding(
+                    "names",
+                    "error",
+                    f"{len(extra)} prediction names differ from the image ids by {longer!r}",
+                    tuple(extra),
+                    "rename the files to ID.png",
+                )
+            ]
+        return [
+            Finding(
+                "split",
+                "error",
+                f"only {common} of {len(gts)} images have a prediction and {len(extra)} "
+                "predictions have no ground truth: two different splits?",
+                tuple(extra),
+                "give --gt of the same split",
+            )
+        ]
+    found = []
+    if missing:
+        message = f"{len(missing)} of {len(gts)} images have no prediction"
+        mend = "predict them, or --split-file with the ids, or --missing zero|skip"
+        found.append(Finding("missing", "error", message, tuple(missing), mend))
+    if extra:
+        message = f"{len(extra)} predictions have no ground truth and are not used"
+        found.append(Finding("extra", "warning", message, tuple(extra), "check the split"))
+    return found
+
+
+def _renamed(missing: Sequence[str], extra: Sequence[str]) -> str:
+    """What was put before or after every id, or "" if it is not that."""
+    first = [(e, i) for i in missing[:1] for e in extra if i in e]
+    for name, image_id in first:
+        before, _, after = name.partition(image_id)
+        if all(f"{before}{i}{after}" in set(extra) for i in missing):
+            return f"{before}*{after}"
+    return ""
+
+
+def _doubled(files: dict[str, list[Path]], what: str) -> list[Finding]:
+    same: dict[str, list[str]] = {}
+    for image_id, paths in files.items():
+        same.setdefault(image_id.casefold(), []).extend(p.name for p in paths)
+    doubled = tuple(name for names in same.values() if len(names) > 1 for name in names)
+    if not doubled:
+        return []
+    message = f"more than one {what} file for an image"
+    return [Finding("doubled", "error", message, doubled, "leave one file for each image")]
+
+
+# ---- every file ----------------------------------------------------------------------------------
+
+
+def _read(
+    ids: Sequence[str],
+    preds: dict[str, list[Path]],
+    gts: dict[str, list[Path]],
+    protocol: Protocol,
+) -> tuple[list[_Case], list[Finding]]:
+    """The pairs that can be read, and a finding for each kind of file that cannot."""
+    cases, ranges, broken = [], [], []
+    for image_id in ids:
+        try:
+            gt = load_ground_truth(gts[image_id][0])
+        except DataError as error:
+            broken += [(gts[image_id][0].name, str(error))]
+            continue
+        path = preds[image_id][0]
+        try:
+            pred = load_prediction(path)
+        except DataError as error:
+            top = _largest(path)
+            if 1 < top <= 255:
+                ranges.append((path.name, top))
+            else:
+                broken.append((path.name, str(error)))
+            continue
+        soft = None
+        if pred.segs is None:
+            soft = _unit(pred.boundary_map())
+            soft = 1 - soft if protocol.invert else soft
+        cases.append(_Case(image_id, pred, gt, soft))
+    found = [Finding("unreadable", "error", text, (name,)) for name, text in broken]
+    if ranges:
+        message = f"float values up to {max(t for _, t in ranges):g}, expected 0 .. 1"
+        mend = "divide by 255, or save as 8-bit PNG"
+        found.append(Finding("range", "error", message, tuple(n for n, _ in ranges), mend))
+    return cases, found
+
+
+def _largest(path: Path) -> float:
+    """The largest value of a float array in a file, or -1 where there is none."""
+    from bsdsbench.loaders.arrays import read_npy, read_npz
+    from bsdsbench.loaders.images import read_image
+    from bsdsbench.loaders.matlab import read_mat
+
+    readers: dict[str, Callable[[Path], object]] = {
+        ".npy": read_npy,
+        ".npz": read_npz,
+        ".mat": read_mat,
+    }
+    try:
+        got = readers.get(path.suffix.lower(), read_image)(path)
+    except DataError:
+        return -1.0
+    arrays = got.values() if isinstance(got, dict) else [got]
+    tops = [
+        float(a.max())
+        for a in arrays
+        if isinstance(a, np.ndarray) and a.dtype.kind == "f" and a.size and a.min() >= 0
+    ]
+    return max(tops, default=-1.0)
+
+
+def _unit(soft: NDArray[np.generic]) -> NDArray[np.float64]:
+    scale = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
+    return soft.astype(np.float64) / scale
+
+
+def _sizes(cases: Sequence[_Case]) -> list[Finding]:
+    turned, odd, mixed = [], [], []
+    for case in cases:
+        have, want = case.pred.shape, case.gt.shape
+        if any(b.shape != want for b in case.gt.boundaries):
+            mixed.append(case)
+        elif have == want:
+            continue
+        elif have == want[::-1]:
+            turned.append(case)
+        else:
+            odd.append(case)
+    found = []
+    if mixed:
+        found.append(_error("annotators", "annotators of one image have several sizes", mixed))
+    if turned:
+        message = f"{len(turned)} predictions are transposed: rows and columns are exchanged"
+        found.append(_error("transposed", message, turned, "transpose them before saving"))
+    if odd:
+        have, want = odd[0].pred.shape, odd[0].gt.shape
+        example = f"{have[0]} x {have[1]} for an image of {want[0]} x {want[1]}"
+        if len(odd) == len(cases):
+            message, code = f"every prediction is resized: {example}", "resized"
+        else:
+            message, code = f"mixed sizes: {len(odd)} of {len(cases)} differ: {example}", "sizes"
+        found.append(
+            _error(code, message, odd, "predict at the size of the image, or resize to it")
+        )
+    return found
+
+
+def _error(code: str, message: str, cases: Sequence[_Case], mend: str = "") -> Finding:
+    return _finding(code, "error", message, cases, mend)
+
+
+def _finding(
+    code: str, level: str, message: str, cases: Sequence[_Case], mend: str = ""
+) -> Finding:
+    for case in cases:
+        case.faults.add(code)
+    return Finding(code, level, message, tuple(c.file for c in cases), mend)
+
+
+def _annotators(cases: Sequence[_Case]) -> list[Finding]:
+    found, empty, none, dark = [], [], [], []
+    for case in cases:
+        marks = [bool(b.any()) for b in case.gt.boundaries]
+        if not any(marks):
+            none.append(case)
+        elif not all(marks):
+            empty.append((case, [k + 1 for k, m in enumerate(marks) if not m]))
+        elif np.mean([b.mean() for b in case.gt.boundaries]) > 0.5:
+            dark.append(case)
+    if dark:
+        message = "most ground-truth pixels are boundary: dark lines on bright ground?"
+        found.append(_error("gt-polarity", message, dark, "set gt_invert"))
+    if none:
+        message = f"{len(none)} images have no ground-truth boundary at all"
+        found.append(_finding("empty-truth", "warning", message, none, "check the ground truth"))
+    if empty:
+        names = tuple(f"{c.image_id} annotator {', '.join(map(str, k))}" for c, k in empty)
+        message = f"{len(empty)} images have an annotator without any boundary"
+        found.append(Finding("empty-annotator", "warning", message, names, "check the annotations"))
+    return found
+
+
+def _values(cases: Sequence[_Case]) -> list[Finding]:
+    found, zero, full, few = [], [], [], []
+    for case in cases:
+        soft = case.soft
+        if soft is None or not soft.size:
+            continue
+        if soft.min() == soft.max():
+            (zero if soft.max() == 0 else full).append(case)
+        elif case.pred.soft is not None and len(np.unique(soft)) < FEW_VALUES:
+            few.append(case)
+    if zero:
+        found.append(_error("zero", f"{len(zero)} maps are zero everywhere", zero, "predict again"))
+    if full:
+        message = f"{len(full)} maps have one value everywhere (saturated?)"
+        found.append(
+            _error("saturated", message, full, "save the sigmoid's output, not the logits")
+        )
+    if few:
+        message = f"{len(few)} maps have fewer than {FEW_VALUES} values: the curve has few points"
+        names = tuple(c.file for c in few)
+        found.append(Finding("few-values", "warning", message, names, "save soft maps"))
+    return found
+
+
+# ---- a few images --------------------------------------------------------------------------------
+
+
+def _soft(case: _Case) -> NDArray[np.float64]:
+    if case.soft is None:
+        raise ValueError("a case without a soft map was chosen")
+    return case.soft
+
+
+def _polarity(cases: Sequence[_Case], _: Protocol) -> list[Finding]:
+    """Inverted where the ground truth's neighbourhood is darker than the rest."""
+    dark, bright_ground = [], []
+    for case in cases:
+        near, far = symptoms.near_and_far(_soft(case), case.truth())
+        if near < far:
+            dark.append(case)
+            if np.median(_soft(case)) > 0.5:
+                bright_ground.append(case)
+    wrong = dark if len(dark) > len(cases) / 2 else bright_ground
+    if not wrong:
+        return []
+    message = f"{len(wrong)} of {len(cases)} maps are darker on the ground truth than off it"
+    return [_error("inverted", message, wrong, "--invert")]
+
+
+def _thickness(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
+    """Raw maps that need NMS, or thin ones that must not have it."""
+    soft = [c for c in cases if c.pred.soft is not None and "inverted" not in c.faults]
+    measured = [(c, symptoms.thickness(_soft(c))) for c in soft]
+    raw = [c for c, t in measured if t > THICK]
+    thin = [c for c, t in measured if t < THIN]
+    if raw and not protocol.nms and protocol.thin:
+        message = f"{len(raw)} of {len(soft)} maps have broad edges: never NMSed"
+        return [Finding("raw", "warning", message, tuple(c.file for c in raw), "--nms")]
+    if thin and (protocol.nms or not protocol.thin):
+        message = f"{len(thin)} of {len(soft)} maps are thinned already"
+        mend = "leave out --nms" if protocol.nms else "give the raw maps to this protocol"
+        return [Finding("thinned", "warning", message, tuple(c.file for c in thin), mend)]
+    return []
+
+
+def _jpeg(cases: Sequence[_Case], _: Protocol) -> list[Finding]:
+    marked = [
+        c
+        for c in cases
+        if c.file.lower().endswith((".jpg", ".jpeg"))
+        or (c.pred.soft is not None and symptoms.jpeg_ratio(_soft(c)) > JPEG)
+    ]
+    if not marked:
+        return []
+    message = f"{len(marked)} of {len(cases)} maps have been through JPEG, which invents edges"
+    return [
+        Finding("jpeg", "warning", message, tuple(c.file for c in marked), "save as PNG or .npy")
+    ]
+
+
+def _shift(cases: Sequence[_Case], _: Protocol) -> list[Finding]:
+    """A common displacement, and maps of square images that fit better transposed."""
+    cases = [c for c in cases if not c.faults]
+    if not cases:
+        return []
+    surfaces = [symptoms.correlation(_soft(c), c.truth()) for c in cases]
+    turned = [
+        c
+        for c, s in zip(cases, surfaces, strict=True)
+        if c.gt.shape[0] == c.gt.shape[1]
+        and symptoms.correlation(_soft(c).T, c.truth()).max() > 2 * max(s.max(), CORRELATED / 2)
+    ]
+    if turned:
+        message = f"{len(turned)} square predictions fit the ground truth better transposed"
+        return [_error("transposed", message, turned, "transpose them before saving")]
+    total = np.mean(surfaces, axis=0)
+    dy, dx = symptoms.shift_of(total)
+    if max(abs(dy), abs(dx)) <= SHIFT or total.max() < CORRELATED:
+        return []
+    message = f"maps are shifted by about {dy:+.1f} rows and {dx:+.1f} columns"
+    files = tuple(c.file for c in cases)
+    return [Finding("shift", "warning", message, files, "undo the padding or crop of the network")]

@@ -1,0 +1,112 @@
+"""What the doctor measures on one soft map: numbers with a meaning, no verdicts, no disk.
+
+Maps are float64 (H, W) in [0, 1]; ground truth is `truth`, (H, W), the number of annotators that
+marked a pixel.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+F8 = NDArray[np.float64]
+REACH = 16
+
+
+def near_and_far(soft: F8, truth: F8, radius: int = 3) -> tuple[float, float]:
+    """Mean value at most `radius` pixels (in rows and columns) from the ground truth, and beyond.
+
+    NaN where there is no such pixel.
+    """
+    from scipy import ndimage
+
+    near = ndimage.maximum_filter(truth, 2 * radius + 1) > 0
+    inside, outside = soft[near], soft[~near]
+    return (
+        float(inside.mean()) if inside.size else np.nan,
+        float(outside.mean()) if outside.size else np.nan,
+    )
+
+
+def thickness(soft: F8) -> float:
+    """Share of strong pixels that lie in a full 2 x 2 square of strong pixels.
+
+    0 for one-pixel lines, 1 for broad edges; strong is above the median, the upper quartile and
+    the upper tenth of the non-zero values, averaged. NaN for an empty map.
+    """
+    values = soft[soft > 0]
+    if not values.size:
+        return np.nan
+    shares = []
+    for level in np.quantile(values, (0.5, 0.75, 0.9)):
+        strong = soft >= level
+        full = strong[:-1, :-1] & strong[1:, :-1] & strong[:-1, 1:] & strong[1:, 1:]
+        square = np.zeros(soft.shape, bool)
+        for dy in (0, 1):
+            for dx in (0, 1):
+                square[dy : dy + full.shape[0], dx : dx + full.shape[1]] |= full
+        shares.append(square.sum() / strong.sum())
+    return float(np.mean(shares))
+
+
+def jpeg_ratio(soft: F8) -> float:
+    """How much more often a high 8 x 8 cosine coefficient vanishes on the grid than off it.
+
+    JPEG rounds most of them to zero, on its own grid only; 1 means no trace of it. Also 1 for a
+    map without 8 x 8 blocks of any content.
+    """
+    aligned = _vanishing(soft, 0, 0)
+    shifted = max(_vanishing(soft, 4, 4), _vanishing(soft, 3, 5))
+    return aligned / shifted if aligned and shifted else 1.0
+
+
+def _vanishing(soft: F8, top: int, left: int) -> float:
+    from scipy.fft import dctn
+
+    part = soft[top:, left:] * 255
+    rows, cols = part.shape[0] // 8, part.shape[1] // 8
+    blocks = part[: rows * 8, : cols * 8].reshape(rows, 8, cols, 8).swapaxes(1, 2).reshape(-1, 8, 8)
+    blocks = blocks[np.ptp(blocks, axis=(1, 2)) > 8]
+    if not len(blocks):
+        return 0.0
+    high = np.add.outer(np.arange(8), np.arange(8)) >= 5
+    return float((np.abs(dctn(blocks, axes=(1, 2), norm="ortho")[:, high]) < 0.6).mean())
+
+
+def correlation(soft: F8, truth: F8) -> F8:
+    """Correlation with the ground truth for every shift up to REACH; (2 REACH + 1, same).
+
+    Element [REACH + dy, REACH + dx] is the value if the map were dy, dx too far down and right.
+    All zero if either is constant.
+    """
+    from scipy import ndimage
+
+    a, b = (ndimage.gaussian_filter(x - x.mean(), 1.0) for x in (soft, truth.astype(np.float64)))
+    norm = np.sqrt((a * a).sum() * (b * b).sum())
+    side = 2 * REACH + 1
+    if norm == 0:
+        return np.zeros((side, side))
+    padded = [n + REACH for n in soft.shape]
+    spectrum = np.fft.rfft2(a, padded) * np.conj(np.fft.rfft2(b, padded))
+    surface = np.roll(np.fft.irfft2(spectrum, padded), (REACH, REACH), (0, 1))[:side, :side]
+    return surface / norm
+
+
+def shift_of(surface: F8) -> tuple[float, float]:
+    """Rows and columns of the peak of (a sum of) correlations, to a fraction of a pixel.
+
+    Boundaries of label maps lie half a pixel above and left of the edge, so a good map has its
+    peak near (0.5, 0.5); that half is taken off. (0, 0) if the peak is on the rim.
+    """
+    y, x = (int(i) for i in np.unravel_index(np.argmax(surface), surface.shape))
+    if not (0 < y < 2 * REACH and 0 < x < 2 * REACH):
+        return 0.0, 0.0
+    dy = _vertex(surface[y - 1 : y + 2, x])
+    dx = _vertex(surface[y, x - 1 : x + 2])
+    return y + dy - REACH - 0.5, x + dx - REACH - 0.5
+
+
+def _vertex(three: F8) -> float:
+    """Where the parabola through values at -1, 0, 1 has its top."""
+    bend = three[0] - 2 * three[1] + three[2]
+    return float((three[0] - three[2]) / (2 * bend)) if bend else 0.0
