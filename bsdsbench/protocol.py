@@ -185,23 +185,6 @@ class Protocol:
             changed = replace(changed, name=self.name + "*")
         return changed
 
-    def describe(self) -> str:
-        """One line for the screen, to stand beside every score."""
-        t = self.thresholds
-        reach = f"{self.max_dist:g} of the diagonal"
-        words = [
-            f"{self.name} v{self.version}:",
-            f"{len(t)} thresholds {t[0]:.3g}..{t[-1]:.3g},",
-            f"max_dist {reach if self.max_dist_px is None else f'{self.max_dist_px:g} px'},",
-            "thinned," if self.thin else "not thinned,",
-        ]
-        if self.nms:
-            words.append(f"NMS {self.nms_params.radius}, {self.nms_params.multiplier:g},")
-        if self.invert:
-            words.append("inverted,")
-        words.append(f"AP rule {self.ap_rule}")
-        return " ".join(words)
-
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON; `from_mapping` reads them back to an equal protocol."""
         return _plain(self)
@@ -223,15 +206,12 @@ class Protocol:
             if key not in skip and mine[key] != theirs[key]
         ]
 
-    def summary(self) -> str:
+    def describe(self) -> str:
         """One line with everything that moves a score, for printing beside it."""
-        tolerance = f"max_dist {self.max_dist:g}"
-        if self.max_dist_px is not None:
-            tolerance = f"max_dist {self.max_dist_px:g} px"
+        t, px = self.thresholds, self.max_dist_px
         parts = [
-            f"{self.name} v{self.version}",
-            f"{len(self.thresholds)} thresholds",
-            tolerance,
+            f"{len(t)} thresholds {t[0]:.3g}..{t[-1]:.3g}",
+            f"max_dist {self.max_dist:g} of the diagonal" if px is None else f"max_dist {px:g} px",
             "thinned" if self.thin else "not thinned",
         ]
         if self.nms:
@@ -248,7 +228,7 @@ class Protocol:
         if self.semantic:
             s = self.semantic
             parts.append(f"{len(s.classes)} classes, interior {s.interior}, absent {s.absent}")
-        return "; ".join([*parts, f"AP {self.ap_rule}"])
+        return f"{self.name} v{self.version}: {'; '.join([*parts, f'AP rule {self.ap_rule}'])}"
 
     def threshold_array(self) -> NDArray[np.float64]:
         """thresholds as f8 (T,)."""

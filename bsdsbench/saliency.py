@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -254,3 +255,32 @@ def saliency_score(records: Sequence[SaliencyRecord], beta2: float = BETA2) -> S
         dice_mean=float(ratio(2 * hit, sizes).mean()),
         dice_sum=float(ratio(2 * hit.sum(), sizes.sum())),
     )
+
+
+def evaluate_saliency(
+    pred_dir: str | Path, gt_dir: str | Path, *, normalise: bool = False, workers: int = 1
+) -> list[SaliencyRecord]:
+    """The record of every image of two folders, paired as in `evaluate`.
+
+    Raises DataError with all faults of a run: files that cannot be read, sizes, several masks.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from bsdsbench.loaders import load_ground_truth, load_prediction, pair
+
+    def one(each: Any) -> SaliencyRecord | DataError:
+        try:
+            gt = load_ground_truth(each.gt_paths, each.image_id)
+            soft = load_prediction(each.pred_paths, each.image_id).soft
+            if soft is None or len(gt.boundaries) != 1:
+                raise DataError(f"{each.image_id}: expected one soft map and one mask")
+            return saliency_record(soft, gt.boundaries[0], each.image_id, normalise=normalise)
+        except DataError as error:
+            return error
+
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        results = list(pool.map(one, pair(pred_dir, gt_dir)))
+    faults = [r for r in results if isinstance(r, DataError)]
+    if faults:
+        raise DataError.collect(faults)
+    return [r for r in results if not isinstance(r, DataError)]

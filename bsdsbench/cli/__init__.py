@@ -18,6 +18,13 @@ from bsdsbench import __version__
 VERBS = {
     "evaluate": "evaluate",
     "merge": "merge",
+    "doctor": "doctor",
+    "explain": "explain",
+    "nms": "nms",
+    "crispness": "crispness",
+    "semantic": "semantic",
+    "saliency": "saliency",
+    "protocols": "protocols",
 }
 
 

@@ -126,11 +126,11 @@ def test_differences_leave_out_what_moves_no_score():
     assert a.differences(on) == ["nms: False / True"]
 
 
-def test_summary_says_what_moves_a_score():
-    line = Protocol.preset("nyudv2").replace(nms=True, thin=False, invert=True).summary()
+def test_describe_says_what_moves_a_score():
+    line = Protocol.preset("nyudv2").replace(nms=True, thin=False, invert=True).describe()
     assert line == (
-        "nyudv2* v1; 99 thresholds; max_dist 0.011; not thinned; NMS 1, 5, 1.01 (8 bit); "
-        "inverted; AP bsds"
+        "nyudv2* v1: 99 thresholds 0.01..0.99; max_dist 0.011 of the diagonal; not thinned; "
+        "NMS 1, 5, 1.01 (8 bit); inverted; AP rule bsds"
     )
 
 

@@ -1,0 +1,38 @@
+"""bsdsbench doctor: what is wrong with these inputs, in seconds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from bsdsbench.cli.options import protocol_from, protocol_options
+
+
+@click.command("doctor")
+@click.argument("pred_dir", type=click.Path())
+@click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
+@protocol_options
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+def command(pred_dir: str, gt_dir: str, form: str, **options: Any) -> int:
+    """Look for faults in PRED_DIR before it is evaluated: names, sizes, values, polarity, NMS.
+
+    Give the options `evaluate` will get. Exit status 2 if there are errors, 0 if there are only
+    warnings.
+    """
+    import bsdsbench as bb
+    from bsdsbench.cli.show import print_json
+
+    protocol = protocol_from(**options)
+    findings = bb.doctor(pred_dir, gt_dir, protocol)
+    errors = sum(f.level == "error" for f in findings)
+    if form == "json":
+        print_json([asdict(f) for f in findings])
+    else:
+        for finding in findings:
+            print(finding.line())
+        warnings = len(findings) - errors
+        print(f"{errors} errors, {warnings} warnings" if findings else "nothing found")
+        print(f"protocol {protocol.describe()}")
+    return 2 if errors else 0
