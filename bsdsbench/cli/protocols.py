@@ -22,5 +22,6 @@ def command(name: str | None, form: str) -> int:
         print(preset_text(name), end="")
     else:
         for protocol in chosen:
-            print(protocol.describe())
+            p = protocol.nms_params
+            print(f"{protocol.describe()}; --nms means {p.radius}, {p.border}, {p.multiplier:g}")
     return 0
