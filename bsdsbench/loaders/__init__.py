@@ -1,0 +1,8 @@
+"""Reading: pictures, MATLAB and numpy files, pairing, the official txt files. Never a metric."""
+
+from __future__ import annotations
+
+from bsdsbench.loaders.groundtruth import load_ground_truth, load_labels
+from bsdsbench.loaders.prediction import load_prediction
+
+__all__ = ["load_ground_truth", "load_labels", "load_prediction"]

@@ -1,0 +1,213 @@
+"""One file, or one file per annotator -> inputs.GroundTruth."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.errors import FileFormatError
+from bsdsbench.inputs import GroundTruth
+from bsdsbench.labels import seg2bdry
+from bsdsbench.loaders.arrays import read_npy, read_npz
+from bsdsbench.loaders.files import (
+    GROUND_TRUTH_SUFFIXES,
+    IMAGE_SUFFIXES,
+    FaultError,
+    id_of,
+    listed,
+    reading,
+    show,
+)
+from bsdsbench.loaders.images import read_image
+from bsdsbench.loaders.matlab import read_mat
+from bsdsbench.loaders.prediction import flat, is_map, label_map
+from bsdsbench.loaders.segtext import read_seg
+
+PathLike = str | os.PathLike[str]
+KINDS = ("boundaries", "labels")
+NO_ANNOTATORS = "no annotators, expected at least one annotation"
+
+
+def load_ground_truth(
+    path: PathLike | Sequence[PathLike],
+    image_id: str | None = None,
+    gt_invert: bool = False,
+    kind: str = "boundaries",
+    gt_threshold: float | None = None,
+) -> GroundTruth:
+    """Read every annotator of one image.
+
+    path         : one file with all annotators, or several files of one annotator each, in order:
+                   BSDS .mat (`groundTruth`), PNG/TIFF/BMP/JPEG, .npy/.npz/.mat arrays (H, W) or
+                   (A, H, W), BSDS300 .seg
+    image_id     : taken from the first file's name where None
+    gt_invert    : pictures and arrays are dark boundaries on bright ground
+    kind         : "boundaries" (two values: 0 and 1, or 0 and 255) or "labels" (region labels,
+                   turned into boundaries by `seg2bdry`) for pictures and arrays; BSDS .mat and
+                   .seg say it themselves
+    gt_threshold : for gray pictures, boundary where value/255 (/65535) >= gt_threshold;
+                   None refuses gray
+
+    One annotator may be empty; all empty, or none at all, raises. Raises FileFormatError, one line:
+    file, what it has, what was expected.
+    """
+    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    if kind not in KINDS:
+        raise ValueError(f"kind {kind!r}: expected one of {KINDS}")
+    if not paths:
+        raise FileFormatError(f"{show(image_id or 'ground truth')}: {NO_ANNOTATORS}")
+    first = Path(paths[0])
+    boundaries: list[NDArray[np.bool_]] = []
+    segmentations: list[NDArray[np.int32]] = []
+    for one in map(Path, paths):
+        edges, labels = _read(one, gt_invert, kind, gt_threshold)
+        with reading(one, "ground truth"):
+            _check_shapes([*boundaries, *edges, *labels])
+        boundaries += edges
+        segmentations += labels
+    with reading(first, "ground truth"):
+        if not any(b.any() for b in boundaries):
+            raise FaultError(f"no boundary pixel in any of {len(boundaries)} annotations, expected some")
+    # segmentations only where every annotator has one: region scores need all of them
+    whole = len(segmentations) == len(boundaries)
+    image_id = image_id if image_id is not None else id_of(first)
+    return GroundTruth(image_id, tuple(boundaries), tuple(segmentations) if whole else (), first)
+
+
+def load_labels(path: PathLike) -> NDArray[np.int32]:
+    """One (H, W) int32 label map (class or region labels, values kept) from any format.
+
+    A palette PNG gives its indices. Raises FileFormatError, one line.
+    """
+    file = Path(path)
+    if file.suffix.lower() == ".seg":
+        return read_seg(file)
+    arrays = _arrays(file, indices=True)
+    with reading(file, "a label map"):
+        if len(arrays) != 1:
+            raise FaultError(f"{len(arrays)} maps, expected one label map")
+        return label_map(arrays[0])
+
+
+Annotations = tuple[list[NDArray[np.bool_]], list[NDArray[np.int32]]]
+
+
+def _read(path: Path, invert: bool, kind: str, threshold: float | None) -> Annotations:
+    """The boundaries and segmentations of one file."""
+    suffix = path.suffix.lower()
+    if suffix == ".seg":
+        labels = [read_seg(path)]
+        return [seg2bdry(x) for x in labels], labels
+    if suffix == ".mat":
+        found = read_mat(path)
+        if "groundTruth" in found:
+            with reading(path, "BSDS ground truth"):
+                return _bsds(found["groundTruth"])
+        arrays = _only_array(path, found)
+    else:
+        arrays = _arrays(path, indices=kind == "labels")
+    with reading(path, "ground truth"):
+        if kind == "labels":
+            labels = [label_map(a) for a in arrays]
+            return [seg2bdry(x) for x in labels], labels
+        return [_binary(flat(a, "a boundary map"), invert, threshold) for a in arrays], []
+
+
+def _arrays(path: Path, indices: bool) -> list[NDArray[Any]]:
+    suffix = path.suffix.lower()
+    if suffix in IMAGE_SUFFIXES:
+        return [read_image(path, indices)]
+    if suffix == ".npy":
+        return _split(path, read_npy(path))
+    if suffix == ".npz":
+        return _only_array(path, read_npz(path))
+    if suffix == ".mat":
+        return _only_array(path, read_mat(path))
+    with reading(path, "ground truth"):
+        known = ", ".join(GROUND_TRUTH_SUFFIXES)
+        raise FaultError(f"suffix {suffix or 'missing'}, expected one of {known}")
+
+
+def _only_array(path: Path, found: dict[str, Any]) -> list[NDArray[Any]]:
+    maps = [v for v in found.values() if is_map(v)]
+    with reading(path, "ground truth"):
+        if len(maps) != 1:
+            names = listed(sorted(found)) or "nothing"
+            raise FaultError(f"has variables {names}, expected groundTruth or one numeric array")
+    return _split(path, maps[0])
+
+
+def _split(path: Path, array: NDArray[Any]) -> list[NDArray[Any]]:
+    """(H, W) or (A, H, W) -> a list of (H, W)."""
+    with reading(path, "ground truth"):
+        if array.ndim not in (2, 3):
+            raise FaultError(f"an array of shape {array.shape}, expected (H, W) or (A, H, W)")
+        if array.shape[0] == 0:
+            raise FaultError(NO_ANNOTATORS)
+    return list(array) if array.ndim == 3 else [array]
+
+
+def _bsds(cells: Any) -> Annotations:
+    """The cell `groundTruth`: a struct per annotator with Boundaries and perhaps Segmentation."""
+    items = [cells] if isinstance(cells, dict) else cells
+    if not isinstance(items, list):
+        items = [] if isinstance(items, np.ndarray) and not items.size else [None]
+    if not items:
+        raise FaultError(NO_ANNOTATORS)
+    boundaries, segmentations = [], []
+    for number, item in enumerate(items, 1):
+        if not isinstance(item, dict) or not {"Boundaries", "Segmentation"} & set(item):
+            raise FaultError(
+                f"groundTruth {number} has no Boundaries and no Segmentation, "
+                "expected a BSDS annotator"
+            )
+        labels = item.get("Segmentation")
+        if labels is not None:
+            segmentations.append(label_map(labels))
+        edges = item.get("Boundaries")
+        if edges is None:
+            boundaries.append(seg2bdry(segmentations[-1]))
+        elif is_map(edges):
+            boundaries.append(_binary(flat(edges, "Boundaries"), False, None))
+        else:
+            raise FaultError(f"Boundaries of groundTruth {number} is no matrix, expected (H, W)")
+    return boundaries, segmentations
+
+
+def _binary(array: NDArray[Any], invert: bool, threshold: float | None) -> NDArray[np.bool_]:
+    """A two-valued map as bool; 0 is background unless `invert`."""
+    if array.dtype == np.bool_:
+        return ~array if invert else array
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise FaultError("values that are NaN or infinite, expected boundaries of 0 and 1")
+    if threshold is not None:
+        edges = array >= threshold * _full_scale(array)
+    else:
+        edges = array != 0
+        gray = edges & (array != array.max())
+        if gray.any() or array.min() < 0 or array.max() not in (0, 1, 255, 65535):
+            raise FaultError(
+                f"{np.unique(array).size} values from {array.min():g} to {array.max():g}, expected "
+                "boundaries of 0 and 1 or 0 and 255 (gray: give a ground-truth threshold; "
+                "region labels: say kind 'labels')"
+            )
+    return ~edges if invert else edges
+
+
+def _full_scale(array: NDArray[Any]) -> float:
+    """The value of full white: 1 where nothing is above it, else by the dtype."""
+    if array.max() <= 1:
+        return 1.0
+    return 65535.0 if array.dtype == np.uint16 else 255.0
+
+
+def _check_shapes(maps: Sequence[NDArray[Any]]) -> None:
+    shapes = list(dict.fromkeys(m.shape for m in maps))
+    if len(shapes) > 1:
+        sizes = listed([f"{h} x {w}" for h, w in shapes])
+        raise FaultError(f"annotations of sizes {sizes} (rows x columns), expected one size")

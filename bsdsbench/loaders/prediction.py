@@ -1,0 +1,210 @@
+"""One file (or folder of label maps) -> inputs.Prediction."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.inputs import Prediction
+from bsdsbench.loaders.arrays import read_npy, read_npz
+from bsdsbench.loaders.files import ARRAY_SUFFIXES, IMAGE_SUFFIXES, FaultError, id_of, listed, reading
+from bsdsbench.loaders.images import read_image
+from bsdsbench.loaders.matlab import read_mat
+
+PathLike = str | os.PathLike[str]
+# where a file holds several maps, the one of such a name is meant
+SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
+KINDS = ("soft", "labels")
+
+
+def load_prediction(
+    path: PathLike | Sequence[PathLike],
+    image_id: str | None = None,
+    kind: str = "soft",
+    name: str | None = None,
+) -> Prediction:
+    """Read one image's prediction.
+
+    path     : PNG, TIFF, BMP, JPEG, .npy, .npz or .mat; several paths are the label maps of one
+               image, one per threshold (with kind "labels")
+    image_id : taken from the first file's name where None
+    kind     : "soft" (boundary strengths) or "labels" (integer regions) for files that could be
+               either; `ucm2` and `segs` inside .mat and .npz say it themselves
+    name     : the variable to read in .mat and .npz; None finds `ucm2`, `segs`, the only 2-D
+               array, or one of SOFT_NAMES
+
+    Soft maps come as (H, W) uint8 (value/255), uint16 (value/65535), float32 or float64 in [0, 1];
+    bool as 0 and 255, float16 as float32; axes of length 1 are dropped. An all-zero map is fine.
+    Raises FileFormatError, one line: file, what it has, what was expected.
+    """
+    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    if kind not in KINDS:
+        raise ValueError(f"kind {kind!r}: expected one of {KINDS}")
+    if not paths:
+        raise ValueError("expected at least one path")
+    first = Path(paths[0])
+    image_id = image_id if image_id is not None else id_of(first)
+    if len(paths) > 1:
+        parts = [load_prediction(p, image_id, "labels", name) for p in paths]
+        maps = tuple(m for part in parts for m in part.segs or ())
+        with reading(first, "label maps"):
+            _same_shape(maps)
+        return Prediction(image_id, first, segs=maps)
+    suffix = first.suffix.lower()
+    if suffix in IMAGE_SUFFIXES:
+        found: dict[str, Any] = {"": read_image(first, indices=kind == "labels")}
+    elif suffix == ".npy":
+        found = {"": read_npy(first)}
+    elif suffix == ".npz":
+        found = read_npz(first)
+    elif suffix == ".mat":
+        found = read_mat(first)
+    else:
+        known = ", ".join((*IMAGE_SUFFIXES, *ARRAY_SUFFIXES, ".mat"))
+        with reading(first, "a prediction"):
+            raise FaultError(f"suffix {suffix or 'missing'}, expected one of {known}")
+    with reading(first, "a prediction"):
+        return _choose(found, image_id, first, kind, name)
+
+
+def _choose(
+    found: dict[str, Any], image_id: str, path: Path, kind: str, name: str | None
+) -> Prediction:
+    if name is None and "ucm2" in found:
+        return Prediction(image_id, path, ucm2=_ucm2(found["ucm2"]))
+    if name is None and "segs" in found:
+        return Prediction(image_id, path, segs=label_maps(found["segs"]))
+    value = _pick(found, name)
+    if kind == "labels" or isinstance(value, list):
+        return Prediction(image_id, path, segs=label_maps(value))
+    return Prediction(image_id, path, soft=soft_map(value))
+
+
+def _pick(found: dict[str, Any], name: str | None) -> Any:
+    """The variable asked for, the only array that is a map, or one of a usual name."""
+    if name is not None:
+        if name not in found:
+            raise FaultError(f"has variables {listed(sorted(found))}, expected {name!r}")
+        return found[name]
+    maps = {k: v for k, v in found.items() if is_map(v)}
+    usual = [k for k in SOFT_NAMES if k in maps]
+    if len(maps) == 1 or not usual:
+        if len(maps) != 1:
+            names = listed(sorted(found)) or "nothing"
+            raise FaultError(f"has variables {names}, expected ucm2, segs or one 2-D numeric array")
+        return next(iter(maps.values()))
+    return maps[usual[0]]
+
+
+def is_map(value: Any) -> bool:
+    """True for a numeric array that is more than a row: what can be a picture."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf":
+        return False
+    return value.ndim >= 2 and (value.ndim > 2 or min(value.shape) > 1 or value.size == 0)
+
+
+def flat(array: NDArray[Any], what: str) -> NDArray[Any]:
+    """`array` as a C-contiguous (H, W), axes of length 1 dropped where there are more than two."""
+    if array.ndim > 2:
+        array = array.reshape([n for n in array.shape if n != 1] or [1, 1])
+    if array.ndim != 2 or not array.size:
+        raise FaultError(f"{what} of shape {array.shape}, expected (H, W)")
+    return np.ascontiguousarray(array)
+
+
+def soft_map(array: NDArray[Any]) -> NDArray[Any]:
+    """A boundary map in one of the four dtypes of `Prediction.soft`, values checked."""
+    if not isinstance(array, np.ndarray):
+        raise FaultError("the variable is not an array, expected a 2-D numeric array")
+    array = flat(array, "a soft map")
+    if array.dtype == np.bool_:
+        return array.astype(np.uint8) * np.uint8(255)
+    if array.dtype in (np.uint8, np.uint16):
+        return array
+    if array.dtype.kind != "f":
+        low, high = array.min(), array.max()
+        raise FaultError(
+            f"{array.dtype} values from {low} to {high}, expected uint8, uint16 or floats in "
+            "[0, 1] (for a map of region labels say so: kind 'labels')"
+        )
+    if array.dtype.itemsize not in (4, 8):
+        array = array.astype(np.float32 if array.dtype.itemsize < 4 else np.float64)
+    check_unit(array)
+    return array
+
+
+def check_unit(array: NDArray[Any]) -> None:
+    """Raise FaultError unless every value lies in [0, 1]; the line says the probable reason."""
+    low, high = float(array.min()), float(array.max())
+    if low >= 0 and high <= 1:
+        return
+    if not np.isfinite(array).all():
+        bad = int(array.size - np.isfinite(array).sum())
+        raise FaultError(f"{bad} of {array.size} values are NaN or infinite, expected floats in [0, 1]")
+    if low >= -0.05 and high <= 1.05:
+        reason = "overshoot of a resize? clip to [0, 1]"
+    elif low < 0:
+        reason = "raw network output? apply the sigmoid"
+    elif high <= 255:
+        reason = "0..255 as float? divide by 255"
+    elif high <= 65535:
+        reason = "0..65535 as float? divide by 65535"
+    else:
+        reason = "scale to 0..1"
+    raise FaultError(f"values from {low:.6g} to {high:.6g}, expected floats in [0, 1] ({reason})")
+
+
+def _ucm2(array: Any) -> NDArray[np.float64]:
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+        raise FaultError("ucm2 is not a numeric array, expected (2H+1, 2W+1) values in [0, 1]")
+    array = flat(array, "ucm2")
+    if min(array.shape) < 3 or array.shape[0] % 2 == 0 or array.shape[1] % 2 == 0:
+        raise FaultError(
+            f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1): the double-size map"
+        )
+    if array.dtype == np.uint8:  # stored as value/255 to save space
+        return array / 255.0
+    array = array.astype(np.float64, copy=False)
+    check_unit(array)
+    return array
+
+
+def label_maps(value: Any) -> tuple[NDArray[np.int32], ...]:
+    """`segs` (list of maps, or an array (H, W) or (N, H, W)) as a tuple of (H, W) int32."""
+    if isinstance(value, np.ndarray) and value.ndim == 3:
+        value = list(value)
+    maps = tuple(label_map(v) for v in (value if isinstance(value, list) else [value]))
+    if not maps:
+        raise FaultError("no label maps, expected at least one")
+    _same_shape(maps)
+    return maps
+
+
+def label_map(array: Any) -> NDArray[np.int32]:
+    """(H, W) int32 labels.
+
+    Values are kept where 0 <= label <= max(H*W, 65535), otherwise renumbered 0, 1, ... in
+    ascending order, so that tables indexed by label stay small.
+    """
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+        raise FaultError("a label map is not a numeric array, expected (H, W) integers")
+    array = flat(array, "a label map")
+    if array.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            whole = np.isfinite(array).all() and (array == np.rint(array)).all()
+        if not whole:
+            raise FaultError("label values that are not whole numbers, expected integer labels")
+    if array.min() < 0 or array.max() > max(array.size, 65535):
+        array = np.unique(array, return_inverse=True)[1].reshape(array.shape)
+    return array.astype(np.int32)
+
+
+def _same_shape(maps: Sequence[NDArray[Any]]) -> None:
+    shapes = sorted({m.shape for m in maps})
+    if len(shapes) > 1:
+        raise FaultError(f"label maps of sizes {listed([str(s) for s in shapes])}, expected one size")
