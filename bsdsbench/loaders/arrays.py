@@ -46,7 +46,9 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise FaultError("is compressed in another way than numpy does, expected np.savez_compressed")
+        raise FaultError(
+            "is compressed in another way than numpy does, expected np.savez_compressed"
+        )
     with archive.open(member) as file:
         data = file.read(member.file_size + 1)
     if len(data) != member.file_size:

@@ -25,6 +25,7 @@ from bsdsbench.loaders.files import (
 )
 from bsdsbench.loaders.images import read_image
 from bsdsbench.loaders.matlab import read_mat
+from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.prediction import flat, is_map, label_map
 from bsdsbench.loaders.segtext import read_seg
 
@@ -34,7 +35,7 @@ NO_ANNOTATORS = "no annotators, expected at least one annotation"
 
 
 def load_ground_truth(
-    path: PathLike | Sequence[PathLike],
+    path: PathLike | Sequence[PathLike] | Pair,
     image_id: str | None = None,
     gt_invert: bool = False,
     kind: str = "boundaries",
@@ -44,7 +45,7 @@ def load_ground_truth(
 
     path         : one file with all annotators, or several files of one annotator each, in order:
                    BSDS .mat (`groundTruth`), PNG/TIFF/BMP/JPEG, .npy/.npz/.mat arrays (H, W) or
-                   (A, H, W), BSDS300 .seg
+                   (A, H, W), BSDS300 .seg; a Pair stands for its ground truth's files and its id
     image_id     : taken from the first file's name where None
     gt_invert    : pictures and arrays are dark boundaries on bright ground
     kind         : "boundaries" (two values: 0 and 1, or 0 and 255) or "labels" (region labels,
@@ -56,9 +57,11 @@ def load_ground_truth(
     One annotator may be empty; all empty, or none at all, raises. Raises FileFormatError, one line:
     file, what it has, what was expected.
     """
-    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     if kind not in KINDS:
         raise ValueError(f"kind {kind!r}: expected one of {KINDS}")
+    if isinstance(path, Pair):
+        image_id, path = image_id or path.image_id, path.gt_paths
+    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     if not paths:
         raise FileFormatError(f"{show(image_id or 'ground truth')}: {NO_ANNOTATORS}")
     first = Path(paths[0])
@@ -72,7 +75,9 @@ def load_ground_truth(
         segmentations += labels
     with reading(first, "ground truth"):
         if not any(b.any() for b in boundaries):
-            raise FaultError(f"no boundary pixel in any of {len(boundaries)} annotations, expected some")
+            raise FaultError(
+                f"no boundary pixel in any of {len(boundaries)} annotations, expected some"
+            )
     # segmentations only where every annotator has one: region scores need all of them
     whole = len(segmentations) == len(boundaries)
     image_id = image_id if image_id is not None else id_of(first)

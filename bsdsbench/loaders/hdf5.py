@@ -21,8 +21,8 @@ SKIPPED = {"char", "function_handle", "opaque", "object"}
 def read_hdf5(data: bytes, names: Collection[str] | None = None) -> dict[str, Any]:
     """The variables of a MATLAB 7.3 file given as bytes; the same values as `read_mat`.
 
-    Raises FaultError when h5py is not installed or a variable is not plain data of this file (external
-    and virtual storage are never followed).
+    Raises FaultError when h5py is not installed or a variable is not plain data of this file
+    (external and virtual storage are never followed).
     """
     try:
         import h5py

@@ -45,7 +45,7 @@ def _decode(data: bytes, indices: bool) -> NDArray[Any]:
     from PIL import Image, UnidentifiedImageError
 
     try:
-        image = Image.open(io.BytesIO(data), formats=FORMATS)
+        image: Any = Image.open(io.BytesIO(data), formats=FORMATS)
     except UnidentifiedImageError:
         raise FaultError(
             "is not a picture (damaged or another format), expected PNG, TIFF, BMP or JPEG"

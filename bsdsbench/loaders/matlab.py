@@ -177,7 +177,9 @@ def _numeric(cursor: Cursor, head: Header, budget: Budget) -> NDArray[Any]:
     stored = cursor.numbers()
     if stored.size != math.prod(head.shape):
         size = " x ".join(map(str, head.shape))
-        raise FaultError(f"an array of {size} with {stored.size} values, expected a sound MATLAB file")
+        raise FaultError(
+            f"an array of {size} with {stored.size} values, expected a sound MATLAB file"
+        )
     if stored.dtype.newbyteorder("=") != dtype:
         budget.spend(stored.size * dtype.itemsize)
         # a damaged file may hold doubles out of the class's range; that is no reason for a warning
@@ -199,18 +201,21 @@ def _sparse(cursor: Cursor, head: Header, budget: Budget) -> NDArray[Any]:
         count = -1
     if not 0 <= count <= min(rows.size, values.size) or starts[0] != 0:
         raise FaultError("a damaged sparse array, expected a sound MATLAB file")
-    steps = np.diff(starts.astype(np.int64))
+    starts = starts.astype(np.int64)
+    steps = starts[1:] - starts[:-1]
     rows = rows[:count].astype(np.int64)
     if (steps < 0).any() or (rows < 0).any() or (rows >= head.shape[0]).any():
         raise FaultError("a damaged sparse array, expected a sound MATLAB file")
-    dense = np.zeros(head.shape, np.bool_ if head.flags & LOGICAL else np.float64)
+    dense: NDArray[Any] = np.zeros(head.shape, np.bool_ if head.flags & LOGICAL else np.float64)
     dense[rows, np.repeat(np.arange(columns), steps)] = values[:count]
     return dense
 
 
 def _items(cursor: Cursor, count: int, budget: Budget, depth: int) -> list[Any]:
     if count * 8 > cursor.left:  # every item has a tag of 8 bytes
-        raise FaultError(f"a cell of {count} items in {cursor.left} bytes, expected a sound MATLAB file")
+        raise FaultError(
+            f"a cell of {count} items in {cursor.left} bytes, expected a sound MATLAB file"
+        )
     items = []
     for _ in range(count):
         kind, body = cursor.element()

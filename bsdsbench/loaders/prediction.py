@@ -12,9 +12,17 @@ from numpy.typing import NDArray
 
 from bsdsbench.inputs import Prediction
 from bsdsbench.loaders.arrays import read_npy, read_npz
-from bsdsbench.loaders.files import ARRAY_SUFFIXES, IMAGE_SUFFIXES, FaultError, id_of, listed, reading
+from bsdsbench.loaders.files import (
+    ARRAY_SUFFIXES,
+    IMAGE_SUFFIXES,
+    FaultError,
+    id_of,
+    listed,
+    reading,
+)
 from bsdsbench.loaders.images import read_image
 from bsdsbench.loaders.matlab import read_mat
+from bsdsbench.loaders.pairing import Pair
 
 PathLike = str | os.PathLike[str]
 # where a file holds several maps, the one of such a name is meant
@@ -23,7 +31,7 @@ KINDS = ("soft", "labels")
 
 
 def load_prediction(
-    path: PathLike | Sequence[PathLike],
+    path: PathLike | Sequence[PathLike] | Pair,
     image_id: str | None = None,
     kind: str = "soft",
     name: str | None = None,
@@ -31,7 +39,7 @@ def load_prediction(
     """Read one image's prediction.
 
     path     : PNG, TIFF, BMP, JPEG, .npy, .npz or .mat; several paths are the label maps of one
-               image, one per threshold (with kind "labels")
+               image, one per threshold; a Pair stands for its prediction's files and its id
     image_id : taken from the first file's name where None
     kind     : "soft" (boundary strengths) or "labels" (integer regions) for files that could be
                either; `ucm2` and `segs` inside .mat and .npz say it themselves
@@ -42,11 +50,13 @@ def load_prediction(
     bool as 0 and 255, float16 as float32; axes of length 1 are dropped. An all-zero map is fine.
     Raises FileFormatError, one line: file, what it has, what was expected.
     """
-    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     if kind not in KINDS:
         raise ValueError(f"kind {kind!r}: expected one of {KINDS}")
+    if isinstance(path, Pair):
+        image_id, path = image_id or path.image_id, path.pred_paths
+    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     if not paths:
-        raise ValueError("expected at least one path")
+        raise ValueError("no path, expected at least one")
     first = Path(paths[0])
     image_id = image_id if image_id is not None else id_of(first)
     if len(paths) > 1:
@@ -145,7 +155,9 @@ def check_unit(array: NDArray[Any]) -> None:
         return
     if not np.isfinite(array).all():
         bad = int(array.size - np.isfinite(array).sum())
-        raise FaultError(f"{bad} of {array.size} values are NaN or infinite, expected floats in [0, 1]")
+        raise FaultError(
+            f"{bad} of {array.size} values are NaN or infinite, expected floats in [0, 1]"
+        )
     if low >= -0.05 and high <= 1.05:
         reason = "overshoot of a resize? clip to [0, 1]"
     elif low < 0:
@@ -207,4 +219,6 @@ def label_map(array: Any) -> NDArray[np.int32]:
 def _same_shape(maps: Sequence[NDArray[Any]]) -> None:
     shapes = sorted({m.shape for m in maps})
     if len(shapes) > 1:
-        raise FaultError(f"label maps of sizes {listed([str(s) for s in shapes])}, expected one size")
+        raise FaultError(
+            f"label maps of sizes {listed([str(s) for s in shapes])}, expected one size"
+        )
