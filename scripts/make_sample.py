@@ -17,7 +17,8 @@ from pathlib import Path
 import imageio.v3 as iio
 import numpy as np
 from numpy.typing import NDArray
-from sample_scenes import SCENES, Canvas, F, Rng, fractal
+from sample_canvas import Canvas, F, Rng, fractal
+from sample_scenes import SCENES
 from scipy import ndimage as ndi
 from scipy.io import savemat
 from skimage import color, feature, filters, measure, morphology, segmentation

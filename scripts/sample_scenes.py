@@ -1,147 +1,28 @@
-"""Scenes of the made sample: procedural pictures that know their own objects.
-
-A scene is painted back to front on a `Canvas`. Each `paint` call is one object: it has a coverage
-mask, a colour, a parent (what is seen once the object is left out) and a salience in [0, 1]:
-0 = everybody would outline it, 1 = only the most patient annotator would. Every pixel and every
-label comes from a seeded generator and formulas; no picture of anyone is used.
-"""
+"""The scenes of the made sample, one function each; every pixel comes from formulas and a seed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+from sample_canvas import (
+    Canvas,
+    Colour,
+    F,
+    Rng,
+    blob,
+    capsule,
+    cover,
+    ellipse,
+    fractal,
+    mix,
+    mix_mask,
+    polygon,
+    ridge,
+    shading,
+    union,
+)
 from scipy import ndimage as ndi
-from skimage import draw
-
-F = NDArray[np.float64]
-Rng = np.random.Generator
-Colour = Sequence[float] | F
-LIGHT = np.array([-0.55, -0.45, 0.70])  # towards the light: (row, column, viewer)
-
-
-# ---- textures and shapes ------------------------------------------------------------------------
-
-
-def fractal(
-    rng: Rng, shape: tuple[int, int], beta: float = 2.0, stretch: tuple[float, float] = (1, 1)
-) -> F:
-    """Noise with power spectrum 1/f^beta, zero mean, unit variance; `stretch` lengthens its grain."""
-    fy = np.fft.fftfreq(shape[0])[:, None] * stretch[0]
-    fx = np.fft.rfftfreq(shape[1])[None] * stretch[1]
-    spectrum = np.fft.rfft2(rng.standard_normal(shape))
-    field = np.fft.irfft2(spectrum / np.maximum(np.hypot(fy, fx), 0.004) ** (beta / 2), s=shape)
-    return (field - field.mean()) / field.std()
-
-
-def ridge(rng: Rng, width: int, smooth: float, beta: float = 2.2) -> F:
-    """A one-dimensional fractal line of unit variance."""
-    f = np.maximum(np.fft.rfftfreq(width), 1 / width)
-    line = np.fft.irfft(np.fft.rfft(rng.standard_normal(width)) / f ** (beta / 2), n=width)
-    line = ndi.gaussian_filter1d(line, smooth) if smooth else line
-    return (line - line.mean()) / line.std()
-
-
-def ellipse(y: F, x: F, cy: float, cx: float, ry: float, rx: float, angle: float = 0.0) -> F:
-    """About the signed distance to an ellipse, negative inside."""
-    c, s = np.cos(angle), np.sin(angle)
-    v, u = (y - cy) * c - (x - cx) * s, (y - cy) * s + (x - cx) * c
-    return (np.hypot(v / ry, u / rx) - 1) * min(ry, rx)
-
-
-def capsule(y: F, x: F, a: tuple[float, float], b: tuple[float, float], ra: float, rb: float) -> F:
-    """About the signed distance to a bar from a to b (row, column), radius ra at a and rb at b."""
-    (ay, ax), (by, bx) = a, b
-    length = max((by - ay) ** 2 + (bx - ax) ** 2, 1e-6)
-    t = np.clip(((y - ay) * (by - ay) + (x - ax) * (bx - ax)) / length, 0, 1)
-    return np.hypot(y - ay - t * (by - ay), x - ax - t * (bx - ax)) - (ra + t * (rb - ra))
-
-
-def blob(
-    rng: Rng, y: F, x: F, cy: float, cx: float, r: float, flat: float = 1.0, rough: float = 0.12
-) -> F:
-    """About the signed distance to a pebble: an ellipse with a wavy radius."""
-    angle = rng.uniform(0, np.pi)
-    c, s = np.cos(angle), np.sin(angle)
-    v, u = ((y - cy) * c - (x - cx) * s) / flat, (y - cy) * s + (x - cx) * c
-    theta = np.arctan2(v, u)
-    radius = np.full_like(y, r)
-    for k in range(2, 8):
-        radius += r * rough * rng.normal() / k * np.cos(k * theta + rng.uniform(0, 2 * np.pi))
-    return np.hypot(v, u) - radius
-
-
-def polygon(shape: tuple[int, int], points: Sequence[tuple[float, float]]) -> F:
-    """Coverage of a polygon of (row, column) corners."""
-    return ndi.gaussian_filter(draw.polygon2mask(shape, np.array(points)).astype(float), 0.5)
-
-
-def union(parts: Sequence[F], k: float = 3.0) -> F:
-    """Smooth union of signed distances."""
-    return -k * np.logaddexp.reduce([-p / k for p in parts])
-
-
-def cover(distance: F) -> F:
-    """Antialiased coverage of a signed distance."""
-    return np.clip(0.5 - distance, 0, 1)
-
-
-def shading(distance: F, depth: float, relief: F | float = 0.0) -> F:
-    """Lambert shading of a shape swollen to `depth` pixels, plus a bumpy relief."""
-    t = np.clip(-ndi.gaussian_filter(distance, 1) / depth, 0, 1)
-    height = depth * np.sqrt(1 - (1 - t) ** 2) + relief
-    gy, gx = np.gradient(ndi.gaussian_filter(height, 1.5))
-    lambert = (-gy * LIGHT[0] - gx * LIGHT[1] + LIGHT[2]) / np.sqrt(gy**2 + gx**2 + 1)
-    return 0.38 + 0.85 * np.clip(lambert, 0, 1)
-
-
-def mix(a: Colour, b: Colour, t: F | float) -> F:
-    """Colour a where t = 0, b where t = 1."""
-    t = np.asarray(t, float)[..., None]
-    return np.asarray(a) * (1 - t) + np.asarray(b) * t
-
-
-class Canvas:
-    """The picture so far: rgb in [0, 1], the topmost object of each pixel, and what is behind it."""
-
-    def __init__(self, shape: tuple[int, int]) -> None:
-        self.shape = shape
-        self.y, self.x = np.mgrid[: shape[0], : shape[1]].astype(float)
-        self.rgb = np.zeros((*shape, 3))
-        self.labels = np.zeros(shape, np.int32)
-        self.parent: list[int] = [0]
-        self.salience: list[float] = [0.0]
-
-    def paint(
-        self, mask: F, colour: Colour, salience: float = 0.1, parent: int | None = None
-    ) -> int:
-        """Paint an object on top and return its label; an unseen one is painted all the same."""
-        solid = mask > 0.5
-        under = np.bincount(self.labels[solid], minlength=1)
-        self.parent.append(int(under.argmax()) if parent is None else parent)
-        self.salience.append(salience)
-        self.rgb = mix_mask(self.rgb, colour, mask)
-        label = len(self.parent) - 1
-        self.labels[solid] = label
-        return label
-
-    def shadow(self, mask: F, dy: float, dx: float, blur: float, strength: float) -> None:
-        """Darken what lies below and to the right of a shape."""
-        dark = ndi.gaussian_filter(ndi.shift(mask, (dy, dx), order=1), blur)
-        self.rgb = self.rgb * (1 - strength * dark[..., None])
-
-    def blur(self, sigma: float) -> None:
-        """Put all that is painted so far out of focus."""
-        self.rgb = ndi.gaussian_filter(self.rgb, (sigma, sigma, 0))
-
-
-def mix_mask(below: F, colour: Colour, mask: F) -> F:
-    """`colour` (3,) or (H, W, 3) over `below` where mask is 1."""
-    return below * (1 - mask[..., None]) + np.asarray(colour) * mask[..., None]
-
-
-# ---- the scenes ---------------------------------------------------------------------------------
 
 
 def sky(c: Canvas, rng: Rng, top: Colour, low: Colour, horizon: float) -> None:
@@ -169,9 +50,14 @@ def lake(c: Canvas, rng: Rng) -> None:
         boat(c, rng, level, rng.uniform(0.12, 0.88) * w, rng.uniform(22, 60))
     water(c, rng, level)
     for _ in range(3):
-        cy, cx = rng.uniform(0.86, 1.0) * h, rng.choice([rng.uniform(0, 0.25), rng.uniform(0.75, 1)])
+        cy, cx = (
+            rng.uniform(0.86, 1.0) * h,
+            rng.choice([rng.uniform(0, 0.25), rng.uniform(0.75, 1)]),
+        )
         rock = blob(rng, c.y, c.x, cy, cx * w, rng.uniform(18, 44), 0.6, 0.2)
-        tone = np.array([0.30, 0.27, 0.25]) * shading(rock, 22, 3 * fractal(rng, c.shape))[..., None]
+        tone = (
+            np.array([0.30, 0.27, 0.25]) * shading(rock, 22, 3 * fractal(rng, c.shape))[..., None]
+        )
         c.paint(cover(rock), tone, 0.15)
 
 
@@ -195,7 +81,9 @@ def water(c: Canvas, rng: Rng, level: float) -> None:
     ripple = ndi.gaussian_filter(fractal(rng, c.shape, 1.4, (1, 9)), (0.6, 3))
     row = np.clip(level - below * 1.05 + ripple * (1 + 0.06 * below), 0, level - 1)
     col = c.x + ripple * (0.6 + 0.03 * below)
-    seen = [ndi.map_coordinates(c.rgb[..., k], (row, col), order=1, mode="nearest") for k in range(3)]
+    seen = [
+        ndi.map_coordinates(c.rgb[..., k], (row, col), order=1, mode="nearest") for k in range(3)
+    ]
     fade = np.clip(below / (c.shape[0] - level), 0, 1)
     tone = mix_mask(np.stack(seen, -1) * 0.82, (0.13, 0.22, 0.28), 0.2 + 0.45 * fade)
     c.paint(cover(level - c.y), tone * (1 + 0.07 * ripple)[..., None], 0.0, parent=0)
@@ -211,7 +99,9 @@ def town(c: Canvas, rng: Rng) -> None:
         width = rng.uniform(58, 105)
         house(c, rng, left, left + width, ground, h * rng.uniform(0.16, 0.5))
         left += width * rng.uniform(0.93, 1.0)
-    stone = np.array([0.47, 0.45, 0.43]) * (1 + 0.07 * fractal(rng, c.shape, 0.8, (1, 3)))[..., None]
+    stone = (
+        np.array([0.47, 0.45, 0.43]) * (1 + 0.07 * fractal(rng, c.shape, 0.8, (1, 3)))[..., None]
+    )
     c.paint(cover(ground - c.y), stone, 0.0, parent=0)
     kerb = ground + 0.3 * (h - ground)
     c.paint(cover(kerb - c.y), stone * 0.62, 0.5)
@@ -231,7 +121,11 @@ def house(c: Canvas, rng: Rng, x0: float, x1: float, ground: float, top: float) 
     inset = rng.choice([0.0, 0.2, 0.5]) * (x1 - x0)
     roof = [(top, x0 - eave), (peak, x0 + inset), (peak, x1 - inset), (top, x1 + eave)]
     tiles = (np.where(c.y % 4 < 1, 0.8, 1.0) + 0.06 * fractal(rng, c.shape, 1))[..., None]
-    c.paint(polygon(c.shape, roof), mix((0.45, 0.24, 0.18), (0.3, 0.3, 0.34), rng.random()) * tiles, 0.22)
+    c.paint(
+        polygon(c.shape, roof),
+        mix((0.45, 0.24, 0.18), (0.3, 0.3, 0.34), rng.random()) * tiles,
+        0.22,
+    )
     across = int(rng.integers(2, 4))
     step, tall = (x1 - x0) / across, rng.uniform(17, 24)
     frame = np.clip(wall * 1.25, 0, 1)
@@ -240,9 +134,13 @@ def house(c: Canvas, rng: Rng, x0: float, x1: float, ground: float, top: float) 
             xc, half = x0 + (i + 0.5) * step, step * 0.26
             low = ground if k == 0 and i == across // 2 else y
             box = [(y - tall, xc - half), (y - tall, xc + half), (low, xc + half), (low, xc - half)]
-            outer = polygon(c.shape, [(a + 2 * np.sign(a - y + 5), b + 2 * np.sign(b - xc)) for a, b in box])
+            outer = polygon(
+                c.shape, [(a + 2 * np.sign(a - y + 5), b + 2 * np.sign(b - xc)) for a, b in box]
+            )
             c.rgb = mix_mask(c.rgb, frame, outer * 0.8)
-            glass = mix((0.10, 0.13, 0.17), (0.45, 0.55, 0.66), rng.random() * 0.6 + 0.2 * (c.y - y) / tall)
+            glass = mix(
+                (0.10, 0.13, 0.17), (0.45, 0.55, 0.66), rng.random() * 0.6 + 0.2 * (c.y - y) / tall
+            )
             c.paint(polygon(c.shape, box), glass, 0.45 + 0.25 * rng.random())
 
 
@@ -266,7 +164,9 @@ def stones(c: Canvas, rng: Rng) -> None:
     h, w = c.shape
     sand = 1 + 0.06 * fractal(rng, c.shape, 0.8) + 0.05 * fractal(rng, c.shape, 2.4)
     c.rgb[:] = np.array([0.66, 0.58, 0.47]) * sand[..., None]
-    sizes = np.concatenate([rng.uniform(5, 11, 30), rng.uniform(14, 30, 14), rng.uniform(34, 62, 7)])
+    sizes = np.concatenate(
+        [rng.uniform(5, 11, 30), rng.uniform(14, 30, 14), rng.uniform(34, 62, 7)]
+    )
     for r in sizes:
         cy, cx = rng.uniform(0, h), rng.uniform(0, w)
         d = blob(rng, c.y, c.x, cy, cx, r, rng.uniform(0.6, 0.95), 0.16)
@@ -286,7 +186,10 @@ def fruit(c: Canvas, rng: Rng) -> None:
     fall = 1.15 - 0.55 * c.x / w + 0.02 * fractal(rng, c.shape, 1)
     c.rgb[:] = mix(base, base * 0.9, paper) * fall[..., None]
     grain = fractal(rng, c.shape, 1.8, (1, 14))
-    table = np.array([0.48, 0.31, 0.19]) * (0.85 + 0.35 * (c.y - edge) / (h - edge) + 0.09 * grain)[..., None]
+    table = (
+        np.array([0.48, 0.31, 0.19])
+        * (0.85 + 0.35 * (c.y - edge) / (h - edge) + 0.09 * grain)[..., None]
+    )
     c.paint(cover(edge - c.y), table, 0.0)
     jug(c, rng, edge + 0.16 * h, w * rng.uniform(0.25, 0.75), h * rng.uniform(0.42, 0.5))
     spots = sorted(rng.uniform(edge + 0.08 * h, h * 0.9, 7))
@@ -299,7 +202,9 @@ def jug(c: Canvas, rng: Rng, foot: float, x: float, tall: float) -> None:
     """A turned vessel with a painted band."""
     t = np.clip((foot - c.y) / tall, 0, 1)
     a, b = rng.uniform(0.24, 0.30), rng.uniform(0.08, 0.12)
-    half = tall * (0.13 + a * np.sin(np.pi * np.clip(t * 1.25, 0, 1)) ** 0.8 * (1 - 0.4 * t) + b * t**6)
+    half = tall * (
+        0.13 + a * np.sin(np.pi * np.clip(t * 1.25, 0, 1)) ** 0.8 * (1 - 0.4 * t) + b * t**6
+    )
     inside = np.maximum(np.abs(c.x - x) - half, np.maximum(c.y - foot, foot - tall - c.y))
     u = np.clip((c.x - x) / half, -1, 1)
     light = 0.35 + 0.8 * np.clip(0.55 * np.sqrt(1 - u**2) - 0.55 * u + 0.2, 0, 1)
@@ -314,10 +219,18 @@ def jug(c: Canvas, rng: Rng, foot: float, x: float, tall: float) -> None:
 def globe(c: Canvas, rng: Rng, cy: float, cx: float, r: float) -> None:
     """A fruit: a shaded globe with a bright spot, a blush and a stalk."""
     d = blob(rng, c.y, c.x, cy, cx, r, rng.uniform(0.88, 1.0), 0.05)
-    hues = ((0.78, 0.18, 0.12), (0.86, 0.50, 0.10), (0.62, 0.68, 0.16), (0.80, 0.68, 0.22), (0.36, 0.12, 0.22))
+    hues = (
+        (0.78, 0.18, 0.12),
+        (0.86, 0.50, 0.10),
+        (0.62, 0.68, 0.16),
+        (0.80, 0.68, 0.22),
+        (0.36, 0.12, 0.22),
+    )
     one, two = rng.choice(len(hues), 2, replace=False)
     blush = 1 / (1 + np.exp(-2 * fractal(rng, c.shape, 3.2)))
-    gloss = 0.55 * np.exp(-((c.y - cy + 0.4 * r) ** 2 + (c.x - cx + 0.35 * r) ** 2) / (0.13 * r) ** 2)
+    gloss = 0.55 * np.exp(
+        -((c.y - cy + 0.4 * r) ** 2 + (c.x - cx + 0.35 * r) ** 2) / (0.13 * r) ** 2
+    )
     light = shading(d, 0.95 * r) * (1 + 0.04 * fractal(rng, c.shape, 1.0))
     c.shadow(cover(ellipse(c.y, c.x, cy + 0.85 * r, cx + 0.5 * r, 0.3 * r, 1.1 * r)), 0, 0, 5, 0.6)
     skin = mix(hues[one], mix(hues[one], hues[two], 0.5), blush) * light[..., None]
@@ -329,7 +242,9 @@ def globe(c: Canvas, rng: Rng, cy: float, cx: float, r: float) -> None:
 def leaves(c: Canvas, rng: Rng) -> None:
     """Sharp leaves in front of blurred ones."""
     h, w = c.shape
-    c.rgb[:] = mix((0.06, 0.11, 0.05), (0.36, 0.42, 0.18), 1 / (1 + np.exp(-fractal(rng, c.shape, 2.6))))
+    c.rgb[:] = mix(
+        (0.06, 0.11, 0.05), (0.36, 0.42, 0.18), 1 / (1 + np.exp(-fractal(rng, c.shape, 2.6)))
+    )
     for sigma, count, salience in ((7.0, 14, 1.5), (3.0, 8, 0.55), (0.0, 9, 0.06)):
         for _ in range(count):
             size = rng.uniform(60, 110)
@@ -338,7 +253,9 @@ def leaves(c: Canvas, rng: Rng) -> None:
             c.blur(sigma)
 
 
-def leaf(c: Canvas, rng: Rng, cy: float, cx: float, size: float, salience: float, crisp: bool) -> None:
+def leaf(
+    c: Canvas, rng: Rng, cy: float, cx: float, size: float, salience: float, crisp: bool
+) -> None:
     """A pointed blade with a bent midrib, two halves in different light, and side veins."""
     angle = rng.uniform(0, 2 * np.pi)
     s, k = np.sin(angle), np.cos(angle)
@@ -347,7 +264,11 @@ def leaf(c: Canvas, rng: Rng, cy: float, cx: float, size: float, salience: float
     t = np.clip(u / size, -1, 1)
     half = size * rng.uniform(0.3, 0.42) * np.sqrt(np.clip(1 - t**2, 0, 1)) * (1 - 0.45 * t)
     d = np.maximum(np.abs(v) - half, np.abs(u) - size)
-    green = mix((0.20, 0.40, 0.10), rng.choice([(0.45, 0.50, 0.14), (0.55, 0.30, 0.10), (0.12, 0.32, 0.16)]), rng.random())
+    green = mix(
+        (0.20, 0.40, 0.10),
+        rng.choice([(0.45, 0.50, 0.14), (0.55, 0.30, 0.10), (0.12, 0.32, 0.16)]),
+        rng.random(),
+    )
     side = np.tanh(v / 2)
     vein = np.exp(-((np.sin((u - 0.8 * np.abs(v)) * 2 * np.pi / (size * 0.22)) / 0.16) ** 2))
     light = 0.82 + 0.14 * side * np.sign(k) + 0.13 * vein + 0.05 * fractal(rng, c.shape, 1.5)
@@ -396,7 +317,11 @@ def animal(c: Canvas, rng: Rng, foot: float, x: float, r: float, way: float, str
     for q in (-0.95, -0.65, 0.6, 0.9):
         parts += [bar((-0.9, q), (0.0, q + 0.12 * rng.normal()), 0.17, 0.085)]
     d = union(parts, 0.05 * r)
-    coat, dark = ((0.86, 0.83, 0.78), (0.14, 0.12, 0.11)) if striped else ((0.70, 0.50, 0.30), (0.93, 0.90, 0.84))
+    coat, dark = (
+        ((0.86, 0.83, 0.78), (0.14, 0.12, 0.11))
+        if striped
+        else ((0.70, 0.50, 0.30), (0.93, 0.90, 0.84))
+    )
     light = (shading(d, 0.45 * r) * (1 + 0.04 * fractal(rng, c.shape, 1)))[..., None]
     c.shadow(cover(ellipse(c.y, c.x, foot, x + 0.6 * r, 0.16 * r, 1.6 * r)), 0, 0, 3, 0.5)
     body = c.paint(cover(d), coat * light, 0.04)
@@ -415,10 +340,20 @@ def reef(c: Canvas, rng: Rng) -> None:
     for near, rise in ((0.35, 0.36), (0.9, 0.16)):
         line = h * (1 - rise) - 16 * ridge(rng, w, 3)
         bumps = fractal(rng, c.shape, 1.8)
-        rock = np.array([0.42, 0.36, 0.34]) * (0.8 + 0.16 * bumps + 0.1 * fractal(rng, c.shape, 0.7))[..., None]
+        rock = (
+            np.array([0.42, 0.36, 0.34])
+            * (0.8 + 0.16 * bumps + 0.1 * fractal(rng, c.shape, 0.7))[..., None]
+        )
         c.paint(cover(line[None] - c.y), mix(deep * 1.5, rock, near), 0.3 - 0.28 * near)
         for _ in range(5):
-            coral(c, rng, h * (1 - rise) + 14, rng.uniform(0, w), rng.uniform(30, 62) * (0.5 + near / 2), near)
+            coral(
+                c,
+                rng,
+                h * (1 - rise) + 14,
+                rng.uniform(0, w),
+                rng.uniform(30, 62) * (0.5 + near / 2),
+                near,
+            )
         for _ in range(6):
             size = rng.uniform(16, 26) + 20 * near
             fish(c, rng, rng.uniform(0.1, 0.72) * h, rng.uniform(0.05, 0.95) * w, size, near)
@@ -434,7 +369,9 @@ def coral(c: Canvas, rng: Rng, foot: float, x: float, size: float, near: float) 
         end = (mid[0] - 0.5 * size * np.cos(angle * 0.6), mid[1] + 0.5 * size * np.sin(angle * 0.6))
         parts += [capsule(c.y, c.x, (foot, x), mid, 5, 4.5), capsule(c.y, c.x, mid, end, 4.5, 3)]
     d = union(parts, 1.5) + 0.8 * fractal(rng, c.shape, 1.2)
-    tone = rng.choice([(0.85, 0.42, 0.38), (0.80, 0.62, 0.30), (0.62, 0.36, 0.60), (0.85, 0.75, 0.62)])
+    tone = rng.choice(
+        [(0.85, 0.42, 0.38), (0.80, 0.62, 0.30), (0.62, 0.36, 0.60), (0.85, 0.75, 0.62)]
+    )
     light = shading(d, 5, fractal(rng, c.shape, 1.0) * 0.6)[..., None]
     c.paint(cover(d), mix((0.10, 0.34, 0.48), tone * light, near), 0.38 - 0.3 * near)
 
@@ -448,33 +385,49 @@ def fish(c: Canvas, rng: Rng, cy: float, cx: float, r: float, near: float) -> No
     tail = np.maximum(np.abs(v) + 0.9 * (u + 0.7 * r), -u - 1.45 * r)
     fin = np.maximum(ellipse(v, u, -0.35 * r, -0.1 * r, 0.45 * r, 0.5 * r), u - 0.35 * r)
     d = union([body, tail, fin], 1.5)
-    hues = np.array([(0.95, 0.72, 0.12), (0.90, 0.40, 0.15), (0.85, 0.85, 0.88), (0.35, 0.45, 0.85)])
+    hues = np.array(
+        [(0.95, 0.72, 0.12), (0.90, 0.40, 0.15), (0.85, 0.85, 0.88), (0.35, 0.45, 0.85)]
+    )
     one, two = hues[rng.choice(4, 2, replace=False)]
     light = (shading(d, 0.5 * r) * (1 + 0.05 * np.sin(u * 2.1) * np.sin(v * 2.1)))[..., None]
     haze = np.array([0.16, 0.42, 0.55])
     whole = c.paint(cover(d), mix(haze, one * light, near), 0.3 - 0.27 * near)
     bars = np.maximum(body + 0.5, (0.35 - np.sin(u * 5.2 / r + 0.6)) * r * 0.3)
     c.paint(cover(bars), mix(haze, two * 0.8 * light, near), 0.95 - 0.3 * near, parent=whole)
-    c.rgb = mix_mask(c.rgb, (0.05, 0.05, 0.05), near * cover(ellipse(v, u, -0.1 * r, 0.7 * r, 2.2, 2.2)))
+    c.rgb = mix_mask(
+        c.rgb, (0.05, 0.05, 0.05), near * cover(ellipse(v, u, -0.1 * r, 0.7 * r, 2.2, 2.2))
+    )
 
 
 def meadow(c: Canvas, rng: Rng) -> None:
     """Flowers on stalks in front of others out of focus."""
     h, w = c.shape
-    c.rgb[:] = mix((0.14, 0.24, 0.08), (0.50, 0.58, 0.28), 1 / (1 + np.exp(-1.2 * fractal(rng, c.shape, 2.8))))
+    c.rgb[:] = mix(
+        (0.14, 0.24, 0.08), (0.50, 0.58, 0.28), 1 / (1 + np.exp(-1.2 * fractal(rng, c.shape, 2.8)))
+    )
     for sigma, count, low, high in ((6.0, 12, 22, 34), (2.2, 5, 26, 40), (0.0, 5, 42, 62)):
         for _ in range(count):
-            y, x, r = rng.uniform(0.08, 0.72) * h, rng.uniform(0.08, 0.92) * w, rng.uniform(low, high)
+            y, x, r = (
+                rng.uniform(0.08, 0.72) * h,
+                rng.uniform(0.08, 0.92) * w,
+                rng.uniform(low, high),
+            )
             flower(c, rng, y, x, r, 0.04 if not sigma else 0.5 if sigma < 3 else 1.5, not sigma)
         if sigma:
             c.blur(sigma)
 
 
-def flower(c: Canvas, rng: Rng, cy: float, cx: float, r: float, salience: float, crisp: bool) -> None:
+def flower(
+    c: Canvas, rng: Rng, cy: float, cx: float, r: float, salience: float, crisp: bool
+) -> None:
     """Two rings of petals around a grainy disc, on a stalk."""
     stalk = capsule(c.y, c.x, (cy, cx), (c.shape[0] + 9, cx + rng.normal() * 25), 2.4, 3.4)
-    c.paint(cover(stalk), np.array([0.30, 0.42, 0.14]) * shading(stalk, 3)[..., None], salience + 0.2)
-    tone = rng.choice([(0.93, 0.90, 0.88), (0.90, 0.72, 0.16), (0.80, 0.38, 0.55), (0.58, 0.44, 0.78)])
+    c.paint(
+        cover(stalk), np.array([0.30, 0.42, 0.14]) * shading(stalk, 3)[..., None], salience + 0.2
+    )
+    tone = rng.choice(
+        [(0.93, 0.90, 0.88), (0.90, 0.72, 0.16), (0.80, 0.38, 0.55), (0.58, 0.44, 0.78)]
+    )
     squash, turn, petals = rng.uniform(0.65, 1), rng.uniform(0, 6), int(rng.integers(8, 14))
     rho = np.hypot((c.y - cy) / squash, c.x - cx)
     theta = np.arctan2((c.y - cy) / squash, c.x - cx) + turn

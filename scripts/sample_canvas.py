@@ -1,0 +1,140 @@
+"""Textures, shapes and a canvas for the made sample: pictures that know their own objects.
+
+A scene is painted back to front on a `Canvas`. Each `paint` call is one object: it has a coverage
+mask, a colour, a parent (what is seen once the object is left out) and a salience: 0 = everybody
+would outline it, 1 = only the most patient annotator would, more = nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage as ndi
+from skimage import draw
+
+F = NDArray[np.float64]
+Rng = np.random.Generator
+Colour = Sequence[float] | F
+LIGHT = np.array([-0.55, -0.45, 0.70])  # towards the light: (row, column, viewer)
+
+
+# ---- textures and shapes ------------------------------------------------------------------------
+
+
+def fractal(
+    rng: Rng, shape: tuple[int, int], beta: float = 2.0, stretch: tuple[float, float] = (1, 1)
+) -> F:
+    """Noise of spectrum 1/f^beta, zero mean, unit variance; `stretch` lengthens its grain."""
+    fy = np.fft.fftfreq(shape[0])[:, None] * stretch[0]
+    fx = np.fft.rfftfreq(shape[1])[None] * stretch[1]
+    spectrum = np.fft.rfft2(rng.standard_normal(shape))
+    field = np.fft.irfft2(spectrum / np.maximum(np.hypot(fy, fx), 0.004) ** (beta / 2), s=shape)
+    return (field - field.mean()) / field.std()
+
+
+def ridge(rng: Rng, width: int, smooth: float, beta: float = 2.2) -> F:
+    """A one-dimensional fractal line of unit variance."""
+    f = np.maximum(np.fft.rfftfreq(width), 1 / width)
+    line = np.fft.irfft(np.fft.rfft(rng.standard_normal(width)) / f ** (beta / 2), n=width)
+    line = ndi.gaussian_filter1d(line, smooth) if smooth else line
+    return (line - line.mean()) / line.std()
+
+
+def ellipse(y: F, x: F, cy: float, cx: float, ry: float, rx: float, angle: float = 0.0) -> F:
+    """About the signed distance to an ellipse, negative inside."""
+    c, s = np.cos(angle), np.sin(angle)
+    v, u = (y - cy) * c - (x - cx) * s, (y - cy) * s + (x - cx) * c
+    return (np.hypot(v / ry, u / rx) - 1) * min(ry, rx)
+
+
+def capsule(y: F, x: F, a: tuple[float, float], b: tuple[float, float], ra: float, rb: float) -> F:
+    """About the signed distance to a bar from a to b (row, column), radius ra at a and rb at b."""
+    (ay, ax), (by, bx) = a, b
+    length = max((by - ay) ** 2 + (bx - ax) ** 2, 1e-6)
+    t = np.clip(((y - ay) * (by - ay) + (x - ax) * (bx - ax)) / length, 0, 1)
+    return np.hypot(y - ay - t * (by - ay), x - ax - t * (bx - ax)) - (ra + t * (rb - ra))
+
+
+def blob(
+    rng: Rng, y: F, x: F, cy: float, cx: float, r: float, flat: float = 1.0, rough: float = 0.12
+) -> F:
+    """About the signed distance to a pebble: an ellipse with a wavy radius."""
+    angle = rng.uniform(0, np.pi)
+    c, s = np.cos(angle), np.sin(angle)
+    v, u = ((y - cy) * c - (x - cx) * s) / flat, (y - cy) * s + (x - cx) * c
+    theta = np.arctan2(v, u)
+    radius = np.full_like(y, r)
+    for k in range(2, 8):
+        radius += r * rough * rng.normal() / k * np.cos(k * theta + rng.uniform(0, 2 * np.pi))
+    return np.hypot(v, u) - radius
+
+
+def polygon(shape: tuple[int, int], points: Sequence[tuple[float, float]]) -> F:
+    """Coverage of a polygon of (row, column) corners."""
+    return ndi.gaussian_filter(draw.polygon2mask(shape, np.array(points)).astype(float), 0.5)
+
+
+def union(parts: Sequence[F], k: float = 3.0) -> F:
+    """Smooth union of signed distances."""
+    return -k * np.logaddexp.reduce([-p / k for p in parts])
+
+
+def cover(distance: F) -> F:
+    """Antialiased coverage of a signed distance."""
+    return np.clip(0.5 - distance, 0, 1)
+
+
+def shading(distance: F, depth: float, relief: F | float = 0.0) -> F:
+    """Lambert shading of a shape swollen to `depth` pixels, plus a bumpy relief."""
+    t = np.clip(-ndi.gaussian_filter(distance, 1) / depth, 0, 1)
+    height = depth * np.sqrt(1 - (1 - t) ** 2) + relief
+    gy, gx = np.gradient(ndi.gaussian_filter(height, 1.5))
+    lambert = (-gy * LIGHT[0] - gx * LIGHT[1] + LIGHT[2]) / np.sqrt(gy**2 + gx**2 + 1)
+    return 0.38 + 0.85 * np.clip(lambert, 0, 1)
+
+
+def mix(a: Colour, b: Colour, t: F | float) -> F:
+    """Colour a where t = 0, b where t = 1."""
+    t = np.asarray(t, float)[..., None]
+    return np.asarray(a) * (1 - t) + np.asarray(b) * t
+
+
+class Canvas:
+    """The picture so far: rgb in [0, 1], each pixel's topmost object, and what is behind it."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.shape = shape
+        self.y, self.x = np.mgrid[: shape[0], : shape[1]].astype(float)
+        self.rgb = np.zeros((*shape, 3))
+        self.labels = np.zeros(shape, np.int32)
+        self.parent: list[int] = [0]
+        self.salience: list[float] = [0.0]
+
+    def paint(
+        self, mask: F, colour: Colour, salience: float = 0.1, parent: int | None = None
+    ) -> int:
+        """Paint an object on top and return its label; an unseen one is painted all the same."""
+        solid = mask > 0.5
+        under = np.bincount(self.labels[solid], minlength=1)
+        self.parent.append(int(under.argmax()) if parent is None else parent)
+        self.salience.append(salience)
+        self.rgb = mix_mask(self.rgb, colour, mask)
+        label = len(self.parent) - 1
+        self.labels[solid] = label
+        return label
+
+    def shadow(self, mask: F, dy: float, dx: float, blur: float, strength: float) -> None:
+        """Darken what lies below and to the right of a shape."""
+        dark = ndi.gaussian_filter(ndi.shift(mask, (dy, dx), order=1), blur)
+        self.rgb = self.rgb * (1 - strength * dark[..., None])
+
+    def blur(self, sigma: float) -> None:
+        """Put all that is painted so far out of focus."""
+        self.rgb = ndi.gaussian_filter(self.rgb, (sigma, sigma, 0))
+
+
+def mix_mask(below: F, colour: Colour, mask: F) -> F:
+    """`colour` (3,) or (H, W, 3) over `below` where mask is 1."""
+    return below * (1 - mask[..., None]) + np.asarray(colour) * mask[..., None]
