@@ -110,9 +110,9 @@ def _stamps(pair: Pair) -> list[tuple[int, int, int]]:
 def _evaluate(job: Job) -> ImageRecord:
     gt = load_ground_truth(job.pair, gt_invert=job.protocol.gt_invert)
     if job.humans:
-        from bsdsbench.humans import HUMAN_METRICS
+        from bsdsbench.humans import human_counts
 
-        human = {m: HUMAN_METRICS[m](gt, job.protocol) for m in job.metrics}
+        human = {m: human_counts(m, gt, job.protocol) for m in job.metrics}
         return ImageRecord(job.pair.image_id, gt.shape, **human)
     pred = _prediction(job, gt)
     counts = {m: _metric(m)(pred, gt, job.protocol) for m in job.metrics}
