@@ -44,7 +44,7 @@ _ROOMS = {
     "bsdsbench.streaming": ("StreamingEvaluator",),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
-_MODULES = ("curves", "plotting", "report", "saliency", "semantic", "superpixels")
+_MODULES = ("boundary", "curves", "plotting", "report", "saliency", "semantic", "superpixels")
 
 __all__ = sorted([*_HOME, "curves", "__version__"])
 

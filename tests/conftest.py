@@ -28,3 +28,11 @@ def bsds500() -> Path:
 def bsds500_bench() -> Path:
     """The official five-image self-test with its result tables test_1 .. test_5."""
     return _folder("BSDSBENCH_BSDS500_BENCH", "the official self-test")
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> tuple[Path, Path]:
+    """Six made images of 40 x 52 pixels with two annotators: (predictions, ground truth)."""
+    from tests.making import make_set
+
+    return make_set(tmp_path / "tiny")

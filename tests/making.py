@@ -1,0 +1,45 @@
+"""Small data sets made on the fly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import imageio.v3 as iio
+import numpy as np
+
+
+def noisy_map(rng: np.random.Generator, edges: np.ndarray) -> np.ndarray:
+    """A soft map, uint8: strong on the edges, weak and random elsewhere."""
+    strength = 60 * rng.random(edges.shape) + 180 * edges * rng.random(edges.shape)
+    return strength.astype(np.uint8)
+
+
+def edge_map(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """The outline of a rectangle somewhere in the image, bool."""
+    edges = np.zeros(shape, bool)
+    top, left = rng.integers(2, shape[0] // 3), rng.integers(2, shape[1] // 3)
+    bottom, right = (
+        rng.integers(shape[0] // 2, shape[0] - 2),
+        rng.integers(shape[1] // 2, shape[1] - 2),
+    )
+    edges[top, left:right] = edges[bottom, left:right] = True
+    edges[top:bottom, left] = edges[top:bottom, right] = True
+    return edges
+
+
+def make_set(
+    root: Path, images: int = 6, shape: tuple[int, int] = (40, 52), annotators: int = 2
+) -> tuple[Path, Path]:
+    """`images` soft maps as PNG and their annotations as a folder of PNG per image."""
+    pred, gt = root / "pred", root / "gt"
+    pred.mkdir(parents=True)
+    for k in range(images):
+        rng = np.random.default_rng(k)
+        edges = edge_map(rng, shape)
+        iio.imwrite(pred / f"im{k:03d}.png", noisy_map(rng, edges))
+        folder = gt / f"im{k:03d}"
+        folder.mkdir(parents=True)
+        for a in range(annotators):
+            drawn = np.roll(edges, a, axis=a % 2)
+            iio.imwrite(folder / f"{a + 1}.png", drawn.astype(np.uint8) * 255)
+    return pred, gt
