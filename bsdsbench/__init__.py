@@ -40,7 +40,7 @@ _ROOMS = {
     "bsdsbench.records": ("BoundaryCounts", "ImageRecord", "PixelCounts", "RegionCounts"),
     "bsdsbench.region": ("region_counts",),
     "bsdsbench.region_score": ("RegionScore", "region_score"),
-    "bsdsbench.runner": ("evaluate", "merge"),
+    "bsdsbench.runner": ("evaluate", "evaluate_humans", "merge"),
     "bsdsbench.streaming": ("StreamingEvaluator",),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}

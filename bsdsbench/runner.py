@@ -14,7 +14,7 @@ from bsdsbench.errors import DataError, MergeError
 from bsdsbench.evaluation import METRICS, Evaluation
 from bsdsbench.executors import available_cores, outcomes
 from bsdsbench.job import Failure, Job, Outcome, Unchanged
-from bsdsbench.loaders import pair
+from bsdsbench.loaders import ground_truths, pair
 from bsdsbench.protocol import Protocol
 from bsdsbench.records import ImageRecord
 from bsdsbench.store import RecordStore, locked
@@ -90,6 +90,34 @@ def evaluate(
     )
     settings = Settings(workers, executor, Path(out) if out else None, fresh, on_error, progress)
     return run(whole, jobs, settings, shard)
+
+
+def evaluate_humans(
+    gt_dir: str | Path,
+    protocol: Protocol | str = "bsds500",
+    *,
+    metrics: Sequence[str] = ("boundary",),
+    split_file: str | Path | None = None,
+    workers: int | None = None,
+    executor: str | Executor = "process",
+    out: str | Path | None = None,
+    fresh: bool = False,
+    on_error: str = "fail",
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Evaluate each annotator of a data set against the others: the human point of the plots.
+
+    metrics are "boundary" and "region"; the other arguments are those of `evaluate`. Every image
+    needs two annotators. Raises DataError.
+    """
+    proto = Protocol.preset(protocol) if isinstance(protocol, str) else protocol
+    _check_words(metrics, "error", on_error, (1, 1))
+    chosen = tuple(m for m in METRICS if m in metrics)
+    pairs = ground_truths(gt_dir, split_file)
+    jobs = [Job(p, proto, chosen, humans=True) for p in pairs]
+    blank = Evaluation(proto, "human", (), {"gt": str(gt_dir), "images": _digest(jobs)})
+    settings = Settings(workers, executor, Path(out) if out else None, fresh, on_error, progress)
+    return run(blank, jobs, settings)
 
 
 def run(

@@ -9,9 +9,12 @@ import click
 
 from bsdsbench.cli.options import protocol_from, protocol_options
 
+PROTOCOL_FIELDS = ("protocol", "thresholds", "max_dist", "no_thin", "nms", "invert", "overrides")
+ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "shard")
+
 
 @click.command("evaluate")
-@click.argument("pred_dir", type=click.Path())
+@click.argument("pred_dir", required=False, type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("-o", "--out", type=click.Path(), help="Folder for results; a later run resumes it.")
 @protocol_options
@@ -55,28 +58,27 @@ from bsdsbench.cli.options import protocol_from, protocol_options
 )
 @click.option("--shard", default="1/1", metavar="I/N", help="Evaluate the I-th of N parts.")
 @click.option("--fresh", is_flag=True, help="Do not use records of an earlier run in OUT.")
+@click.option("--humans", is_flag=True, help="Each annotator against the others; no PRED_DIR.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
 @click.option("--quiet", is_flag=True, help="No progress.")
-def command(
-    pred_dir: str, gt_dir: str, metrics: str, shard: str, form: str, quiet: bool, **options: Any
-) -> int:
+def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int:
     """Evaluate PRED_DIR (soft boundary maps or segmentations) against human annotations."""
     import bsdsbench as bb
     from bsdsbench.cli.progress import progress
     from bsdsbench.cli.show import print_json, print_scores
 
-    names = ("protocol", "thresholds", "max_dist", "no_thin", "nms", "invert", "overrides")
-    protocol = protocol_from(**{name: options.pop(name) for name in names})
+    humans = options.pop("humans")
+    if humans == (pred_dir is not None):
+        raise click.UsageError("give PRED_DIR, or --humans without one")
+    protocol = protocol_from(**{name: options.pop(name) for name in PROTOCOL_FIELDS})
+    options["metrics"] = [m.strip() for m in options["metrics"].split(",") if m.strip()]
+    options["shard"] = _shard(options["shard"])
     with progress("evaluate", quiet) as report:
-        run = bb.evaluate(
-            pred_dir,
-            gt_dir,
-            protocol,
-            metrics=[m.strip() for m in metrics.split(",") if m.strip()],
-            shard=_shard(shard),
-            progress=report,
-            **options,
-        )
+        if humans:
+            options = {k: v for k, v in options.items() if k not in ONLY_PREDICTIONS}
+            run = bb.evaluate_humans(protocol=protocol, progress=report, **options)
+        else:
+            run = bb.evaluate(pred_dir, protocol=protocol, progress=report, **options)
     if options["out"]:
         write_plots(run, options["out"])
     if form == "json":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bsdsbench.loaders.groundtruth import load_ground_truth, load_labels
-from bsdsbench.loaders.pairing import Pair, pair
+from bsdsbench.loaders.pairing import Pair, ground_truths, pair
 from bsdsbench.loaders.prediction import load_prediction
 
-__all__ = ["Pair", "load_ground_truth", "load_labels", "load_prediction", "pair"]
+__all__ = ["Pair", "ground_truths", "load_ground_truth", "load_labels", "load_prediction", "pair"]

@@ -94,6 +94,34 @@ def pair(
     ]
 
 
+def ground_truths(
+    gt_dir: str | os.PathLike[str], split_file: str | os.PathLike[str] | None = None
+) -> list[Pair]:
+    """Every image of a ground-truth folder as a pair without prediction, sorted by id.
+
+    Without a split file the layout is the one in which most images have several files; a file is
+    an image of its own where none does. Raises PairingError, as `pair`.
+    """
+    root = Path(gt_dir)
+    files = find_files(root, GROUND_TRUTH_SUFFIXES)
+    if not files:
+        raise PairingError(f"{show(root)}: no ground truth, expected files {GROUND_TRUTH_SUFFIXES}")
+    if split_file is None:
+        groups = max(
+            (_group(files, root, (), [layout]) for layout in LAYOUTS),
+            key=lambda found: sum(len(paths) > 1 for paths in found.values()),
+        )
+        wanted = sorted(groups)
+    else:
+        wanted = sorted(read_split(split_file))
+        groups = _group(files, root, wanted, LAYOUTS)
+    problems = _doubled({k: groups[k] for k in wanted if k in groups})
+    problems += _say(root, [k for k in wanted if k not in groups], "no ground truth for")
+    if problems:
+        raise PairingError("\n".join(problems), problems)
+    return [Pair(k, (), tuple(groups[k])) for k in wanted]
+
+
 def read_split(path: str | os.PathLike[str]) -> list[str]:
     """The image ids of a split file, in its order, each once. Raises PairingError."""
     try:
