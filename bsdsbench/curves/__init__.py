@@ -2,10 +2,24 @@
 
 pr, roc, det            curves and summary numbers, VLFeat's meanings; ties per sample or merged
 rank, Ranking           the counts under them: one sort for all three (`pr_from_ranking`, ...)
+threshold_curve         weighted or fractional targets at quantiles of the scores (Schroedl)
+roc_to_pr, pr_to_roc    points between the two spaces
+roc_convex_hull, achievable_pr, interpolate_pr   what lies between and above points
+auc_pr, auc_roc, davis_goadrich_area, auccalculator_areas   areas, each rule by name
+dominates, crossings    one curve against another
 """
 
 from __future__ import annotations
 
+from bsdsbench.curves.areas import auc_pr, auc_roc, auccalculator_areas, davis_goadrich_area
+from bsdsbench.curves.geometry import (
+    achievable_pr,
+    interpolate_pr,
+    pr_to_roc,
+    roc_convex_hull,
+    roc_to_pr,
+)
+from bsdsbench.curves.order import crossings, dominates
 from bsdsbench.curves.ranked import (
     det,
     det_from_ranking,
@@ -23,6 +37,7 @@ from bsdsbench.curves.results import (
     ROCResult,
     ThresholdCurve,
 )
+from bsdsbench.curves.thresholds import threshold_curve
 
 __all__ = [
     "DETResult",
@@ -32,11 +47,23 @@ __all__ = [
     "ROCResult",
     "Ranking",
     "ThresholdCurve",
+    "achievable_pr",
+    "auc_pr",
+    "auc_roc",
+    "auccalculator_areas",
+    "crossings",
+    "davis_goadrich_area",
     "det",
     "det_from_ranking",
+    "dominates",
+    "interpolate_pr",
     "pr",
     "pr_from_ranking",
+    "pr_to_roc",
     "rank",
     "roc",
+    "roc_convex_hull",
     "roc_from_ranking",
+    "roc_to_pr",
+    "threshold_curve",
 ]

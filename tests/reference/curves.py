@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 FLOOR = 1e-10
 
@@ -79,3 +80,74 @@ def vl_roc(labels, scores, plot="fptp", num_positives=None, num_negatives=None):
         return tpr, tnr, auc, math.nan, 0.0
     eer = 1 - tpr[s] if tpr[s] == tpr[s + 1] else 1 - tnr[s]
     return tpr, tnr, auc, eer, points[s + 1][0]
+
+
+def precision_at(points, recall):
+    """Count-linear precision of a curve [(tp, fp)] (fractions of P) at a recall above 0.
+
+    The smallest and largest precision there, as a pair: they differ where FP rises at one TP.
+    """
+    seen = []
+    for (tp_a, fp_a), (tp_b, fp_b) in pairwise(points):
+        if tp_a <= recall <= tp_b:
+            if tp_a == tp_b:
+                seen += [fp_a, fp_b]
+            else:
+                seen.append(fp_a + (fp_b - fp_a) * (recall - tp_a) / (tp_b - tp_a))
+    return recall / (recall + max(seen)), recall / (recall + min(seen))
+
+
+def tpr_at(points, fpr):
+    """Smallest and largest TPR of a ROC curve [(fpr, tpr)] at an FPR, in exact fractions."""
+    seen = []
+    for (x_a, y_a), (x_b, y_b) in pairwise(points):
+        if x_a <= fpr <= x_b:
+            if x_a == x_b:
+                seen += [y_a, y_b]
+            else:
+                seen.append(y_a + (y_b - y_a) * (fpr - x_a) / (x_b - x_a))
+    return min(seen), max(seen)
+
+
+def hull_height(points, x):
+    """Highest point at x on any line between two of the points: the hull by its definition."""
+    heights = [y for u, y in points if u == x]
+    for u, y in points:
+        for w, z in points:
+            if u < x < w:
+                heights.append(y + (z - y) * (x - u) / (w - u))
+    return max(heights)
+
+
+def prec_rec(scores, targets, thresholds, count=None, strict=False):
+    """[(precision, tpr, fpr)] at thresholds: Schroedl's definition, row by row."""
+    out = []
+    if count is None:
+        targets, count = [min(max(t, 0), 1) for t in targets], [1] * len(scores)
+    else:
+        targets = [min(t, c) for t, c in zip(targets, count, strict=True)]
+    p, n = sum(targets), sum(count) - sum(targets)
+    for level in thresholds:
+        hit = [s > level if strict else s >= level for s in scores]
+        tp = sum(t for t, h in zip(targets, hit, strict=True) if h)
+        predicted = sum(c for c, h in zip(count, hit, strict=True) if h)
+        out.append(
+            (
+                tp / predicted if predicted else math.nan,
+                tp / p if p else math.nan,
+                (predicted - tp) / n if n else math.nan,
+            )
+        )
+    return out
+
+
+def hazen(values, share):
+    """One quantile by Hazen's rule, in exact fractions."""
+    ordered = [Fraction(v) for v in sorted(values)]
+    position = share * len(ordered) - Fraction(1, 2)
+    if position <= 0:
+        return ordered[0]
+    if position >= len(ordered) - 1:
+        return ordered[-1]
+    k = position.numerator // position.denominator
+    return ordered[k] + (ordered[k + 1] - ordered[k]) * (position - k)

@@ -1,0 +1,180 @@
+"""Areas under a PR curve: every rule by its name.
+
+A PR curve has no one area. The rules differ in what lies between two points (nothing, a straight
+line, the count-linear curve), in the start at recall 0 and in the recall levels they look at.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bsdsbench.aggregate import PRCurve, average_precision, ratio
+from bsdsbench.curves.geometry import as_counts, check_counts, interpolate_pr
+from bsdsbench.curves.samples import F8, floats
+from bsdsbench.errors import DataError, ShapeError
+
+Rule = Literal[
+    "davis-goadrich", "auccalculator", "trapezoid", "step", "bsds", "11-point", "101-point"
+]
+RULES = ("davis-goadrich", "auccalculator", "trapezoid", "step", "bsds", "11-point", "101-point")
+
+
+def auc_pr(
+    precision: ArrayLike,
+    recall: ArrayLike,
+    *,
+    rule: Rule = "davis-goadrich",
+    positives: int | None = None,
+    negatives: int | None = None,
+    min_recall: float = 0.0,
+) -> float:
+    """The area under a PR curve by the rule named.
+
+    precision, recall : f8 (K,), along the curve in either direction
+    rule : what lies between the points given
+        "davis-goadrich" the count-linear curve, in closed form; the first precision is carried
+                         flat to recall 0 (points of recall 0 say nothing about FP: not used)
+        "auccalculator"  AUCCalculator's: count-linear points at each whole TP, trapezoids between
+                         them, ended by (P, N); needs positives and negatives
+        "trapezoid"      straight lines; nothing outside the points (optimistic)
+        "step"           rise of recall x precision after it, from recall 0 (average precision)
+        "bsds"           straight lines read at recall 0, 0.01 .. 1, 0 outside, sum x 0.01
+        "11-point", "101-point"  mean over even recall levels of the best precision at or beyond
+                         the level, 0 if none (PASCAL 2007, COCO). A conventional point (recall 0,
+                         precision 1) counts if it is among the points, as in VLFeat
+    min_recall : only the part to the right of it ("davis-goadrich", "auccalculator")
+
+    No points give 0. Raises ShapeError for different lengths, DataError for an unknown rule, NaN,
+    values outside [0, 1], or recall that turns back (not under "bsds", which sorts).
+    """
+    if rule not in RULES:
+        raise DataError(f"rule {rule!r}: expected one of {', '.join(RULES)}")
+    if min_recall and rule not in ("davis-goadrich", "auccalculator"):
+        raise DataError(f"min_recall: not part of rule {rule!r}, expected 0")
+    p, r = _checked(precision, recall)
+    if r.size == 0:
+        return 0.0
+    if rule == "bsds":
+        return average_precision(PRCurve(np.arange(r.size, dtype=np.float64), p, r))
+    p, r = _rising(p, r)
+    if rule == "trapezoid":
+        return float(np.dot(np.diff(r), p[1:] + p[:-1]) / 2)
+    if rule == "step":
+        return float(np.dot(np.diff(r, prepend=0), p))
+    if rule in ("11-point", "101-point"):
+        return _level_mean(p, r, 10 if rule == "11-point" else 100)
+    keep = r > 0
+    p, r = p[keep], r[keep]
+    if (p == 0).any():
+        raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
+    if rule == "davis-goadrich":
+        return davis_goadrich_area(r, r * (1 / p - 1), 1, min_recall=min_recall)
+    if positives is None or negatives is None:
+        raise DataError("rule 'auccalculator': expected positives and negatives")
+    tp = as_counts(r, positives)
+    fp = as_counts(tp * (1 / p - 1), 1)
+    return auccalculator_areas(tp, fp, positives, negatives, min_recall=min_recall)[0]
+
+
+def davis_goadrich_area(
+    tp: ArrayLike, fp: ArrayLike, positives: float, *, min_recall: float = 0.0
+) -> float:
+    """The exact area under the count-linear curve through the points (TP, FP).
+
+    tp, fp f8 (K,), neither falling. A first point with TP > 0 is joined to (0, 0), which carries
+    its precision flat; a point (0, FP > 0) is kept, so false positives that come first are paid
+    for. Nothing is added beyond the last point. No points give 0.
+
+    Along a segment FP = k TP + c, the precision t / ((1 + k) t + c) has the integral
+    [dTP / (1 + k) - c / (1 + k)^2 ln(((1 + k) TP_B + c) / ((1 + k) TP_A + c))].
+    """
+    a, b = check_counts(tp, fp)
+    if a.size and a[0] > 0:
+        a, b = np.r_[0.0, a], np.r_[0.0, b]
+    a, b = _cut(a, b, min_recall * positives)
+    moves = np.diff(a) > 0
+    tp_a, tp_b, fp_a, fp_b = a[:-1][moves], a[1:][moves], b[:-1][moves], b[1:][moves]
+    k = (fp_b - fp_a) / (tp_b - tp_a)
+    c = fp_a - k * tp_a
+    # The two arguments of the logarithm are TP + FP at the ends; from (0, 0), c is 0.
+    start, end = tp_a + fp_a, tp_b + fp_b
+    log = np.log(np.divide(end, start, out=np.ones_like(end), where=start > 0))
+    return float(np.sum((tp_b - tp_a) / (1 + k) - c / (1 + k) ** 2 * log) / positives)
+
+
+def auccalculator_areas(
+    tp: ArrayLike,
+    fp: ArrayLike,
+    positives: float,
+    negatives: float,
+    *,
+    min_recall: float = 0.0,
+) -> tuple[float, float]:
+    """AUCCalculator's areas of the points (TP, FP): (under PR, under ROC).
+
+    One point per distinct score goes in. Points with TP = 0 are dropped; if the first TP is above
+    1, (1, FP/TP) comes before it; (P, N) ends the curve; points at whole TP are put between; the
+    first precision is carried flat to recall 0; trapezoids. There is no hull. Dropping the TP = 0
+    points is optimistic when false positives come first.
+    """
+    a, b = check_counts(tp, fp)
+    a, b = a[a > 0], b[a > 0]
+    if a.size and a[0] > 1:
+        a, b = np.r_[1.0, a], np.r_[b[0] / a[0], b]
+    a, b = np.r_[a, positives], np.r_[b, negatives]
+    check_counts(a, b)
+    precision, recall = interpolate_pr(a, b, positives)
+    if recall[0] > 0:
+        precision, recall = np.r_[precision[0], precision], np.r_[0.0, recall]
+    if min_recall:
+        edge = np.interp(min_recall, recall, precision)
+        right = recall > min_recall
+        precision, recall = np.r_[edge, precision[right]], np.r_[min_recall, recall[right]]
+    x, y = np.r_[0, b] / negatives, np.r_[0, a] / positives
+    under_pr = np.dot(np.diff(recall), precision[1:] + precision[:-1]) / 2
+    return float(under_pr), float(np.dot(np.diff(x), y[1:] + y[:-1]) / 2)
+
+
+def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
+    """Trapezoids under ROC points in the order given, f8 (K,) each; nothing added at the ends."""
+    x, y = floats(fpr, "fpr"), floats(tpr, "tpr")
+    if x.size != y.size:
+        raise ShapeError(f"fpr: {x.size} values, tpr: {y.size} values, expected as many of each")
+    return float(np.dot(np.diff(x), y[1:] + y[:-1]) / 2)
+
+
+def _cut(tp: F8, fp: F8, low: float) -> tuple[F8, F8]:
+    """The part of the curve with TP >= low, its first point count-linear."""
+    if low <= 0 or tp.size == 0:
+        return tp, fp
+    right = tp > low
+    return np.r_[low, tp[right]], np.r_[np.interp(low, tp, fp), fp[right]]
+
+
+def _level_mean(p: F8, r: F8, parts: int) -> float:
+    best = np.r_[np.maximum.accumulate(p[::-1])[::-1], 0.0]
+    levels = np.arange(parts + 1) / parts
+    return float(ratio(best[np.searchsorted(r, levels)].sum(), parts + 1))
+
+
+def _checked(precision: ArrayLike, recall: ArrayLike) -> tuple[F8, F8]:
+    p, r = floats(precision, "precision"), floats(recall, "recall")
+    if p.size != r.size:
+        raise ShapeError(
+            f"precision: {p.size} values, recall: {r.size} values, expected as many of each"
+        )
+    for values, name in ((p, "precision"), (r, "recall")):
+        if values.size and not (values.min() >= 0 and values.max() <= 1):
+            raise DataError(f"{name}: {values.min():g} to {values.max():g}, expected 0..1")
+    return p, r
+
+
+def _rising(p: F8, r: F8) -> tuple[F8, F8]:
+    if r[0] > r[-1]:
+        p, r = p[::-1], r[::-1]
+    if (np.diff(r) < 0).any():
+        raise DataError("recall: expected values that rise (or fall) all along the curve")
+    return p, r

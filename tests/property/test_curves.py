@@ -1,0 +1,229 @@
+"""What must hold for any labels and scores: hulls, dominance in both spaces, invariance."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn import metrics
+
+from bsdsbench import curves
+from tests.reference import curves as slow
+
+SETTINGS = settings(max_examples=150, deadline=None)
+TOLERANCE = 1e-9
+
+
+@st.composite
+def samples(draw, ties=True, both=True, min_size=2):
+    """labels in -1, 0, 1 and scores, tied often, never NaN."""
+    n = draw(st.integers(min_size, 30))
+    labels = draw(st.lists(st.sampled_from([-1, 1, 1, -1, 0]), min_size=n, max_size=n))
+    score = st.integers(-6, 6) if ties else st.integers(-1000, 1000)
+    scores = draw(st.lists(score, min_size=n, max_size=n, unique=not ties))
+    if both:
+        assume(1 in labels and -1 in labels)
+    return np.array(labels), np.array(scores, np.float64) / 4
+
+
+@st.composite
+def chain(draw, p, n):
+    """A ROC curve in counts [(fp, tp)] from (0, 0) to (n, p), neither falling."""
+    inner = draw(st.lists(st.tuples(st.integers(0, n), st.integers(0, p)), max_size=6))
+    fps, tps = sorted(f for f, _ in inner), sorted(t for _, t in inner)
+    return [(0, 0), *zip(fps, tps, strict=True), (n, p)]
+
+
+def rates(points, p, n):
+    return np.array([f / n for f, _ in points]), np.array([t / p for _, t in points])
+
+
+@SETTINGS
+@given(samples())
+def test_curves_are_their_slow_definition(data):
+    labels, scores = data
+    r = curves.pr(labels, scores)
+    recall, precision, *numbers = slow.vl_pr(labels.tolist(), scores.tolist())
+    np.testing.assert_allclose(r.recall, recall, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(r.precision, precision, rtol=0, atol=1e-12)
+    np.testing.assert_allclose([r.auc, r.ap, r.ap_11], numbers, rtol=0, atol=1e-12)
+    roc = curves.roc(labels, scores)
+    *_, auc, eer, threshold = slow.vl_roc(labels.tolist(), scores.tolist())
+    np.testing.assert_allclose(
+        [roc.auc, roc.eer, roc.eer_threshold], [auc, eer, threshold], rtol=0, atol=1e-12
+    )
+    merged = curves.rank(labels, scores, ties="merge")
+    points = slow.counts(labels.tolist(), scores.tolist(), merge=True)
+    assert list(zip(merged.thresholds, merged.tp, merged.fp, strict=True)) == points
+
+
+@SETTINGS
+@given(samples())
+def test_merged_is_sklearn(data):
+    labels, scores = data
+    keep = labels != 0
+    y, s = labels[keep], scores[keep]
+    pr, roc = (f(labels, scores, ties="merge") for f in (curves.pr, curves.roc))
+    precision, recall, _ = metrics.precision_recall_curve(y, s)
+    np.testing.assert_allclose(pr.precision[::-1], precision, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(pr.recall[::-1], recall, rtol=0, atol=1e-12)
+    assert abs(pr.ap - metrics.average_precision_score(y, s)) < 1e-12
+    assert abs(pr.auc - metrics.auc(recall, precision)) < 1e-12
+    assert abs(roc.auc - metrics.roc_auc_score(y, s)) < 1e-12
+
+
+@SETTINGS
+@given(samples(), st.sampled_from(["sample", "merge"]))
+def test_monotone_maps_of_the_scores_change_nothing(data, ties):
+    labels, scores = data
+    a_pr, a_roc = curves.pr(labels, scores, ties=ties), curves.roc(labels, scores, ties=ties)
+    for mapped in (np.exp(scores), 3 * scores - 7, scores**3 + scores):
+        b_pr, b_roc = curves.pr(labels, mapped, ties=ties), curves.roc(labels, mapped, ties=ties)
+        assert (a_pr.auc, a_pr.ap, a_pr.ap_11) == (b_pr.auc, b_pr.ap, b_pr.ap_11)
+        assert (a_roc.auc, a_roc.eer) == (b_roc.auc, b_roc.eer)
+
+
+@SETTINGS
+@given(samples(), st.randoms(use_true_random=False))
+def test_merged_ties_do_not_see_the_order_of_rows(data, random):
+    labels, scores = data
+    order = list(range(labels.size))
+    random.shuffle(order)
+    a, b = (
+        curves.pr(labels, scores, ties="merge"),
+        curves.pr(labels[order], scores[order], ties="merge"),
+    )
+    assert a.equals(b)
+    # Per sample, any order of a tie lies between the best and the worst.
+    auc = curves.roc(labels, scores).auc
+    best = curves.roc(labels, scores + 1e-6 * labels).auc
+    worst = curves.roc(labels, scores - 1e-6 * labels).auc
+    assert worst <= auc <= best
+    assert worst <= curves.roc(labels, scores, ties="merge").auc <= best
+
+
+@SETTINGS
+@given(samples())
+def test_swapping_the_classes_and_the_order_mirrors_the_roc(data):
+    labels, scores = data
+    a = curves.roc(labels, scores, ties="merge")
+    b = curves.roc(-labels, -scores, ties="merge")
+    assert abs(a.auc - b.auc) < 1e-12
+    assert abs(a.auc + curves.roc(-labels, scores, ties="merge").auc - 1) < 1e-12
+    assert abs(a.eer - b.eer) < 1e-12
+
+
+@SETTINGS
+@given(st.integers(1, 12), st.integers(1, 12), st.data())
+def test_hull_is_the_upper_hull(p, n, data):
+    points = data.draw(chain(p, n))
+    fpr, tpr = rates(points, p, n)
+    hull = curves.roc_convex_hull(fpr, tpr)
+    exact = [(Fraction(f, n), Fraction(t, p)) for f, t in points]
+    assert curves.dominates(hull, (fpr, tpr))
+    for x in {x for x, _ in exact}:
+        height = float(slow.hull_height(exact, x))
+        assert abs(max(np.interp(float(x), hull.fpr, hull.tpr), 0) - height) < TOLERANCE or x == 0
+    # Corners are points of the curve, and slopes fall.
+    known = {(f / n, t / p) for f, t in points}
+    assert set(zip(hull.fpr, hull.tpr, strict=True)) <= known
+    dx, dy = np.diff(hull.fpr), np.diff(hull.tpr)
+    assert (dy[:-1] * dx[1:] - dy[1:] * dx[:-1] > -TOLERANCE).all()
+
+
+@SETTINGS
+@given(st.integers(1, 12), st.integers(1, 12), st.data())
+def test_achievable_pr_is_nowhere_below_a_point(p, n, data):
+    points = data.draw(chain(p, n))
+    fpr, tpr = rates(points, p, n)
+    best = curves.achievable_pr(fpr, tpr, p, n)
+    curve = [(r, r * (1 / q - 1)) for q, r in zip(*best, strict=True) if r > 0]
+    curve.insert(0, (0.0, 0.0))
+    for f, t in points:
+        if t:
+            _, top = slow.precision_at(curve, t / p)
+            assert top >= t / (t + f) - TOLERANCE
+    # Nor is its area below that of the curve itself.
+    fp, tp = zip(*points, strict=True)
+    area = curves.davis_goadrich_area(tp, fp, p)
+    assert curves.auc_pr(*best) >= area - TOLERANCE
+
+
+@SETTINGS
+@given(st.integers(1, 10), st.integers(1, 10), st.data())
+def test_roc_dominance_is_pr_dominance(p, n, data):
+    """Davis and Goadrich, theorem 3.2; the ROC side also by exact fractions."""
+    a, b = data.draw(chain(p, n)), data.draw(chain(p, n))
+    in_roc = curves.dominates(rates(a, p, n), rates(b, p, n))
+    exact = [[(Fraction(f, n), Fraction(t, p)) for f, t in c] for c in (a, b)]
+    inner = [x for x in {x for c in exact for x, _ in c} if 0 < x < 1]
+    ends = [Fraction(1, 10**6), 1 - Fraction(1, 10**6)]
+    truth = all(
+        u >= v
+        for x in inner + ends
+        for u, v in zip(slow.tpr_at(exact[0], x), slow.tpr_at(exact[1], x), strict=True)
+    )
+    assert in_roc == truth
+
+    def in_pr_space(points):
+        fp, tp = zip(*points, strict=True)
+        return curves.roc_to_pr([f / n for f in fp], [t / p for t in tp], p, n)
+
+    # Compare from the first TP on: a leading (0, FP) has no place in PR space.
+    assume(all(t > 0 or f == 0 for c in (a, b) for f, t in c))
+    pr_a, pr_b = ([v[np.array(q.recall) > 0] for v in q] for q in map(in_pr_space, (a, b)))
+    assert curves.dominates(pr_a, pr_b, space="pr") == truth
+
+
+@SETTINGS
+@given(st.integers(1, 10), st.integers(1, 10), st.data())
+def test_crossings_are_where_dominance_changes(p, n, data):
+    a, b = (rates(data.draw(chain(p, n)), p, n) for _ in range(2))
+    points = curves.crossings(a, b)
+    one_sided = curves.dominates(a, b) or curves.dominates(b, a)
+    assert (points.fpr.size == 0) == one_sided
+    edges = np.unique(np.r_[0, points.fpr, 1])
+    for low, high in itertools.pairwise(edges):
+        if high - low > TOLERANCE:
+            part = low + (high - low) * 1e-7, high - (high - low) * 1e-7
+            assert curves.dominates(a, b, within=part) or curves.dominates(b, a, within=part)
+    mirrored = curves.crossings(b, a)
+    np.testing.assert_allclose(mirrored.fpr, points.fpr, rtol=0, atol=TOLERANCE)
+
+
+@SETTINGS
+@given(st.integers(1, 12), st.integers(1, 12), st.data())
+def test_spaces_map_back(p, n, data):
+    points = [(f, t) for f, t in data.draw(chain(p, n)) if t > 0]
+    fpr, tpr = rates(points, p, n)
+    back = curves.pr_to_roc(*curves.roc_to_pr(fpr, tpr, p, n), p, n)
+    np.testing.assert_allclose(back.fpr, fpr, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(back.tpr, tpr)
+
+
+@SETTINGS
+@given(st.integers(1, 8), st.integers(1, 8), st.data())
+def test_closed_form_is_the_limit_of_fine_trapezoids(p, n, data):
+    points = data.draw(chain(p, n))
+    fp, tp = (np.array(v) for v in zip(*points, strict=True))
+    first = np.flatnonzero(tp > 0)[0]
+    tp, fp = np.r_[0, tp[first:]], np.r_[0, fp[first:]]
+    fine = 2000
+    precision, recall = curves.interpolate_pr(tp * fine, fp * fine, p * fine)
+    area = np.dot(np.diff(recall), precision[1:] + precision[:-1]) / 2
+    assert abs(curves.davis_goadrich_area(tp, fp, p) - area) < 1e-5
+
+
+@SETTINGS
+@given(samples(both=False), st.integers(1, 30))
+def test_threshold_curve_is_its_slow_definition(data, count):
+    labels, scores = data
+    c = curves.threshold_curve(labels, scores, num_thresholds=count)
+    expected = np.array(slow.prec_rec(scores, labels, c.thresholds))
+    for k, name in enumerate(("precision", "tpr", "fpr")):
+        np.testing.assert_allclose(getattr(c, name), expected[:, k], rtol=0, atol=1e-12)
+    levels = {float(slow.hazen(scores, Fraction(i, count))) for i in range(1, count)}
+    np.testing.assert_allclose(c.thresholds[::-1], sorted(levels | {scores.min()}), atol=1e-12)
