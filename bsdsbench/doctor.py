@@ -8,9 +8,10 @@ meant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,8 @@ from bsdsbench import symptoms
 from bsdsbench.errors import DataError, PairingError
 from bsdsbench.inputs import GroundTruth, Prediction
 from bsdsbench.loaders import load_ground_truth, load_prediction
-from bsdsbench.loaders.files import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES, id_of, listed
+from bsdsbench.loaders.files import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES, listed
+from bsdsbench.loaders.pairing import LAYOUTS, find_files, group, one_set, possible_ids, read_split
 from bsdsbench.protocol import Protocol
 
 # Thresholds of the verdicts. They lie far from what sound maps give: NMSed maps are 0.00 to 0.56
@@ -72,18 +74,19 @@ def doctor(
     gt_dir: str | Path,
     protocol: Protocol | None = None,
     *,
+    split_file: str | Path | None = None,
     looked_at: int = 12,
 ) -> list[Finding]:
     """Examine predictions and ground truth; errors first, an empty list if all is well.
 
-    protocol  : what `evaluate` will be called with, as some faults depend on it; bsds500 if None
-    looked_at : how many images the slower measurements take, spread over the set
+    protocol   : what `evaluate` will be called with, as some faults depend on it; bsds500 if None
+    split_file : only the ids in this file count
+    looked_at  : how many images the slower measurements take, spread over the set
     Raises PairingError if a folder cannot be listed; every fault of a file is a finding.
     """
     protocol = protocol or Protocol.preset("bsds500")
-    preds = _listing(Path(pred_dir), PREDICTION_SUFFIXES)
-    gts = _listing(Path(gt_dir), GROUND_TRUTH_SUFFIXES)
-    found = [*_names(preds, gts), *_doubled(preds, "prediction"), *_doubled(gts, "ground truth")]
+    preds, gts = _listing(Path(pred_dir), Path(gt_dir), split_file)
+    found = [*_names(preds, gts), *_doubled(preds, gts)]
     cases, unread = _read([i for i in gts if i in preds], preds, gts, protocol)
     found += unread
     found += _sizes(cases)
@@ -99,21 +102,25 @@ def doctor(
 # ---- names ---------------------------------------------------------------------------------------
 
 
-def _listing(folder: Path, suffixes: Iterable[str]) -> dict[str, list[Path]]:
-    """image id -> its files, in order of the id."""
-    try:
-        paths = sorted(p for p in folder.iterdir() if p.suffix.lower() in suffixes)
-    except OSError as error:
-        raise PairingError(f"{folder}: {error.strerror}, expected a folder") from None
-    if not paths:
-        raise PairingError(f"{folder}: no files to read, expected {', '.join(suffixes)}")
-    ids: dict[str, list[Path]] = {}
-    for path in paths:
-        ids.setdefault(id_of(path), []).append(path)
-    return ids
+Files = dict[str, list[Path]]
 
 
-def _names(preds: dict[str, list[Path]], gts: dict[str, list[Path]]) -> list[Finding]:
+def _listing(pred_dir: Path, gt_dir: Path, split_file: str | Path | None) -> tuple[Files, Files]:
+    """image id -> its files, of predictions and of ground truth, in order of the id."""
+    pred_files = find_files(pred_dir, PREDICTION_SUFFIXES)
+    gt_files = find_files(gt_dir, GROUND_TRUTH_SUFFIXES)
+    for folder, files in ((pred_dir, pred_files), (gt_dir, gt_files)):
+        if not files:
+            raise PairingError(f"{folder}: no files that can be read, expected some")
+    wanted = set(read_split(split_file)) if split_file else None
+    preds = group(pred_files, pred_dir, wanted or possible_ids(gt_files), LAYOUTS[:1])
+    gts = group(gt_files, gt_dir, wanted or set(preds), LAYOUTS)
+    if wanted:
+        preds, gts = ({i: side[i] for i in side if i in wanted} for side in (preds, gts))
+    return dict(sorted(preds.items())), dict(sorted(gts.items()))
+
+
+def _names(preds: Files, gts: Files) -> list[Finding]:
     missing = [i for i in gts if i not in preds]
     extra = [i for i in preds if i not in gts]
     if not missing and not extra:
@@ -147,8 +154,9 @@ def _names(preds: dict[str, list[Path]], gts: dict[str, list[Path]]) -> list[Fin
         mend = "predict them, or --split-file with the ids, or --missing zero|skip"
         found.append(Finding("missing", "error", message, tuple(missing), mend))
     if extra:
-        message = f"{len(extra)} predictions have no ground truth and are not used"
-        found.append(Finding("extra", "warning", message, tuple(extra), "check the split"))
+        message = f"{len(extra)} predictions have no ground truth"
+        mend = "check the split, or --split-file with the ids that count"
+        found.append(Finding("extra", "error", message, tuple(extra), mend))
     return found
 
 
@@ -162,15 +170,24 @@ def _renamed(missing: Sequence[str], extra: Sequence[str]) -> str:
     return ""
 
 
-def _doubled(files: dict[str, list[Path]], what: str) -> list[Finding]:
-    same: dict[str, list[str]] = {}
-    for image_id, paths in files.items():
-        same.setdefault(image_id.casefold(), []).extend(p.name for p in paths)
-    doubled = tuple(name for names in same.values() if len(names) > 1 for name in names)
-    if not doubled:
-        return []
-    message = f"more than one {what} file for an image"
-    return [Finding("doubled", "error", message, doubled, "leave one file for each image")]
+def _doubled(preds: Files, gts: Files) -> list[Finding]:
+    """Images with several files where there should be one, in names that may differ in case."""
+    found = []
+    for what, side in (("prediction", preds), ("ground truth", gts)):
+        same: dict[str, list[Path]] = {}
+        for image_id, paths in side.items():
+            same.setdefault(image_id.casefold(), []).extend(paths)
+        doubled = tuple(
+            str(p)
+            for paths in same.values()
+            if len(paths) > 1 and not (side is gts and one_set(paths))
+            for p in paths
+        )
+        if doubled:
+            message = f"more than one {what} file for an image"
+            mend = "leave one file for each image"
+            found.append(Finding("doubled", "error", message, doubled, mend))
+    return found
 
 
 # ---- every file ----------------------------------------------------------------------------------
@@ -178,21 +195,21 @@ def _doubled(files: dict[str, list[Path]], what: str) -> list[Finding]:
 
 def _read(
     ids: Sequence[str],
-    preds: dict[str, list[Path]],
-    gts: dict[str, list[Path]],
+    preds: Files,
+    gts: Files,
     protocol: Protocol,
 ) -> tuple[list[_Case], list[Finding]]:
     """The pairs that can be read, and a finding for each kind of file that cannot."""
     cases, ranges, broken = [], [], []
     for image_id in ids:
         try:
-            gt = load_ground_truth(gts[image_id][0])
+            gt = load_ground_truth(gts[image_id], image_id, gt_invert=protocol.gt_invert)
         except DataError as error:
-            broken += [(gts[image_id][0].name, str(error))]
+            broken.append((gts[image_id][0].name, str(error)))
             continue
         path = preds[image_id][0]
         try:
-            pred = load_prediction(path)
+            pred = load_prediction(path, image_id)
         except DataError as error:
             top = _largest(path)
             if 1 < top <= 255:
@@ -205,7 +222,11 @@ def _read(
             soft = _unit(pred.boundary_map())
             soft = 1 - soft if protocol.invert else soft
         cases.append(_Case(image_id, pred, gt, soft))
-    found = [Finding("unreadable", "error", text, (name,)) for name, text in broken]
+    found = []
+    for name, text in broken:
+        empty = "no boundary pixel in any" in text
+        code = "empty-truth" if empty else "unreadable"
+        found.append(Finding(code, "error", text, (name,), "leave it out" if empty else ""))
     if ranges:
         message = f"float values up to {max(t for _, t in ranges):g}, expected 0 .. 1"
         mend = "divide by 255, or save as 8-bit PNG"
@@ -237,7 +258,7 @@ def _largest(path: Path) -> float:
     return max(tops, default=-1.0)
 
 
-def _unit(soft: NDArray[np.generic]) -> NDArray[np.float64]:
+def _unit(soft: NDArray[Any]) -> NDArray[np.float64]:
     scale = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
     return soft.astype(np.float64) / scale
 
@@ -274,33 +295,23 @@ def _sizes(cases: Sequence[_Case]) -> list[Finding]:
 
 
 def _error(code: str, message: str, cases: Sequence[_Case], mend: str = "") -> Finding:
-    return _finding(code, "error", message, cases, mend)
-
-
-def _finding(
-    code: str, level: str, message: str, cases: Sequence[_Case], mend: str = ""
-) -> Finding:
+    """An error of these files; they are not measured any further."""
     for case in cases:
         case.faults.add(code)
-    return Finding(code, level, message, tuple(c.file for c in cases), mend)
+    return Finding(code, "error", message, tuple(c.file for c in cases), mend)
 
 
 def _annotators(cases: Sequence[_Case]) -> list[Finding]:
-    found, empty, none, dark = [], [], [], []
+    found, empty, dark = [], [], []
     for case in cases:
         marks = [bool(b.any()) for b in case.gt.boundaries]
-        if not any(marks):
-            none.append(case)
-        elif not all(marks):
+        if not all(marks):
             empty.append((case, [k + 1 for k, m in enumerate(marks) if not m]))
         elif np.mean([b.mean() for b in case.gt.boundaries]) > 0.5:
             dark.append(case)
     if dark:
         message = "most ground-truth pixels are boundary: dark lines on bright ground?"
-        found.append(_error("gt-polarity", message, dark, "set gt_invert"))
-    if none:
-        message = f"{len(none)} images have no ground-truth boundary at all"
-        found.append(_finding("empty-truth", "warning", message, none, "check the ground truth"))
+        found.append(_error("gt-polarity", message, dark, "--set gt_invert=true"))
     if empty:
         names = tuple(f"{c.image_id} annotator {', '.join(map(str, k))}" for c, k in empty)
         message = f"{len(empty)} images have an annotator without any boundary"
@@ -309,7 +320,10 @@ def _annotators(cases: Sequence[_Case]) -> list[Finding]:
 
 
 def _values(cases: Sequence[_Case]) -> list[Finding]:
-    found, zero, full, few = [], [], [], []
+    found: list[Finding] = []
+    zero: list[_Case] = []
+    full: list[_Case] = []
+    few: list[_Case] = []
     for case in cases:
         soft = case.soft
         if soft is None or not soft.size:

@@ -13,9 +13,10 @@ from bsdsbench.cli.options import protocol_from, protocol_options
 @click.command("doctor")
 @click.argument("pred_dir", type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
+@click.option("--split-file", type=click.Path(), help="Ids to look at, one on a line.")
 @protocol_options
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-def command(pred_dir: str, gt_dir: str, form: str, **options: Any) -> int:
+def command(pred_dir: str, gt_dir: str, split_file: str | None, form: str, **options: Any) -> int:
     """Look for faults in PRED_DIR before it is evaluated: names, sizes, values, polarity, NMS.
 
     Give the options `evaluate` will get. Exit status 2 if there are errors, 0 if there are only
@@ -25,7 +26,7 @@ def command(pred_dir: str, gt_dir: str, form: str, **options: Any) -> int:
     from bsdsbench.cli.show import print_json
 
     protocol = protocol_from(**options)
-    findings = bb.doctor(pred_dir, gt_dir, protocol)
+    findings = bb.doctor(pred_dir, gt_dir, protocol, split_file=split_file)
     errors = sum(f.level == "error" for f in findings)
     if form == "json":
         print_json([asdict(f) for f in findings])

@@ -68,9 +68,9 @@ def pair(
         raise ValueError(f"missing {missing!r}: expected one of {', '.join(MISSING)}")
     pred_root, gt_root = Path(pred_dir), Path(gt_dir)
     wanted, pred_files, gt_files = _listings(pred_root, gt_root, split_file)
-    names = wanted if wanted is not None else _possible_ids(gt_files)
-    preds = _group(pred_files, pred_root, names, LAYOUTS if pred_kind == "labels" else LAYOUTS[:1])
-    gts = _group(gt_files, gt_root, wanted if wanted is not None else set(preds), LAYOUTS)
+    names = wanted if wanted is not None else possible_ids(gt_files)
+    preds = group(pred_files, pred_root, names, LAYOUTS if pred_kind == "labels" else LAYOUTS[:1])
+    gts = group(gt_files, gt_root, wanted if wanted is not None else set(preds), LAYOUTS)
     ids = sorted(gts if wanted is None else wanted)
     lost = [i for i in ids if i in gts and i not in preds]
     problems = _doubled({k: v for k, v in preds.items() if wanted is None or k in wanted})
@@ -241,7 +241,7 @@ def _by_folder(path: Path, root: Path, wanted: Collection[str]) -> str:
 LAYOUTS = (_by_stem, _by_number, _by_folder)
 
 
-def _possible_ids(paths: Iterable[Path]) -> set[str]:
+def possible_ids(paths: Iterable[Path]) -> set[str]:
     """Every id that a ground-truth file could stand for, in any layout."""
     ids: set[str] = set()
     for path in paths:
@@ -251,7 +251,7 @@ def _possible_ids(paths: Iterable[Path]) -> set[str]:
     return ids
 
 
-def _group(
+def group(
     paths: Iterable[Path], root: Path, wanted: Collection[str], layouts: Iterable[Layout]
 ) -> dict[str, list[Path]]:
     """Files by image id, in the layout that finds most of the wanted ids; the first of equals."""
@@ -269,7 +269,7 @@ def _group(
 
 def _doubled(groups: dict[str, list[Path]]) -> list[str]:
     """Ids whose files are not one set of label maps or annotators."""
-    doubled = [k for k, v in sorted(groups.items()) if len(v) > 1 and not _one_set(v)]
+    doubled = [k for k, v in sorted(groups.items()) if len(v) > 1 and not one_set(v)]
     lines = [
         f"{k}: {len(groups[k])} files ({listed([str(p) for p in groups[k]], 3)}), expected one"
         for k in doubled[:10]
@@ -277,7 +277,7 @@ def _doubled(groups: dict[str, list[Path]]) -> list[str]:
     return lines + ([f"and {len(doubled) - 10} more doubled ids"] if len(doubled) > 10 else [])
 
 
-def _one_set(paths: list[Path]) -> bool:
+def one_set(paths: list[Path]) -> bool:
     suffixes = {p.suffix.lower() for p in paths}
     return suffixes == {".seg"} or (
         len(suffixes) == 1 and len({p.stem for p in paths}) == len(paths)
