@@ -27,13 +27,13 @@ _ROOMS = {
     ),
     "bsdsbench.boundary": ("Match", "boundary_counts", "match_boundaries", "thin"),
     "bsdsbench.compare": ("Comparison", "compare"),
-    "bsdsbench.doctor": ("Finding", "doctor"),
+    "bsdsbench.diagnosis": ("Finding", "doctor"),
     "bsdsbench.errors": ("DataError", "ShapeError"),
     "bsdsbench.evaluation": ("Evaluation",),
     "bsdsbench.inputs": ("GroundTruth", "Prediction"),
     "bsdsbench.labels": ("seg2bdry",),
     "bsdsbench.loaders": ("load_ground_truth", "load_prediction"),
-    "bsdsbench.nms": ("nms",),
+    "bsdsbench.softmap": ("nms",),
     "bsdsbench.pixel": ("pixel_counts",),
     "bsdsbench.plotting": ("DETCurveDisplay", "PRCurveDisplay", "ROCCurveDisplay"),
     "bsdsbench.protocol": ("NMSParams", "Protocol"),
@@ -44,7 +44,17 @@ _ROOMS = {
     "bsdsbench.streaming": ("StreamingEvaluator",),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
-_MODULES = ("boundary", "curves", "plotting", "report", "saliency", "semantic", "superpixels")
+_MODULES = (
+    "boundary",
+    "crispness",
+    "curves",
+    "explain",
+    "plotting",
+    "report",
+    "saliency",
+    "semantic",
+    "superpixels",
+)
 
 __all__ = sorted([*_HOME, "curves", "__version__"])
 

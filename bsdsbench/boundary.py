@@ -23,9 +23,9 @@ from bsdsbench.kernels import thinning
 from bsdsbench.kernels.graph import outlier_cost
 from bsdsbench.kernels.matching import match_maps, match_steps
 from bsdsbench.labels import seg2bdry
-from bsdsbench.nms import prepare
 from bsdsbench.protocol import Protocol
 from bsdsbench.records import BoundaryCounts, frozen
+from bsdsbench.softmap import prepare
 
 Bool = NDArray[np.bool_]
 

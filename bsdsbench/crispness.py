@@ -19,8 +19,8 @@ from bsdsbench.aggregate import BoundaryScore, ratio
 from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.evaluation import Evaluation
 from bsdsbench.loaders import load_prediction
-from bsdsbench.nms import as_float32, invert, nms
 from bsdsbench.protocol import NMSParams, Protocol
+from bsdsbench.softmap import as_float32, invert, nms
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -35,7 +35,7 @@ def byte_thresholds() -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class NMSParams:
-    """Edge non-maximum suppression as a data set's users run it (see bsdsbench.nms).
+    """Edge non-maximum suppression as a data set's users run it (see bsdsbench.softmap).
 
     radius, border : pixels compared on each side along the normal; pixels faded at the border
     multiplier     : a pixel survives if multiplier * value is not below its neighbours

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.aggregate import ratio
 from bsdsbench.errors import DataError, ShapeError
-from bsdsbench.nms import as_float32, quantise
+from bsdsbench.softmap import as_float32, quantise
 
 F8 = NDArray[np.float64]
 BETA2 = 0.3

@@ -114,7 +114,7 @@ def suppress(image, angle, radius, border, multiplier):
 
 @njit(cache=True, nogil=True)
 def edge_nms(image, radius, border, multiplier, smooth):
-    """The whole of it: float32 (H, W) in, float32 (H, W) out. See bsdsbench.nms."""
+    """The whole of it: float32 (H, W) in, float32 (H, W) out. See bsdsbench.softmap."""
     if image.size == 0:
         return image.copy()
     if smooth:

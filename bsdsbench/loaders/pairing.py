@@ -108,13 +108,13 @@ def ground_truths(
         raise PairingError(f"{show(root)}: no ground truth, expected files {GROUND_TRUTH_SUFFIXES}")
     if split_file is None:
         groups = max(
-            (_group(files, root, (), [layout]) for layout in LAYOUTS),
+            (group(files, root, (), [layout]) for layout in LAYOUTS),
             key=lambda found: sum(len(paths) > 1 for paths in found.values()),
         )
         wanted = sorted(groups)
     else:
         wanted = sorted(read_split(split_file))
-        groups = _group(files, root, wanted, LAYOUTS)
+        groups = group(files, root, wanted, LAYOUTS)
     problems = _doubled({k: groups[k] for k in wanted if k in groups})
     problems += _say(root, [k for k in wanted if k not in groups], "no ground truth for")
     if problems:

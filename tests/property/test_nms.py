@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from bsdsbench.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.nms import as_float32, invert, nms, prepare, quantise
 from bsdsbench.protocol import Protocol
+from bsdsbench.softmap import as_float32, invert, nms, prepare, quantise
 from tests.reference import nms as slow
 
 

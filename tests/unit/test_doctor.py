@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from scipy.io import loadmat, savemat
 
 from bsdsbench.cli.doctor import command
-from bsdsbench.doctor import doctor
+from bsdsbench.diagnosis import doctor
 from bsdsbench.errors import PairingError
 from bsdsbench.protocol import Protocol
 from bsdsbench.sample import DETECTORS, sample_ground_truth, sample_results
