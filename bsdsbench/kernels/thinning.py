@@ -78,7 +78,8 @@ def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> 
     levels = np.ascontiguousarray(levels, np.int16)
     order, first = _by_level(levels.ravel(), n)
     if do_thin:
-        key = np.sort(_replay(order, first, *levels.shape, DELETABLE))
+        rows, cols = levels.shape
+        key = np.sort(_replay(order, first, rows, cols, DELETABLE))
         return _from_key(key, n, levels.size)
     return first, order, np.ones(order.size, bool)
 

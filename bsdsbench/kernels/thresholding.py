@@ -1,0 +1,152 @@
+"""All thresholds from one read of the pixels.
+
+A pixel is on at threshold t where value >= t, compared in float64: an unsigned 8-bit value v is
+v / 255, a 16-bit one v / 65535, a float32 is promoted exactly. Its level is the number of
+thresholds at or below it, so it is on at exactly the thresholds i < level (increasing order).
+
+Integers look their level up. Floats look up their bucket, floor(value * K) with K a power of two:
+the product is exact, so all thresholds of lower buckets are reached and none of higher ones. On an
+even grid a bucket has at most one threshold, and one comparison settles it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+
+_LANES = 4  # histograms side by side, as neighbouring pixels often share a bin
+
+
+def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
+    """How many thresholds each pixel reaches: the count of t with value >= t.
+
+    values     : (H, W), any shape, of uint8 (v / 255), uint16 (v / 65535), float32, float64, bool
+    thresholds : f8 (T,), not decreasing, T < 32768
+    Returns int16 of the shape of `values`. NaN reaches no threshold. Raises ValueError for other
+    dtypes, or thresholds out of order.
+    """
+    flat, thresholds = _checked(values, thresholds)
+    if flat.dtype.kind == "u":
+        out = _lookup_table(flat.dtype, thresholds)[flat]
+    else:
+        bucket, k = _buckets(thresholds)
+        first = np.searchsorted(bucket, np.arange(k + 2))
+        halvings = int(np.diff(first).max(initial=0)).bit_length()
+        padded = np.append(thresholds, np.full(1 << halvings, np.nan))
+        out = _float_levels(flat, first, padded, halvings, float(k))
+    return out.reshape(np.shape(values))
+
+
+def confusion(values: NDArray[Any], gt: NDArray[np.bool_], thresholds: F8) -> tuple[I8, I8, I8, I8]:
+    """True and false positives, false and true negatives at each threshold, pixel by pixel.
+
+    values, thresholds : as for `levels`
+    gt                 : bool, the shape of `values`
+    Returns (tp, fp, fn, tn), each int64 (T,); zeros where there is no pixel. Raises ValueError as
+    `levels` does, or if the shapes differ. One histogram of the pixels, then its suffix sums.
+    """
+    flat, thresholds = _checked(values, thresholds)
+    truth = np.ascontiguousarray(gt, np.bool_)
+    if truth.shape != np.shape(values):
+        raise ValueError(f"gt: shape {truth.shape}, expected {np.shape(values)}")
+    truth = truth.view(np.uint8).ravel()
+    above = np.arange(1, thresholds.size + 1)  # the first bin that reaches each threshold
+    bucket, k = _buckets(thresholds)
+    if flat.dtype.kind == "u":
+        table = _lookup_table(flat.dtype, thresholds)
+        hist = _table_histogram(flat, truth, table, above.size + 1)
+    elif np.all(np.diff(bucket) > 0):
+        cut = np.full(k + 1, np.nan)  # NaN: nothing reaches it
+        cut[bucket] = thresholds
+        hist = _cut_histogram(flat, truth, cut, float(k))
+        above = 2 * bucket + 1
+    else:  # thresholds too close together for one comparison
+        reached = levels(flat, thresholds).view(np.uint16)
+        identity = np.arange(above.size + 1, dtype=np.int16)
+        hist = _table_histogram(reached, truth, identity, identity.size)
+    at_least = np.cumsum(hist[::-1], axis=0)[::-1]
+    negative, positive = at_least[0]
+    fp, tp = at_least[above, 0], at_least[above, 1]
+    return tp, fp, positive - tp, negative - fp
+
+
+def _checked(values: NDArray[Any], thresholds: F8) -> tuple[NDArray[Any], F8]:
+    flat = np.ascontiguousarray(values).ravel()
+    if flat.dtype == np.bool_:
+        flat = flat.view(np.uint8) * np.uint8(255)
+    if flat.dtype.str[1:] not in ("u1", "u2", "f4", "f8") or not flat.dtype.isnative:
+        raise ValueError(f"dtype {flat.dtype}, expected uint8, uint16, float32, float64 or bool")
+    thresholds = np.ascontiguousarray(thresholds, np.float64)
+    if thresholds.ndim != 1 or not np.all(thresholds[:-1] <= thresholds[1:]):
+        raise ValueError("thresholds: expected a list of increasing numbers")
+    if thresholds.size > np.iinfo(np.int16).max:
+        raise ValueError(f"{thresholds.size} thresholds, expected at most 32767")
+    return flat, thresholds
+
+
+def _lookup_table(dtype: np.dtype[Any], thresholds: F8) -> NDArray[np.int16]:
+    """Level of every value of an unsigned integer type."""
+    top = int(np.iinfo(dtype).max)
+    lowest = np.ceil(np.clip(thresholds, 0, 2) * top)  # value reaching t, give or take a rounding
+    lowest -= (lowest - 1) / top >= thresholds
+    lowest += lowest / top < thresholds
+    edges = np.concatenate([[0], np.clip(lowest, 0, top + 1), [top + 1]]).astype(np.int64)
+    return np.repeat(np.arange(edges.size - 1, dtype=np.int16), np.diff(edges))
+
+
+def _buckets(thresholds: F8) -> tuple[I8, int]:
+    """(bucket of each threshold, K): doubled until no two share one, up to 16 buckets each."""
+    k = 1 << int(thresholds.size).bit_length()
+    most = 16 * k
+    while True:
+        bucket = np.floor(np.clip(thresholds, 0, 1) * k).astype(np.int64)
+        if k >= most or np.all(np.diff(bucket) > 0):
+            return bucket, k
+        k *= 2
+
+
+@njit(cache=True, nogil=True)
+def _float_levels(values, first, thresholds, halvings, k):
+    """Level by bucket and bisection; bucket b starts at threshold first[b], NaN after the last."""
+    out = np.empty(values.size, np.int16)
+    for p in range(values.size):
+        value = np.float64(values[p])
+        scaled = value * k
+        scaled = scaled if scaled > 0.0 else 0.0  # NaN as well
+        scaled = scaled if scaled < k else k
+        level = first[np.uint64(np.int64(scaled))]
+        for h in range(halvings - 1, -1, -1):
+            step = np.int64(1) << h
+            level += step * (value >= thresholds[np.uint64(level + step - 1)])
+        out[p] = level
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _cut_histogram(values, gt, cut, k):
+    """(2 * buckets, 2) counts: below / from the bucket's threshold on, by ground truth."""
+    hist = np.zeros((_LANES, 4 * cut.size), np.int64)
+    for p in range(values.size):
+        value = np.float64(values[p])
+        scaled = value * k
+        scaled = scaled if scaled > 0.0 else 0.0
+        scaled = scaled if scaled < k else k
+        bucket = np.int64(scaled)
+        reached = value >= cut[np.uint64(bucket)]
+        hist[p % _LANES, np.uint64(4 * bucket + 2 * reached + gt[p])] += 1
+    return hist.sum(axis=0).reshape(-1, 2)
+
+
+@njit(cache=True, nogil=True)
+def _table_histogram(values, gt, table, levels):
+    """(levels, 2) counts by ground truth, the level of a value read from the table."""
+    hist = np.zeros((_LANES, 2 * levels), np.int64)
+    for p in range(values.size):
+        hist[p % _LANES, np.uint64(2 * table[values[p]] + gt[p])] += 1
+    return hist.sum(axis=0).reshape(-1, 2)
