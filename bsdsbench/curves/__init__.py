@@ -6,12 +6,19 @@ threshold_curve         weighted or fractional targets at quantiles of the score
 roc_to_pr, pr_to_roc    points between the two spaces
 roc_convex_hull, achievable_pr, interpolate_pr   what lies between and above points
 auc_pr, auc_roc, davis_goadrich_area, auccalculator_areas   areas, each rule by name
+area_table              every AP and AUC variant of the same data, with its name
+BinnedCurves            the streaming form: counts in bins, which add
 dominates, crossings    one curve against another
 """
 
 from __future__ import annotations
 
-from bsdsbench.curves.areas import auc_pr, auc_roc, auccalculator_areas, davis_goadrich_area
+from bsdsbench.curves.areas import (
+    auc_pr,
+    auc_roc,
+    auccalculator_areas,
+    davis_goadrich_area,
+)
 from bsdsbench.curves.geometry import (
     achievable_pr,
     interpolate_pr,
@@ -19,7 +26,10 @@ from bsdsbench.curves.geometry import (
     roc_convex_hull,
     roc_to_pr,
 )
-from bsdsbench.curves.order import crossings, dominates
+from bsdsbench.curves.order import (
+    crossings,
+    dominates,
+)
 from bsdsbench.curves.ranked import (
     det,
     det_from_ranking,
@@ -28,7 +38,10 @@ from bsdsbench.curves.ranked import (
     roc,
     roc_from_ranking,
 )
-from bsdsbench.curves.ranking import Ranking, rank
+from bsdsbench.curves.ranking import (
+    Ranking,
+    rank,
+)
 from bsdsbench.curves.results import (
     DETResult,
     PRPoints,
@@ -37,9 +50,20 @@ from bsdsbench.curves.results import (
     ROCResult,
     ThresholdCurve,
 )
-from bsdsbench.curves.thresholds import threshold_curve
+from bsdsbench.curves.streaming import (
+    BinnedCurves,
+)
+from bsdsbench.curves.table import (
+    AreaRow,
+    area_table,
+)
+from bsdsbench.curves.thresholds import (
+    threshold_curve,
+)
 
 __all__ = [
+    "AreaRow",
+    "BinnedCurves",
     "DETResult",
     "PRPoints",
     "PRResult",
@@ -48,6 +72,7 @@ __all__ = [
     "Ranking",
     "ThresholdCurve",
     "achievable_pr",
+    "area_table",
     "auc_pr",
     "auc_roc",
     "auccalculator_areas",

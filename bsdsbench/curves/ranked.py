@@ -11,7 +11,8 @@ makes one point per distinct score, as scikit-learn does: the result depends on 
 Without such ties the two agree.
 
 Undefined ratios. "sample" uses VLFeat's floor e = 1e-10: TP/max(P, e), max(TP, e)/max(TP + FP, e).
-"merge" uses the plain ratio with 0/0 = 0 and the conventional first precision 1.
+"merge" uses the plain ratio with 0/0 = 0, and the conventional precision 1 where nothing is
+predicted.
 """
 
 from __future__ import annotations
@@ -229,13 +230,14 @@ def _precision(tp: Any, fp: Any, p: int, n: int, prior: float | None, exact: boo
         tp, fp = prior * tp / max(p, floor), (1 - prior) * fp / max(n, floor)
     if not exact:
         return np.maximum(tp, _FLOOR) / np.maximum(tp + fp, _FLOOR)
-    if prior is not None:
-        precision = ratio(tp, tp + fp)
+    # Nothing predicted: precision 1 by convention.
+    predicted = tp + fp
+    first = int(np.searchsorted(predicted, 0, side="right"))
+    precision = np.ones(tp.size)
+    if prior is None:
+        np.divide(tp[first:], predicted[first:], out=precision[first:])
     else:
-        precision = tp + fp.astype(np.float64)
-        precision[0] = 1
-        np.divide(tp, precision, out=precision)
-    precision[0] = 1
+        precision[first:] = ratio(tp[first:], predicted[first:])
     return precision
 
 

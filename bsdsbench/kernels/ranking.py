@@ -127,24 +127,33 @@ def roc_sum(tp, fp):
 
 
 @njit(cache=True, nogil=True)
-def histogram(positive, negative, scores, thresholds):
-    """How many positives and negatives lie in each of the T+1 bins cut by T ascending thresholds.
+def histogram(positive, negative, scores, thresholds, pos, neg):
+    """Add to `pos` and `neg` how many samples of each class lie in the T+1 bins of T thresholds.
 
-    Bin b holds scores with thresholds[b-1] <= score < thresholds[b]. Returns two i8 (T+1,).
+    thresholds f8 (T,), T > 0, finite, rising; pos and neg i8 (T+1,). Bin b holds scores with
+    thresholds[b-1] <= score < thresholds[b]. A table of even cells tells where to look: the map
+    from score to cell is monotone, so thresholds in lower cells are below the score.
     """
-    pos = np.zeros(thresholds.size + 1, np.int64)
-    neg = np.zeros(thresholds.size + 1, np.int64)
+    cells = 4 * thresholds.size
+    low, high = thresholds[0], thresholds[-1]
+    scale = (cells - 1) / (high - low) if high > low else 0.0
+    start = np.zeros(cells + 1, np.int64)
+    for t in thresholds:
+        start[np.int64((t - low) * scale) + 1] += 1
+    for c in range(cells):
+        start[c + 1] += start[c]
     for k in range(scores.size):
-        low, high = 0, thresholds.size
-        while low < high:
-            mid = (low + high) >> 1
-            if thresholds[mid] <= scores[k]:
-                low = mid + 1
+        s = np.float64(scores[k])
+        cell = np.int64((min(max(s, low), high) - low) * scale)
+        b, end = start[cell], start[cell + 1]
+        while b < end:
+            mid = (b + end) >> 1
+            if thresholds[mid] <= s:
+                b = mid + 1
             else:
-                high = mid
-        pos[low] += positive[k]
-        neg[low] += negative[k]
-    return pos, neg
+                end = mid
+        pos[b] += positive[k]
+        neg[b] += negative[k]
 
 
 @njit(cache=True, nogil=True)

@@ -151,3 +151,55 @@ def hazen(values, share):
         return ordered[-1]
     k = position.numerator // position.denominator
     return ordered[k] + (ordered[k + 1] - ordered[k]) * (position - k)
+
+
+def level_mean(labels, scores, levels):
+    """PASCAL 2007 and COCO: mean over recall levels of the best precision at or beyond, else 0."""
+    points = counts(labels, scores, include_inf=True)[1:]
+    p = sum(y > 0 for y in labels)
+    total = 0.0
+    for level in levels:
+        total += max((tp / (tp + fp) for _, tp, fp in points if tp / p >= level), default=0.0)
+    return total / len(levels)
+
+
+def all_point(labels, scores):
+    """PASCAL 2010: area under the envelope of precision, summed where recall rises."""
+    points = counts(labels, scores, include_inf=True)
+    p = sum(y > 0 for y in labels)
+    total = 0.0
+    for k in range(1, len(points)):
+        best = max(tp / (tp + fp) for _, tp, fp in points[k:])
+        total += (points[k][1] - points[k - 1][1]) / p * best
+    return total
+
+
+def binned_ap(labels, scores, thresholds):
+    """torchmetrics' binned average precision: score >= threshold, 0/0 precision 0, (0, 1) last."""
+    p = sum(y > 0 for y in labels)
+    total, after = 0.0, 0.0
+    for level in sorted(thresholds, reverse=True):
+        hit = [y > 0 for s, y in zip(scores, labels, strict=True) if s >= level]
+        recall = sum(hit) / p
+        total += (recall - after) * (sum(hit) / len(hit) if hit else 0.0)
+        after = recall
+    return total
+
+
+def bsds_area(labels, scores, thresholds):
+    """Linear precision at recall 0, 0.01 .. 1, 0 outside, sum x 0.01; first of equal recalls."""
+    p = sum(y > 0 for y in labels)
+    seen = {}
+    for level in thresholds:
+        hit = [y > 0 for s, y in zip(scores, labels, strict=True) if s >= level]
+        seen.setdefault(sum(hit) / p, sum(hit) / len(hit) if hit else 0.0)
+    ordered = sorted(seen.items())
+    if len(ordered) < 2:
+        return 0.0
+    total = 0.0
+    for i in range(101):
+        for (r_a, p_a), (r_b, p_b) in pairwise(ordered):
+            if r_a <= i / 100 <= r_b:
+                total += p_a + (p_b - p_a) * (i / 100 - r_a) / (r_b - r_a)
+                break
+    return total * 0.01

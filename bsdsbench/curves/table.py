@@ -1,0 +1,257 @@
+"""Every AP and AUC that papers and libraries report, side by side on the same data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bsdsbench.aggregate import PRCurve, average_precision, ratio
+from bsdsbench.curves.areas import auc_pr, auccalculator_areas, davis_goadrich_area
+from bsdsbench.curves.geometry import achievable_pr
+from bsdsbench.curves.ranked import pr_from_ranking, roc_from_ranking
+from bsdsbench.curves.ranking import Ranking, rank
+from bsdsbench.curves.samples import F8, check_samples
+from bsdsbench.errors import DataError
+from bsdsbench.protocol import even_thresholds
+
+
+@dataclass(frozen=True, slots=True)
+class AreaRow:
+    """One way to make one number of a ranking.
+
+    name   : program or paper, and what it calls the number
+    space  : "PR" or "ROC"
+    value  : the number; NaN where that program gives none (no positives, scores it rejects)
+    points : what a point of its curve is
+    ties   : what it does with equal scores
+    start  : what it puts at recall 0 (PR)
+    rule   : how it adds up
+    """
+
+    name: str
+    space: str
+    value: float
+    points: str
+    ties: str
+    start: str
+    rule: str
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+def area_table(labels: ArrayLike, scores: ArrayLike, *, bins: int = 100) -> tuple[AreaRow, ...]:
+    """Every AP and AUC variant of the same labels and scores, with its name and its rule.
+
+    labels, scores : as in `pr`; bins : thresholds of the binned torchmetrics form, even on [0, 1]
+
+    The values are those of scikit-learn 1.9, torchmetrics 1.9 (read, not run), VLFeat, the PASCAL
+    VOC and COCO development kits, AUCCalculator and the BSDS benchmark, remade here from their
+    definitions. Raises as `pr` does.
+    """
+    if bins < 2:
+        raise DataError(f"bins {bins}: expected 2 or more")
+    data = _Data(labels, scores, bins)
+    rows = []
+    for (name, space, *words), value in _VARIANTS:
+        number = float("nan") if space == "PR" and not data.merged.positives else value(data)
+        rows.append(AreaRow(name, space, float(number), *words))
+    return tuple(rows)
+
+
+class _Data:
+    """The rankings the variants share, each made once."""
+
+    def __init__(self, labels: ArrayLike, scores: ArrayLike, bins: int) -> None:
+        positive, negative, s = check_samples(labels, scores)
+        signs = positive.astype(np.int8) - negative.astype(np.int8)
+        self.bins = bins
+        self.unit = s.size == 0 or bool(s.min() >= 0 and s.max() <= 1)
+        self.finite = bool(np.isfinite(s).all())
+        self.merged = rank(signs, s, ties="merge")
+        self.sample = rank(signs, s)
+        # MATLAB and numpy sort -inf like any score.
+        self.listed = rank(signs, s, include_inf=True)
+        # torchmetrics squeezes scores that are no probabilities, in single precision.
+        self.torch = self.merged if self.unit else rank(signs, _sigmoid(s), ties="merge")
+        self.pr_merged = pr_from_ranking(self.merged)
+        self.pr_sample = pr_from_ranking(self.sample)
+
+    def listed_points(self) -> tuple[F8, F8]:
+        """Precision and recall after each sample, without a conventional first point."""
+        r = self.listed
+        return ratio(r.tp[1:], r.tp[1:] + r.fp[1:]), ratio(r.tp[1:], r.positives)
+
+
+def _sigmoid(s: Any) -> Any:
+    with np.errstate(over="ignore"):
+        return (1 / (1 + np.exp(-s.astype(np.float32)))).astype(np.float32)
+
+
+def _at(ranking: Ranking, thresholds: F8) -> tuple[F8, F8]:
+    """Precision and recall for score >= each threshold."""
+    k = np.searchsorted(-ranking.thresholds, -thresholds, side="right") - 1
+    # Point 0 has threshold +inf but nothing predicted; an infinite threshold is never asked for.
+    tp, fp = ranking.tp[k], ranking.fp[k]
+    return ratio(tp, tp + fp), ratio(tp, ranking.positives)
+
+
+def _sklearn_roc(d: _Data) -> float:
+    if not d.finite or not d.merged.positives or not d.merged.negatives:
+        return float("nan")
+    return roc_from_ranking(d.merged).auc
+
+
+def _torch_binned(d: _Data) -> float:
+    precision, recall = _at(d.torch, np.linspace(0, 1, d.bins))
+    return float(-np.dot(np.diff(np.r_[recall, 0]), precision))
+
+
+def _coco(d: _Data) -> float:
+    precision, recall = d.listed_points()
+    best = np.r_[np.maximum.accumulate(precision[::-1])[::-1], 0.0]
+    # COCO's own levels, rounding included: linspace, not i/100.
+    return float(best[np.searchsorted(recall, np.linspace(0, 1, 101))].mean())
+
+
+def _pascal_2010(d: _Data) -> float:
+    precision, recall = d.listed_points()
+    return auc_pr(np.maximum.accumulate(precision[::-1])[::-1], recall, rule="step")
+
+
+def _hull(d: _Data) -> float:
+    p, n = d.merged.positives, d.merged.negatives
+    if not n:
+        return 1.0
+    best = achievable_pr(d.merged.fp / n, d.merged.tp / p, p, n)
+    return auc_pr(*best)
+
+
+def _auccalculator(d: _Data) -> float:
+    m = d.merged
+    # A ranking without negatives has precision 1 everywhere.
+    return auccalculator_areas(m.tp, m.fp, m.positives, m.negatives)[0] if m.negatives else 1.0
+
+
+def _bsds(d: _Data) -> float:
+    if not d.unit:
+        return float("nan")
+    thresholds = np.array(even_thresholds(99))
+    return average_precision(PRCurve(thresholds, *_at(d.merged, thresholds)))
+
+
+def _if_finite(value: Callable[[_Data], float]) -> Callable[[_Data], float]:
+    return lambda d: value(d) if d.finite else float("nan")
+
+
+_LEVEL, _SAMPLE = "per distinct score", "per sample"
+_ORDER = "input order"
+# (name, space, points, ties, start, rule), value
+_VARIANTS: tuple[tuple[tuple[str, ...], Callable[[_Data], float]], ...] = (
+    (
+        ("scikit-learn average_precision_score", "PR", _LEVEL, "merged", "none", "step"),
+        _if_finite(lambda d: d.pr_merged.ap),
+    ),
+    (
+        (
+            "scikit-learn precision_recall_curve + auc",
+            "PR",
+            _LEVEL,
+            "merged",
+            "(0, 1)",
+            "trapezoid",
+        ),
+        _if_finite(lambda d: d.pr_merged.auc),
+    ),
+    (
+        ("torchmetrics AveragePrecision, exact", "PR", _LEVEL, "merged", "(0, 1)", "step"),
+        lambda d: pr_from_ranking(d.torch).ap,
+    ),
+    (
+        (
+            "torchmetrics AveragePrecision, binned",
+            "PR",
+            "per threshold, even on [0, 1]",
+            "by bin",
+            "(0, 1)",
+            "step",
+        ),
+        _torch_binned,
+    ),
+    (("VLFeat ap", "PR", _SAMPLE, _ORDER, "none", "step"), lambda d: d.pr_sample.ap),
+    (("VLFeat auc", "PR", _SAMPLE, _ORDER, "(0, 1)", "trapezoid"), lambda d: d.pr_sample.auc),
+    (
+        ("VLFeat ap, Interpolate", "PR", _SAMPLE, _ORDER, "none", "step under the envelope"),
+        lambda d: pr_from_ranking(d.sample, interpolate=True).ap,
+    ),
+    (
+        ("VLFeat ap_interp_11", "PR", _SAMPLE, _ORDER, "(0, 1)", "mean of 11 recall levels"),
+        lambda d: d.pr_sample.ap_11,
+    ),
+    (
+        ("PASCAL VOC 2007 AP", "PR", _SAMPLE, _ORDER, "none", "mean of 11 recall levels"),
+        lambda d: auc_pr(*d.listed_points(), rule="11-point"),
+    ),
+    (
+        ("PASCAL VOC 2010 AP", "PR", _SAMPLE, _ORDER, "none", "step under the envelope"),
+        _pascal_2010,
+    ),
+    (("COCO AP", "PR", _SAMPLE, _ORDER, "none", "mean of 101 recall levels"), _coco),
+    (
+        (
+            "Davis-Goadrich, count-linear",
+            "PR",
+            _LEVEL,
+            "merged, count-linear inside",
+            "first precision flat; false positives that come first count",
+            "closed form",
+        ),
+        lambda d: davis_goadrich_area(d.merged.tp, d.merged.fp, d.merged.positives),
+    ),
+    (
+        (
+            "Davis-Goadrich, achievable (ROC hull)",
+            "PR",
+            "hull corners",
+            "merged",
+            "first precision flat",
+            "closed form",
+        ),
+        _hull,
+    ),
+    (
+        (
+            "AUCCalculator",
+            "PR",
+            "per distinct score and whole TP",
+            "merged, count-linear inside",
+            "first precision flat",
+            "trapezoid",
+        ),
+        _auccalculator,
+    ),
+    (
+        (
+            "BSDS area, 99 thresholds",
+            "PR",
+            "per threshold",
+            "by threshold",
+            "0 outside the recall range",
+            "linear at 101 recall levels, sum / 100",
+        ),
+        _bsds,
+    ),
+    (
+        ("scikit-learn roc_auc_score", "ROC", _LEVEL, "merged", "(0, 0)", "trapezoid"),
+        _sklearn_roc,
+    ),
+    (
+        ("VLFeat roc auc", "ROC", _SAMPLE, _ORDER, "(0, 0)", "rectangles"),
+        lambda d: roc_from_ranking(d.sample).auc,
+    ),
+)
