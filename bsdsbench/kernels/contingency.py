@@ -1,0 +1,208 @@
+"""Sparse contingency tables of one segmentation with all annotators of an image.
+
+A table has one row per region of the segmentation and one column per region of any annotator; the
+columns of annotator k are `col_start[k] : col_start[k+1]`. It is kept as rows of (column, pixels)
+cells with columns ascending and no empty cell, so its size follows the regions that do overlap, not
+rows times columns. Regions are numbered in raster order of their first pixel: the same partition
+gives the same table whatever its labels are, and whatever way the table was made.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+GAMMA_OBJECT, GAMMA_PART, BETA = 0.9, 0.25, 0.1  # objects and parts, as published
+
+
+@njit(cache=True, nogil=True)
+def renumber(labels, low, span):
+    """Number the regions of a flat label map 0, 1, ... by first pixel; labels in [low, low+span)."""
+    number = np.full(span, -1, np.int32)
+    out = np.empty(labels.size, np.int32)
+    count = 0
+    for p in range(labels.size):
+        label = labels[p] - low
+        if number[label] < 0:
+            number[label] = count
+            count += 1
+        out[p] = number[label]
+    return out, count
+
+
+@njit(cache=True, nogil=True)
+def runs(labels, gts, col_start):
+    """Cells (row, column, pixels), with repeats: one per run of pixels of one row and one column.
+
+    labels (N,), gts (A, N) int32, both numbered 0, 1, ...
+    """
+    n_ann, n_px = gts.shape
+    rows = np.empty(n_ann * n_px, np.int32)
+    cols = np.empty(n_ann * n_px, np.int32)
+    counts = np.empty(n_ann * n_px, np.int64)
+    n = 0
+    for k in range(n_ann):
+        first = 0
+        for p in range(1, n_px + 1):
+            if p < n_px and labels[p] == labels[first] and gts[k, p] == gts[k, first]:
+                continue
+            rows[n] = labels[first]
+            cols[n] = gts[k, first] + col_start[k]
+            counts[n] = p - first
+            n += 1
+            first = p
+    return rows[:n], cols[:n], counts[:n]
+
+
+@njit(cache=True, nogil=True)
+def tabulate(rows, cols, counts, n_rows, n_cols):
+    """Sum cells of equal (row, column) into a table: indptr (n_rows+1,), cols, counts.
+
+    Two stable counting sorts, by column and then by row.
+    """
+    n = rows.size
+    place = np.zeros(n_cols + 1, np.int64)
+    for e in range(n):
+        place[cols[e] + 1] += 1
+    for c in range(n_cols):
+        place[c + 1] += place[c]
+    by_col = np.empty(n, np.int64)
+    for e in range(n):
+        by_col[place[cols[e]]] = e
+        place[cols[e]] += 1
+
+    start = np.zeros(n_rows + 1, np.int64)
+    for e in range(n):
+        start[rows[e] + 1] += 1
+    for r in range(n_rows):
+        start[r + 1] += start[r]
+    fill = start[:n_rows].copy()
+    col_out = np.empty(n, np.int32)
+    count_out = np.zeros(n, np.int64)
+    for e in by_col:
+        r = rows[e]
+        at = fill[r]
+        if at > start[r] and col_out[at - 1] == cols[e]:
+            count_out[at - 1] += counts[e]
+        else:
+            col_out[at] = cols[e]
+            count_out[at] = counts[e]
+            fill[r] = at + 1
+
+    indptr = np.zeros(n_rows + 1, np.int64)
+    n = 0
+    for r in range(n_rows):  # close the gaps that summed cells left
+        for at in range(start[r], fill[r]):
+            col_out[n] = col_out[at]
+            count_out[n] = count_out[at]
+            n += 1
+        indptr[r + 1] = n
+    return indptr, col_out[:n].copy(), count_out[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def merge_rows(indptr, cols, counts, new_row, n_rows, n_cols):
+    """The table after row r has become part of row `new_row[r]`."""
+    rows = np.empty(cols.size, np.int32)
+    for r in range(indptr.size - 1):
+        rows[indptr[r] : indptr[r + 1]] = new_row[r]
+    return tabulate(rows, cols, counts, n_rows, n_cols)
+
+
+@njit(cache=True, nogil=True)
+def row_sums(indptr, counts):
+    """Pixels of each row, summed over annotators."""
+    out = np.zeros(indptr.size - 1, np.int64)
+    for r in range(out.size):
+        for e in range(indptr[r], indptr[r + 1]):
+            out[r] += counts[e]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def overlap_sums(indptr, cols, counts, row_area, col_area, ann_of_col, n_ann):
+    """Everything the measures need from the cells, in one pass.
+
+    Returns best_gt (n_cols,) the largest intersection over union of each column, best_pred (n_rows,)
+    the same of each row over all annotators, ints (A, 3): sum n^2, sum over columns of the largest n,
+    sum over rows of the largest n; floats (A, 5): sum n log2 n, sum n max(1-n/a, 1-n/b), the same
+    with min, sum n (1-n/a), sum n (1-n/b).
+    """
+    best_gt = np.zeros(col_area.size)
+    best_pred = np.zeros(row_area.size)
+    largest = np.zeros(col_area.size, np.int64)
+    ints = np.zeros((n_ann, 3), np.int64)
+    floats = np.zeros((n_ann, 5))
+    for r in range(row_area.size):
+        row_largest = 0
+        for e in range(indptr[r], indptr[r + 1]):
+            c = cols[e]
+            k = ann_of_col[c]
+            n = counts[e]
+            iou = n / (row_area[r] + col_area[c] - n)
+            best_gt[c] = max(best_gt[c], iou)
+            best_pred[r] = max(best_pred[r], iou)
+            largest[c] = max(largest[c], n)
+            row_largest = max(row_largest, n)
+            if e + 1 == indptr[r + 1] or ann_of_col[cols[e + 1]] != k:
+                ints[k, 2] += row_largest
+                row_largest = 0
+            out_pred = 1.0 - n / row_area[r]
+            out_gt = 1.0 - n / col_area[c]
+            ints[k, 0] += n * n
+            floats[k, 0] += n * np.log2(n)
+            floats[k, 1] += n * max(out_pred, out_gt)
+            floats[k, 2] += n * min(out_pred, out_gt)
+            floats[k, 3] += n * out_pred
+            floats[k, 4] += n * out_gt
+    for c in range(col_area.size):
+        ints[ann_of_col[c], 1] += largest[c]
+    return best_gt, best_pred, ints, floats
+
+
+@njit(cache=True, nogil=True)
+def fop_sums(indptr, cols, counts, row_area, col_area, row_candidate, col_candidate, n_ann):
+    """Objects and parts: the numerators of precision and recall (regions.md; PAMI 2016).
+
+    row_candidate bool (n_rows,), col_candidate bool (n_cols,).
+    """
+    row_class = np.zeros(row_area.size, np.int8)  # 0 none, 1 part, 2 object
+    col_class = np.zeros(col_area.size, np.int8)
+    under = np.zeros(row_area.size)
+    over = np.zeros(col_area.size)
+    for r in range(row_area.size):
+        for e in range(indptr[r], indptr[r + 1]):
+            c = cols[e]
+            recall = counts[e] / col_area[c]
+            precision = counts[e] / row_area[r]
+            if precision >= GAMMA_OBJECT and recall < GAMMA_OBJECT:
+                over[c] += recall
+            elif recall >= GAMMA_OBJECT and precision < GAMMA_OBJECT:
+                under[r] += precision
+            if not (row_candidate[r] and col_candidate[c]):
+                continue
+            if recall >= GAMMA_OBJECT and precision >= GAMMA_OBJECT:
+                row_class[r] = 2
+                col_class[c] = 2
+            elif recall >= GAMMA_PART and precision >= GAMMA_OBJECT:
+                row_class[r] = max(row_class[r], 1)
+            elif recall >= GAMMA_OBJECT and precision >= GAMMA_PART:
+                col_class[c] = max(col_class[c], 1)
+    pred = 0.0
+    for r in range(row_area.size):
+        if row_candidate[r]:
+            pred += _credit(row_class[r], under[r] / n_ann)
+    gt = 0.0
+    for c in range(col_area.size):
+        if col_candidate[c]:
+            gt += _credit(col_class[c], over[c])
+    return pred, gt
+
+
+@njit(cache=True, nogil=True)
+def _credit(kind, fragmentation):
+    if kind == 2:
+        return 1.0
+    if kind == 1:
+        return BETA
+    return fragmentation

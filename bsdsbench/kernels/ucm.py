@@ -1,0 +1,141 @@
+"""The hierarchy of regions in an ultrametric contour map at double size.
+
+Pixels sit at odd positions, the contour between two neighbours at the position between them, and
+corners at even positions. Thresholding gives a graph on the pixels in which only neighbours to the
+right and below need to be joined:
+
+- SEISM's rule: neighbours are joined where the contour between them is <= t;
+- the official rule: 8-connected regions of ucm2 <= t. A corner <= t touches its four pixels and so
+  joins them all, and any other diagonal contact of two contour elements shares a pixel. So two
+  neighbours are joined where the contour between them or a corner at its ends is <= t.
+
+Either way a join, once made, stays for all larger t: regions only merge.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def join_levels(ucm2, thresholds, corners):
+    """First threshold index at which each pixel joins its neighbour: (2, H, W) int32, right and down.
+
+    ucm2 (2H+1, 2W+1), thresholds (T,) increasing, corners: the official rule. T means never.
+    """
+    height, width = ucm2.shape[0] // 2, ucm2.shape[1] // 2
+    levels = np.full((2, height, width), thresholds.size, np.int32)
+    for i in range(height):
+        for j in range(width):
+            y, x = 2 * i + 1, 2 * j + 1
+            if j + 1 < width:
+                value = ucm2[y, x + 1]
+                if corners:
+                    value = min(value, ucm2[y - 1, x + 1], ucm2[y + 1, x + 1])
+                levels[0, i, j] = _level(value, thresholds)
+            if i + 1 < height:
+                value = ucm2[y + 1, x]
+                if corners:
+                    value = min(value, ucm2[y + 1, x - 1], ucm2[y + 1, x + 1])
+                levels[1, i, j] = _level(value, thresholds)
+    return levels
+
+
+@njit(cache=True, nogil=True)
+def _level(value, thresholds):
+    if value <= thresholds[0]:  # nearly all elements
+        return 0
+    return np.searchsorted(thresholds, value)
+
+
+@njit(cache=True, nogil=True)
+def _find(parent, x):
+    while parent[x] != x:
+        parent[x] = parent[parent[x]]
+        x = parent[x]
+    return x
+
+
+@njit(cache=True, nogil=True)
+def _union(parent, a, b):
+    """Join two sets; the root is the smallest member, so regions keep their raster order."""
+    a, b = _find(parent, a), _find(parent, b)
+    if a < b:
+        parent[b] = a
+    else:
+        parent[a] = b
+
+
+@njit(cache=True, nogil=True)
+def finest_regions(levels):
+    """Regions at the first threshold: labels (H*W,) int32 in raster order, and their number."""
+    _, height, width = levels.shape
+    parent = np.arange(height * width).astype(np.int32)
+    for i in range(height):
+        for j in range(width):
+            p = i * width + j
+            if levels[0, i, j] == 0:
+                _union(parent, p, p + 1)
+            if levels[1, i, j] == 0:
+                _union(parent, p, p + width)
+    labels = np.empty(height * width, np.int32)
+    count = 0
+    for p in range(labels.size):
+        root = _find(parent, p)
+        if root == p:
+            labels[p] = count
+            count += 1
+        else:
+            labels[p] = labels[root]
+    return labels, count
+
+
+@njit(cache=True, nogil=True)
+def later_joins(levels, labels, n_levels):
+    """Pairs of finest regions joined at levels 1, 2, ...: a, b (E,) sorted by level, and where each
+    level starts (n_levels+1,)."""
+    _, height, width = levels.shape
+    start = np.zeros(n_levels + 1, np.int64)
+    for fill in (False, True):  # count, then place
+        if fill:
+            for k in range(n_levels):
+                start[k + 1] += start[k]
+            place = start.copy()
+            a = np.empty(start[n_levels], np.int32)
+            b = np.empty(start[n_levels], np.int32)
+        for side in range(2):
+            step = 1 if side == 0 else width
+            for p in range(labels.size):
+                level = levels[side, p // width, p % width]
+                if level == 0 or level >= n_levels or labels[p] == labels[p + step]:
+                    continue
+                if fill:
+                    a[place[level]] = labels[p]
+                    b[place[level]] = labels[p + step]
+                    place[level] += 1
+                else:
+                    start[level + 1] += 1
+    return a, b, start
+
+
+@njit(cache=True, nogil=True)
+def join(parent, roots, a, b):
+    """Join pairs of finest regions; which row each current row moves to, and the new rows' roots.
+
+    parent (R0,) is changed in place. roots (R,): the finest region that stands for each current row.
+    """
+    for e in range(a.size):
+        _union(parent, a[e], b[e])
+    row_of = np.empty(parent.size, np.int32)
+    new_row = np.empty(roots.size, np.int32)
+    new_roots = np.empty(roots.size, np.int32)
+    count = 0
+    for r in range(roots.size):
+        root = _find(parent, roots[r])
+        if root == roots[r]:
+            row_of[root] = count
+            new_roots[count] = root
+            count += 1
+        new_row[r] = row_of[root]
+    return new_row, new_roots[:count].copy()

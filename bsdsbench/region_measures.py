@@ -1,0 +1,243 @@
+"""Measures between a segmentation and one annotator, or all annotators of an image.
+
+n(i,j): pixels in region i of the segmentation and region j of the annotator; a_i, b_j: areas of the
+regions; N: pixels of the image. Every distinct label value is one region, connected or not; what
+the labels are is of no consequence. `Table` holds n(i,j), everything else is derived from it.
+
+Sources: Arbelaez et al., PAMI 2011 (covering, PRI, VOI: the official program); Pont-Tuset and
+Marques, CVPR 2013 and PAMI 2016 (SEISM: the other measures).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bsdsbench.errors import DataError, ShapeError
+from bsdsbench.kernels import contingency as kernel
+
+AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts
+
+
+def as_label_map(labels: ArrayLike, what: str = "labels") -> NDArray[Any]:
+    """A 2-D integer array, checked. Raises DataError for anything else, or for no pixels."""
+    array = np.asarray(labels)
+    if array.dtype.kind == "b":
+        array = array.astype(np.uint8)
+    if array.ndim != 2 or array.dtype.kind not in "iu" or array.size == 0:
+        raise DataError(
+            f"{what}: {array.dtype} array of shape {array.shape}, expected a (rows, columns) map "
+            "of integer labels"
+        )
+    return array
+
+
+def canonical(labels: NDArray[Any]) -> tuple[NDArray[np.int32], int]:
+    """Flat int32 labels 0, 1, ... in raster order of each region's first pixel, and their number."""
+    flat = labels.ravel()
+    low, high = int(flat.min()), int(flat.max())
+    if high - low > 4 * flat.size + 65536 or not -(2**31) <= low <= high < 2**31:
+        flat = np.unique(flat, return_inverse=True)[1].ravel()
+        low, high = 0, int(flat.max())
+    return kernel.renumber(np.ascontiguousarray(flat, np.int32), low, high - low + 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Annotators:
+    """The label maps of one image's annotators, ready for tables.
+
+    labels (A, N) int32, regions numbered per annotator; col_area i8 (G,) and ann_of_col i4 (G,) for
+    the G regions of all annotators; candidate bool (G,): large enough for objects and parts.
+    """
+
+    shape: tuple[int, int]
+    labels: NDArray[np.int32]
+    col_start: NDArray[np.int64]
+    col_area: NDArray[np.int64]
+    ann_of_col: NDArray[np.int32]
+    candidate: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
+        """From (H, W) label maps. Raises DataError for none, ShapeError for unequal shapes."""
+        arrays = [as_label_map(m, "ground truth") for m in maps]
+        if not arrays:
+            raise DataError("ground truth: no segmentation, expected one label map or more")
+        for array in arrays[1:]:
+            check_shape(array.shape, arrays[0].shape, "ground truth")
+        flat, sizes = zip(*(canonical(a) for a in arrays), strict=True)
+        areas = [np.bincount(f, minlength=n) for f, n in zip(flat, sizes, strict=True)]
+        return cls(
+            shape=(arrays[0].shape[0], arrays[0].shape[1]),
+            labels=np.stack(flat),
+            col_start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            col_area=np.concatenate(areas).astype(np.int64),
+            ann_of_col=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+            candidate=np.concatenate([fop_candidates(a) for a in areas]),
+        )
+
+    @property
+    def count(self) -> int:
+        """Number of annotators."""
+        return self.labels.shape[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """n(i,j) of one segmentation with all annotators: rows of (column, pixels) cells, see
+    `bsdsbench.kernels.contingency`. Equal partitions give equal tables."""
+
+    gts: Annotators
+    indptr: NDArray[np.int64]
+    cols: NDArray[np.int32]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, labels: NDArray[np.int32], n_regions: int, gts: Annotators) -> Table:
+        """From flat labels numbered in raster order (`canonical`)."""
+        cells = kernel.runs(labels, gts.labels, gts.col_start)
+        return cls(gts, *kernel.tabulate(*cells, n_regions, gts.col_area.size))
+
+    def merged(self, new_row: NDArray[np.int32], n_rows: int) -> Table:
+        """The table after each row r became part of row new_row[r]."""
+        n_cols = self.gts.col_area.size
+        cells = self.indptr, self.cols, self.counts
+        return Table(self.gts, *kernel.merge_rows(*cells, new_row, n_rows, n_cols))
+
+    def row_area(self) -> NDArray[np.int64]:
+        """a_i, i8 (R,)."""
+        return kernel.row_sums(self.indptr, self.counts) // self.gts.count
+
+    def dense(self, annotator: int = 0) -> NDArray[np.int64]:
+        """n(i,j) with one annotator as an (R, G_k) array."""
+        first, last = self.gts.col_start[annotator : annotator + 2]
+        out = np.zeros((self.indptr.size - 1, last - first), np.int64)
+        rows = np.repeat(np.arange(out.shape[0]), np.diff(self.indptr))
+        mine = (self.cols >= first) & (self.cols < last)
+        out[rows[mine], self.cols[mine] - first] = self.counts[mine]
+        return out
+
+
+class Measures(NamedTuple):
+    """One segmentation against all annotators: sums, and means over annotators.
+
+    covered_gt, covered_pred : sum of b_j (a_i) times the best intersection over union
+    best_gt     : f8 (G,) the best intersection over union of each annotated region
+    pri, voi    : mean Rand index; mean variation of information in bits
+    hamming_gt, hamming_pred : sum over annotators of N - sum_j max_i n, N - sum_i max_j n
+    pair_precision, pair_recall : means over annotators
+    bce, gce, lce : means over annotators, 0 is best
+    """
+
+    covered_gt: float
+    covered_pred: float
+    best_gt: NDArray[np.float64]
+    pri: float
+    voi: float
+    hamming_gt: int
+    hamming_pred: int
+    pair_precision: float
+    pair_recall: float
+    bce: float
+    gce: float
+    lce: float
+
+
+def measure(table: Table) -> Measures:
+    """All measures but objects-and-parts and bipartite matching, from one pass over the table."""
+    gts = table.gts
+    area, n_ann = table.row_area(), gts.count
+    best_gt, best_pred, ints, floats = kernel.overlap_sums(
+        table.indptr, table.cols, table.counts, area, gts.col_area, gts.ann_of_col, n_ann
+    )
+    n_px = gts.labels.shape[1]
+    pairs = n_px * (n_px - 1) // 2
+    together_pred = _pairs(int(area @ area), n_px)
+    area_bits = float((area * np.log2(area)).sum())
+    rand, bits, precision, recall = [], [], [], []
+    for k in range(n_ann):
+        b = gts.col_area[gts.col_start[k] : gts.col_start[k + 1]]
+        together_gt = _pairs(int(b @ b), n_px)
+        together = _pairs(int(ints[k, 0]), n_px)
+        apart = together_pred + together_gt - 2 * together
+        rand.append(1.0 - apart / pairs if pairs else 1.0)
+        twice_joint = 2.0 * floats[k, 0]
+        bits.append(max(0.0, (area_bits + float((b * np.log2(b)).sum()) - twice_joint) / n_px))
+        precision.append(together / together_pred if together_pred else 0.0)
+        recall.append(together / together_gt if together_gt else 0.0)
+    return Measures(
+        covered_gt=float((best_gt * gts.col_area).sum()),
+        covered_pred=float((best_pred * area).sum()),
+        best_gt=best_gt,
+        pri=_mean(rand),
+        voi=_mean(bits),
+        hamming_gt=n_ann * n_px - int(ints[:, 1].sum()),
+        hamming_pred=n_ann * n_px - int(ints[:, 2].sum()),
+        pair_precision=_mean(precision),
+        pair_recall=_mean(recall),
+        bce=_mean((floats[:, 1] / n_px).tolist()),
+        gce=_mean((np.minimum(floats[:, 3], floats[:, 4]) / n_px).tolist()),
+        lce=_mean((floats[:, 2] / n_px).tolist()),
+    )
+
+
+class FopSums(NamedTuple):
+    """Objects and parts: numerators and numbers of candidates; precision = pred/candidates_pred."""
+
+    pred: float
+    candidates_pred: int
+    gt: float
+    candidates_gt: int
+
+
+def fop_sums(table: Table) -> FopSums:
+    """Objects-and-parts numerators of one table, see `fop`."""
+    gts, area = table.gts, table.row_area()
+    candidate = fop_candidates(area)
+    pred, gt = kernel.fop_sums(
+        *(table.indptr, table.cols, table.counts, area, gts.col_area),
+        *(candidate, gts.candidate, gts.count),
+    )
+    return FopSums(pred, int(candidate.sum()), gt, int(gts.candidate.sum()))
+
+
+def fop_candidates(area: NDArray[Any]) -> NDArray[np.bool_]:
+    """Regions that count, bool (R,): in descending area, while the share of the image added so far,
+    before the region, is below 0.99. Equal areas stay in raster order."""
+    order = np.argsort(-area, kind="stable")
+    before = np.cumsum(area[order]) - area[order]
+    out = np.zeros(area.size, np.bool_)
+    out[order] = before / area.sum() < AREA_SHARE
+    return out
+
+
+def matched_area(table: Table) -> int:
+    """Largest total intersection of a one-to-one assignment of regions, summed over annotators."""
+    from scipy.optimize import linear_sum_assignment
+
+    total = 0
+    for k in range(table.gts.count):
+        n = table.dense(k)
+        total += int(n[linear_sum_assignment(n, maximize=True)].sum())
+    return total
+
+
+def check_shape(shape: tuple[int, ...], expected: tuple[int, ...], what: str) -> None:
+    """Raise ShapeError unless two (rows, columns) are equal."""
+    if tuple(shape) != tuple(expected):
+        raise ShapeError(
+            f"{what}: {shape[0]}x{shape[1]} pixels, expected {expected[0]}x{expected[1]}"
+        )
+
+
+def _pairs(sum_of_squares: int, n_px: int) -> int:
+    return (sum_of_squares - n_px) // 2
+
+
+def _mean(values: list[float]) -> float:
+    return math.fsum(values) / len(values)
