@@ -90,6 +90,7 @@ class Protocol:
     gt_invert   : ground-truth pictures are dark boundaries on bright ground
     ap_rule     : "bsds" (101 recall levels, nothing outside the measured range)
     semantic    : options of per-class boundaries, or None where there are no classes
+    regions_from_soft : region measures close soft boundary maps into regions at each threshold
     """
 
     name: str = "custom"
@@ -104,6 +105,7 @@ class Protocol:
     gt_invert: bool = False
     ap_rule: str = "bsds"
     semantic: SemanticParams | None = None
+    regions_from_soft: bool = False
 
     def __post_init__(self) -> None:
         given: Any = self.thresholds

@@ -109,18 +109,21 @@ class Table:
         cells = self.indptr, self.cols, self.counts
         return Table(self.gts, *kernel.merge_rows(*cells, new_row, n_rows, n_cols))
 
+    @property
+    def n_pixels(self) -> int:
+        """N, pixels of the image."""
+        return int(self.gts.labels.shape[1])
+
     def row_area(self) -> NDArray[np.int64]:
         """a_i, i8 (R,)."""
         return kernel.row_sums(self.indptr, self.counts) // self.gts.count
 
-    def dense(self, annotator: int = 0) -> NDArray[np.int64]:
-        """n(i,j) with one annotator as an (R, G_k) array."""
+    def cells(self, annotator: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+        """Row, column and pixels of the cells with one annotator."""
         first, last = self.gts.col_start[annotator : annotator + 2]
-        out = np.zeros((self.indptr.size - 1, last - first), np.int64)
-        rows = np.repeat(np.arange(out.shape[0]), np.diff(self.indptr))
         mine = (self.cols >= first) & (self.cols < last)
-        out[rows[mine], self.cols[mine] - first] = self.counts[mine]
-        return out
+        rows = np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
+        return rows[mine], self.cols[mine] - first, self.counts[mine]
 
 
 class Measures(NamedTuple):
@@ -155,7 +158,7 @@ def measure(table: Table) -> Measures:
     best_gt, best_pred, ints, floats = kernel.overlap_sums(
         table.indptr, table.cols, table.counts, area, gts.col_area, gts.ann_of_col, n_ann
     )
-    n_px = gts.labels.shape[1]
+    n_px = table.n_pixels
     pairs = n_px * (n_px - 1) // 2
     together_pred = _pairs(int(area @ area), n_px)
     area_bits = float((area * np.log2(area)).sum())
@@ -218,13 +221,26 @@ def fop_candidates(area: NDArray[Any]) -> NDArray[np.bool_]:
 
 def matched_area(table: Table) -> int:
     """Largest total intersection of a one-to-one assignment of regions, summed over annotators."""
+    return sum(_matched_with(table, k) for k in range(table.gts.count))
+
+
+def _matched_with(table: Table, annotator: int) -> int:
     from scipy.optimize import linear_sum_assignment
 
-    total = 0
-    for k in range(table.gts.count):
-        n = table.dense(k)
-        total += int(n[linear_sum_assignment(n, maximize=True)].sum())
-    return total
+    rows, cols, counts = table.cells(annotator)
+    if not rows.size:
+        return 0
+    # Of the rows that overlap one column only, that column can take no other than the largest.
+    alone = np.bincount(rows)[rows] == 1
+    ascending = np.flatnonzero(alone)[np.argsort(counts[alone], kind="stable")]
+    largest = np.full(int(cols.max()) + 1, -1)
+    largest[cols[ascending]] = ascending
+    keep = ~alone
+    keep[largest[largest >= 0]] = True
+    row = np.unique(rows[keep], return_inverse=True)[1]
+    n = np.zeros((int(row.max()) + 1, largest.size), np.int64)
+    n[row, cols[keep]] = counts[keep]
+    return int(n[linear_sum_assignment(n, maximize=True)].sum())
 
 
 def check_shape(shape: tuple[int, ...], expected: tuple[int, ...], what: str) -> None:
@@ -241,3 +257,142 @@ def _pairs(sum_of_squares: int, n_px: int) -> int:
 
 def _mean(values: list[float]) -> float:
     return math.fsum(values) / len(values)
+
+
+def table_of(seg: ArrayLike, gts: Sequence[ArrayLike]) -> Table:
+    """The table of one (H, W) label map with one label map per annotator.
+
+    Raises DataError for what is no label map or no annotator, ShapeError for unequal shapes.
+    """
+    annotators = Annotators.of(gts)
+    labels = as_label_map(seg, "segmentation")
+    check_shape(labels.shape, annotators.shape, "segmentation")
+    return Table.of(*canonical(labels), annotators)
+
+
+# One segmentation and one annotator. All take (H, W) integer label maps and raise DataError for
+# anything else, ShapeError where their shapes differ.
+
+
+def covering(seg: ArrayLike, gt: ArrayLike) -> float:
+    """Covering of `gt` by `seg`: (1/N) sum_j b_j max_i n(i,j) / (a_i + b_j - n(i,j)), in [0, 1].
+
+    Source: PAMI 2011, eq. 8; official match_segmentations.m.
+    """
+    table = table_of(seg, [gt])
+    return measure(table).covered_gt / table.n_pixels
+
+
+def rand_index(seg: ArrayLike, gt: ArrayLike) -> float:
+    """Rand index: the share of pixel pairs on which both agree, together or apart, in [0, 1].
+
+    1 - (sum a^2 + sum b^2 - 2 sum n^2) / (N (N - 1)); 1 for a single pixel. The PRI of an image is
+    its mean over annotators. Source: PAMI 2011, eq. 7; official match_segmentations2.m.
+    """
+    return measure(table_of(seg, [gt])).pri
+
+
+def voi(seg: ArrayLike, gt: ArrayLike) -> float:
+    """Variation of information in bits: H(seg) + H(gt) - 2 I(seg, gt), a metric, 0 is best.
+
+    Source: Meila, COLT 2003; official match_segmentations2.m.
+    """
+    return measure(table_of(seg, [gt])).voi
+
+
+def normalised_voi(seg: ArrayLike, gt: ArrayLike) -> float:
+    """VOI / log2(N), in [0, 1], 0 is best; 0 for a single pixel. Source: PAMI 2016."""
+    table = table_of(seg, [gt])
+    return measure(table).voi / math.log2(table.n_pixels) if table.n_pixels > 1 else 0.0
+
+
+def pair_precision_recall(seg: ArrayLike, gt: ArrayLike) -> tuple[float, float]:
+    """Precision-recall for regions, over pairs of pixels; 0/0 = 0.
+
+    n11 = (sum n^2 - N)/2 pairs together in both, n10 = (sum a^2 - sum n^2)/2 in `seg` only,
+    n01 = (sum b^2 - sum n^2)/2 in `gt` only; precision n11/(n11+n10), recall n11/(n11+n01).
+    Source: Martin, PhD thesis 2003; PAMI 2016.
+    """
+    found = measure(table_of(seg, [gt]))
+    return found.pair_precision, found.pair_recall
+
+
+def pair_f(seg: ArrayLike, gt: ArrayLike) -> float:
+    """F = 2PR/(P+R) of `pair_precision_recall`, 0/0 = 0."""
+    precision, recall = pair_precision_recall(seg, gt)
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def directional_hamming(seg: ArrayLike, gt: ArrayLike) -> tuple[int, int]:
+    """Directional Hamming distances in pixels, 0 is best: (from gt, from seg).
+
+    N - sum_j max_i n(i,j): pixels of annotated regions outside the region they share most with, so
+    it grows with over-segmentation; N - sum_i max_j n(i,j): the other direction, it grows with
+    under-segmentation. Source: Huang and Dom, ICIP 1995; PAMI 2016.
+    """
+    found = measure(table_of(seg, [gt]))
+    return found.hamming_gt, found.hamming_pred
+
+
+def van_dongen(seg: ArrayLike, gt: ArrayLike) -> float:
+    """Van Dongen distance in pixels: half the sum of both directional Hamming distances.
+
+    N - (sum_j max_i n(i,j) + sum_i max_j n(i,j)) / 2, 0 is best.
+    Source: van Dongen, CWI report INS-R0012, 2000; PAMI 2016.
+    """
+    return sum(directional_hamming(seg, gt)) / 2
+
+
+def bgm(seg: ArrayLike, gt: ArrayLike) -> int:
+    """Bipartite graph matching distance in pixels, 0 is best.
+
+    N - the largest total intersection of a one-to-one assignment of regions.
+    Source: Jiang et al., EURASIP JASP 2006; PAMI 2016.
+    """
+    table = table_of(seg, [gt])
+    return table.n_pixels - matched_area(table)
+
+
+def bce(seg: ArrayLike, gt: ArrayLike) -> float:
+    """Bidirectional consistency error: (1/N) sum n max(1 - n/a, 1 - n/b), in [0, 1], 0 is best.
+
+    Source: Martin, PhD thesis 2003; PAMI 2016.
+    """
+    return measure(table_of(seg, [gt])).bce
+
+
+def lce(seg: ArrayLike, gt: ArrayLike) -> float:
+    """Local consistency error: (1/N) sum n min(1 - n/a, 1 - n/b), in [0, 1], 0 is best.
+
+    0 where each region of one lies in a region of the other, place by place.
+    Source: Martin et al., ICCV 2001; PAMI 2016.
+    """
+    return measure(table_of(seg, [gt])).lce
+
+
+def gce(seg: ArrayLike, gt: ArrayLike) -> float:
+    """Global consistency error: (1/N) min(sum n (1 - n/a), sum n (1 - n/b)), in [0, 1], 0 is best.
+
+    0 where one is a refinement of the other. Source: Martin et al., ICCV 2001; PAMI 2016.
+    """
+    return measure(table_of(seg, [gt])).gce
+
+
+def fop(seg: ArrayLike, gts: Sequence[ArrayLike]) -> tuple[float, float]:
+    """Objects and parts: (precision, recall) of a segmentation against all annotators of an image.
+
+    - Candidates: in the segmentation, and in each annotator apart, regions in descending area while
+      the share of the image added so far, before the region, is below 0.99.
+    - Each pair of candidates with recall r = n/b and precision p = n/a: r >= 0.9 and p >= 0.9 makes
+      both objects; else r >= 0.25 and p >= 0.9 makes the segmentation's region a part; else
+      r >= 0.9 and p >= 0.25 the annotator's. An object of any annotator stays an object.
+    - Each pair, candidates or not: if p >= 0.9 and r < 0.9, r is added to the annotator region's
+      over-segmentation; else if r >= 0.9 and p < 0.9, p to the region's under-segmentation.
+    - Precision = (objects + 0.1 parts + under-segmentation of the other candidates / annotators)
+      / candidates, in the segmentation. Recall = (objects + 0.1 parts + over-segmentation of the
+      other candidates) / candidates, over all annotators' regions.
+
+    Source: Pont-Tuset and Marques, CVPR 2013 and PAMI 2016.
+    """
+    found = fop_sums(table_of(seg, gts))
+    return found.pred / found.candidates_pred, found.gt / found.candidates_gt
