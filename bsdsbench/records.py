@@ -178,9 +178,9 @@ class RegionCounts(ArrayRecord):
             object.__setattr__(self, f.name, array)
 
 
-_REGION_INTEGERS = frozenset(
-    "n_pixels total_gt total_pred fop_pred_candidates fop_gt_candidates "
-    "hamming_gt hamming_pred bgm".split()
+_REGION_INTEGERS = (
+    *("n_pixels", "total_gt", "total_pred", "fop_pred_candidates", "fop_gt_candidates"),
+    *("hamming_gt", "hamming_pred", "bgm"),
 )
 
 

@@ -30,6 +30,7 @@ from bsdsbench.region_measures import (
     matched_area,
     measure,
 )
+from bsdsbench.softmap import as_float32, prepare
 
 _OFFICIAL = ("covered_gt", "covered_pred", "pri", "voi")
 _SEISM = ("hamming_gt", "hamming_pred", "pair_precision", "pair_recall", "bce", "gce", "lce")
@@ -66,7 +67,8 @@ def region_counts(
             f"{_name(found)}: a soft boundary map, expected ucm2, segs or a label map "
             "(or regions_from_soft in the protocol)"
         )
-    closed = (close_regions(found.soft, t) for t in proto.thresholds)
+    soft = prepare(found.soft, proto)
+    closed = (close_regions(soft, t) for t in proto.thresholds)
     return _collect(map_tables(closed, annotators), annotators, proto.threshold_array())
 
 
@@ -106,9 +108,7 @@ def close_regions(soft: NDArray[Any], threshold: float) -> NDArray[np.int32]:
     labels, count = ndimage.label(inside)
     if count == 0 or inside.all():
         return np.ones(soft.shape, np.int32)
-    nearest = ndimage.distance_transform_edt(
-        ~inside, return_distances=False, return_indices=True
-    )
+    nearest = ndimage.distance_transform_edt(~inside, return_distances=False, return_indices=True)
     return labels[tuple(nearest)].astype(np.int32)
 
 
@@ -120,9 +120,7 @@ def map_tables(maps: Any, gts: Annotators) -> Iterator[Table]:
         yield Table.of(*canonical(array), gts)
 
 
-def ucm_tables(
-    levels: NDArray[np.int32], gts: Annotators, n_levels: int
-) -> Iterator[Table]:
+def ucm_tables(levels: NDArray[np.int32], gts: Annotators, n_levels: int) -> Iterator[Table]:
     """The table at each threshold of a hierarchy; the same object while no region merges.
 
     levels: what `bsdsbench.kernels.ucm.join_levels` gives.
@@ -201,10 +199,10 @@ def _collect(
     columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
     return RegionCounts(
         thresholds=thresholds,
-        n_pixels=np.int64(n_px),
+        n_pixels=np.array(n_px),
         total_gt=np.full(len(rows), n_px * gts.count),
         total_pred=np.full(len(rows), n_px),
-        best_covered_gt=np.float64((best * gts.col_area).sum()),
+        best_covered_gt=np.array((best * gts.col_area).sum()),
         **columns,
     )
 
@@ -237,6 +235,7 @@ def _as_prediction(pred: Any, shape: tuple[int, int]) -> Prediction:
         else:
             found = Prediction("prediction", soft=array)
     if found.soft is not None:
+        as_float32(found.soft)  # for its checks
         check_shape(found.soft.shape, shape, _name(found))
     return found
 

@@ -38,7 +38,7 @@ def as_label_map(labels: ArrayLike, what: str = "labels") -> NDArray[Any]:
 
 
 def canonical(labels: NDArray[Any]) -> tuple[NDArray[np.int32], int]:
-    """Flat int32 labels 0, 1, ... in raster order of each region's first pixel, and their number."""
+    """Flat int32 labels 0, 1, ... in raster order of the regions' first pixels; their number."""
     flat = labels.ravel()
     low, high = int(flat.min()), int(flat.max())
     if high - low > 4 * flat.size + 65536 or not -(2**31) <= low <= high < 2**31:

@@ -17,7 +17,7 @@ GAMMA_OBJECT, GAMMA_PART, BETA = 0.9, 0.25, 0.1  # objects and parts, as publish
 
 @njit(cache=True, nogil=True)
 def renumber(labels, low, span):
-    """Number the regions of a flat label map 0, 1, ... by first pixel; labels in [low, low+span)."""
+    """Number the regions of a flat label map by first pixel; labels lie in [low, low + span)."""
     number = np.full(span, -1, np.int32)
     out = np.empty(labels.size, np.int32)
     count = 0
@@ -123,10 +123,11 @@ def row_sums(indptr, counts):
 def overlap_sums(indptr, cols, counts, row_area, col_area, ann_of_col, n_ann):
     """Everything the measures need from the cells, in one pass.
 
-    Returns best_gt (n_cols,) the largest intersection over union of each column, best_pred (n_rows,)
-    the same of each row over all annotators, ints (A, 3): sum n^2, sum over columns of the largest n,
-    sum over rows of the largest n; floats (A, 5): sum n log2 n, sum n max(1-n/a, 1-n/b), the same
-    with min, sum n (1-n/a), sum n (1-n/b).
+    best_gt (n_cols,)  : the largest intersection over union of each column
+    best_pred (n_rows,): the same of each row, over all annotators
+    ints (A, 3)   : sum n^2; sum over columns of the largest n; sum over rows of the largest n
+    floats (A, 5) : sum n log2 n; sum n max(1-n/a, 1-n/b); the same with min; sum n (1-n/a);
+                    sum n (1-n/b)
     """
     best_gt = np.zeros(col_area.size)
     best_pred = np.zeros(row_area.size)

@@ -20,9 +20,10 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def join_levels(ucm2, thresholds, corners):
-    """First threshold index at which each pixel joins its neighbour: (2, H, W) int32, right and down.
+    """First threshold index at which each pixel joins its right and lower neighbour.
 
-    ucm2 (2H+1, 2W+1), thresholds (T,) increasing, corners: the official rule. T means never.
+    ucm2 (2H+1, 2W+1), thresholds (T,) increasing, corners: the official rule.
+    Returns (2, H, W) int32, right and down; T means never.
     """
     height, width = ucm2.shape[0] // 2, ucm2.shape[1] // 2
     levels = np.full((2, height, width), thresholds.size, np.int32)
@@ -95,7 +96,7 @@ def finest_regions(levels):
 def later_joins(levels, labels, n_levels):
     """Pairs of finest regions joined at levels 1, 2, ...: a, b (E,) sorted by level, and where each
     level starts (n_levels+1,)."""
-    _, height, width = levels.shape
+    width = levels.shape[2]
     start = np.zeros(n_levels + 1, np.int64)
     for fill in (False, True):  # count, then place
         if fill:
@@ -121,9 +122,9 @@ def later_joins(levels, labels, n_levels):
 
 @njit(cache=True, nogil=True)
 def join(parent, roots, a, b):
-    """Join pairs of finest regions; which row each current row moves to, and the new rows' roots.
+    """Join pairs of finest regions: which row each current row moves to, and the new rows' roots.
 
-    parent (R0,) is changed in place. roots (R,): the finest region that stands for each current row.
+    parent (R0,) is changed in place; roots (R,) are the finest regions that stand for the rows.
     """
     for e in range(a.size):
         _union(parent, a[e], b[e])
