@@ -23,8 +23,6 @@ pixel whose comparison is a tie within about 1e-6 may fall otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,65 +99,3 @@ def prepare(soft: NDArray[Any], protocol: Protocol) -> NDArray[Any]:
     p = protocol.nms_params
     thin = nms(soft, p.radius, p.border, p.multiplier, p.smooth)
     return quantise(thin, p.bits) if p.bits else thin
-
-
-def nms_files(
-    source: str | Path,
-    target: str | Path,
-    protocol: Protocol,
-    *,
-    progress: Callable[[int, int, str], None] | None = None,
-) -> int:
-    """Write the NMS of a soft map, or of every one in a folder, as PNG; returns how many.
-
-    target : a .png file for a file, a folder for a folder; it is made, and files of the same name
-             are replaced, each whole or not at all
-    The depth is nms_params.bits, 8 where that is 0. Raises DataError with all faults together, for
-    files that hold no soft map, two files of one id, or a target that is the source.
-    """
-    from bsdsbench.loaders import load_prediction
-    from bsdsbench.loaders.files import PREDICTION_SUFFIXES, id_of
-
-    source, target = Path(source), Path(target)
-    if source.is_dir():
-        files = sorted(p for p in source.iterdir() if p.suffix.lower() in PREDICTION_SUFFIXES)
-        goals = [target / f"{id_of(p)}.png" for p in files]
-    else:
-        files, goals = [source], [target]
-        if target.suffix.lower() != ".png":
-            raise DataError(f"{target}: expected a .png file, as the input is a file")
-    if not files:
-        raise DataError(f"{source}: no soft maps, expected at least one")
-    doubled = sorted({g.name for g in goals if goals.count(g) > 1})
-    if doubled or any(g.exists() and g.samefile(f) for f, g in zip(files, goals, strict=True)):
-        where = f"two files for {doubled[0]}" if doubled else "the same as the input"
-        raise DataError(f"{target}: {where}, expected another place for the result")
-    bits = protocol.nms_params.bits or 8
-    protocol = protocol.replace(nms=True, nms_params={"bits": bits})
-    goals[0].parent.mkdir(parents=True, exist_ok=True)
-    faults = []
-    for done, (path, goal) in enumerate(zip(files, goals, strict=True), 1):
-        try:
-            soft = load_prediction(path).soft
-            if soft is None:
-                raise DataError(f"{path}: segmentations, expected a soft map")
-            _write_png(goal, prepare(soft, protocol))
-        except DataError as error:
-            faults.append(error)
-        if progress:
-            progress(done, len(files), path.name)
-    if faults:
-        raise DataError.collect(faults)
-    return len(files)
-
-
-def _write_png(path: Path, picture: NDArray[Any]) -> None:
-    from io import BytesIO
-
-    from PIL import Image
-
-    from bsdsbench.files import write_atomic
-
-    buffer = BytesIO()
-    Image.fromarray(picture).save(buffer, "PNG")
-    write_atomic(path, buffer.getvalue())

@@ -24,7 +24,7 @@ def command(source: str, target: str, bits: str | None, quiet: bool, **options: 
     `--protocol biped`, `--set nms_params.radius=2`. The result is what `evaluate --nms` scores.
     """
     from bsdsbench.cli.progress import progress
-    from bsdsbench.softmap import nms_files
+    from bsdsbench.convert import nms_files
 
     options["nms"] = True
     protocol = protocol_from(**options)
