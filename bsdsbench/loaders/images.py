@@ -11,6 +11,8 @@ import io
 import os
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -60,17 +62,38 @@ def _decode(data: bytes, indices: bool) -> NDArray[Any]:
             raise FaultError("is 16-bit colour, expected gray: save one channel")
         if image.format == "PNG":
             _check_png(data)
-        if image.mode == "P" and not indices:
-            image = image.convert("RGBA" if "transparency" in image.info else "RGB")
-        elif image.mode not in ("1", "L", "P", "LA", "RGB", "RGBA", "I", "F", *GRAY16):
+        if image.mode not in ("1", "L", "P", "LA", "RGB", "RGBA", "I", "F", *GRAY16):
             raise FaultError(f"has colour mode {image.mode}, expected gray")
         gray16 = image.mode in GRAY16 or (image.mode == "I" and image.format == "PNG")
+        # libtiff prints its complaints itself, besides failing
+        libtiff = any(tile[0] == "libtiff" for tile in image.tile)
+        with _silent_stderr() if libtiff else nullcontext():
+            image.load()
+        if image.mode == "P" and not indices:
+            image = image.convert("RGBA" if "transparency" in image.info else "RGB")
         array = np.asarray(image)
     if array.dtype == np.bool_:
         return array.astype(np.uint8) * np.uint8(255)
     if gray16:
         return array.astype(np.uint16)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+@contextmanager
+def _silent_stderr() -> Iterator[None]:
+    """Nothing reaches the process's standard error meanwhile, not even from C."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is none
+        yield
+        return
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def _loses_bits(image: Any) -> bool:
