@@ -11,6 +11,7 @@ DIR` makes input N again. Exit status 1 if anything failed.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import json
 import os
@@ -132,10 +133,8 @@ def _matlab() -> dict[str, tuple[bytes, Loader]]:
     stream = io.BytesIO()
     savemat(stream, {"edges": csc_matrix(_map() > 200)})
     found["sparse.mat"] = (stream.getvalue(), load_ground_truth)
-    try:
+    with contextlib.suppress(ImportError):
         found["ucm2_v73.mat"] = (_hdf5(ucm2), load_prediction)
-    except ImportError:
-        pass
     return found
 
 
@@ -352,8 +351,7 @@ def _one_child(first: int, last: int, seed: int, tally: Tally) -> int:
     current: tuple[int, str] | None = None
     done = first
     try:
-        assert process.stdout is not None
-        for line in process.stdout:
+        for line in process.stdout or ():
             watch.alive()
             event = json.loads(line)
             if "broken" in event:
@@ -369,7 +367,7 @@ def _one_child(first: int, last: int, seed: int, tally: Tally) -> int:
     finally:
         watch.stop()
         process.kill()
-        process.wait()
+        process.communicate()
         shutil.rmtree(folder, ignore_errors=True)
     if current is not None:
         why = "hang" if watch.killed else f"crash, exit status {process.returncode}"

@@ -26,7 +26,7 @@ from bsdsbench.loaders.files import (
 from bsdsbench.loaders.images import read_image
 from bsdsbench.loaders.matlab import read_mat
 from bsdsbench.loaders.pairing import Pair
-from bsdsbench.loaders.prediction import flat, is_map, label_map
+from bsdsbench.loaders.prediction import flat, is_map, is_numeric, label_map
 from bsdsbench.loaders.segtext import read_seg
 
 PathLike = str | os.PathLike[str]
@@ -139,7 +139,7 @@ def _arrays(path: Path, indices: bool) -> list[NDArray[Any]]:
 
 
 def _only_array(path: Path, found: dict[str, Any]) -> list[NDArray[Any]]:
-    maps = [v for v in found.values() if is_map(v)]
+    maps = [v for v in found.values() if is_map(v) or (len(found) == 1 and is_numeric(v))]
     with reading(path, "ground truth"):
         if len(maps) != 1:
             names = listed(sorted(found)) or "nothing"

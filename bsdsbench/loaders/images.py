@@ -8,6 +8,7 @@ where it is opaque. Only these four formats are ever tried, whatever the suffix 
 from __future__ import annotations
 
 import io
+import logging
 import os
 import threading
 import warnings
@@ -25,6 +26,8 @@ FORMATS = ("PNG", "TIFF", "BMP", "JPEG")
 GRAY16 = ("I;16", "I;16B", "I;16L", "I;16N")
 # the warnings filter belongs to the whole process, so one thread decodes at a time
 _DECODING = threading.Lock()
+# with no handler at all Python prints Pillow's log of damaged files; others' handlers still get it
+logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 
 def read_image(path: str | os.PathLike[str], indices: bool = False) -> NDArray[Any]:

@@ -101,6 +101,8 @@ def _pick(found: dict[str, Any], name: str | None) -> Any:
         if name not in found:
             raise FaultError(f"has variables {listed(sorted(found))}, expected {name!r}")
         return found[name]
+    if len(found) == 1:
+        return next(iter(found.values()))
     maps = {k: v for k, v in found.items() if is_map(v)}
     usual = [k for k in SOFT_NAMES if k in maps]
     if len(maps) == 1 or not usual:
@@ -111,11 +113,14 @@ def _pick(found: dict[str, Any], name: str | None) -> Any:
     return maps[usual[0]]
 
 
+def is_numeric(value: Any) -> bool:
+    """True for an array of real numbers."""
+    return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+
+
 def is_map(value: Any) -> bool:
-    """True for a numeric array that is more than a row: what can be a picture."""
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf":
-        return False
-    return value.ndim >= 2 and (value.ndim > 2 or min(value.shape) > 1 or value.size == 0)
+    """True for a numeric array that is more than a row: among several, what can be a picture."""
+    return is_numeric(value) and value.ndim >= 2 and (value.ndim > 2 or min(value.shape) != 1)
 
 
 def flat(array: NDArray[Any], what: str) -> NDArray[Any]:
@@ -129,8 +134,8 @@ def flat(array: NDArray[Any], what: str) -> NDArray[Any]:
 
 def soft_map(array: NDArray[Any]) -> NDArray[Any]:
     """A boundary map in one of the four dtypes of `Prediction.soft`, values checked."""
-    if not isinstance(array, np.ndarray):
-        raise FaultError("the variable is not an array, expected a 2-D numeric array")
+    if not is_numeric(array):
+        raise FaultError("the variable is not numeric, expected a 2-D numeric array")
     array = flat(array, "a soft map")
     if array.dtype == np.bool_:
         return array.astype(np.uint8) * np.uint8(255)
@@ -172,7 +177,7 @@ def check_unit(array: NDArray[Any]) -> None:
 
 
 def _ucm2(array: Any) -> NDArray[np.float64]:
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+    if not is_numeric(array):
         raise FaultError("ucm2 is not a numeric array, expected (2H+1, 2W+1) values in [0, 1]")
     array = flat(array, "ucm2")
     if min(array.shape) < 3 or array.shape[0] % 2 == 0 or array.shape[1] % 2 == 0:
@@ -203,7 +208,7 @@ def label_map(array: Any) -> NDArray[np.int32]:
     Values are kept where 0 <= label <= max(H*W, 65535), otherwise renumbered 0, 1, ... in
     ascending order, so that tables indexed by label stay small.
     """
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+    if not is_numeric(array):
         raise FaultError("a label map is not a numeric array, expected (H, W) integers")
     array = flat(array, "a label map")
     if array.dtype.kind == "f":
