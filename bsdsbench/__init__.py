@@ -47,8 +47,10 @@ _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (
     "boundary",
     "crispness",
+    "boundary",
     "curves",
     "explain",
+    "kernels",
     "plotting",
     "report",
     "saliency",

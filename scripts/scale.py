@@ -68,7 +68,9 @@ def main() -> None:
         run = bb.evaluate(pred, gt, workers=args.workers, out=out, progress=report)
         print(f"   saved {'':>15}  parent {resident_mb():6.1f} MB")
         size = (out / "counts.npz").stat().st_size
-        print(f"{len(run.records)} records, counts.npz {size / len(run.records):.0f} bytes an image")
+        print(
+            f"{len(run.records)} records, counts.npz {size / len(run.records):.0f} bytes an image"
+        )
 
 
 if __name__ == "__main__":

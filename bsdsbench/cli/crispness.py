@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 
-@click.command("crispness")
+@click.command("crispness", short_help="Average crispness, CEval and SEval.")
 @click.argument("pred_dir", type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("-o", "--out", type=click.Path(), help="Folder for the results of both evaluations.")

@@ -10,7 +10,7 @@ import click
 from bsdsbench.cli.options import protocol_from, protocol_options
 
 
-@click.command("doctor")
+@click.command("doctor", short_help="What is wrong with the inputs, before the run.")
 @click.argument("pred_dir", type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("--split-file", type=click.Path(), help="Ids to look at, one on a line.")

@@ -13,7 +13,7 @@ PROTOCOL_FIELDS = ("protocol", "thresholds", "max_dist", "no_thin", "nms", "inve
 ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "shard")
 
 
-@click.command("evaluate")
+@click.command("evaluate", short_help="Score a folder of predictions.")
 @click.argument("pred_dir", required=False, type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("-o", "--out", type=click.Path(), help="Folder for results; a later run resumes it.")
@@ -73,6 +73,8 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     protocol = protocol_from(**{name: options.pop(name) for name in PROTOCOL_FIELDS})
     options["metrics"] = [m.strip() for m in options["metrics"].split(",") if m.strip()]
     options["shard"] = _shard(options["shard"])
+    if bb.kernels.never_compiled() and not quiet:
+        print("first run: compiling the kernels, some 20 seconds", file=sys.stderr)
     with progress("evaluate", quiet) as report:
         if humans:
             options = {k: v for k, v in options.items() if k not in ONLY_PREDICTIONS}

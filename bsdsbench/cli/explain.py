@@ -9,7 +9,7 @@ import click
 from bsdsbench.cli.options import protocol_from, protocol_options
 
 
-@click.command("explain")
+@click.command("explain", short_help="Which setting gives the published score.")
 @click.argument("run", metavar="OUT|PRED_DIR", type=click.Path())
 @click.option("--gt", "gt_dir", type=click.Path(), help="Ground-truth folder; known for an OUT.")
 @click.option(

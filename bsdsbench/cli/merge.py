@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command("merge")
+@click.command("merge", short_help="Join the shards of one run.")
 @click.argument("outs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
 @click.option("-o", "--out", required=True, type=click.Path(), help="Folder for the whole run.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")

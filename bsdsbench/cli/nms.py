@@ -9,7 +9,7 @@ import click
 from bsdsbench.cli.options import protocol_from, protocol_options
 
 
-@click.command("nms")
+@click.command("nms", short_help="Non-maximum suppression of soft maps.")
 @click.argument("source", metavar="IN", type=click.Path())
 @click.argument("target", metavar="OUT", type=click.Path())
 @protocol_options

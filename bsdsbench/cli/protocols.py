@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command("protocols")
+@click.command("protocols", short_help="The presets and their constants.")
 @click.argument("name", required=False)
 @click.option("--format", "form", type=click.Choice(["table", "toml", "json"]), default="table")
 def command(name: str | None, form: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command("saliency")
+@click.command("saliency", short_help="MAE, F, S, E and weighted F of saliency maps.")
 @click.argument("pred_dir", type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Folder of masks.")
 @click.option("--beta2", type=float, default=0.3, show_default=True, help="beta^2 of F.")

@@ -9,7 +9,7 @@ import click
 from bsdsbench.cli.options import protocol_from, protocol_options
 
 
-@click.command("semantic")
+@click.command("semantic", short_help="Boundaries of every class, and their mean.")
 @click.argument("pred_dir", type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("-o", "--out", type=click.Path(), help="Folder for results, one folder per class.")
