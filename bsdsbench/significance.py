@@ -1,0 +1,100 @@
+"""Intervals, p-values, Holm's correction and significance letters, from bootstrap draws.
+
+Sources: Efron and Tibshirani, An Introduction to the Bootstrap (1993), percentile (13.3) and BCa
+(14.3) intervals; Holm, Scand. J. Statist. 6 (1979); Piepho, J. Comput. Graph. Stat. 13 (2004).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+F8 = NDArray[np.float64]
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down correction, in the order given. Source: Holm (1979)."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    out, running = [0.0] * len(p_values), 0.0
+    for rank, i in enumerate(order):
+        running = max(running, min(1.0, (len(p_values) - rank) * p_values[i]))
+        out[i] = running
+    return out
+
+
+def letters(order: Sequence[str], different: set[frozenset[str]]) -> dict[str, str]:
+    """Compact letter display: names share a letter unless `different` holds the pair of them.
+
+    order is best first, and so are the letters. Source: Piepho (2004), insert and absorb.
+    """
+    groups: list[frozenset[str]] = [frozenset(order)]
+    for pair in sorted(different, key=sorted):
+        split = []
+        for group in groups:
+            split += [group - {name} for name in pair] if pair <= group else [group]
+        groups = [g for g in dict.fromkeys(split) if not any(g < other for other in split)]
+    groups.sort(key=lambda g: [name not in g for name in order])
+    return {
+        name: "".join(_letter(i) for i, group in enumerate(groups) if name in group)
+        for name in order
+    }
+
+
+def _letter(index: int) -> str:
+    return chr(ord("a") + index) if index < 26 else f"({index + 1})"
+
+
+def p_value(draws: F8, n_images: int) -> float:
+    """Two-sided p-value of a difference from its bootstrap draws (B,).
+
+    The smaller share of draws on either side of zero, one added to its count, as a normal deviate
+    z; then 2 P(T <= z sqrt((n-1)/n)) with n - 1 degrees of freedom, which widens what few images
+    make too narrow (see `tails`). 1 where nothing differs, and for a single image.
+    """
+    from scipy.special import ndtri, stdtr
+
+    if n_images < 2:
+        return 1.0
+    less, more = int((draws <= 0).sum()), int((draws >= 0).sum())
+    share = min(0.5, (min(less, more) + 1) / (draws.size + 1))
+    shrink = np.sqrt((n_images - 1) / n_images)
+    return float(2 * stdtr(n_images - 1, ndtri(share) * shrink))
+
+
+def tails(level: float, n_images: int) -> F8:
+    """The normal deviates (low, high) of an interval of `level` from n images.
+
+    sqrt(n / (n-1)) t(n-1) in place of z, as bootstrap intervals of few images are too narrow.
+    Source: Hesterberg, What Teachers Should Know About the Bootstrap (2015), expanded percentiles.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    share = np.array([(1 - level) / 2, (1 + level) / 2])
+    if n_images < 2:
+        return np.asarray(ndtri(share))
+    return np.asarray(stdtrit(n_images - 1, share) * np.sqrt(n_images / (n_images - 1)))
+
+
+def percentile_interval(draws: F8, level: float, n_images: int) -> tuple[float, float]:
+    """The middle `level` of the draws (B,), expanded for few images (see `tails`)."""
+    from scipy.special import ndtr
+
+    low, high = np.quantile(draws, ndtr(tails(level, n_images)))
+    return float(low), float(high)
+
+
+def bca_interval(value: float, draws: F8, left_out: F8, level: float) -> tuple[float, float]:
+    """Bias-corrected and accelerated interval. left_out (N,): the value without each image."""
+    from scipy.special import ndtr, ndtri
+
+    below = (np.sum(draws < value) + 0.5 * np.sum(draws == value)) / draws.size
+    edge = 0.5 / draws.size
+    bias = ndtri(min(max(below, edge), 1 - edge))
+    pull = left_out.mean() - left_out
+    spread = float(np.sum(pull**2)) ** 1.5
+    speed = float(np.sum(pull**3)) / (6 * spread) if spread > 0 else 0.0
+    z = bias + tails(level, left_out.size)
+    low, high = np.quantile(draws, ndtr(bias + z / (1 - speed * z)))
+    return float(low), float(high)
