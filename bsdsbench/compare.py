@@ -96,7 +96,7 @@ class ImagePairs:
 
     @property
     def effect_size(self) -> float:
-        """Mean difference per image over its standard deviation (Cohen's d of pairs); 0 if equal."""
+        """Mean difference per image over its standard deviation (Cohen's d); 0 if equal."""
         d = np.array([e.difference for e in self.effects])
         spread = float(d.std(ddof=1)) if d.size > 1 else 0.0
         return float(d.mean()) / spread if spread > 0 else 0.0
@@ -198,7 +198,7 @@ def compare(
         seed=seed,
         level=level,
         interval=interval,
-        protocol=runs[0].protocol.summary(),
+        protocol=runs[0].protocol.describe(),
         notes=tuple(notes),
     )
 
@@ -350,6 +350,13 @@ def _comparable(
     runs: Sequence[Evaluation], labels: Sequence[str], common: bool, force: bool
 ) -> tuple[list[Evaluation], list[str]]:
     """The runs on the images they share, and what is to be said about it. Raises DataError."""
+    bare = [
+        DataError(f"{n}: no counts per image")
+        for n, r in zip(labels, runs, strict=True)
+        if not r.records
+    ]
+    if bare:
+        raise DataError.collect(bare)
     ids = [{r.image_id for r in run.records} for run in runs]
     shared = set.intersection(*ids)
     notes: list[str] = []
@@ -374,6 +381,11 @@ def _comparable(
     ]
     if faults and not force:
         raise DataError.collect([DataError(f"{f}; such scores do not compare") for f in faults])
+    notes += [
+        f"{name}: from official files, which do not state the protocol"
+        for name, run in zip(labels, runs, strict=True)
+        if "official" in run.provenance
+    ]
     if len(shared) < FEW_IMAGES:
         notes.append(f"{len(shared)} images only: intervals and p-values are rough")
     return kept, [*notes, *faults]

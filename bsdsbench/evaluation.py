@@ -173,6 +173,13 @@ class Evaluation:
             found.get("failed", {}),
         )
 
+    @classmethod
+    def from_official(cls, folder: str | Path, name: str | None = None) -> Evaluation:
+        """Read a folder of official ID_ev1.txt files. See `bsdsbench.official_run`."""
+        from bsdsbench.official_run import from_official
+
+        return from_official(folder, name)
+
 
 def pack_records(records: Iterable[ImageRecord]) -> bytes:
     """Records as the bytes of an .npz: `ids`, `sizes`, `fingerprints`, and METRIC.FIELD stacked.

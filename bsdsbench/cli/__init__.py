@@ -18,6 +18,8 @@ from bsdsbench import __version__
 VERBS = {
     "evaluate": "evaluate",
     "merge": "merge",
+    "compare": "compare",
+    "plot": "plot",
     "doctor": "doctor",
     "explain": "explain",
     "nms": "nms",

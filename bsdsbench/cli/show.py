@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from bsdsbench.evaluation import Evaluation
+    from bsdsbench.report.tables import Table as TextTable
 
 
 def print_table(table: Table) -> None:
@@ -88,3 +89,35 @@ def _region(score: Any) -> dict[str, str]:
 
 
 _COLUMNS = {"boundary": _boundary, "pixel": _pixel, "region": _region}
+
+
+def print_tables(tables: Sequence[TextTable]) -> None:
+    """Tables of `bsdsbench.report` on the screen: best in bold, letters and notes beneath."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    for table in tables:
+        shown = Table(box=box.SIMPLE_HEAD, title=table.title, title_justify="left")
+        for i, name in enumerate(table.columns):
+            numeric = any(row[i].value is not None for row in table.rows)
+            shown.add_column(escape(name), justify="right" if numeric else "left")
+        for row in table.rows:
+            cells = [f"{escape(c.text)} {c.letters}".rstrip() for c in row]
+            bold = [f"[bold]{t}[/bold]" if c.best else t for t, c in zip(cells, row, strict=True)]
+            shown.add_row(*bold)
+        print_table(shown)
+        for note in table.notes:
+            print(note)
+
+
+def write_or_print(text: str, out: str | None) -> None:
+    """`text` into the file `out`, whole or not at all, or to standard output."""
+    from pathlib import Path
+
+    from bsdsbench.files import write_atomic
+
+    if out:
+        write_atomic(Path(out), text if text.endswith("\n") else text + "\n")
+    else:
+        print(text.rstrip("\n"))

@@ -12,7 +12,9 @@ _HOME = {
     "ImageScatterDisplay": "benchmark",
     "PRCurveDisplay": "benchmark",
     "ROCCurveDisplay": "curves",
+    "plot_f": "benchmark",
     "plot_runs": "benchmark",
+    "plot_scatter": "benchmark",
 }
 
 __all__ = sorted(_HOME)

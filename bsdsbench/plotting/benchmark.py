@@ -124,7 +124,7 @@ class PRCurveDisplay:
                     linewidth=0,
                 )
             if fresh and look["label"]:
-                self.ax_.legend(loc="lower left")
+                _plain_text(self.ax_.legend(loc="lower left"))
         return self
 
 
@@ -182,7 +182,7 @@ class FThresholdDisplay:
                     zorder=3,
                 )
             if fresh and look["label"]:
-                self.ax_.legend(loc="lower center")
+                _plain_text(self.ax_.legend(loc="lower center"))
         return self
 
 
@@ -303,6 +303,38 @@ def plot_runs(
     return figure
 
 
+def plot_f(
+    runs: Sequence[Evaluation], path: str | Path | None = None, *, metric: str = "boundary"
+) -> Figure:
+    """One figure with F over threshold of `runs`, the ODS points marked; see `plot_runs`."""
+    named = _names(runs, None)
+    with style():
+        ax = new_axes(square=False, size=3.4)
+        _unit_axes(ax, "Threshold", "F-measure")
+        shown = [
+            FThresholdDisplay.from_evaluation(run, name, metric).plot(ax, **line_style(i))
+            for i, (run, name) in enumerate(zip(runs, named, strict=True))
+        ]
+        shown.sort(key=lambda d: -d.best.f if d.best else 0.0)
+        _legend(ax, [d.line_ for d in shown])
+    figure = _figure(ax)
+    if path is not None:
+        save(figure, path)
+    return figure
+
+
+def plot_scatter(
+    runs: Sequence[Evaluation], path: str | Path | None = None, *, metric: str = "boundary"
+) -> Figure:
+    """One figure of the first run (x) and the second (y) image by image; see `plot_runs`."""
+    if len(runs) != 2:
+        raise DataError(f"{len(runs)} runs, expected two for a scatter plot")
+    figure = ImageScatterDisplay.from_evaluations(runs[0], runs[1], metric=metric).plot().figure_
+    if path is not None:
+        save(figure, path)
+    return figure
+
+
 def metric_score(run: Evaluation, metric: str) -> Any:
     """The score of `run` that has a PR curve. Raises DataError for another metric."""
     if metric not in ("boundary", "pixel"):
@@ -370,7 +402,7 @@ def _unit_axes(ax: Axes, x: str, y: str) -> None:
 
 
 def _legend(ax: Axes, handles: Sequence[Any]) -> None:
-    """Inside, lower left, while it is small; else beside the axes."""
+    """Inside, lower left, while it is small; else beneath the axes."""
     names = [h.get_label() for h in handles]
     if len(handles) <= 7:
         legend = ax.legend(handles, names, loc="lower left")
@@ -378,8 +410,15 @@ def _legend(ax: Axes, handles: Sequence[Any]) -> None:
         legend.get_frame().set(facecolor="white", edgecolor="none", alpha=0.85)
     else:
         figure = _figure(ax)
-        figure.set_size_inches(8.0, 4.4)
-        legend = ax.legend(handles, names, loc="upper left", bbox_to_anchor=(1.08, 1.0))
+        # Beneath, in two columns; the axes keep their size.
+        width, height = figure.get_size_inches()
+        figure.set_size_inches(max(width, 5.0), height + 0.19 * ((len(handles) + 1) // 2))
+        legend = figure.legend(handles, names, loc="outside lower center", ncols=2)
+    _plain_text(legend)
+
+
+def _plain_text(legend: Any) -> None:
+    """A name with dollars in it stays text."""
     for text in legend.get_texts():
         text.set_parse_math(False)
 

@@ -1,0 +1,58 @@
+"""bsdsbench plot: the precision-recall curves of runs in one picture."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("plot")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
+@click.option("-o", "--out", required=True, type=click.Path(), help="A .pdf, .svg or .png file.")
+@click.option("--names", help="Names of the runs, with commas between; default: as stored.")
+@click.option("--published", default="", metavar="KEY,...", help="Published methods to add.")
+@click.option("--human/--no-human", default=True, help="Mark human agreement on BSDS500.")
+@click.option("--band", is_flag=True, help="A 95 % bootstrap band around each curve.")
+@click.option(
+    "--kind",
+    type=click.Choice(["pr", "f", "scatter"]),
+    default="pr",
+    show_default=True,
+    help="PR curves; F over threshold; two runs image by image.",
+)
+@click.option("--metric", type=click.Choice(["boundary", "pixel"]), default="boundary")
+def command(
+    runs: tuple[str, ...],
+    out: str,
+    names: str | None,
+    published: str,
+    human: bool,
+    band: bool,
+    kind: str,
+    metric: str,
+) -> int:
+    """Draw runs as PR curves with lines of equal F (or another --kind) into one file.
+
+    OUT is the folder of a run, or a folder with official files (eval_bdry_thr.txt or ID_ev1.txt)
+    by any program.
+    """
+    from bsdsbench.compare import bootstrap_band
+    from bsdsbench.official_run import load_runs
+    from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
+
+    given = [n.strip() for n in names.split(",")] if names else None
+    loaded = load_runs(runs, given)
+    if kind == "f":
+        plot_f(loaded, path=out, metric=metric)
+    elif kind == "scatter":
+        plot_scatter(loaded, path=out, metric=metric)
+    else:
+        plot_runs(
+            loaded,
+            human=human,
+            published=[key for key in published.split(",") if key.strip()],
+            path=out,
+            metric=metric,
+            bands=[bootstrap_band(run, metric) for run in loaded] if band else None,
+        )
+    print(out)
+    return 0

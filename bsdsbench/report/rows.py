@@ -1,0 +1,219 @@
+"""What the tables hold: scores of runs, published scores, a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bsdsbench.compare import Comparison, Interval, lower_is_better
+from bsdsbench.published import PublishedResult
+from bsdsbench.report.tables import Cell, Table
+
+# Score path in result.json -> column, per metric, in the order of the columns.
+COLUMNS: dict[str, dict[str, str]] = {
+    "boundary": {"ods": "ODS", "ois": "OIS", "ap": "AP", "r50": "R50"},
+    "region": {
+        "covering.ods": "Covering ODS",
+        "covering.ois": "OIS",
+        "covering.best": "Best",
+        "pri.ods": "PRI ODS",
+        "pri.ois": "PRI OIS",
+        "voi.ods": "VOI ODS",
+        "voi.ois": "VOI OIS",
+        "fop.ods": "Fop ODS",
+        "fop.ois": "Fop OIS",
+        "fop.ap": "Fop AP",
+    },
+    "pixel": {"ods": "ODS", "ois": "OIS", "ap": "AP", "auc_roc": "AUC-ROC", "mae": "MAE"},
+}
+
+
+def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
+    """The `scores` object of result.json as {"boundary.ods": F, "region.covering.ods": ...}.
+
+    A point (ODS, OIS with precision and recall) is named by its F; thresholds and counts of images
+    are left out.
+    """
+    out: dict[str, float] = {}
+
+    def walk(path: str, value: Any) -> None:
+        if isinstance(value, Mapping):
+            if "f" in value and "precision" in value:
+                out[path] = float(value["f"])
+                return
+            for key, inner in value.items():
+                if "threshold" not in key and key != "n_images":
+                    walk(f"{path}.{key}" if path else key, inner)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            out[path] = float(value)
+
+    walk("", scores)
+    return out
+
+
+def score_tables(
+    runs: Sequence[Any], names: Sequence[str], published: Sequence[PublishedResult] = ()
+) -> list[Table]:
+    """One table per metric: a row per run, then a row per published method that has scores."""
+    rows = [(name, flat_scores(run.scores())) for name, run in zip(names, runs, strict=True)]
+    for result in published:
+        found = flat_scores({"boundary": result.boundary, "region": result.region})
+        rows.append((result.label, found))
+    tables = []
+    for metric, columns in COLUMNS.items():
+        if not any(metric in run.metrics for run in runs):
+            continue
+        keys = [f"{metric}.{key}" for key in columns]
+        mine = [(name, found) for name, found in rows if any(key in found for key in keys)]
+        shown = [key for key in keys if any(key in found for _, found in mine)]
+        best = {key: _best(key, [found.get(key) for _, found in mine]) for key in shown}
+        cells = [
+            [Cell(name), *(_score_cell(found.get(key), best[key]) for key in shown)]
+            for name, found in mine
+        ]
+        header = ["Method", *(columns[key.partition(".")[2]] for key in shown)]
+        tables.append(Table(metric, header, cells, _notes(runs, names)))
+    return tables
+
+
+def comparison_tables(found: Comparison) -> list[Table]:
+    """Scores with intervals and letters; differences with p-values; win, tie, loss per image."""
+    percent = f"{100 * found.level:g} %"
+    alpha = 1 - found.level
+    notes = [
+        f"{found.n_images} images, {found.n_boot} bootstrap samples, seed {found.seed}, "
+        f"{percent} {found.interval} intervals. Protocol: {found.protocol}.",
+        *found.notes,
+    ]
+    scores = Table(
+        "scores",
+        ["Method", *(title(s) for s in found.scores)],
+        [_interval_row(found, name, i) for i, name in enumerate(found.names)],
+        [
+            *notes,
+            f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g}).",
+        ],
+    )
+    if len(found.names) < 2:
+        return [scores]
+    differences = Table(
+        "differences",
+        ["A", "B", "Score", "A - B", f"{percent} interval", "p", "p (Holm)", ""],
+        [
+            [
+                Cell(d.a),
+                Cell(d.b),
+                Cell(title(d.score)),
+                Cell(f"{d.value:+.4f}", d.value),
+                Cell(f"[{d.low:+.4f}, {d.high:+.4f}]"),
+                Cell(p_text(d.p), d.p),
+                Cell(p_text(d.p_holm), d.p_holm),
+                Cell("*" if d.p_holm < alpha else ""),
+            ]
+            for d in found.differences
+        ],
+        [f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."],
+    )
+    images = Table(
+        "images",
+        ["A", "B", "Metric", "A wins", "Ties", "A loses", "Effect d"],
+        [
+            [
+                Cell(pair.a),
+                Cell(pair.b),
+                Cell(pair.metric),
+                *(Cell(str(n), n) for n in pair.record),
+                Cell(f"{pair.effect_size:+.3f}", pair.effect_size),
+            ]
+            for pair in found.images
+        ],
+        ["Per image: best F (covering for regions); d is the mean difference over its deviation."],
+    )
+    return [scores, differences, images]
+
+
+def comparison_mapping(found: Comparison) -> dict[str, Any]:
+    """A comparison as plain values for JSON."""
+    return {
+        "schema": "bsdsbench.comparison/1",
+        "names": list(found.names),
+        "n_images": found.n_images,
+        "n_boot": found.n_boot,
+        "seed": found.seed,
+        "level": found.level,
+        "interval": found.interval,
+        "protocol": found.protocol,
+        "notes": list(found.notes),
+        "intervals": [_plain(i, ("run", "score", "value", "low", "high")) for i in found.intervals],
+        "letters": {score: list(letters) for score, letters in found.letters.items()},
+        "differences": [
+            _plain(d, ("a", "b", "score", "value", "low", "high", "p", "p_holm"))
+            for d in found.differences
+        ],
+        "images": [
+            {
+                **_plain(pair, ("a", "b", "metric")),
+                "win_tie_loss": list(pair.record),
+                "effect_size": pair.effect_size,
+                "effects": [
+                    _plain(e, ("image_id", "a", "b", "difference", "influence"))
+                    for e in pair.effects
+                ],
+            }
+            for pair in found.images
+        ],
+    }
+
+
+def title(score: str) -> str:
+    """METRIC.SCORE as a column: ODS for the boundary benchmark, metric and column for others."""
+    metric, _, key = score.partition(".")
+    column = COLUMNS.get(metric, {}).get(key, key)
+    return column if metric == "boundary" else f"{metric} {column}"
+
+
+def p_text(p: float) -> str:
+    """A p-value for people."""
+    return f"{p:.4f}" if p >= 0.0001 else "<0.0001"
+
+
+def _interval_row(found: Comparison, name: str, index: int) -> list[Cell]:
+    row = [Cell(name)]
+    for score in found.scores:
+        mine = found.interval_of(name, score)
+        best = _best(score, [found.interval_of(other, score).value for other in found.names])
+        letters = found.letters[score][index] if len(found.names) > 1 else ""
+        row.append(Cell(_interval_text(mine), mine.value, mine.value == best, letters))
+    return row
+
+
+def _interval_text(i: Interval) -> str:
+    return f"{i.value:.4f} [{i.low:.4f}, {i.high:.4f}]"
+
+
+def _score_cell(value: float | None, best: float | None) -> Cell:
+    return Cell("-") if value is None else Cell(f"{value:.3f}", value, value == best)
+
+
+def _best(score: str, values: Sequence[float | None]) -> float | None:
+    """The best of a column of two or more."""
+    known = [v for v in values if v is not None]
+    if len(known) < 2:
+        return None
+    return min(known) if lower_is_better(score) else max(known)
+
+
+def _notes(runs: Sequence[Any], names: Sequence[str]) -> list[str]:
+    protocols: dict[str, list[str]] = {}
+    for run, name in zip(runs, names, strict=True):
+        protocols.setdefault(run.protocol.describe(), []).append(name)
+    if len(protocols) == 1:
+        return [f"Protocol: {next(iter(protocols))}."]
+    return [
+        "Protocols differ; such scores do not compare.",
+        *(f"{', '.join(who)}: {text}." for text, who in protocols.items()),
+    ]
+
+
+def _plain(record: Any, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
