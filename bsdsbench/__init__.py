@@ -26,7 +26,7 @@ _ROOMS = {
         "ratio",
     ),
     "bsdsbench.boundary": ("Match", "boundary_counts", "match_boundaries", "thin"),
-    "bsdsbench.compare": ("Comparison", "compare"),
+    "bsdsbench.comparison": ("Comparison", "compare"),
     "bsdsbench.diagnosis": ("Finding", "doctor"),
     "bsdsbench.errors": ("DataError", "ShapeError"),
     "bsdsbench.evaluation": ("Evaluation",),

@@ -122,10 +122,11 @@ def from_official(folder: str | Path, name: str | None = None) -> Evaluation:
     return _from_ev1(counts, name or path.resolve().name, path)
 
 
-def load_runs(
-    folders: Iterable[str | Path], names: Iterable[str] | None = None
-) -> list[Any]:
-    """Runs (Evaluation or ReportedRun) from folders, each with a name of its own. Raises DataError listing every bad folder."""
+def load_runs(folders: Iterable[str | Path], names: Iterable[str] | None = None) -> list[Any]:
+    """Runs (Evaluation or ReportedRun) from folders, each with a name of its own.
+
+    Raises DataError listing every bad folder.
+    """
     paths = [Path(f) for f in folders]
     given: list[str | None] = list(names) if names else [None] * len(paths)
     if len(given) != len(paths):

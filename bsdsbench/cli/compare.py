@@ -49,8 +49,9 @@ def command(
 
     given = [n.strip() for n in names.split(",")] if names else None
     found = bb.compare(load_runs(runs, given), **options)
-    for note in found.notes:
-        print(f"bsdsbench: {note}", file=sys.stderr)
+    if form != "table" or out:
+        for note in found.notes:
+            print(f"bsdsbench: {note}", file=sys.stderr)
     if form == "json":
         mapping = comparison_mapping(found)
         write_or_print(json.dumps(mapping, indent=1, ensure_ascii=False, allow_nan=False), out)

@@ -35,7 +35,7 @@ def command(
     OUT is the folder of a run, or a folder with official files (eval_bdry_thr.txt or ID_ev1.txt)
     by any program.
     """
-    from bsdsbench.compare import bootstrap_band
+    from bsdsbench.comparison import bootstrap_band
     from bsdsbench.official_run import load_runs
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
 

@@ -21,7 +21,7 @@ from bsdsbench.plotting.style import GREY, draw_iso_f, line_style, new_axes, sav
 from bsdsbench.published import HUMAN_POINT, PublishedResult, find_published
 
 if TYPE_CHECKING:
-    from bsdsbench.compare import CurveBand
+    from bsdsbench.comparison import CurveBand
     from bsdsbench.evaluation import Evaluation
 
 HUMAN_COLOR = "#2E7D32"
@@ -275,7 +275,7 @@ def plot_runs(
 
     human     : mark human agreement on BSDS500 (boundary metric only)
     published : keys of published methods; only their F is known, so each is a line of equal F
-    bands     : one per run, see `bsdsbench.compare.bootstrap_band`
+    bands     : one per run, see `bsdsbench.comparison.bootstrap_band`
     path      : also write it there, .pdf, .svg or .png
     Raises DataError for an unknown key, names that do not fit the runs, or another suffix.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bsdsbench.compare import Comparison, Interval, lower_is_better
+from bsdsbench.comparison import Comparison, Interval, lower_is_better
 from bsdsbench.published import PublishedResult
 from bsdsbench.report.tables import Cell, Table
 
@@ -188,7 +188,7 @@ def _interval_row(found: Comparison, name: str, index: int) -> list[Cell]:
 
 
 def _interval_text(i: Interval) -> str:
-    return f"{i.value:.4f} [{i.low:.4f}, {i.high:.4f}]"
+    return f"{i.value:.3f} [{i.low:.3f}, {i.high:.3f}]"
 
 
 def _score_cell(value: float | None, best: float | None) -> Cell:

@@ -15,7 +15,7 @@ SCORES = {
     "aggregate",
     "region_score",
     "evaluation",
-    "compare",
+    "comparison",
     "runner",
     "report",
     "plotting",
@@ -54,7 +54,7 @@ def rooms_used(path):
         ("pixel", {"loaders", "aggregate", "evaluation", "runner"}),
         ("region", {"loaders", "aggregate", "evaluation", "runner"}),
         ("curves", METRICS | {"loaders", "evaluation", "runner", "plotting"}),
-        ("runner", {"cli", "report", "plotting", "compare"}),
+        ("runner", {"cli", "report", "plotting", "comparison"}),
         ("records", METRICS | SCORES | {"loaders", "kernels"}),
     ],
 )
