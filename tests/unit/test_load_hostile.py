@@ -159,7 +159,7 @@ def test_matlab_cells_nested_or_many(tmp_path: Path) -> None:
 
 def test_matlab_objects_and_complex_numbers(tmp_path: Path) -> None:
     (tmp_path / "a.mat").write_bytes(_matlab(_array((3, 3), b"", kind=3)))
-    _refused(tmp_path / "a.mat", "(not|one) numeric")
+    _refused(tmp_path / "a.mat", "numeric")
     savemat(tmp_path / "b.mat", {"x": np.eye(3) * 1j})
     _refused(tmp_path / "b.mat", "'x' is complex, expected real numbers")
 
