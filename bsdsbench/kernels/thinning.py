@@ -36,8 +36,7 @@ _KEEP = np.int32(2**30)  # "deleted" after every subiteration: never
 def _deletable() -> NDArray[np.bool_]:
     """(2, 256): is a pixel deleted in the first / second subiteration; bit i-1 is neighbour xi."""
     code = np.arange(256)
-    x = [None, *((code >> i & 1).astype(bool) for i in range(8))]
-    x.append(x[1])
+    x = [(code >> (i - 1) % 8 & 1).astype(bool) for i in range(10)]  # x[0] unused, x[9] = x[1]
     k = (1, 2, 3, 4)
     g1 = sum(~x[2 * i - 1] & (x[2 * i] | x[2 * i + 1]) for i in k)
     n1 = sum((x[2 * i - 1] | x[2 * i]).astype(int) for i in k)

@@ -55,22 +55,22 @@ def confusion(values: NDArray[Any], gt: NDArray[np.bool_], thresholds: F8) -> tu
     truth = np.ascontiguousarray(gt, np.bool_)
     if truth.shape != np.shape(values):
         raise ValueError(f"gt: shape {truth.shape}, expected {np.shape(values)}")
-    truth = truth.view(np.uint8).ravel()
+    mask = truth.view(np.uint8).ravel()
     above = np.arange(1, thresholds.size + 1)  # the first bin that reaches each threshold
     bucket, k = _buckets(thresholds)
     if flat.dtype.kind == "u":
         table = _lookup_table(flat.dtype, thresholds)
-        hist = _table_histogram(flat, truth, table, above.size + 1)
+        hist = _table_histogram(flat, mask, table, above.size + 1)
     elif np.all(np.diff(bucket) > 0):
         cut = np.full(k + 1, np.nan)  # NaN: nothing reaches it
         cut[bucket] = thresholds
-        hist = _cut_histogram(flat, truth, cut, float(k))
+        hist = _cut_histogram(flat, mask, cut, float(k))
         above = 2 * bucket + 1
     else:  # thresholds too close together for one comparison
         reached = levels(flat, thresholds).view(np.uint16)
         identity = np.arange(above.size + 1, dtype=np.int16)
-        hist = _table_histogram(reached, truth, identity, identity.size)
-    at_least = np.cumsum(hist[::-1], axis=0)[::-1]
+        hist = _table_histogram(reached, mask, identity, identity.size)
+    at_least = np.cumsum(hist.sum(axis=0)[::-1], axis=0)[::-1]
     negative, positive = at_least[0]
     fp, tp = at_least[above, 0], at_least[above, 1]
     return tp, fp, positive - tp, negative - fp
@@ -130,7 +130,7 @@ def _float_levels(values, first, thresholds, halvings, k):
 
 @njit(cache=True, nogil=True)
 def _cut_histogram(values, gt, cut, k):
-    """(2 * buckets, 2) counts: below / from the bucket's threshold on, by ground truth."""
+    """(lanes, 2 * buckets, 2) counts: below / from the bucket's threshold on, by ground truth."""
     hist = np.zeros((_LANES, 4 * cut.size), np.int64)
     for p in range(values.size):
         value = np.float64(values[p])
@@ -140,13 +140,13 @@ def _cut_histogram(values, gt, cut, k):
         bucket = np.int64(scaled)
         reached = value >= cut[np.uint64(bucket)]
         hist[p % _LANES, np.uint64(4 * bucket + 2 * reached + gt[p])] += 1
-    return hist.sum(axis=0).reshape(-1, 2)
+    return hist.reshape(_LANES, -1, 2)
 
 
 @njit(cache=True, nogil=True)
 def _table_histogram(values, gt, table, levels):
-    """(levels, 2) counts by ground truth, the level of a value read from the table."""
+    """(lanes, levels, 2) counts by ground truth, the level of a value read from the table."""
     hist = np.zeros((_LANES, 2 * levels), np.int64)
     for p in range(values.size):
         hist[p % _LANES, np.uint64(2 * table[values[p]] + gt[p])] += 1
-    return hist.sum(axis=0).reshape(-1, 2)
+    return hist.reshape(_LANES, -1, 2)

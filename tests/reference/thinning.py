@@ -51,3 +51,19 @@ def levels(values, thresholds):
     scale = {np.dtype(np.uint8): 255.0, np.dtype(np.uint16): 65535.0}.get(values.dtype)
     exact = values.astype(np.float64) / scale if scale else values.astype(np.float64)
     return sum((exact >= t).astype(np.int64) for t in thresholds)
+
+
+def replay(events, shape):
+    """The maps at thresholds 0 .. n-1 from (start, pixel, added); checks that events are in order."""
+    start, pixel, added = events
+    now = np.zeros(shape, bool).ravel()
+    maps = []
+    for a, b in zip(start[:-1], start[1:], strict=True):
+        where, on = pixel[a:b].astype(np.int64), added[a:b]
+        if not np.array_equal(now[where], ~on):
+            raise ValueError("an event that changes nothing")
+        if np.any(np.diff(where + on * now.size) <= 0):
+            raise ValueError("events out of order")
+        now[where] = on
+        maps.append(now.reshape(shape).copy())
+    return np.array(maps[::-1], bool).reshape(len(start) - 1, *shape)

@@ -1,0 +1,59 @@
+"""Events of random maps, replayed, give at every threshold what thinning it alone gives."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.ndimage import gaussian_filter
+
+from bsdsbench.kernels.thinning import stack_events, thin, thinning_events
+from tests.reference import thinning as reference
+from tests.reference.thinning import replay
+
+SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=14)
+
+
+@st.composite
+def level_maps(draw):
+    """White noise, smooth noise, and steep ramps: few and many levels, thin and thick."""
+    n = draw(st.integers(1, 9))
+    rows, cols = draw(SHAPES)
+    if draw(st.booleans()):
+        return draw(hnp.arrays(np.int16, (rows, cols), elements=st.integers(0, n))), n
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    noise = gaussian_filter(rng.random((2 * rows, 2 * cols)), draw(st.floats(0.3, 4)))
+    noise = (noise - noise.min()) / max(np.ptp(noise), 1e-9)
+    return np.minimum(noise * (n + 1), n).astype(np.int16), n
+
+
+@settings(max_examples=300, deadline=None)
+@given(level_maps())
+def test_events_give_every_thinned_map(case):
+    levels, n = case
+    maps = replay(thinning_events(levels, n), levels.shape)
+    for i, found in enumerate(maps):
+        assert np.array_equal(found, reference.thin(levels > i)), i
+
+
+@settings(max_examples=50, deadline=None)
+@given(level_maps())
+def test_events_without_thinning(case):
+    levels, n = case
+    events = thinning_events(levels, n, do_thin=False)
+    assert events[2].all()
+    for i, found in enumerate(replay(events, levels.shape)):
+        assert np.array_equal(found, levels > i)
+
+
+@settings(max_examples=100, deadline=None)
+@given(hnp.arrays(np.bool_, hnp.array_shapes(min_dims=3, max_dims=3, min_side=1, max_side=9)))
+def test_events_of_a_stack(maps):
+    assert np.array_equal(replay(stack_events(maps), maps.shape[1:]), maps)
+
+
+@settings(max_examples=200, deadline=None)
+@given(hnp.arrays(np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=20)))
+def test_thin(bmap):
+    assert np.array_equal(thin(bmap), reference.thin(bmap))
