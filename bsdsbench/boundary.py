@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.errors import DataError, ShapeError
+from bsdsbench.checks import annotated_maps, binary_map, same_shape, soft_map
+from bsdsbench.errors import DataError
 from bsdsbench.inputs import GroundTruth, Prediction
 from bsdsbench.kernels import thinning
 from bsdsbench.kernels.graph import outlier_cost
@@ -77,7 +78,7 @@ def boundary_counts(
     Source: official evaluation_bdry_image.m and correspondPixels.
     """
     protocol = protocol or Protocol.preset("bsds500")
-    gt_maps = _gt_maps(gts)
+    gt_maps = annotated_maps(gts)
     thresholds, (start, pixel, added) = _events(pred, gt_maps.shape[1:], protocol)
     radius = protocol.radius(gt_maps.shape[1:])
     matched_gt, matched_pred = match_steps(start, pixel, added, gt_maps, radius)
@@ -96,8 +97,8 @@ def match_boundaries(bmap: NDArray[Any], gt: NDArray[Any], max_dist_px: float) -
     Raises ShapeError if the sizes differ, DataError for other values or a negative distance.
     Source: official correspondPixels; the optimum, where that program is randomised.
     """
-    bmap, gt = _binary(bmap, "prediction"), _binary(gt, "ground truth")
-    _same_shape(bmap.shape, gt.shape)
+    bmap, gt = binary_map(bmap, "prediction"), binary_map(gt, "ground truth")
+    same_shape(bmap.shape, gt.shape)
     if not 0 <= max_dist_px < np.inf:
         raise DataError(f"max_dist_px {max_dist_px}: expected pixels, 0 or more")
     pred_at, gt_at = match_maps(bmap, gt, max_dist_px)
@@ -126,7 +127,7 @@ def boundary_match_maps(
     true_pred and matched_gt are the counts matched_pred and matched_gt at that threshold.
     """
     protocol = protocol or Protocol.preset("bsds500")
-    gt_maps = _gt_maps(gts)
+    gt_maps = annotated_maps(gts)
     shape = gt_maps.shape[1:]
     if isinstance(pred, Prediction) and pred.segs is not None:
         if threshold not in range(1, len(pred.segs) + 1):
@@ -152,7 +153,7 @@ def thin(bmap: NDArray[Any]) -> Bool:
     bmap : (H, W) of 0 and 1. Returns a new (H, W) bool map. Raises ShapeError, DataError.
     Source: Guo and Hall 1989; Lam, Lee and Suen 1992.
     """
-    return thinning.thin(_binary(bmap, "boundary map"))
+    return thinning.thin(binary_map(bmap, "boundary map"))
 
 
 def _events(
@@ -160,10 +161,10 @@ def _events(
 ) -> tuple[NDArray[np.float64], thinning.Events]:
     """Increasing thresholds, and the changes of the thinned map from the highest downwards."""
     if isinstance(pred, Prediction):
-        _same_shape(pred.shape, shape)
+        same_shape(pred.shape, shape)
         if pred.segs is not None:
             for seg in pred.segs:
-                _same_shape(seg.shape, shape)
+                same_shape(seg.shape, shape)
             bmaps = [seg2bdry(seg) for seg in pred.segs]
             if protocol.thin:
                 bmaps = [thinning.thin(bmap) for bmap in bmaps]
@@ -171,55 +172,8 @@ def _events(
         pred = pred.boundary_map()
     from bsdsbench.kernels.thresholding import levels
 
-    soft = _soft(pred)
-    _same_shape(soft.shape, shape)
+    soft = soft_map(pred)
+    same_shape(soft.shape, shape)
     thresholds = protocol.threshold_array()
     level = levels(prepare(soft, protocol), thresholds)
     return thresholds, thinning.thinning_events(level, thresholds.size, protocol.thin)
-
-
-def _soft(pred: NDArray[Any]) -> NDArray[Any]:
-    """The prediction as an array of a dtype and range that can be thresholded, or an error."""
-    soft = np.asarray(pred)
-    if soft.ndim != 2:
-        raise ShapeError(f"prediction: shape {soft.shape}, expected (rows, columns)")
-    if soft.dtype.str[1:] not in ("b1", "u1", "u2", "f4", "f8"):
-        raise DataError(f"prediction: dtype {soft.dtype}, expected uint8, uint16, float or bool")
-    if soft.dtype.kind == "f" and soft.size:
-        low, high = soft.min(), soft.max()
-        if np.isnan(low):
-            raise DataError("prediction: NaN, expected values in 0 .. 1")
-        if low < 0 or high > 1:
-            raise DataError(f"prediction: values {low:g} .. {high:g}, expected 0 .. 1")
-    return soft
-
-
-def _gt_maps(gts: Sequence[NDArray[Any]] | GroundTruth) -> Bool:
-    """Every annotator's boundaries as one (A, H, W) bool array."""
-    given = gts.boundaries if isinstance(gts, GroundTruth) else gts
-    maps = [_binary(gt, f"ground truth {k}") for k, gt in enumerate(given, 1)]
-    if not maps:
-        raise DataError("ground truth: no annotators, expected at least one")
-    for gt in maps:
-        if gt.shape != maps[0].shape:
-            raise ShapeError(f"ground truth: shapes {maps[0].shape} and {gt.shape}, expected one")
-    return np.stack(maps)
-
-
-def _binary(values: NDArray[Any], what: str) -> Bool:
-    """A (H, W) map of 0 and 1, of any dtype, as bool."""
-    values = np.asarray(values)
-    if values.ndim != 2:
-        raise ShapeError(f"{what}: shape {values.shape}, expected (rows, columns)")
-    if values.dtype == bool:
-        return values
-    on = values == 1
-    if not np.all(on | (values == 0)):
-        raise DataError(f"{what}: values other than 0 and 1, expected a boundary map")
-    return on
-
-
-def _same_shape(pred: tuple[int, ...], gt: tuple[int, ...]) -> None:
-    if tuple(pred) != tuple(gt):
-        hint = ", transposed" if tuple(pred) == tuple(gt)[::-1] else ""
-        raise ShapeError(f"prediction: shape {tuple(pred)}{hint}, expected {tuple(gt)}")
