@@ -53,20 +53,17 @@ def pixel_counts(
     same_shape(soft.shape, gt_maps.shape[1:])
     soft = prepare(soft, protocol)
     thresholds = protocol.threshold_array()
-    counts = _summed(soft, gt_maps, thresholds)
-    return PixelCounts(thresholds, *counts, _abs_error(soft, gt_maps))
+    tp, fp, fn, tn = _summed(soft, gt_maps, thresholds)
+    return PixelCounts(thresholds, tp, fp, fn, tn, _abs_error(soft, gt_maps))
 
 
 def _of_segmentations(segs: tuple[NDArray[np.int32], ...], gt_maps: Bool) -> PixelCounts:
     for seg in segs:
         same_shape(seg.shape, gt_maps.shape[1:])
     bmaps = np.stack([seg2bdry(seg) for seg in segs])
-    counts = np.hstack([_summed(bmap, gt_maps, np.array([1.0])) for bmap in bmaps])
-    return PixelCounts(
-        np.arange(1.0, len(segs) + 1),
-        *counts,
-        _abs_error(bmaps.mean(axis=0), gt_maps),
-    )
+    tp, fp, fn, tn = np.hstack([_summed(bmap, gt_maps, np.array([1.0])) for bmap in bmaps])
+    error = _abs_error(bmaps.mean(axis=0), gt_maps)
+    return PixelCounts(np.arange(1.0, len(segs) + 1), tp, fp, fn, tn, error)
 
 
 def _summed(soft: NDArray[Any], gt_maps: Bool, thresholds: NDArray[np.float64]) -> I8:

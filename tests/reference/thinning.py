@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 
@@ -54,11 +56,11 @@ def levels(values, thresholds):
 
 
 def replay(events, shape):
-    """The maps at thresholds 0 .. n-1 from (start, pixel, added); checks that events are in order."""
+    """The maps at thresholds 0 .. n-1 from (start, pixel, added); checks the order of events."""
     start, pixel, added = events
     now = np.zeros(shape, bool).ravel()
     maps = []
-    for a, b in zip(start[:-1], start[1:], strict=True):
+    for a, b in pairwise(start):
         where, on = pixel[a:b].astype(np.int64), added[a:b]
         if not np.array_equal(now[where], ~on):
             raise ValueError("an event that changes nothing")
