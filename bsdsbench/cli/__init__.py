@@ -16,6 +16,7 @@ from bsdsbench import __version__
 
 # In the order of the help page: verb and its module, which exposes `command`.
 VERBS = {
+    "demo": "demo",
     "evaluate": "evaluate",
     "merge": "merge",
     "compare": "compare",
