@@ -115,7 +115,7 @@ def _evaluate(job: Job) -> ImageRecord:
         human = {m: human_counts(m, gt, job.protocol) for m in job.metrics}
         return ImageRecord(job.pair.image_id, gt.shape, **human)
     pred = _prediction(job, gt)
-    counts = {m: _metric(m)(pred, gt, job.protocol) for m in job.metrics}
+    counts = {m: metric_function(m)(pred, gt, job.protocol) for m in job.metrics}
     return ImageRecord(job.pair.image_id, gt.shape, **counts)
 
 
@@ -132,7 +132,8 @@ def _prediction(job: Job, gt: GroundTruth) -> Prediction:
     return pred
 
 
-def _metric(name: str) -> Callable[..., Any]:
+def metric_function(name: str) -> Callable[..., Any]:
+    """The function that counts one image for a metric: (pred, gts, protocol) -> counts."""
     if name == "boundary":
         from bsdsbench.boundary import boundary_counts
 

@@ -7,7 +7,7 @@ below 2^53, so the float64 product is exact in any order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from bsdsbench.aggregate import RECALL_LEVELS, f_measure, image_best_index, rati
 from bsdsbench.evaluation import Evaluation
 from bsdsbench.kernels.resample import best_f, precision_at, recall_at
 from bsdsbench.records import ImageRecord
+from bsdsbench.region_score import fop_curve
 
 F8 = NDArray[np.float64]
 _STEPS = np.arange(100) / 99
@@ -58,6 +59,51 @@ class CurveSampler:
         return out
 
 
+class RegionSampler:
+    """Region scores: covering (ods, ois, best), pri and voi (ods, ois), fop (ods, ois, ap).
+
+    The sums are of floats here, so a score may differ from `region_score` in its last bits.
+    """
+
+    def __init__(self, records: Sequence[ImageRecord]) -> None:
+        counts: list[Any] = [r.counts()["region"] for r in records]
+        self.covered = _stack(counts, lambda c: c.covered_gt)
+        self.total = _stack(counts, lambda c: c.total_gt)
+        share = ratio(self.covered, self.total)
+        self.covered_best = self.covered[np.arange(len(counts)), share.argmax(axis=1)]
+        self.every_best = np.array([float(c.best_covered_gt) for c in counts])
+        self.pri = _stack(counts, lambda c: c.pri)
+        self.voi = _stack(counts, lambda c: c.voi)
+        curves = [fop_curve(c) for c in counts]
+        self.fop = np.stack(
+            [_stack(curves, lambda c: c.precision), _stack(curves, lambda c: c.recall)]
+        )
+        self.fop_best = self.fop[:, np.arange(len(counts)), [int(np.argmax(c.f)) for c in curves]]
+
+    def scores(self, weights: F8) -> dict[str, F8]:
+        """Score name -> (B,)."""
+        n = weights.sum(axis=1)
+        total = weights @ self.total
+        precision, recall = (weights @ table / n[:, None] for table in self.fop)
+        p_ois, r_ois = (weights @ best / n for best in self.fop_best)
+        return {
+            "covering.ods": ratio(weights @ self.covered, total).max(axis=1),
+            "covering.ois": ratio(weights @ self.covered_best, total[:, 0]),
+            "covering.best": ratio(weights @ self.every_best, total[:, 0]),
+            "pri.ods": (weights @ self.pri / n[:, None]).max(axis=1),
+            "pri.ois": weights @ self.pri.max(axis=1) / n,
+            "voi.ods": (weights @ self.voi / n[:, None]).min(axis=1),
+            "voi.ois": weights @ self.voi.min(axis=1) / n,
+            "fop.ods": f_measure(precision, recall).max(axis=1),
+            "fop.ois": f_measure(p_ois, r_ois),
+            "fop.ap": precision_at(recall, precision, RECALL_LEVELS).sum(axis=-1) * 0.01,
+        }
+
+
+def _stack(items: Sequence[Any], value: Callable[[Any], F8]) -> F8:
+    return np.stack([value(c) for c in items]).astype(np.float64)
+
+
 def _four(counts: Any) -> NDArray[np.int64]:
     """Counts as (T, 4): matched_gt, total_gt, matched_pred, total_pred."""
     if hasattr(counts, "tp"):
@@ -66,9 +112,12 @@ def _four(counts: Any) -> NDArray[np.int64]:
     return np.stack([getattr(counts, name) for name in _FIELDS], axis=-1)
 
 
-def samplers(run: Evaluation) -> Mapping[str, CurveSampler]:
-    """Metric -> sampler, for the metrics of `run` that can be resampled."""
-    return {m: CurveSampler(run.records, m) for m in run.metrics if m in ("boundary", "pixel")}
+def samplers(run: Evaluation) -> Mapping[str, CurveSampler | RegionSampler]:
+    """Metric -> sampler, for the metrics of `run`."""
+    return {
+        m: RegionSampler(run.records) if m == "region" else CurveSampler(run.records, m)
+        for m in run.metrics
+    }
 
 
 def run_scores(samplers: Mapping[str, Any], weights: F8) -> dict[str, F8]:
@@ -93,6 +142,8 @@ def jackknife_weights(n_images: int) -> NDArray[np.float64]:
 
 
 def per_image_values(run: Evaluation, metric: str) -> dict[str, float]:
-    """image_id -> the value images are compared by: best F, in id order."""
+    """image_id -> the value images are compared by: best F or best covering, in id order."""
+    if metric == "region":
+        return {image_id: row["covering"] for image_id, row in run.region_score().per_image}
     score = run.boundary_score() if metric == "boundary" else run.pixel_score()
     return {image_id: point.f for image_id, point in score.per_image}

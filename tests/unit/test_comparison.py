@@ -22,8 +22,10 @@ from bsdsbench.aggregate import (
     recall_at_precision,
 )
 from bsdsbench.comparison import bootstrap_band
+from bsdsbench.loaders import pair as pair_files
 from bsdsbench.protocol import Protocol
 from bsdsbench.records import BoundaryCounts, ImageRecord
+from bsdsbench.region_score import region_score
 from bsdsbench.report import comparison_mapping, comparison_tables, to_csv, to_latex, to_markdown
 from bsdsbench.resample import (
     CurveSampler,
@@ -32,6 +34,7 @@ from bsdsbench.resample import (
     run_scores,
     samplers,
 )
+from bsdsbench.sample import sample_ground_truth, sample_results
 from bsdsbench.significance import (
     bca_interval,
     holm,
@@ -91,6 +94,45 @@ def test_the_whole_set_gives_the_run_s_scores(pair):
     assert found["boundary.ods"][0] == score.ods.f
     assert found["boundary.ap"][0] == score.ap
     assert found["pixel.mae"][0] == pytest.approx(pixel.mae, rel=1e-14)
+
+
+def test_region_scores_of_the_whole_set_and_of_a_sample(tmp_path):
+    run = bb.evaluate(
+        sample_results("watershed-ucm"),
+        sample_ground_truth(),
+        Protocol.preset("bsds500").replace(thresholds=5),
+        metrics=("region",),
+        workers=1,
+        executor="thread",
+        **chosen_ids(tmp_path),
+    )
+    sampler = samplers(run)["region"]
+    weights = np.array([[1.0, 1.0, 1.0], [3.0, 0.0, 0.0]])
+    found = sampler.scores(weights)
+    for row, records in ((0, run.records), (1, run.records[:1])):
+        score = region_score(records)
+        expected = {
+            "covering.ods": score.covering.ods,
+            "covering.ois": score.covering.ois,
+            "covering.best": score.covering.best,
+            "pri.ods": score.pri.ods,
+            "pri.ois": score.pri.ois,
+            "voi.ods": score.voi.ods,
+            "voi.ois": score.voi.ois,
+            "fop.ods": score.fop.ods.f,
+            "fop.ois": score.fop.ois.f,
+            "fop.ap": score.fop.ap,
+        }
+        assert {k: v[row] for k, v in found.items()} == pytest.approx(expected, rel=1e-12)
+    table = bb.compare([run, replace(run, name="twin")], n_boot=50)
+    assert table.images[0].metric == "region"
+    assert {d.p for d in table.differences} == {1.0}
+
+
+def chosen_ids(folder):
+    ids = [p.image_id for p in pair_files(sample_results("watershed-ucm"), sample_ground_truth())]
+    (folder / "ids.txt").write_text("\n".join(ids[:3]))
+    return {"split_file": folder / "ids.txt"}
 
 
 def test_identical_runs_give_p_one_and_an_empty_interval(pair):
