@@ -58,7 +58,9 @@ def reading(path: str | os.PathLike[str], what: str) -> Iterator[None]:
     except Exception as error:
         # Parsers of foreign formats raise anything on broken bytes; all of it means the same.
         reason = show(" ".join(str(error).split()))[:200] or type(error).__name__
-        raise FileFormatError(f"{show(path)}: cannot be read ({reason}), expected {what}") from None
+        raise FileFormatError(
+            f"{show(path)}: is damaged or cut short ({reason}), expected {what}"
+        ) from None
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
