@@ -63,9 +63,11 @@ def command(
     if form == "json":
         print_json([asdict(t) for t in shown])
         return 0
-    print("target    " + "  ".join(f"{m.upper()} {v:.4f}" for m, v in wanted.items()))
+    print("target        " + "  ".join(f"{m.upper()} {v:.4f}" for m, v in wanted.items()))
     for trial in shown:
         scores = "  ".join(f"{m.upper()} {trial.scores[m]:.4f}" for m in wanted)
-        print(f"off {trial.gap:.4f}  {scores}  {trial.label}")
+        print(f"{'=' if trial.reached else ' '} off {trial.gap:.4f}  {scores}  {trial.label}")
+    if limit:
+        print(f"counted on at most {limit} images: a guess, as the target is of the whole set")
     print(f"protocol {protocol.describe()}")
     return 0
