@@ -1,8 +1,8 @@
 """Why a score is not the published one: try what people disagree on, one setting at a time.
 
 Rules (AP, ODS, OIS, fewer thresholds) are read off the counts that are there. Settings (NMS,
-tolerance, thinning, annotators) count the images again. The nearest setting is kept and the others
-are tried on top of it, so that two differences at once are found as well.
+tolerance, thinning, annotators) count the images again. If none of them alone reaches the target,
+the nearest few are each combined with those of another kind.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ MEASURES = ("ods", "ois", "ap")
 Progress = Callable[[int, int, str], None]
 
 
+STARTS = 4  # single settings that pairs are made from
 REACHED = 0.0005  # half of the last digit papers print
 
 
@@ -134,28 +135,34 @@ def official(counts: Counts) -> dict[str, float]:
 # ---- settings: count again -----------------------------------------------------------------------
 
 
-def _settings(base: Protocol) -> dict[str, Protocol]:
-    """Label -> protocol, for each single setting that differs from `base`."""
-    tried: dict[str, Protocol] = {}
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    kind: str
+    label: str
+    changes: Mapping[str, Any]
 
-    def offer(label: str, **changes: Any) -> None:
-        other = base.replace(**changes)
-        if base.differences(other):
-            tried[label] = other
 
-    offer("no NMS", nms=False)
+def _settings() -> list[_Setting]:
+    """What people disagree on. Two of one kind exclude each other."""
+    found = [_Setting("nms", "no NMS", {"nms": False})]
     for radius, multiplier in ((1, 1.01), (2, 1.01), (1, 1.03), (1, 1.04), (1, 1.0)):
-        params = {"radius": radius, "multiplier": multiplier}
-        offer(f"NMS {radius}, 5, {multiplier:g}", nms=True, nms_params=params)
-    offer("NMS without smoothing first", nms=True, nms_params={"smooth": False})
-    offer("NMS kept in float", nms=True, nms_params={"bits": 0})
+        params: dict[str, Any] = {"radius": radius, "multiplier": multiplier}
+        label = f"NMS {radius}, 5, {multiplier:g}"
+        found.append(_Setting("nms", label, {"nms": True, "nms_params": params}))
+    for label, params in (
+        ("NMS without smoothing first", {"smooth": False}),
+        ("NMS kept in float", {"bits": 0}),
+    ):
+        found.append(_Setting("nms", label, {"nms": True, "nms_params": params}))
     for max_dist in (0.0035, 0.0075, 0.01, 0.011, 0.02):
-        offer(f"max_dist {max_dist:g}", max_dist=max_dist, max_dist_px=None)
-    offer("without thinning" if base.thin else "with thinning", thin=not base.thin)
+        changes = {"max_dist": max_dist, "max_dist_px": None}
+        found.append(_Setting("tolerance", f"max_dist {max_dist:g}", changes))
+    for thin, label in ((True, "with thinning"), (False, "without thinning")):
+        found.append(_Setting("thinning", label, {"thin": thin}))
     for count in (5, 25, 33, 50, 99):
-        offer(f"{count} thresholds", thresholds=count)
-    offer("255 thresholds k/255", thresholds="8bit")
-    return tried
+        found.append(_Setting("thresholds", f"{count} thresholds", {"thresholds": count}))
+    found.append(_Setting("thresholds", "255 thresholds k/255", {"thresholds": "8bit"}))
+    return found
 
 
 def count_images(
@@ -265,26 +272,36 @@ def explain(
         )
 
     trials: list[Trial] = []
-    base = count("as it is", protocol)
-    trials += _by_rules("as it is", base, targets)
-    best, best_gap = protocol, trials[0].gap
-    best_label = ""
-    for label, other in _settings(protocol).items():
-        counts = count(label, other)
-        found = _by_rules(label, counts, targets)
-        trials += found
-        if found[0].gap < best_gap:
-            best, best_gap, best_label = other, found[0].gap, label
+    trials += _by_rules("as it is", count("as it is", protocol), targets)
+    firsts: list[tuple[float, _Setting]] = []
+    for setting in _settings():
+        other = protocol.replace(**setting.changes)
+        if protocol.differences(other):
+            found = _by_rules(setting.label, count(setting.label, other), targets)
+            firsts.append((found[0].gap, setting))
+            trials += found
     for annotators in ("first", "union"):
         label = f"{annotators} of the annotators"
         trials += _by_rules(label, count(label, protocol, annotators), targets)
-    if best_label:
-        for label, other in _settings(best).items():
-            if not protocol.differences(other):
-                continue
-            label = f"{best_label} + {label}"
+    if not any(t.reached for t in trials):
+        best = sorted(firsts, key=lambda f: f[0])[:STARTS]
+        for label, other in _pairs([setting for _, setting in best], protocol):
             trials += _by_rules(label, count(label, other), targets)
     return sorted(trials, key=lambda t: t.gap)
+
+
+def _pairs(starts: Sequence[_Setting], protocol: Protocol) -> list[tuple[str, Protocol]]:
+    """Each of the settings with each one of another kind, every pair once."""
+    found: dict[frozenset[str], tuple[str, Protocol]] = {}
+    for one in starts:
+        begun = protocol.replace(**one.changes)
+        for two in _settings():
+            other = begun.replace(**two.changes)
+            if one.kind == two.kind or not begun.differences(other):
+                continue
+            key = frozenset((one.label, two.label))
+            found.setdefault(key, (f"{one.label} + {two.label}", other))
+    return list(found.values())
 
 
 def _by_rules(label: str, counts: Counts, targets: Mapping[str, float]) -> list[Trial]:
