@@ -124,26 +124,32 @@ def _rank_large(positive: Bools, negative: Bools, s: NDArray[Any], ties: Ties) -
         return None
     from bsdsbench.kernels import ranking as kernel
 
-    pos, neg = np.empty(s.size + 1, s.dtype), np.empty(s.size + 1, s.dtype)
-    p, n = kernel.split(positive, negative, s, pos, neg)
-    pos, neg = pos[:p], neg[:n]
+    both = np.empty(s.size + 1, s.dtype)
+    end, begin = kernel.split(positive, negative, s, both)
+    pos, neg = both[:end], both[begin:]
     pos.sort()
     neg.sort()
-    out = np.empty(p + n + 1), np.empty(p + n + 1, np.int64), np.empty(p + n + 1, np.int64)
+    size = pos.size + neg.size + 1
+    out = np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64)
     if ties == "merge":
         k = kernel.merge_levels(pos, neg, *out)
         # Few levels: let go of the room that was made for one per sample.
         return tuple(a[:k] if 2 * k > s.size else a[:k].copy() for a in out)
-    if p + n == s.size and kernel.merge_samples(pos, neg, *out):
+    ignored = np.sort(s[~(positive | negative)])
+    if ignored.size == 0 and kernel.merge_samples(pos, neg, *out):
         return out
-    return _rank_packed(positive, negative, s)
+    levels = np.unique(np.concatenate([_distinct(part) for part in (pos, neg, ignored)]))
+    return _rank_packed(positive, negative, s, levels[::-1])
 
 
-def _rank_packed(positive: Bools, negative: Bools, s: NDArray[Any]) -> Any:
+def _distinct(rising: NDArray[Any]) -> NDArray[Any]:
+    return rising[np.r_[True, rising[1:] != rising[:-1]][: rising.size]]
+
+
+def _rank_packed(positive: Bools, negative: Bools, s: NDArray[Any], levels: NDArray[Any]) -> Any:
     """Sort score, row and class as one integer; needs scores that stay distinct as float32."""
     from bsdsbench.kernels import ranking as kernel
 
-    levels = np.unique(s)[::-1]
     with np.errstate(over="ignore"):
         # Adding 0 makes -0 into 0.
         narrow, bits = levels.astype(np.float32), (s.astype(np.float32) + 0).view(np.int32)

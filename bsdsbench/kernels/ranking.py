@@ -15,17 +15,18 @@ _BLOCK = 1024
 
 
 @njit(cache=True, nogil=True)
-def split(positive, negative, scores, pos, neg):
-    """Copy the scores of positives to the front of `pos`, of negatives to the front of `neg`.
+def split(positive, negative, scores, out):
+    """Copy the scores of positives to the front of `out` (n + 1,), of negatives to its end.
 
-    Both outputs need room for n + 1. Returns how many went to each.
+    Returns where the positives end and where the negatives begin.
     """
-    i, j = 0, 0
+    i, j = 0, out.size
     for k in range(scores.size):
-        pos[i] = scores[k]
-        neg[j] = scores[k]
+        # Both are written; only the one whose end moves stays.
+        out[i] = scores[k]
+        out[j - 1] = scores[k]
         i += np.int64(positive[k])
-        j += np.int64(negative[k])
+        j -= np.int64(negative[k])
     return i, j
 
 

@@ -1,0 +1,88 @@
+"""Time the curves of many scores against scikit-learn, on the same data in one run.
+
+    python scripts/benchmark_curves.py [--samples 10000000] [--repeat 3]
+
+Each row: PR and ROC curves with their areas from one ranking, the same asked for by two separate
+calls, and the streaming form at 256 thresholds. scikit-learn's precision_recall_curve + roc_curve
+(curves only, no areas) stand against them. Seconds are medians; runs are interleaved. Needs
+scikit-learn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from statistics import median
+
+import numpy as np
+from sklearn.metrics import precision_recall_curve, roc_curve
+
+from bsdsbench import curves
+
+
+def ways(labels: np.ndarray, scores: np.ndarray) -> dict[str, Callable[[], object]]:
+    """What is timed, by name."""
+
+    def together(ties: curves.ranking.Ties) -> object:
+        ranking = curves.rank(labels, scores, ties=ties)
+        return curves.pr_from_ranking(ranking), curves.roc_from_ranking(ranking)
+
+    def apart() -> object:
+        return curves.pr(labels, scores, ties="merge"), curves.roc(labels, scores, ties="merge")
+
+    def streamed() -> object:
+        binned = curves.BinnedCurves(256)
+        binned.update(labels, scores)
+        return binned.pr(), binned.roc()
+
+    return {
+        "scikit-learn pr + roc": lambda: (
+            precision_recall_curve(labels, scores),
+            roc_curve(labels, scores),
+        ),
+        "one ranking, ties merged": lambda: together("merge"),
+        "one ranking, per sample": lambda: together("sample"),
+        "two calls, ties merged": apart,
+        "streaming, 256 bins": streamed,
+    }
+
+
+def data(kind: str, labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Scores in [0, 1], the positives higher on average."""
+    scores = 0.7 * rng.random(labels.size) + 0.3 * labels
+    if kind == "float32":
+        return scores.astype(np.float32)
+    if kind == "uint8":
+        return (scores * 255).astype(np.uint8)
+    return scores
+
+
+def main() -> None:
+    """Print one table per kind of score."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--samples", type=int, default=10_000_000)
+    parser.add_argument("--repeat", type=int, default=3)
+    options = parser.parse_args()
+    rng = np.random.default_rng(0)
+    labels = rng.random(options.samples) < 0.3
+    print(f"{options.samples} scores, 30 % positive; median of {options.repeat} interleaved runs")
+    for kind in ("float64", "float32", "uint8"):
+        todo = ways(labels, data(kind, labels, rng))
+        seconds: dict[str, list[float]] = {name: [] for name in todo}
+        for name, run in todo.items():
+            if not name.startswith("scikit-learn"):
+                run()  # compile
+        for _ in range(options.repeat):
+            for name, run in todo.items():
+                start = time.perf_counter()
+                run()
+                seconds[name].append(time.perf_counter() - start)
+        base = median(seconds["scikit-learn pr + roc"])
+        print(f"\n{kind:28}{'s':>8}{'ratio':>8}")
+        for name, times in seconds.items():
+            print(f"{name:28}{median(times):8.3f}{base / median(times):8.1f}")
+
+
+if __name__ == "__main__":
+    main()
