@@ -11,8 +11,10 @@ _HOME = {
     "FThresholdDisplay": "benchmark",
     "ImageScatterDisplay": "benchmark",
     "PRCurveDisplay": "benchmark",
+    "PRScoresDisplay": "curves",
     "ROCCurveDisplay": "curves",
     "plot_f": "benchmark",
+    "plot_curves": "curves",
     "plot_runs": "benchmark",
     "plot_scatter": "benchmark",
 }

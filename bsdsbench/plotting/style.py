@@ -131,3 +131,11 @@ def save(fig: Figure, path: str | Path) -> Path:
     finally:
         part.unlink(missing_ok=True)
     return path
+
+
+def root_figure(ax: Axes) -> Figure:
+    """The figure that holds `ax`, also where it lies in a subfigure."""
+    figure = ax.figure
+    while not isinstance(figure, Figure):
+        figure = figure.figure
+    return figure
