@@ -117,7 +117,8 @@ def map_tables(maps: Any, gts: Annotators) -> Iterator[Table]:
     for labels in maps:
         array = as_label_map(labels, "segmentation")
         check_shape(array.shape, gts.shape, "segmentation")
-        yield Table.of(*canonical(array), gts)
+        flat, area = canonical(array)
+        yield Table.of(flat, area.size, gts)
 
 
 def ucm_tables(levels: NDArray[np.int32], gts: Annotators, n_levels: int) -> Iterator[Table]:

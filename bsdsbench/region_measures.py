@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.kernels import contingency as kernel
+from bsdsbench.kernels.assignment import largest_total
 
 AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts
 
@@ -37,8 +38,8 @@ def as_label_map(labels: ArrayLike, what: str = "labels") -> NDArray[Any]:
     return array
 
 
-def canonical(labels: NDArray[Any]) -> tuple[NDArray[np.int32], int]:
-    """Flat int32 labels 0, 1, ... in raster order of the regions' first pixels; their number."""
+def canonical(labels: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Flat int32 labels 0, 1, ... in raster order of the regions' first pixels; their areas."""
     flat = labels.ravel()
     low, high = int(flat.min()), int(flat.max())
     if high - low > 4 * flat.size + 65536 or not -(2**31) <= low <= high < 2**31:
@@ -52,7 +53,8 @@ class Annotators:
     """The label maps of one image's annotators, ready for tables.
 
     labels (A, N) int32, regions numbered per annotator; col_area i8 (G,) and ann_of_col i4 (G,) for
-    the G regions of all annotators; candidate bool (G,): large enough for objects and parts.
+    the G regions of all annotators; candidate bool (G,): large enough for objects and parts;
+    squares i8 (A,), bits f8 (A,): sum b^2 and sum b log2 b of each annotator.
     """
 
     shape: tuple[int, int]
@@ -61,6 +63,8 @@ class Annotators:
     col_area: NDArray[np.int64]
     ann_of_col: NDArray[np.int32]
     candidate: NDArray[np.bool_]
+    squares: NDArray[np.int64]
+    bits: NDArray[np.float64]
 
     @classmethod
     def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
@@ -70,15 +74,18 @@ class Annotators:
             raise DataError("ground truth: no segmentation, expected one label map or more")
         for array in arrays[1:]:
             check_shape(array.shape, arrays[0].shape, "ground truth")
-        flat, sizes = zip(*(canonical(a) for a in arrays), strict=True)
-        areas = [np.bincount(f, minlength=n) for f, n in zip(flat, sizes, strict=True)]
+        flat, areas = zip(*(canonical(a) for a in arrays), strict=True)
+        sizes = [a.size for a in areas]
+        squares, bits = zip(*(kernel.squares_and_bits(a) for a in areas), strict=True)
         return cls(
             shape=(arrays[0].shape[0], arrays[0].shape[1]),
             labels=np.stack(flat),
             col_start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            col_area=np.concatenate(areas).astype(np.int64),
+            col_area=np.concatenate(areas),
             ann_of_col=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
             candidate=np.concatenate([fop_candidates(a) for a in areas]),
+            squares=np.array(squares, np.int64),
+            bits=np.array(bits),
         )
 
     @property
@@ -155,27 +162,25 @@ def measure(table: Table) -> Measures:
     """All measures but objects-and-parts and bipartite matching, from one pass over the table."""
     gts = table.gts
     area, n_ann = table.row_area(), gts.count
-    best_gt, best_pred, ints, floats = kernel.overlap_sums(
+    best_gt, covered_pred, ints, floats = kernel.overlap_sums(
         table.indptr, table.cols, table.counts, area, gts.col_area, gts.ann_of_col, n_ann
     )
     n_px = table.n_pixels
     pairs = n_px * (n_px - 1) // 2
-    together_pred = _pairs(int(area @ area), n_px)
-    area_bits = float((area * np.log2(area)).sum())
+    squares, bits_pred = kernel.squares_and_bits(area)
+    together_pred = _pairs(int(squares), n_px)
     rand, bits, precision, recall = [], [], [], []
     for k in range(n_ann):
-        b = gts.col_area[gts.col_start[k] : gts.col_start[k + 1]]
-        together_gt = _pairs(int(b @ b), n_px)
+        together_gt = _pairs(int(gts.squares[k]), n_px)
         together = _pairs(int(ints[k, 0]), n_px)
         apart = together_pred + together_gt - 2 * together
         rand.append(1.0 - apart / pairs if pairs else 1.0)
-        twice_joint = 2.0 * floats[k, 0]
-        bits.append(max(0.0, (area_bits + float((b * np.log2(b)).sum()) - twice_joint) / n_px))
+        bits.append(max(0.0, float(bits_pred + gts.bits[k] - 2.0 * floats[k, 0]) / n_px))
         precision.append(together / together_pred if together_pred else 0.0)
         recall.append(together / together_gt if together_gt else 0.0)
     return Measures(
         covered_gt=float((best_gt * gts.col_area).sum()),
-        covered_pred=float((best_pred * area).sum()),
+        covered_pred=float(covered_pred),
         best_gt=best_gt,
         pri=_mean(rand),
         voi=_mean(bits),
@@ -221,26 +226,7 @@ def fop_candidates(area: NDArray[Any]) -> NDArray[np.bool_]:
 
 def matched_area(table: Table) -> int:
     """Largest total intersection of a one-to-one assignment of regions, summed over annotators."""
-    return sum(_matched_with(table, k) for k in range(table.gts.count))
-
-
-def _matched_with(table: Table, annotator: int) -> int:
-    from scipy.optimize import linear_sum_assignment
-
-    rows, cols, counts = table.cells(annotator)
-    if not rows.size:
-        return 0
-    # Of the rows that overlap one column only, that column can take no other than the largest.
-    alone = np.bincount(rows)[rows] == 1
-    ascending = np.flatnonzero(alone)[np.argsort(counts[alone], kind="stable")]
-    largest = np.full(int(cols.max()) + 1, -1)
-    largest[cols[ascending]] = ascending
-    keep = ~alone
-    keep[largest[largest >= 0]] = True
-    row = np.unique(rows[keep], return_inverse=True)[1]
-    n = np.zeros((int(row.max()) + 1, largest.size), np.int64)
-    n[row, cols[keep]] = counts[keep]
-    return int(n[linear_sum_assignment(n, maximize=True)].sum())
+    return int(largest_total(table.indptr, table.cols, table.counts, table.gts.col_start))
 
 
 def check_shape(shape: tuple[int, ...], expected: tuple[int, ...], what: str) -> None:
@@ -267,7 +253,8 @@ def table_of(seg: ArrayLike, gts: Sequence[ArrayLike]) -> Table:
     annotators = Annotators.of(gts)
     labels = as_label_map(seg, "segmentation")
     check_shape(labels.shape, annotators.shape, "segmentation")
-    return Table.of(*canonical(labels), annotators)
+    flat, area = canonical(labels)
+    return Table.of(flat, area.size, annotators)
 
 
 # One segmentation and one annotator. All take (H, W) integer label maps and raise DataError for

@@ -83,13 +83,12 @@ def compactness(labels: ArrayLike) -> float:
     Source: Schick, Fischer and Stiefelhagen, ICPR 2012.
     """
     maps = as_label_map(labels)
-    flat, count = canonical(maps)
+    flat, area = canonical(maps)
     padded = np.pad(flat.reshape(maps.shape), 1, constant_values=-1)
     inner = padded[1:-1, 1:-1]
     around = (padded[:-2, 1:-1], padded[2:, 1:-1], padded[1:-1, :-2], padded[1:-1, 2:])
     sides = sum((inner != other).astype(np.int64) for other in around)
-    perimeter = np.bincount(flat, np.ravel(sides), count)
-    area = np.bincount(flat, minlength=count)
+    perimeter = np.bincount(flat, np.ravel(sides))
     return float((area * (4 * np.pi * area / perimeter**2)).sum() / flat.size)
 
 
@@ -106,12 +105,11 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
     if pixels.ndim not in (2, 3):
         raise DataError(f"image: shape {pixels.shape}, expected (H, W) or (H, W, C)")
     check_shape(pixels.shape[:2], maps.shape, "image")
-    flat, count = canonical(maps)
-    area = np.bincount(flat, minlength=count)
+    flat, area = canonical(maps)
     explained = total = 0.0
     for channel in np.moveaxis(pixels.reshape(flat.size, -1), 1, 0):
         centred = channel - channel.mean()
-        means = np.bincount(flat, centred, count) / area
+        means = np.bincount(flat, centred) / area
         explained += float((area * means**2).sum())
         total += float((centred**2).sum())
     return min(1.0, float(ratio(explained, total)))

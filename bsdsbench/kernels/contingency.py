@@ -17,9 +17,13 @@ GAMMA_OBJECT, GAMMA_PART, BETA = 0.9, 0.25, 0.1  # objects and parts, as publish
 
 @njit(cache=True, nogil=True)
 def renumber(labels, low, span):
-    """Number the regions of a flat label map by first pixel; labels lie in [low, low + span)."""
+    """Number the regions of a flat label map by first pixel; labels lie in [low, low + span).
+
+    Returns the map of numbers, int32, and the areas of the regions.
+    """
     number = np.full(span, -1, np.int32)
     out = np.empty(labels.size, np.int32)
+    area = np.zeros(min(span, labels.size), np.int64)
     count = 0
     for p in range(labels.size):
         label = labels[p] - low
@@ -27,7 +31,8 @@ def renumber(labels, low, span):
             number[label] = count
             count += 1
         out[p] = number[label]
-    return out, count
+        area[out[p]] += 1
+    return out, area[:count].copy()
 
 
 @njit(cache=True, nogil=True)
@@ -42,15 +47,16 @@ def runs(labels, gts, col_start):
     counts = np.empty(n_ann * n_px, np.int64)
     n = 0
     for k in range(n_ann):
-        first = 0
+        first, row, col = 0, labels[0], gts[k, 0]
         for p in range(1, n_px + 1):
-            if p < n_px and labels[p] == labels[first] and gts[k, p] == gts[k, first]:
+            if p < n_px and labels[p] == row and gts[k, p] == col:
                 continue
-            rows[n] = labels[first]
-            cols[n] = gts[k, first] + col_start[k]
+            rows[n] = row
+            cols[n] = col + col_start[k]
             counts[n] = p - first
             n += 1
-            first = p
+            if p < n_px:
+                first, row, col = p, labels[p], gts[k, p]
     return rows[:n], cols[:n], counts[:n]
 
 
@@ -123,26 +129,27 @@ def row_sums(indptr, counts):
 def overlap_sums(indptr, cols, counts, row_area, col_area, ann_of_col, n_ann):
     """Everything the measures need from the cells, in one pass.
 
-    best_gt (n_cols,)  : the largest intersection over union of each column
-    best_pred (n_rows,): the same of each row, over all annotators
+    best_gt (n_cols,) : the largest intersection over union of each column
+    covered_pred  : sum of each row's area times the same, over all annotators
     ints (A, 3)   : sum n^2; sum over columns of the largest n; sum over rows of the largest n
     floats (A, 5) : sum n log2 n; sum n max(1-n/a, 1-n/b); the same with min; sum n (1-n/a);
                     sum n (1-n/b)
     """
     best_gt = np.zeros(col_area.size)
-    best_pred = np.zeros(row_area.size)
+    covered_pred = 0.0
     largest = np.zeros(col_area.size, np.int64)
     ints = np.zeros((n_ann, 3), np.int64)
     floats = np.zeros((n_ann, 5))
     for r in range(row_area.size):
         row_largest = 0
+        best_pred = 0.0
         for e in range(indptr[r], indptr[r + 1]):
             c = cols[e]
             k = ann_of_col[c]
             n = counts[e]
             iou = n / (row_area[r] + col_area[c] - n)
             best_gt[c] = max(best_gt[c], iou)
-            best_pred[r] = max(best_pred[r], iou)
+            best_pred = max(best_pred, iou)
             largest[c] = max(largest[c], n)
             row_largest = max(row_largest, n)
             if e + 1 == indptr[r + 1] or ann_of_col[cols[e + 1]] != k:
@@ -156,9 +163,20 @@ def overlap_sums(indptr, cols, counts, row_area, col_area, ann_of_col, n_ann):
             floats[k, 2] += n * min(out_pred, out_gt)
             floats[k, 3] += n * out_pred
             floats[k, 4] += n * out_gt
+        covered_pred += row_area[r] * best_pred
     for c in range(col_area.size):
         ints[ann_of_col[c], 1] += largest[c]
-    return best_gt, best_pred, ints, floats
+    return best_gt, covered_pred, ints, floats
+
+
+@njit(cache=True, nogil=True)
+def squares_and_bits(area):
+    """sum a^2 and sum a log2 a, in order."""
+    squares, bits = np.int64(0), 0.0
+    for a in area:
+        squares += a * a
+        bits += a * np.log2(a)
+    return squares, bits
 
 
 @njit(cache=True, nogil=True)

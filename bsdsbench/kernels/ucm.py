@@ -96,7 +96,8 @@ def finest_regions(levels):
 def later_joins(levels, labels, n_levels):
     """Pairs of finest regions joined at levels 1, 2, ...: a, b (E,) sorted by level, and where each
     level starts (n_levels+1,)."""
-    width = levels.shape[2]
+    steps = (1, levels.shape[2])
+    flat = levels.reshape(2, -1)
     start = np.zeros(n_levels + 1, np.int64)
     for fill in (False, True):  # count, then place
         if fill:
@@ -106,14 +107,13 @@ def later_joins(levels, labels, n_levels):
             a = np.empty(start[n_levels], np.int32)
             b = np.empty(start[n_levels], np.int32)
         for side in range(2):
-            step = 1 if side == 0 else width
             for p in range(labels.size):
-                level = levels[side, p // width, p % width]
-                if level == 0 or level >= n_levels or labels[p] == labels[p + step]:
+                level = flat[side, p]
+                if level == 0 or level >= n_levels or labels[p] == labels[p + steps[side]]:
                     continue
                 if fill:
                     a[place[level]] = labels[p]
-                    b[place[level]] = labels[p + step]
+                    b[place[level]] = labels[p + steps[side]]
                     place[level] += 1
                 else:
                     start[level + 1] += 1
