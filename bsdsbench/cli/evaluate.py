@@ -70,12 +70,20 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     humans = options.pop("humans")
     if humans == (pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
-    protocol = protocol_from(**{name: options.pop(name) for name in PROTOCOL_FIELDS})
+    fields = {name: options.pop(name) for name in PROTOCOL_FIELDS}
+    tolerances = fields["max_dist"] if ":" in (fields["max_dist"] or "") else None
+    if tolerances and humans:
+        raise click.UsageError("--max-dist A:B:N does not go with --humans")
+    protocol = protocol_from(**{**fields, "max_dist": None} if tolerances else fields)
     options["metrics"] = [m.strip() for m in options["metrics"].split(",") if m.strip()]
     options["shard"] = _shard(options["shard"])
     if bb.kernels.never_compiled() and not quiet:
         print("first run: compiling the kernels, some 20 seconds", file=sys.stderr)
     with progress("evaluate", quiet) as report:
+        if tolerances:
+            from bsdsbench.cli.sweep import sweep
+
+            return sweep(str(pred_dir), protocol, tolerances, form, report, options)
         if humans:
             options = {k: v for k, v in options.items() if k not in ONLY_PREDICTIONS}
             run = bb.evaluate_humans(protocol=protocol, progress=report, **options)

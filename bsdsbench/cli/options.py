@@ -31,8 +31,8 @@ def protocol_options(function: _F) -> _F:
             ),
             click.option(
                 "--max-dist",
-                metavar="F",
-                help="Match tolerance, a fraction of the diagonal.",
+                metavar="F|A:B:N",
+                help="Match tolerance, a fraction of the diagonal; `evaluate` takes a range.",
             ),
             click.option("--no-thin", is_flag=True, help="Match without thinning first."),
             click.option("--nms", is_flag=True, help="Non-maximum suppression of raw maps first."),

@@ -95,3 +95,28 @@ def test_range_must_be_one(text):
         tolerance_sweep("a", "b", Protocol(), ())
     with pytest.raises(ProtocolError, match="max_dist_px"):
         tolerance_sweep("a", "b", Protocol(max_dist_px=3), (0.1,))
+
+
+def test_sweep_on_the_command_line(raw, tmp_path):
+    from bsdsbench.cli.evaluate import command as evaluate_command
+    from bsdsbench.plotting.tolerance import ToleranceDisplay
+
+    arguments = [str(raw[0]), "--gt", str(raw[1]), "--max-dist", "0.005:0.02:3", "--quiet"]
+    arguments += ["--thresholds", "5", "--executor", "thread", "--workers", "1", "--nms"]
+    out = tmp_path / "out"
+    result = CliRunner().invoke(evaluate_command, [*arguments, "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    rows = (out / "tolerance.csv").read_text().splitlines()
+    assert rows[0] == "max_dist,ods,ois,ap"
+    assert [float(r.split(",")[0]) for r in rows[1:]] == [0.005, 0.0125, 0.02]
+    assert "protocol, but for max_dist: bsds500*" in result.stdout
+    assert (out / "max_dist_0.0125" / "result.json").is_file()
+    assert (out / "tolerance.png").stat().st_size > 0
+    proto = Protocol.preset("bsds500").replace(thresholds=5, nms=True)
+    sweep = tolerance_sweep(*raw, proto, (0.005, 0.0125, 0.02), **FAST)
+    shown = ToleranceDisplay.from_sweep(sweep).plot()
+    assert [line.get_label() for line in shown.lines_] == ["ODS", "OIS", "AP"]
+    drawn = shown.lines_[0].get_ydata()
+    assert drawn.tolist() == [float(r.split(",")[1]) for r in rows[1:]]
+    other = CliRunner().invoke(evaluate_command, [*arguments, "--metrics", "boundary,pixel"])
+    assert "only the boundary metric" in str(other.exception)

@@ -174,3 +174,20 @@ def test_what_is_no_protocol_is_said_in_one_line(tmp_path):
     for text in ("max_dist", "=3", "nms_params=1 nms_params.radius=2"):
         with pytest.raises(ProtocolError, match="expected"):
             Protocol.preset("bsds500").replace(**parse_overrides([text]))
+
+
+def test_command_line_lists_and_shows(tmp_path):
+    import json
+
+    from click.testing import CliRunner
+
+    from bsdsbench.cli.protocols import command
+
+    listed = CliRunner().invoke(command, []).stdout.splitlines()
+    assert [line.split(" ")[0] for line in listed] == NAMES
+    assert listed[0].endswith("--nms means 1, 5, 1.03")
+    assert CliRunner().invoke(command, ["nyudv2"]).stdout == preset_text("nyudv2")
+    toml = CliRunner().invoke(command, ["sbd", "--format", "toml"]).stdout
+    assert Protocol.from_toml(toml) == Protocol.preset("sbd")
+    found = json.loads(CliRunner().invoke(command, ["--format", "json"]).stdout)
+    assert [Protocol.from_mapping(p) for p in found] == [Protocol.preset(n) for n in NAMES]

@@ -183,3 +183,35 @@ def test_faults_are_said():
         saliency_record(np.zeros((0, 3)), np.zeros((0, 3), bool))
     with pytest.raises(DataError, match="no images"):
         saliency_score([])
+
+
+def test_folders_and_command_line(tmp_path):
+    import json
+
+    import imageio.v3 as iio
+    from click.testing import CliRunner
+
+    from bsdsbench.cli.saliency import command
+    from bsdsbench.saliency import evaluate_saliency
+
+    pred, gt = tmp_path / "pred", tmp_path / "gt"
+    pred.mkdir(), gt.mkdir()
+    rng = np.random.default_rng(5)
+    for name in ("b", "a"):
+        mask = rng.random((12, 17)) > 0.6
+        iio.imwrite(gt / f"{name}.png", 255 * mask.astype(np.uint8))
+        soft = np.clip(0.5 * mask + 0.5 * rng.random(mask.shape), 0, 1)
+        iio.imwrite(pred / f"{name}.png", (255 * soft).astype(np.uint8))
+    score = saliency_score(evaluate_saliency(pred, gt, workers=2))
+    assert score.n_images == 2
+    assert score.max_f_mean == 1.0
+    arguments = [str(pred), "--gt", str(gt)]
+    text = CliRunner().invoke(command, arguments, catch_exceptions=False).stdout
+    assert f"mae_mean           {score.mae_mean:.4f}" in text
+    assert "protocol saliency v1" in text
+    found = json.loads(CliRunner().invoke(command, [*arguments, "--format", "json"]).stdout)
+    assert found == score.to_mapping()
+    np.save(gt / "c.npy", np.ones((2, 12, 17), np.uint8))
+    iio.imwrite(pred / "c.png", np.zeros((12, 17), np.uint8))
+    with pytest.raises(DataError, match="c: expected one soft map and one mask"):
+        evaluate_saliency(pred, gt)

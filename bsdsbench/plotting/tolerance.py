@@ -1,0 +1,60 @@
+"""Scores over the match tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from bsdsbench.plotting.style import line_style, new_axes, style
+
+if TYPE_CHECKING:
+    from bsdsbench.evaluation import Evaluation
+
+
+class ToleranceDisplay:
+    """ODS, OIS and AP over the tolerance. max_dists : (N,); scores : name -> (N,)."""
+
+    ax_: Axes
+    figure_: Figure
+    lines_: list[Any]
+
+    def __init__(self, max_dists: ArrayLike, scores: dict[str, ArrayLike], name: str = "") -> None:
+        self.max_dists: NDArray[np.float64] = np.asarray(max_dists, np.float64)
+        self.scores = {k: np.asarray(v, np.float64) for k, v in scores.items()}
+        self.name = name
+
+    @classmethod
+    def from_sweep(cls, sweep: Sequence[tuple[float, Evaluation]]) -> ToleranceDisplay:
+        """The boundary scores of what `tolerance_sweep` returned."""
+        found = [run.boundary_score() for _, run in sweep]
+        scores: dict[str, ArrayLike] = {
+            "ODS": [s.ods.f for s in found],
+            "OIS": [s.ois.f for s in found],
+            "AP": [s.ap for s in found],
+        }
+        return cls([d for d, _ in sweep], scores, sweep[0][1].name)
+
+    def plot(self, ax: Axes | None = None) -> ToleranceDisplay:
+        """Draw on `ax` or on a new figure."""
+        with style():
+            self.ax_ = ax = new_axes(ax, square=False, size=3.4)
+            figure = ax.figure
+            while not isinstance(figure, Figure):
+                figure = figure.figure
+            self.figure_ = figure
+            self.lines_ = [
+                ax.plot(self.max_dists, values, marker="o", ms=3.5, label=label, **line_style(i))[0]
+                for i, (label, values) in enumerate(self.scores.items())
+            ]
+            ax.set(xlim=(0, None), ylim=(0, 1), yticks=np.arange(11) / 10)
+            ax.locator_params(axis="x", nbins=5)
+            ax.set_xlabel("Match tolerance, fraction of the image diagonal")
+            ax.set_ylabel("Score")
+            ax.set_title(self.name, parse_math=False)
+            ax.legend(loc="lower right")
+        return self
