@@ -47,7 +47,6 @@ _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = (
     "boundary",
     "crispness",
-    "boundary",
     "curves",
     "explain",
     "kernels",
