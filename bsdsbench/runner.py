@@ -15,6 +15,7 @@ from bsdsbench.evaluation import METRICS, Evaluation
 from bsdsbench.executors import available_cores, outcomes
 from bsdsbench.job import Failure, Job, Outcome, Unchanged
 from bsdsbench.loaders import ground_truths, pair
+from bsdsbench.loaders.files import show
 from bsdsbench.protocol import Protocol
 from bsdsbench.records import ImageRecord
 from bsdsbench.store import RecordStore, locked
@@ -84,9 +85,9 @@ def evaluate(
     jobs = [Job(p, proto, chosen, pred_kind) for p in pairs]
     whole = Evaluation(
         proto,
-        name or Path(pred_dir).resolve().name,
+        name or show(Path(pred_dir).resolve().name),
         (),
-        {"pred": str(pred_dir), "gt": str(gt_dir), "images": _digest(jobs)},
+        {"pred": show(pred_dir), "gt": show(gt_dir), "images": _digest(jobs)},
     )
     settings = Settings(workers, executor, Path(out) if out else None, fresh, on_error, progress)
     return run(whole, jobs, settings, shard)
@@ -115,7 +116,7 @@ def evaluate_humans(
     chosen = tuple(m for m in METRICS if m in metrics)
     pairs = ground_truths(gt_dir, split_file)
     jobs = [Job(p, proto, chosen, humans=True) for p in pairs]
-    blank = Evaluation(proto, "human", (), {"gt": str(gt_dir), "images": _digest(jobs)})
+    blank = Evaluation(proto, "human", (), {"gt": show(gt_dir), "images": _digest(jobs)})
     settings = Settings(workers, executor, Path(out) if out else None, fresh, on_error, progress)
     return run(blank, jobs, settings)
 

@@ -12,7 +12,6 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from bsdsbench.errors import DataError, FileFormatError
 
@@ -33,12 +32,14 @@ class FaultError(ValueError):
 def show(name: object) -> str:
     """`name` as one printable line: control, bidi and undecodable characters are escaped."""
     text = os.fspath(name) if isinstance(name, os.PathLike) else str(name)
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def id_of(path: str | os.PathLike[str]) -> str:
     """The image id of a file: its name without the (known) suffix, as one printable line."""
-    name = Path(path).name
+    name = os.path.basename(path)
     stem, dot, suffix = name.rpartition(".")
     known = dot and stem and f".{suffix}".lower() in GROUND_TRUTH_SUFFIXES
     return show(stem if known else name)

@@ -27,6 +27,7 @@ from bsdsbench.loaders.files import (
 
 MISSING = ("error", "zero", "skip")
 MAX_FILES = 5_000_000
+DIGITS = re.compile(r"(\d+)")
 NUMBERED = re.compile(r"(.+)_\d+")
 Layout = Callable[[Path, Path, Collection[str]], str]
 SPLITS = {"train", "val", "test", "training", "validation", "testing"}
@@ -105,7 +106,8 @@ def ground_truths(
     root = Path(gt_dir)
     files = find_files(root, GROUND_TRUTH_SUFFIXES)
     if not files:
-        raise PairingError(f"{show(root)}: no ground truth, expected files {GROUND_TRUTH_SUFFIXES}")
+        known = ", ".join(GROUND_TRUTH_SUFFIXES)
+        raise PairingError(f"{show(root)}: no ground truth, expected files {known}")
     if split_file is None:
         groups = max(
             (group(files, root, (), [layout]) for layout in LAYOUTS),
@@ -174,8 +176,10 @@ def find_files(folder: str | os.PathLike[str], suffixes: Collection[str]) -> lis
 
 def natural(path: Path) -> tuple[object, ...]:
     """Sort key: numbers in a path by value, so that ID_2 comes before ID_10."""
-    parts = re.split(r"(\d+)", os.fspath(path))
-    return (*((int(p[:300]) if i % 2 else p) for i, p in enumerate(parts)), os.fspath(path))
+    text = os.fspath(path)
+    parts: list[object] = list(DIGITS.split(text))
+    parts[1::2] = [int(str(number)[:300]) for number in parts[1::2]]
+    return (*parts, text)
 
 
 def _is_dir(entry: os.DirEntry[str]) -> bool:
@@ -264,6 +268,8 @@ def group(
         hits = sum(key in groups for key in wanted)
         if hits > most:
             best, most = groups, hits
+        if hits == len(wanted):
+            break
     return best
 
 
@@ -278,6 +284,7 @@ def _doubled(groups: dict[str, list[Path]]) -> list[str]:
 
 
 def one_set(paths: list[Path]) -> bool:
+    """True for files of one suffix and different names; .seg may share theirs (BSDS300)."""
     suffixes = {p.suffix.lower() for p in paths}
     return suffixes == {".seg"} or (
         len(suffixes) == 1 and len({p.stem for p in paths}) == len(paths)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bsdsbench.errors import PairingError
-from bsdsbench.loaders import pair
+from bsdsbench.loaders import ground_truths, pair
 from bsdsbench.loaders.pairing import find_files, read_split
 
 
@@ -273,3 +273,17 @@ def test_unreadable_folder_is_one_line(tree: Tree, monkeypatch: pytest.MonkeyPat
         "pred: cannot be listed (Permission denied)",
         "gt: cannot be listed (Permission denied)",
     ]
+
+
+def test_ground_truth_alone(tree: Tree) -> None:
+    tree.gt_files("7_1.png", "7_2.png", "8_1.png", "8_2.png")
+    found = ground_truths(tree.gt)
+    assert [(p.image_id, p.pred_paths, len(p.gt_paths)) for p in found] == [
+        ("7", (), 2),
+        ("8", (), 2),
+    ]
+    (tree.root / "ids.txt").write_text("8\n9\n")
+    with pytest.raises(PairingError, match=r"no ground truth for: 9 \(1 in all\)"):
+        ground_truths(tree.gt, tree.root / "ids.txt")
+    with pytest.raises(PairingError, match=r"is not there, expected a folder"):
+        ground_truths(tree.root / "none")
