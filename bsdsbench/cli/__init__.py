@@ -21,6 +21,7 @@ VERBS = {
     "merge": "merge",
     "compare": "compare",
     "plot": "plot",
+    "curves": "curves",
     "doctor": "doctor",
     "explain": "explain",
     "nms": "nms",

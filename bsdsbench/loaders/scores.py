@@ -1,0 +1,109 @@
+"""Labels and scores from a text file with two columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.errors import FileFormatError
+
+F8 = NDArray[np.float64]
+_EXPECTED = "expected a label and a score in each row"
+_NAMES = {
+    "label": ("label", "labels", "y", "y_true", "target", "class", "gt"),
+    "score": ("score", "scores", "y_score", "y_pred", "pred", "prob", "probability", "confidence"),
+}
+
+
+def read_scores(path: str | Path) -> tuple[F8, F8]:
+    """Labels and scores, f8 (n,) each, from a CSV file; "-" reads standard input.
+
+    Comma, semicolon, tab or blanks separate the columns. A first row of words is a header: columns
+    called label and score (or y_true, y_score, target, confidence ...) may then stand in any order
+    among others. Without a header there are two columns, the label first. Raises FileFormatError
+    for a file without rows or a row that is not two numbers, with its line; OSError if unreadable.
+    """
+    try:
+        text = sys.stdin.read() if str(path) == "-" else Path(path).read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path}: not UTF-8 text, {_EXPECTED}") from None
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    if not first:
+        raise FileFormatError(f"{path}: no rows, {_EXPECTED}")
+    mark = next((m for m in ",;\t" if m in first), None)
+    names = _cells(first, mark)
+    header = not any(_is_number(name) for name in names)
+    columns = _columns(path, names) if header else (0, 1)
+    if not header and len(names) != 2:
+        raise FileFormatError(f"{path}: {len(names)} columns and no header, {_EXPECTED}")
+    skip = text[: text.index(first)].count("\n") + 1 if header else 0
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            table = np.loadtxt(
+                io.StringIO(text),
+                delimiter=mark,
+                skiprows=skip,
+                usecols=columns if header else None,
+                ndmin=2,
+                comments=None,
+                quotechar='"',
+            )
+    except ValueError:
+        raise FileFormatError(f"{path}: {_fault(text, mark, skip, columns)}") from None
+    if table.size == 0:
+        raise FileFormatError(f"{path}: a header and no rows, {_EXPECTED}")
+    if table.shape[1] != 2:
+        raise FileFormatError(f"{path}: {table.shape[1]} columns, {_EXPECTED}")
+    bad = np.isnan(table).any(axis=1)
+    if bad.any():
+        raise FileFormatError(f"{path}: {int(bad.sum())} rows with NaN, {_EXPECTED}")
+    return table[:, 0].copy(), table[:, 1].copy()
+
+
+def _columns(path: str | Path, names: list[str]) -> tuple[int, int]:
+    """Where the label and the score stand in the header."""
+    known = [name.strip().lower() for name in names]
+    found = [[k for k, n in enumerate(known) if n in _NAMES[word]] for word in ("label", "score")]
+    if all(len(f) == 1 for f in found):
+        return found[0][0], found[1][0]
+    if len(names) == 2 and not any(found):
+        return 0, 1
+    raise FileFormatError(
+        f"{path}: columns {', '.join(n.strip() for n in names)}, "
+        "expected one called label and one called score"
+    )
+
+
+def _fault(text: str, mark: str | None, skip: int, columns: tuple[int, int]) -> str:
+    """What is wrong with the first bad row."""
+    width = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if number <= skip or not line.strip():
+            continue
+        cells = _cells(line, mark)
+        width = width or len(cells)
+        if len(cells) != width or len(cells) <= max(columns):
+            return f"line {number}: {len(cells)} columns, expected {max(width, 2)}"
+        for k in columns:
+            if not _is_number(cells[k]):
+                return f"line {number}: {cells[k][:40]!r} is not a number, {_EXPECTED}"
+    return f"not a table of numbers, {_EXPECTED}"
+
+
+def _cells(line: str, mark: str | None) -> list[str]:
+    return line.split() if mark is None else next(csv.reader([line], delimiter=mark))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
