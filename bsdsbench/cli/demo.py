@@ -52,7 +52,9 @@ def command(out: Path, workers: int | None, quiet: bool) -> None:
     print_scores(runs)
     print(f"protocol {runs[0].protocol.describe()}\n")
     _print_differences(bb.compare(runs, n_boot=2000, seed=0))
-    _print_files(out, _write_plots(runs, out))
+    with progress("human", quiet) as report:
+        human = bb.evaluate_humans(sample_ground_truth(), workers=workers, progress=report)
+    _print_files(out, _write_plots(runs, human, out))
     _print_next(out, sample_results("structure-tensor-raw"), sample_ground_truth())
 
 
@@ -85,13 +87,12 @@ def _print_differences(found: Any) -> None:
         print(f"note: {note}")
 
 
-def _write_plots(runs: Sequence[Evaluation], out: Path) -> list[Path]:
+def _write_plots(runs: Sequence[Evaluation], human: Evaluation, out: Path) -> list[Path]:
     """PR curves of all; F over threshold of all; the two best image by image."""
     from bsdsbench.plotting import FThresholdDisplay, ImageScatterDisplay, plot_runs
     from bsdsbench.plotting.style import line_style, save, style
 
-    # The human point of the plots is that of BSDS500, not of this sample.
-    plot_runs(runs, human=False, path=out / "pr.png")
+    plot_runs(runs, human=human, path=out / "pr.png")
     ax = None
     for i, run in enumerate(runs):
         shown = FThresholdDisplay.from_evaluation(run).plot(ax, **line_style(i))

@@ -119,5 +119,6 @@ def write_plots(run: Any, out: str) -> None:
     if "boundary" in run.metrics:
         from bsdsbench.plotting import plot_runs
 
+        human = run.protocol.name.startswith("bsds")
         for suffix in ("png", "svg"):
-            plot_runs([run], path=Path(out) / f"pr.{suffix}")
+            plot_runs([run], human=human, path=Path(out) / f"pr.{suffix}")

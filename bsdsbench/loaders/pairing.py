@@ -100,8 +100,8 @@ def ground_truths(
 ) -> list[Pair]:
     """Every image of a ground-truth folder as a pair without prediction, sorted by id.
 
-    Without a split file the layout is the one in which most images have several files; a file is
-    an image of its own where none does. Raises PairingError, as `pair`.
+    Without a split file the layout is the one without doubled names in which most images have
+    several files; a file is an image of its own where none has. Raises PairingError, as `pair`.
     """
     root = Path(gt_dir)
     files = find_files(root, GROUND_TRUTH_SUFFIXES)
@@ -111,7 +111,10 @@ def ground_truths(
     if split_file is None:
         groups = max(
             (group(files, root, (), [layout]) for layout in LAYOUTS),
-            key=lambda found: sum(len(paths) > 1 for paths in found.values()),
+            key=lambda found: (
+                not _doubled(found),
+                sum(len(paths) > 1 for paths in found.values()),
+            ),
         )
         wanted = sorted(groups)
     else:

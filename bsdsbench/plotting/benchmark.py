@@ -264,7 +264,7 @@ class ImageScatterDisplay:
 def plot_runs(
     runs: Sequence[Evaluation],
     names: Sequence[str] | None = None,
-    human: bool = True,
+    human: bool | Evaluation = True,
     published: Sequence[str] = (),
     path: str | Path | None = None,
     *,
@@ -273,7 +273,8 @@ def plot_runs(
 ) -> Figure:
     """One figure with the PR curves of `runs`, best first in the legend, and iso-F lines.
 
-    human     : mark human agreement on BSDS500 (boundary metric only)
+    human     : mark human agreement on BSDS500, or that of an `evaluate_humans` run (boundary
+                metric only)
     published : keys of published methods; only their F is known, so each is a line of equal F
     bands     : one per run, see `bsdsbench.comparison.bootstrap_band`
     path      : also write it there, .pdf, .svg or .png
@@ -294,7 +295,8 @@ def plot_runs(
         for i, result in enumerate(extra, len(runs)):
             entries.append((result.boundary["ods"], _draw_published(ax, result, i)))
         if boundary and (human or "human" in published):
-            entries.append((find_published(["human"])[0].boundary["ods"], _draw_human(ax)))
+            f, recall, precision, label = _human_point(human)
+            entries.append((f, _draw_human(ax, recall, precision, f"[F={short(f)}] {label}")))
         handles = [line for _, line in sorted(entries, key=lambda e: -e[0])]
         _legend(ax, handles)
     figure = _figure(ax)
@@ -359,9 +361,16 @@ def _draw_published(ax: Axes, result: PublishedResult, index: int) -> Any:
     return line
 
 
-def _draw_human(ax: Axes) -> Any:
-    recall, precision = HUMAN_POINT
-    f = find_published(["human"])[0].boundary["ods"]
+def _human_point(human: bool | Evaluation) -> tuple[float, float, float, str]:
+    """F, recall, precision and name of the human point."""
+    if isinstance(human, bool):
+        f = find_published(["human"])[0].boundary["ods"]
+        return f, *HUMAN_POINT, "Human (BSDS500 test)"
+    best = human.boundary_score().ods
+    return best.f, best.recall, best.precision, "Human (each against the others)"
+
+
+def _draw_human(ax: Axes, recall: float, precision: float, label: str) -> Any:
     (point,) = ax.plot(
         [recall],
         [precision],
@@ -370,7 +379,7 @@ def _draw_human(ax: Axes) -> Any:
         color=HUMAN_COLOR,
         linestyle="none",
         zorder=4,
-        label=f"[F={short(f)}] Human (BSDS500 test)",
+        label=label,
     )
     return point
 
