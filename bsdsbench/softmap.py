@@ -16,9 +16,9 @@ Two things follow from the formulas and are kept. A ridge that is exactly horizo
 of equal height has Gxy = 0, hence O = 0, and is not thinned. A pixel and its neighbour may both
 stay if they differ by less than the multiplier says.
 
-Rounding: maps are rounded to float32 after each step (each pass of a filter, each difference, the
-angle), one pixel of a step is computed in float64. Other implementations round elsewhere, so a
-pixel whose comparison is a tie within about 1e-6 may fall otherwise.
+Rounding: maps are rounded to float32 after each step (each pass of a filter, each difference,
+cosine and sine of the angle), one pixel of a step is computed in float64. Other implementations
+round elsewhere, so a pixel whose comparison is a tie within about 1e-6 may fall otherwise.
 """
 
 from __future__ import annotations

@@ -23,21 +23,28 @@ def _reflect(i, n):
 def triangle_filter(image, radius):
     """Separable triangle kernel [1 .. R, R+1, R .. 1] / (R+1)^2; float32 (H, W) -> float32."""
     h, w = image.shape
-    total = (radius + 1.0) ** 2
+    size, total = 2 * radius + 1, (radius + 1.0) ** 2
+    weight = np.array([(radius + 1 - abs(d)) / total for d in range(-radius, radius + 1)])
+    line = np.empty(w + 2 * radius)
     rows = np.empty((h, w), np.float32)
     for y in range(h):
+        for x in range(line.size):
+            line[x] = image[y, _reflect(x - radius, w)]
         for x in range(w):
             s = 0.0
-            for d in range(-radius, radius + 1):
-                s += (radius + 1 - abs(d)) * image[y, _reflect(x + d, w)]
-            rows[y, x] = s / total
+            for d in range(size):
+                s += weight[d] * line[x + d]
+            rows[y, x] = s
     out = np.empty((h, w), np.float32)
+    sums = np.empty(w)
     for y in range(h):
+        sums[:] = 0.0
+        for d in range(size):
+            at = _reflect(y + d - radius, h)
+            for x in range(w):
+                sums[x] += weight[d] * rows[at, x]
         for x in range(w):
-            s = 0.0
-            for d in range(-radius, radius + 1):
-                s += (radius + 1 - abs(d)) * rows[_reflect(y + d, h), x]
-            out[y, x] = s / total
+            out[y, x] = sums[x]
     return out
 
 
@@ -56,22 +63,25 @@ def _gradient(image, dy, dx):
 
 
 @njit(cache=True, nogil=True)
-def orientation(image):
-    """Angle of the normal of the ridges in [0, pi), from second derivatives; float32 (H, W)."""
+def normal(image):
+    """Cosine and sine of the angle of the ridges' normal; float32 (H, W) -> two float32 (H, W).
+
+    The angle is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)); which of its two directions is of no account.
+    """
     gx, gy = _gradient(image, 0, 1), _gradient(image, 1, 0)
     gxx, gxy, gyy = _gradient(gx, 0, 1), _gradient(gy, 0, 1), _gradient(gy, 1, 0)
     h, w = image.shape
-    out = np.empty((h, w), np.float32)
+    cos, sin = np.empty((h, w), np.float32), np.empty((h, w), np.float32)
     for y in range(h):
         for x in range(w):
-            top = gyy[y, x] * -np.sign(np.float64(gxy[y, x]))
-            # atan(top / bottom) without the division: bottom may be 0
-            bottom = gxx[y, x] + 1e-5
-            angle = 0.0
-            if top != 0.0:
-                angle = math.atan2(top, bottom) if bottom > 0.0 else math.atan2(-top, -bottom)
-            out[y, x] = angle % math.pi
-    return out
+            rise, run = np.float64(gyy[y, x]), gxx[y, x] + 1e-5
+            if gxy[y, x] > 0:
+                rise = -rise
+            if gxy[y, x] == 0 or rise == 0:
+                rise, run = 0.0, 1.0
+            length = math.sqrt(rise * rise + run * run)
+            cos[y, x], sin[y, x] = run / length, rise / length
+    return cos, sin
 
 
 @njit(cache=True, nogil=True)
@@ -87,7 +97,7 @@ def _bilinear(image, y, x):
 
 
 @njit(cache=True, nogil=True)
-def suppress(image, angle, radius, border, multiplier):
+def suppress(image, cos, sin, radius, border, multiplier):
     """Zero what is below its neighbours along the normal, then fade the border; a new float32."""
     h, w = image.shape
     out = image.copy()
@@ -96,9 +106,9 @@ def suppress(image, angle, radius, border, multiplier):
             value = image[y, x] * multiplier
             if value <= 0.0:
                 continue
-            cos, sin = math.cos(angle[y, x]), math.sin(angle[y, x])
+            down, right = np.float64(sin[y, x]), np.float64(cos[y, x])
             for d in range(-radius, radius + 1):
-                if d != 0 and value < _bilinear(image, y + d * sin, x + d * cos):
+                if d != 0 and value < _bilinear(image, y + d * down, x + d * right):
                     out[y, x] = 0.0
                     break
     for k in range(min(border, h)):
@@ -119,5 +129,5 @@ def edge_nms(image, radius, border, multiplier, smooth):
         return image.copy()
     if smooth:
         image = triangle_filter(image, 1)
-    angle = orientation(triangle_filter(image, 4))
-    return suppress(image, angle, radius, border, multiplier)
+    cos, sin = normal(triangle_filter(image, 4))
+    return suppress(image, cos, sin, radius, border, multiplier)
