@@ -39,7 +39,7 @@ _ROOMS = {
     "bsdsbench.protocol": ("NMSParams", "Protocol"),
     "bsdsbench.records": ("BoundaryCounts", "ImageRecord", "PixelCounts", "RegionCounts"),
     "bsdsbench.region": ("region_counts",),
-    "bsdsbench.region_score": ("RegionScore", "region_score"),
+    "bsdsbench.region_scores": ("RegionScore", "region_score"),
     "bsdsbench.runner": ("evaluate", "evaluate_humans", "merge"),
     "bsdsbench.streaming": ("StreamingEvaluator",),
 }

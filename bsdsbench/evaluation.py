@@ -27,7 +27,7 @@ from bsdsbench.protocol import Protocol
 from bsdsbench.records import COUNT_TYPES, ImageRecord
 
 if TYPE_CHECKING:
-    from bsdsbench.region_score import RegionScore
+    from bsdsbench.region_scores import RegionScore
 
 SCHEMA = "bsdsbench.result/1"
 METRICS = ("boundary", "region", "pixel")
@@ -70,7 +70,7 @@ class Evaluation:
 
     def region_score(self) -> RegionScore:
         """Covering, PRI, VOI and more."""
-        from bsdsbench.region_score import region_score
+        from bsdsbench.region_scores import region_score
 
         return region_score(self.records)
 

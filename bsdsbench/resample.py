@@ -17,7 +17,7 @@ from bsdsbench.aggregate import RECALL_LEVELS, f_measure, image_best_index, rati
 from bsdsbench.evaluation import Evaluation
 from bsdsbench.kernels.resample import best_f, precision_at, recall_at
 from bsdsbench.records import ImageRecord
-from bsdsbench.region_score import fop_curve
+from bsdsbench.region_scores import fop_curve
 
 F8 = NDArray[np.float64]
 _STEPS = np.arange(100) / 99

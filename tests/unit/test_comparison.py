@@ -25,7 +25,7 @@ from bsdsbench.comparison import bootstrap_band
 from bsdsbench.loaders import pair as pair_files
 from bsdsbench.protocol import Protocol
 from bsdsbench.records import BoundaryCounts, ImageRecord
-from bsdsbench.region_score import region_score
+from bsdsbench.region_scores import region_score
 from bsdsbench.report import comparison_mapping, comparison_tables, to_csv, to_latex, to_markdown
 from bsdsbench.resample import (
     CurveSampler,

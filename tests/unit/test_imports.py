@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "bsdsbench"
 METRICS = {"boundary", "pixel", "region", "semantic", "saliency", "superpixels", "humans"}
 SCORES = {
     "aggregate",
-    "region_score",
+    "region_scores",
     "evaluation",
     "comparison",
     "runner",
@@ -49,7 +49,7 @@ def rooms_used(path):
         ("loaders", METRICS | SCORES - {"evaluation"}),
         ("kernels", METRICS | SCORES | {"loaders", "protocol", "records"}),
         ("aggregate", METRICS | {"loaders", "kernels", "runner"}),
-        ("region_score", METRICS | {"loaders", "kernels", "runner"}),
+        ("region_scores", METRICS | {"loaders", "kernels", "runner"}),
         ("boundary", {"loaders", "aggregate", "evaluation", "runner"}),
         ("pixel", {"loaders", "aggregate", "evaluation", "runner"}),
         ("region", {"loaders", "aggregate", "evaluation", "runner"}),

@@ -9,7 +9,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.evaluation import pack_records, unpack_records
 from bsdsbench.records import ImageRecord, RegionCounts
 from bsdsbench.region import region_counts
-from bsdsbench.region_score import region_score
+from bsdsbench.region_scores import region_score
 
 T = [0.25, 0.5, 0.75]
 
