@@ -180,7 +180,7 @@ def _numeric(cursor: Cursor, head: Header, budget: Budget) -> NDArray[Any]:
         raise FaultError(
             f"an array of {size} with {stored.size} values, expected a sound MATLAB file"
         )
-    if stored.dtype.newbyteorder("=") != dtype:
+    if stored.dtype != dtype:
         budget.spend(stored.size * dtype.itemsize)
         # a damaged file may hold doubles out of the class's range; that is no reason for a warning
         with np.errstate(invalid="ignore"):
