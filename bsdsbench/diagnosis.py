@@ -31,6 +31,8 @@ THICK, THIN = 0.8, 0.6
 JPEG = 1.2
 SHIFT = 1.2
 FEW_VALUES = 10
+# Data sets whose images have many annotators, all of which count
+MANY_ANNOTATORS = ("bsds500", "bsds300", "mdbd-edges", "mdbd-boundaries")
 CORRELATED = 0.05
 
 
@@ -75,22 +77,25 @@ def doctor(
     protocol: Protocol | None = None,
     *,
     split_file: str | Path | None = None,
+    pred_kind: str = "soft",
     looked_at: int = 12,
 ) -> list[Finding]:
     """Examine predictions and ground truth; errors first, an empty list if all is well.
 
     protocol   : what `evaluate` will be called with, as some faults depend on it; bsds500 if None
     split_file : only the ids in this file count
+    pred_kind  : "soft", or "labels" for pictures and arrays that hold label maps
     looked_at  : how many images the slower measurements take, spread over the set
     Raises PairingError if a folder cannot be listed; every fault of a file is a finding.
     """
     protocol = protocol or Protocol.preset("bsds500")
-    preds, gts = _listing(Path(pred_dir), Path(gt_dir), split_file)
-    found = [*_names(preds, gts), *_doubled(preds, gts)]
-    cases, unread = _read([i for i in gts if i in preds], preds, gts, protocol)
+    preds, gts = _listing(Path(pred_dir), Path(gt_dir), split_file, pred_kind)
+    found = [*_names(preds, gts), *_doubled(preds, gts, pred_kind)]
+    both = [i for i in gts if i in preds]
+    cases, unread = _read(both, preds, gts, protocol, pred_kind)
     found += unread
     found += _sizes(cases)
-    found += _annotators(cases)
+    found += _annotators(cases, protocol)
     found += _values(cases)
     sound = [c for c in cases if c.soft is not None and not c.faults]
     chosen = sound[:: max(1, -(-len(sound) // looked_at))]
@@ -105,7 +110,9 @@ def doctor(
 Files = dict[str, list[Path]]
 
 
-def _listing(pred_dir: Path, gt_dir: Path, split_file: str | Path | None) -> tuple[Files, Files]:
+def _listing(
+    pred_dir: Path, gt_dir: Path, split_file: str | Path | None, pred_kind: str
+) -> tuple[Files, Files]:
     """image id -> its files, of predictions and of ground truth, in order of the id."""
     pred_files = find_files(pred_dir, PREDICTION_SUFFIXES)
     gt_files = find_files(gt_dir, GROUND_TRUTH_SUFFIXES)
@@ -113,7 +120,8 @@ def _listing(pred_dir: Path, gt_dir: Path, split_file: str | Path | None) -> tup
         if not files:
             raise PairingError(f"{folder}: no files that can be read, expected some")
     wanted = set(read_split(split_file)) if split_file else None
-    preds = group(pred_files, pred_dir, wanted or possible_ids(gt_files), LAYOUTS[:1])
+    layouts = LAYOUTS if pred_kind == "labels" else LAYOUTS[:1]
+    preds = group(pred_files, pred_dir, wanted or possible_ids(gt_files), layouts)
     gts = group(gt_files, gt_dir, wanted or set(preds), LAYOUTS)
     if wanted:
         preds, gts = ({i: side[i] for i in side if i in wanted} for side in (preds, gts))
@@ -170,17 +178,18 @@ def _renamed(missing: Sequence[str], extra: Sequence[str]) -> str:
     return ""
 
 
-def _doubled(preds: Files, gts: Files) -> list[Finding]:
+def _doubled(preds: Files, gts: Files, pred_kind: str) -> list[Finding]:
     """Images with several files where there should be one, in names that may differ in case."""
     found = []
-    for what, side in (("prediction", preds), ("ground truth", gts)):
+    labels = pred_kind == "labels"
+    for what, side, several in (("prediction", preds, labels), ("ground truth", gts, True)):
         same: dict[str, list[Path]] = {}
         for image_id, paths in side.items():
             same.setdefault(image_id.casefold(), []).extend(paths)
         doubled = tuple(
             str(p)
             for paths in same.values()
-            if len(paths) > 1 and not (side is gts and one_set(paths))
+            if len(paths) > 1 and not (several and one_set(paths))
             for p in paths
         )
         if doubled:
@@ -198,6 +207,7 @@ def _read(
     preds: Files,
     gts: Files,
     protocol: Protocol,
+    pred_kind: str,
 ) -> tuple[list[_Case], list[Finding]]:
     """The pairs that can be read, and a finding for each kind of file that cannot."""
     cases, ranges, broken = [], [], []
@@ -208,8 +218,9 @@ def _read(
             broken.append((gts[image_id][0].name, str(error)))
             continue
         path = preds[image_id][0]
+        files = preds[image_id] if pred_kind == "labels" else path
         try:
-            pred = load_prediction(path, image_id)
+            pred = load_prediction(files, image_id, pred_kind)
         except DataError as error:
             top = _largest(path)
             if 1 < top <= 255:
@@ -301,14 +312,21 @@ def _error(code: str, message: str, cases: Sequence[_Case], mend: str = "") -> F
     return Finding(code, "error", message, tuple(c.file for c in cases), mend)
 
 
-def _annotators(cases: Sequence[_Case]) -> list[Finding]:
-    found, empty, dark = [], [], []
+def _annotators(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
+    found: list[Finding] = []
+    empty: list[tuple[_Case, list[int]]] = []
+    dark: list[_Case] = []
     for case in cases:
         marks = [bool(b.any()) for b in case.gt.boundaries]
         if not all(marks):
             empty.append((case, [k + 1 for k, m in enumerate(marks) if not m]))
         elif np.mean([b.mean() for b in case.gt.boundaries]) > 0.5:
             dark.append(case)
+    alone = all(len(c.gt.boundaries) == 1 for c in cases)
+    if cases and alone and protocol.name.rstrip("*") in MANY_ANNOTATORS:
+        message = f"one annotator an image, where {protocol.name} has several that all count"
+        mend = "give --gt the original annotations, or --protocol of your data set"
+        found.append(Finding("one-annotator", "warning", message, (), mend))
     if dark:
         message = "most ground-truth pixels are boundary: dark lines on bright ground?"
         found.append(_error("gt-polarity", message, dark, "--set gt_invert=true"))

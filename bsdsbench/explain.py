@@ -171,6 +171,7 @@ def count_images(
     protocol: Protocol,
     *,
     annotators: str = "all",
+    split_file: str | Path | None = None,
     limit: int | None = None,
     workers: int | None = None,
 ) -> list[BoundaryCounts]:
@@ -190,7 +191,7 @@ def count_images(
         counts: BoundaryCounts = boundary_counts(pred, _chosen(gt, annotators), protocol)
         return counts
 
-    pairs = list(pair(pred_dir, gt_dir))
+    pairs = pair(pred_dir, gt_dir, split_file=split_file)
     pairs = pairs[:: max(1, -(-len(pairs) // limit))] if limit else pairs
     with ThreadPoolExecutor(workers or available_cores()) as pool:
         return list(pool.map(one, pairs))
@@ -250,6 +251,7 @@ def explain(
     targets: Mapping[str, float],
     protocol: Protocol,
     *,
+    split_file: str | Path | None = None,
     limit: int | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
@@ -268,7 +270,13 @@ def explain(
         if progress:
             progress(len(trials), 0, label)
         return count_images(
-            pred_dir, gt_dir, proto, annotators=annotators, limit=limit, workers=workers
+            pred_dir,
+            gt_dir,
+            proto,
+            annotators=annotators,
+            split_file=split_file,
+            limit=limit,
+            workers=workers,
         )
 
     trials: list[Trial] = []

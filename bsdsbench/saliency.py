@@ -12,7 +12,7 @@ Thresholds are the levels 0 .. 255 of the map as an 8-bit picture, `>=`; a float
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -258,7 +258,12 @@ def saliency_score(records: Sequence[SaliencyRecord], beta2: float = BETA2) -> S
 
 
 def evaluate_saliency(
-    pred_dir: str | Path, gt_dir: str | Path, *, normalise: bool = False, workers: int = 1
+    pred_dir: str | Path,
+    gt_dir: str | Path,
+    *,
+    normalise: bool = False,
+    workers: int = 1,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> list[SaliencyRecord]:
     """The record of every image of two folders, paired as in `evaluate`.
 
@@ -279,7 +284,11 @@ def evaluate_saliency(
             return error
 
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        results = list(pool.map(one, pair(pred_dir, gt_dir)))
+        pairs, results = pair(pred_dir, gt_dir), []
+        for each, result in zip(pairs, pool.map(one, pairs), strict=True):
+            results.append(result)
+            if progress:
+                progress(len(results), len(pairs), each.image_id)
     faults = [r for r in results if isinstance(r, DataError)]
     if faults:
         raise DataError.collect(faults)

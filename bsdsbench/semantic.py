@@ -10,7 +10,7 @@ image out of the classes it does not have. `protocol.thin` chooses the thin or t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -208,6 +208,7 @@ def evaluate_semantic(
     *,
     name: str | None = None,
     workers: int = 1,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> dict[str, Evaluation]:
     """Evaluate every class: class name -> Evaluation, whose `+`, `save` and scores work as ever.
 
@@ -241,7 +242,11 @@ def evaluate_semantic(
         return image_id, (gt.shape[-2], gt.shape[-1]), counts
 
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        results = list(pool.map(one, truth))
+        results = []
+        for image_id, result in zip(truth, pool.map(one, truth), strict=True):
+            results.append(result)
+            if progress:
+                progress(len(results), len(truth), image_id)
     faults = [r for r in results if isinstance(r, DataError)]
     if faults:
         raise DataError.collect(faults)

@@ -14,9 +14,23 @@ from bsdsbench.cli.options import protocol_from, protocol_options
 @click.argument("pred_dir", type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("--split-file", type=click.Path(), help="Ids to look at, one on a line.")
+@click.option(
+    "--pred-kind",
+    type=click.Choice(["soft", "labels"]),
+    default="soft",
+    show_default=True,
+    help="Whether pictures and arrays hold strengths or region labels.",
+)
 @protocol_options
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-def command(pred_dir: str, gt_dir: str, split_file: str | None, form: str, **options: Any) -> int:
+def command(
+    pred_dir: str,
+    gt_dir: str,
+    split_file: str | None,
+    pred_kind: str,
+    form: str,
+    **options: Any,
+) -> int:
     """Look for faults in PRED_DIR before it is evaluated: names, sizes, values, polarity, NMS.
 
     Give the options `evaluate` will get. Exit status 2 if there are errors, 0 if there are only
@@ -26,7 +40,7 @@ def command(pred_dir: str, gt_dir: str, split_file: str | None, form: str, **opt
     from bsdsbench.cli.show import print_json
 
     protocol = protocol_from(**options)
-    findings = bb.doctor(pred_dir, gt_dir, protocol, split_file=split_file)
+    findings = bb.doctor(pred_dir, gt_dir, protocol, split_file=split_file, pred_kind=pred_kind)
     errors = sum(f.level == "error" for f in findings)
     if form == "json":
         print_json([asdict(f) for f in findings])

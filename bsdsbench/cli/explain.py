@@ -21,6 +21,7 @@ from bsdsbench.cli.options import protocol_from, protocol_options
     help="The published value: ods=0.788, ois=.808, ap=.840.",
 )
 @protocol_options
+@click.option("--split-file", type=click.Path(), help="Ids to count, one on a line.")
 @click.option("--images", "limit", type=click.IntRange(1), help="Try on so many images only.")
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="Lines shown.")
 @click.option("--workers", type=click.IntRange(1), help="Images at a time; default: all cores.")
@@ -30,6 +31,7 @@ def command(
     run: str,
     gt_dir: str | None,
     targets: tuple[str, ...],
+    split_file: str | None,
     limit: int | None,
     top: int,
     workers: int | None,
@@ -56,7 +58,14 @@ def command(
             print(f"explain: {label}", file=sys.stderr, flush=True)
 
     trials = explain(
-        pred_dir, truth_dir, wanted, protocol, limit=limit, workers=workers, progress=report
+        pred_dir,
+        truth_dir,
+        wanted,
+        protocol,
+        split_file=split_file,
+        limit=limit,
+        workers=workers,
+        progress=report,
     )
     as_it_is = next(t for t in trials if t.label == "as it is")
     shown = trials[:top] if as_it_is in trials[:top] else [*trials[: top - 1], as_it_is]

@@ -11,18 +11,23 @@ import click
 @click.option("--beta2", type=float, default=0.3, show_default=True, help="beta^2 of F.")
 @click.option("--normalise", is_flag=True, help="Stretch each map to 0 .. 1 first.")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--quiet", is_flag=True, help="No progress.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
 def command(
-    pred_dir: str, gt_dir: str, beta2: float, normalise: bool, workers: int, form: str
+    pred_dir: str, gt_dir: str, beta2: float, normalise: bool, workers: int, quiet: bool, form: str
 ) -> int:
     """MAE, F, E-measure, S-measure, weighted F, IoU and Dice of PRED_DIR against masks.
 
     "mean" is the mean of the images' values, "sum" one ratio of the counts added over images.
     """
+    from bsdsbench.cli.progress import progress
     from bsdsbench.cli.show import print_json
     from bsdsbench.saliency import evaluate_saliency, saliency_score
 
-    records = evaluate_saliency(pred_dir, gt_dir, normalise=normalise, workers=workers)
+    with progress("saliency", quiet) as report:
+        records = evaluate_saliency(
+            pred_dir, gt_dir, normalise=normalise, workers=workers, progress=report
+        )
     score = saliency_score(records, beta2)
     if form == "json":
         print_json(score.to_mapping())

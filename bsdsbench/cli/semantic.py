@@ -15,9 +15,16 @@ from bsdsbench.cli.options import protocol_from, protocol_options
 @click.option("-o", "--out", type=click.Path(), help="Folder for results, one folder per class.")
 @protocol_options
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--quiet", is_flag=True, help="No progress.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
 def command(
-    pred_dir: str, gt_dir: str, out: str | None, workers: int, form: str, **options: Any
+    pred_dir: str,
+    gt_dir: str,
+    out: str | None,
+    workers: int,
+    quiet: bool,
+    form: str,
+    **options: Any,
 ) -> int:
     """Score the boundaries of every class, and their mean: `--protocol sbd` or `cityscapes`.
 
@@ -26,11 +33,13 @@ def command(
     """
     from pathlib import Path
 
+    from bsdsbench.cli.progress import progress
     from bsdsbench.cli.show import print_json, print_scores
     from bsdsbench.semantic import evaluate_semantic, semantic_score
 
     protocol = protocol_from(**options)
-    runs = evaluate_semantic(pred_dir, gt_dir, protocol, workers=workers)
+    with progress("semantic", quiet) as report:
+        runs = evaluate_semantic(pred_dir, gt_dir, protocol, workers=workers, progress=report)
     score = semantic_score(runs)
     if out:
         for name, run in runs.items():

@@ -27,7 +27,7 @@ def copy(folder, target):
     """The files of six images, one of them upright."""
     target.mkdir()
     for path in folder.iterdir():
-        if path.stem in SIX:
+        if path.is_file() and path.stem in SIX:
             shutil.copy(path, target)
     return target
 
@@ -135,7 +135,7 @@ def test_transposed_squares(tmp_path):
         iio.imwrite(preds / path.name, iio.imread(path)[:320, :320].T)
         marks = loadmat(ALL / f"{path.stem}.mat")["groundTruth"][0, 0]["Boundaries"][0, 0]
         iio.imwrite(truths / path.name, 255 * marks[:320, :320].astype(np.uint8))
-    found = only(doctor(preds, truths))
+    found = only(doctor(preds, truths, Protocol.preset("brind")))
     assert (found.code, len(found.files)) == ("transposed", 4)
 
 
@@ -211,10 +211,27 @@ def test_dark_ground_truth(tmp_path, pred, six):
     for path in six.glob("*.mat"):
         marks = loadmat(path)["groundTruth"][0, 0]["Boundaries"][0, 0]
         iio.imwrite(folder / f"{path.stem}.png", np.where(marks, 0, 255).astype(np.uint8))
-    found = only(doctor(pred, folder))
+    found = only(doctor(pred, folder, Protocol.preset("brind")))
     assert (found.code, found.level) == ("gt-polarity", "error")
-    right = Protocol.preset("bsds500").replace(gt_invert=True)
+    right = Protocol.preset("brind").replace(gt_invert=True)
     assert doctor(pred, folder, right) == []
+
+
+def test_one_annotator_where_the_data_set_has_several(pred, six, tmp_path):
+    for path in six.glob("*.mat"):
+        cells = loadmat(path)["groundTruth"]
+        savemat(tmp_path / path.name, {"groundTruth": cells[:, :1]})
+    gt = copy(tmp_path, tmp_path / "gt")
+    found = only(doctor(pred, gt))
+    assert (found.code, found.level) == ("one-annotator", "warning")
+    assert doctor(pred, gt, Protocol.preset("brind")) == []
+
+
+def test_label_maps(pred, six):
+    for path in sorted(pred.iterdir()):
+        iio.imwrite(path, (iio.imread(path) > 40).astype(np.uint8))
+    assert "few-values" in {f.code for f in doctor(pred, six)}
+    assert doctor(pred, six, pred_kind="labels") == []
 
 
 def test_wrong_split(pred, six):
