@@ -137,6 +137,7 @@ class RegionCounts(ArrayRecord):
     pri, voi        : f8 (T,) mean Rand index; mean variation of information, bits
     fop_pred, fop_pred_candidates, fop_gt, fop_gt_candidates : f8, i8 (T,) objects and parts:
                       numerators and denominators of precision (pred) and recall (gt)
+    fop_precision, fop_recall   : f8 (T,) their ratios; of humans, means over the left-out
     pair_precision, pair_recall : f8 (T,) means, over pairs of pixels
     hamming_gt, hamming_pred, bgm : i8 (T,) distances in pixels, summed over annotators
     bce, gce, lce   : f8 (T,) mean consistency errors
@@ -158,6 +159,8 @@ class RegionCounts(ArrayRecord):
     fop_pred_candidates: I8
     fop_gt: F8
     fop_gt_candidates: I8
+    fop_precision: F8
+    fop_recall: F8
     pair_precision: F8
     pair_recall: F8
     hamming_gt: I8

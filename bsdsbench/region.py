@@ -33,6 +33,10 @@ from bsdsbench.region_measures import (
 from bsdsbench.softmap import as_float32, prepare
 
 _OFFICIAL = ("covered_gt", "covered_pred", "pri", "voi")
+_HUMAN_MEANS = frozenset(
+    ["n_pixels", "pri", "voi", "bce", "gce", "lce"]
+    + [f"{kind}_{name}" for kind in ("fop", "pair") for name in ("precision", "recall")]
+)
 _SEISM = ("hamming_gt", "hamming_pred", "pair_precision", "pair_recall", "bce", "gce", "lce")
 
 
@@ -75,8 +79,8 @@ def region_counts(
 def human_region_counts(gt: GroundTruth | Sequence[ArrayLike]) -> RegionCounts:
     """Each annotator's segmentation against the other annotators', at the one threshold 1.
 
-    Sums are over the left-out annotators, so that they add up over images as regions.md says;
-    pri, voi, pair_precision, pair_recall, bce, gce and lce are means over them.
+    Counts and areas are summed over the left-out annotators; ratios (pri, voi, precision, recall
+    and consistency errors) are means over them.
     Raises DataError for fewer than two annotators.
     """
     maps = _segmentations(gt)
@@ -86,9 +90,8 @@ def human_region_counts(gt: GroundTruth | Sequence[ArrayLike]) -> RegionCounts:
     for k, left_out in enumerate(maps):
         others = [m for i, m in enumerate(maps) if i != k]
         rows.append(region_counts(as_label_map(left_out), others).arrays())
-    means = {"pri", "voi", "pair_precision", "pair_recall", "bce", "gce", "lce", "n_pixels"}
     values: dict[str, Any] = {
-        name: np.sum([r[name] for r in rows], axis=0) / (len(rows) if name in means else 1)
+        name: np.sum([r[name] for r in rows], axis=0) / (len(rows) if name in _HUMAN_MEANS else 1)
         for name in rows[0]
     }
     return RegionCounts(**{**values, "thresholds": np.ones(1)})
@@ -217,6 +220,8 @@ def _seism_row(table: Table, found: Any) -> dict[str, Any]:
         "fop_pred_candidates": fop.candidates_pred,
         "fop_gt": fop.gt,
         "fop_gt_candidates": fop.candidates_gt,
+        "fop_precision": fop.pred / fop.candidates_pred,
+        "fop_recall": fop.gt / fop.candidates_gt,
     }
 
 

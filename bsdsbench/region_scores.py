@@ -11,6 +11,8 @@ Official rules (collect_eval_reg.m), T thresholds:
 SEISM (PAMI 2016). Objects and parts, and pairs of pixels: per threshold the mean precision and the
 mean recall over images, F of the means; ODS is its maximum, OIS the F of the means at each image's
 threshold of best F, both the first of ties. AP: precision at 101 recall levels, outside ignored.
+Humans: the published agreement (precision .6724, recall .4739) is a mean over left-out annotators
+as well; sums of counts give less, as annotators with many regions agree less. `fop_summed` has it.
 The other measures: means over images, ODS and OIS as for VOI; distances as a share of the image.
 Sums run in the order of the image ids.
 """
@@ -109,6 +111,7 @@ class RegionScore:
 
     covering, pri, voi : the official measures
     fop, pair_f        : objects and parts; precision-recall over pairs of pixels
+    fop_summed         : objects and parts from counts summed over images, at its best threshold
     others             : name -> MeasureScore, errors and distances, 0 is best: bgm, hamming_gt,
                          hamming_pred, van_dongen (shares of the image area), bce, gce, lce, nvoi
     per_image          : (image id, each measure's best and its threshold), in id order
@@ -120,6 +123,7 @@ class RegionScore:
     pri: MeasureScore
     voi: MeasureScore
     fop: FScore
+    fop_summed: OperatingPoint
     pair_f: FScore
     others: Mapping[str, MeasureScore] = field(default_factory=dict)
     per_image: tuple[tuple[str, dict[str, float]], ...] = ()
@@ -132,6 +136,7 @@ class RegionScore:
         """The `region` object of result.json."""
         named = {name: getattr(self, name) for name in ("covering", "pri", "voi", "fop", "pair_f")}
         mapped = {name: s.to_mapping() for name, s in {**named, **self.others}.items()}
+        mapped["fop"]["summed"] = self.fop_summed.f
         return {**mapped, "n_images": self.n_images}
 
     def official_rows(self) -> dict[str, list[tuple[float, ...]]]:
@@ -166,6 +171,7 @@ def region_score(records: Iterable[ImageRecord]) -> RegionScore:
         pri=_score(images, lambda c: c.pri, highest=True),
         voi=_score(images, lambda c: c.voi),
         fop=_f_score(images, fop_curve),
+        fop_summed=_fop_summed(images),
         pair_f=_f_score(images, pair_curve),
         others={name: _score(images, value) for name, value in ERRORS.items()},
         per_image=tuple((image_id, _image_row(c)) for image_id, c in named.items()),
@@ -197,8 +203,7 @@ ERRORS: Mapping[str, Callable[[RegionCounts], F8]] = MappingProxyType(
 
 def fop_curve(c: RegionCounts) -> PRCurve:
     """One image's objects-and-parts precision and recall at each threshold."""
-    precision = ratio(c.fop_pred, c.fop_pred_candidates)
-    return PRCurve(c.thresholds, precision, ratio(c.fop_gt, c.fop_gt_candidates))
+    return PRCurve(c.thresholds, c.fop_precision, c.fop_recall)
 
 
 def pair_curve(c: RegionCounts) -> PRCurve:
@@ -256,6 +261,15 @@ def _f_score(images: Sequence[RegionCounts], curve_of: Callable[[RegionCounts], 
         ap=average_precision(mean),
         curve=mean,
     )
+
+
+def _fop_summed(images: Sequence[RegionCounts]) -> OperatingPoint:
+    precision = ratio(
+        _fold([c.fop_pred for c in images]), _fold([c.fop_pred_candidates for c in images])
+    )
+    recall = ratio(_fold([c.fop_gt for c in images]), _fold([c.fop_gt_candidates for c in images]))
+    curve = PRCurve(images[0].thresholds, precision, recall)
+    return _point(curve, int(np.argmax(curve.f)))
 
 
 def _point(curve: PRCurve, k: int) -> OperatingPoint:

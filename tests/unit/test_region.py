@@ -237,6 +237,8 @@ def test_humans_are_left_out_in_turn():
     for name in ("covered_gt", "total_gt", "fop_pred", "fop_gt", "fop_gt_candidates", "hamming_gt"):
         assert getattr(found, name)[0] == pytest.approx(sum(row[name][0] for row in apart))
     assert found.pri[0] == pytest.approx(np.mean([row["pri"][0] for row in apart]))
+    precision = [row["fop_pred"][0] / row["fop_pred_candidates"][0] for row in apart]
+    assert found.fop_precision[0] == pytest.approx(np.mean(precision))
     assert found.n_pixels == 126
     assert found.thresholds.tolist() == [1]
     with pytest.raises(DataError, match="1 annotator"):

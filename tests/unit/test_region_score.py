@@ -30,6 +30,8 @@ def counts(thresholds=T, **changes):
         "fop_pred_candidates": [4] * n,
         "fop_gt": [3.0, 2.0, 0.0][:n],
         "fop_gt_candidates": [4] * n,
+        "fop_precision": [0.25, 0.5, 0.75][:n],
+        "fop_recall": [0.75, 0.5, 0.0][:n],
         "pair_precision": [0.25, 0.5, 1.0][:n],
         "pair_recall": [1.0, 0.5, 0.25][:n],
         "hamming_gt": [1, 2, 3][:n],
@@ -77,8 +79,13 @@ def test_objects_and_parts_take_means_over_images():
         fop_pred_candidates=[2, 2, 2],
         fop_gt=[0.0, 1.0, 8.0],
         fop_gt_candidates=[8, 8, 8],
+        fop_precision=[0.5, 0.5, 1.0],
+        fop_recall=[0.0, 0.125, 1.0],
     )
-    found = score(counts(), other).fop
+    both = score(counts(), other)
+    assert (both.fop_summed.threshold, both.fop_summed.precision) == (0.75, 5 / 6)
+    assert both.fop_summed.recall == 8 / 12
+    found = both.fop
     precision = [(0.25 + 0.5) / 2, (0.5 + 0.5) / 2, (0.75 + 1) / 2]
     recall = [(0.75 + 0) / 2, (0.5 + 0.125) / 2, (0 + 1) / 2]
     f = [2 * p * r / (p + r) for p, r in zip(precision, recall, strict=True)]
