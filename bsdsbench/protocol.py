@@ -71,7 +71,8 @@ class SemanticParams:
     absent: str = "count"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", tuple(self.classes))
+        if isinstance(self.classes, list):
+            object.__setattr__(self, "classes", tuple(self.classes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +113,8 @@ class Protocol:
         if given == "8bit":
             given = byte_thresholds()
         elif isinstance(given, int) and not isinstance(given, bool):
-            if given < 1:
-                raise ProtocolError(f"thresholds {given}: expected at least one")
+            if not 1 <= given <= 65535:
+                raise ProtocolError(f"thresholds {given}: expected 1 to 65535 of them")
             given = even_thresholds(given)
         try:
             object.__setattr__(self, "thresholds", tuple(float(t) for t in given))
@@ -370,19 +371,27 @@ def _check(protocol: Protocol) -> None:
     if isinstance(n, NMSParams):
         good = _is_number(n.multiplier) and 0 < n.multiplier < math.inf
         rules += [
-            (_is_int(n.radius) and n.radius > 0, "nms radius", n.radius, "pixels from 1"),
-            (_is_int(n.border) and n.border >= 0, "nms border", n.border, "pixels from 0"),
+            (_is_int(n.radius) and 0 < n.radius <= 99, "nms radius", n.radius, "1 to 99 pixels"),
+            (
+                _is_int(n.border) and 0 <= n.border <= 9999,
+                "nms border",
+                n.border,
+                "0 to 9999 pixels",
+            ),
             (good, "nms multiplier", n.multiplier, "a number above 0"),
             (isinstance(n.smooth, bool), "nms smooth", n.smooth, "true or false"),
             (_is_int(n.bits) and n.bits in (0, 8, 16), "nms bits", n.bits, "0, 8 or 16"),
         ]
-    if s is not None:
-        names = bool(s.classes) and all(isinstance(c, str) for c in s.classes)
+    if s is not None and not isinstance(s, SemanticParams):
+        rules.append((False, "semantic", s, "the entries of SemanticParams"))
+    elif s is not None:
+        names = isinstance(s.classes, tuple) and bool(s.classes)
+        names = names and all(isinstance(c, str) and c for c in s.classes)
         rules += [
             (names and len(set(s.classes)) == len(s.classes), "classes", s.classes, "names"),
             (_is_int(s.first) and s.first >= 0, "first", s.first, "a label from 0"),
             (_is_int(s.ignore) and s.ignore >= -1, "ignore", s.ignore, "a label, or -1"),
-            (_is_int(s.radius) and s.radius >= 0, "semantic radius", s.radius, "pixels from 0"),
+            (_is_int(s.radius) and 0 <= s.radius <= 99, "semantic radius", s.radius, "0 to 99"),
             (s.interior in ("keep", "kill"), "interior", s.interior, "'keep' or 'kill'"),
             (s.absent in ("count", "skip"), "absent", s.absent, "'count' or 'skip'"),
         ]

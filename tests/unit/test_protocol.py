@@ -159,6 +159,24 @@ def test_values_out_of_range_are_named(changes, message):
         Protocol.preset("bsds500").replace(**changes)
 
 
+@pytest.mark.parametrize(
+    "value", [None, True, -1, 0, 10**12, math.nan, math.inf, "x", "", [], [0.5, "x"], {}, {"a": 1}]
+)
+def test_any_wrong_value_of_any_field_is_a_protocol_error(value):
+    """Whatever a file holds: a protocol that checks out, or one line that names the field."""
+    base = Protocol.preset("sbd").to_mapping()
+    for outer in base:
+        inner = base[outer] if isinstance(base[outer], dict) else {"": None}
+        for name in ("", *filter(None, inner)):
+            wrong = value if not name else {**base[outer], name: value}
+            try:
+                read = Protocol.from_mapping({**base, outer: wrong})
+            except ProtocolError as error:
+                assert "\n" not in str(error)  # noqa: PT017
+            else:
+                assert Protocol.from_mapping(read.to_mapping()) == read
+
+
 def test_what_is_no_protocol_is_said_in_one_line(tmp_path):
     with pytest.raises(ProtocolError, match=r"'bsds': expected a \.toml file or one of biped"):
         Protocol.load("bsds")
