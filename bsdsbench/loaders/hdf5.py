@@ -13,6 +13,7 @@ from bsdsbench.loaders import files
 from bsdsbench.loaders.files import FaultError, check_size
 from bsdsbench.loaders.matlab import MAX_DEPTH, Budget
 
+REFERENCE_COST = 4096
 SAFE_FILTERS = {"gzip", None}
 CLASS, EMPTY = "MATLAB_class", "MATLAB_empty"
 SKIPPED = {"char", "function_handle", "opaque", "object"}
@@ -66,6 +67,7 @@ def _value(file: Any, item: Any, budget: Budget, depth: int) -> Any:
     if item.dtype.kind not in "iufb":
         return None
     check_size(item.shape, item.dtype.itemsize)
+    check_size(item.chunks or (), item.dtype.itemsize)  # a chunk is decoded whole
     budget.spend(math.prod(item.shape) * item.dtype.itemsize)
     # MATLAB writes column by column: the axes come reversed
     array = np.asarray(item[()]).T
@@ -74,7 +76,8 @@ def _value(file: Any, item: Any, budget: Budget, depth: int) -> Any:
 
 def _cell(file: Any, item: Any, budget: Budget, depth: int) -> list[Any]:
     check_size(item.shape, 8)
-    budget.spend(math.prod(item.shape) * 64)
+    # references may lead round in a circle: every one followed is paid for
+    budget.spend(math.prod(item.shape) * REFERENCE_COST)
     # reversed axes in C order are MATLAB's column order
     return [_value(file, file[ref], budget, depth + 1) for ref in item[()].ravel()]
 

@@ -33,6 +33,7 @@ MATRIX, COMPRESSED = 14, 15
 CELL, STRUCT, SPARSE = 1, 2, 5
 LOGICAL, COMPLEX = 0x02, 0x08
 MAX_DEPTH = 8
+ITEM_COST = 1024  # bytes charged per item of a cell, so that millions of empty ones are refused
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
@@ -42,13 +43,12 @@ def read_mat(path: str | os.PathLike[str], names: Collection[str] | None = None)
     Raises FileFormatError, one line, for anything that is not a sound MATLAB 5, 7 or 7.3 file.
     An empty file raises; a file without variables gives {}.
     """
-    data = read_bytes(path)
-    with reading(path, "a MATLAB file, version 5 to 7.3"):
-        if data.startswith(HDF5_MAGIC) or data[512:520] == HDF5_MAGIC:
-            from bsdsbench.loaders.hdf5 import read_hdf5
+    from bsdsbench.loaders.hdf5 import read_hdf5
 
-            return read_hdf5(data, names)
-        return _read_v5(data, names)
+    data = read_bytes(path)
+    is_hdf5 = data.startswith(HDF5_MAGIC) or data[512:520] == HDF5_MAGIC
+    with reading(path, "a MATLAB file, version 5 to 7.3"):
+        return read_hdf5(data, names) if is_hdf5 else _read_v5(data, names)
 
 
 class Header(NamedTuple):
@@ -216,6 +216,7 @@ def _items(cursor: Cursor, count: int, budget: Budget, depth: int) -> list[Any]:
         raise FaultError(
             f"a cell of {count} items in {cursor.left} bytes, expected a sound MATLAB file"
         )
+    budget.spend(count * ITEM_COST)
     items = []
     for _ in range(count):
         kind, body = cursor.element()

@@ -44,7 +44,7 @@ COLUMNS = {
 }
 PER_THRESHOLD = ("eval_bdry_thr.txt", "eval_cover_th.txt", "eval_RI_VOI_thr.txt")
 EV1, EV1_COLUMNS = "_ev1.txt", 5
-MAX_TEXT_BYTES = 64 << 20
+MAX_TEXT_BYTES = 16 << 20
 
 
 def format_rows(rows: Iterable[Iterable[float]]) -> str:

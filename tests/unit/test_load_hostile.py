@@ -157,6 +157,33 @@ def test_matlab_cells_nested_or_many(tmp_path: Path) -> None:
     _refused(tmp_path / "many.mat", "a cell of 4611686014132420609 items in 0 bytes")
 
 
+def test_matlab_cell_of_millions_of_nothing(tmp_path: Path) -> None:
+    count = 2_000_000
+    body = struct.pack("<II", 14, 0) * count  # 16 MB of empty items in a file of 16 KB
+    (tmp_path / "a.mat").write_bytes(_matlab(_packed(_array((count, 1), body, kind=1))))
+    assert (tmp_path / "a.mat").stat().st_size < 50_000
+    _refused(tmp_path / "a.mat", "decodes to more than 1073741824 bytes")
+
+
+def test_matlab_7_3_references_in_a_circle(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.mat", "w") as file:
+        cell = file.create_dataset("segs", (1000, 1), h5py.ref_dtype)
+        cell.attrs["MATLAB_class"] = np.bytes_("cell")
+        cell[...] = np.full((1000, 1), cell.ref, h5py.ref_dtype)
+    _refused(tmp_path / "a.mat", "nested deeper than 8|decodes to more than")
+
+
+def test_matlab_7_3_claims(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.mat", "w") as file:
+        file.create_dataset("ucm2", (100_000, 100_000), "f8", chunks=(10, 10))
+    _refused(tmp_path / "a.mat", "claims 100000 x 100000 values")
+    with h5py.File(tmp_path / "b.mat", "w") as file:
+        file.create_dataset("ucm2", (3, 3), "f8", maxshape=(None, None), chunks=(20_000, 20_000))
+    _refused(tmp_path / "b.mat", "claims 20000 x 20000 values")
+
+
 def test_matlab_objects_and_complex_numbers(tmp_path: Path) -> None:
     (tmp_path / "a.mat").write_bytes(_matlab(_array((3, 3), b"", kind=3)))
     _refused(tmp_path / "a.mat", "numeric")
