@@ -34,6 +34,14 @@ FEW_VALUES = 10
 # Data sets whose images have many annotators, all of which count
 MANY_ANNOTATORS = ("bsds500", "bsds300", "mdbd-edges", "mdbd-boundaries")
 CORRELATED = 0.05
+# Words of the loaders' refusals: the code and what mends it
+REASONS = {
+    "no boundary pixel in any": ("empty-truth", "leave the image out"),
+    "expected boundaries of 0 and 1": (
+        "gt-values",
+        "--set gt_threshold=0.5 for gray, --set gt_kind=labels for region labels",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +221,7 @@ def _read(
     cases, ranges, broken = [], [], []
     for image_id in ids:
         try:
-            gt = load_ground_truth(gts[image_id], image_id, gt_invert=protocol.gt_invert)
+            gt = load_ground_truth(gts[image_id], image_id, **protocol.gt_options())
         except DataError as error:
             broken.append((gts[image_id][0].name, str(error)))
             continue
@@ -235,9 +243,8 @@ def _read(
         cases.append(_Case(image_id, pred, gt, soft))
     found = []
     for name, text in broken:
-        empty = "no boundary pixel in any" in text
-        code = "empty-truth" if empty else "unreadable"
-        found.append(Finding(code, "error", text, (name,), "leave it out" if empty else ""))
+        code, mend = next((v for k, v in REASONS.items() if k in text), ("unreadable", ""))
+        found.append(Finding(code, "error", text, (name,), mend))
     if ranges:
         message = f"float values up to {max(t for _, t in ranges):g}, expected 0 .. 1"
         mend = "divide by 255, or save as 8-bit PNG"

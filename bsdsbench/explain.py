@@ -186,8 +186,8 @@ def count_images(
     from bsdsbench.loaders import load_ground_truth, load_prediction, pair
 
     def one(each: Any) -> BoundaryCounts:
-        gt = load_ground_truth(each.gt_paths, each.image_id, gt_invert=protocol.gt_invert)
-        pred = load_prediction(each.pred_paths, each.image_id)
+        gt = load_ground_truth(each, **protocol.gt_options())
+        pred = load_prediction(each)
         counts: BoundaryCounts = boundary_counts(pred, _chosen(gt, annotators), protocol)
         return counts
 

@@ -108,7 +108,7 @@ def _stamps(pair: Pair) -> list[tuple[int, int, int]]:
 
 
 def _evaluate(job: Job) -> ImageRecord:
-    gt = load_ground_truth(job.pair, gt_invert=job.protocol.gt_invert)
+    gt = load_ground_truth(job.pair, **job.protocol.gt_options())
     if job.humans:
         from bsdsbench.humans import human_counts
 

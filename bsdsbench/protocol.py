@@ -89,6 +89,9 @@ class Protocol:
     nms_params  : the constants `nms` uses
     invert      : the prediction is dark on bright (1 - value is taken)
     gt_invert   : ground-truth pictures are dark boundaries on bright ground
+    gt_threshold : gray ground-truth pictures are boundary from this value in (0, 1] on; None
+                  refuses gray
+    gt_kind     : "boundaries", or "labels" for ground-truth pictures and arrays of region labels
     ap_rule     : "bsds" (101 recall levels, nothing outside the measured range)
     semantic    : options of per-class boundaries, or None where there are no classes
     regions_from_soft : region measures close soft boundary maps into regions at each threshold
@@ -104,6 +107,8 @@ class Protocol:
     nms_params: NMSParams = NMSParams()
     invert: bool = False
     gt_invert: bool = False
+    gt_threshold: float | None = None
+    gt_kind: str = "boundaries"
     ap_rule: str = "bsds"
     semantic: SemanticParams | None = None
     regions_from_soft: bool = False
@@ -228,10 +233,22 @@ class Protocol:
             parts.append("inverted")
         if self.gt_invert:
             parts.append("ground truth inverted")
+        if self.gt_threshold is not None:
+            parts.append(f"ground truth from {self.gt_threshold:g} on")
+        if self.gt_kind != "boundaries":
+            parts.append("ground truth from labels")
         if self.semantic:
             s = self.semantic
             parts.append(f"{len(s.classes)} classes, interior {s.interior}, absent {s.absent}")
         return f"{self.name} v{self.version}: {'; '.join([*parts, f'AP rule {self.ap_rule}'])}"
+
+    def gt_options(self) -> dict[str, Any]:
+        """What `load_ground_truth` has to know."""
+        return {
+            "gt_invert": self.gt_invert,
+            "gt_threshold": self.gt_threshold,
+            "kind": self.gt_kind,
+        }
 
     def threshold_array(self) -> NDArray[np.float64]:
         """thresholds as f8 (T,)."""
@@ -361,6 +378,18 @@ def _check(protocol: Protocol) -> None:
             "max_dist_px",
             px,
             "pixels, 0 or more",
+        ),
+        (
+            p.gt_threshold is None or (_is_number(p.gt_threshold) and 0 < p.gt_threshold <= 1),
+            "gt_threshold",
+            p.gt_threshold,
+            "a value in (0, 1]",
+        ),
+        (
+            p.gt_kind in ("boundaries", "labels"),
+            "gt_kind",
+            p.gt_kind,
+            "'boundaries' or 'labels'",
         ),
         (p.ap_rule == "bsds", "ap_rule", p.ap_rule, "'bsds'"),
         (isinstance(n, NMSParams), "nms_params", n, "the entries of NMSParams"),

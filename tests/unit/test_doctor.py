@@ -234,6 +234,23 @@ def test_label_maps(pred, six):
     assert doctor(pred, six, pred_kind="labels") == []
 
 
+@pytest.mark.parametrize("kind", ["gray", "labels"])
+def test_ground_truth_that_is_no_boundary_map(pred, six, tmp_path, kind):
+    folder = tmp_path / "gt"
+    folder.mkdir()
+    for path in six.glob("*.mat"):
+        first = loadmat(path)["groundTruth"][0, 0]
+        gray = np.maximum(200 * first["Boundaries"][0, 0], 3)
+        picture = gray if kind == "gray" else first["Segmentation"][0, 0]
+        iio.imwrite(folder / f"{path.stem}.png", picture.astype(np.uint8))
+    brind = Protocol.preset("brind")
+    found = doctor(pred, folder, brind)
+    assert {(f.code, f.level) for f in found} == {("gt-values", "error")}
+    assert "--set gt_threshold=0.5" in found[0].mend
+    changes = {"gt_threshold": 0.5} if kind == "gray" else {"gt_kind": "labels"}
+    assert doctor(pred, folder, brind.replace(**changes)) == []
+
+
 def test_wrong_split(pred, six):
     for number, path in enumerate(sorted(pred.glob("*.png"))):
         path.rename(pred / f"other{number}.png")

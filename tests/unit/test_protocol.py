@@ -144,6 +144,8 @@ def test_describe_says_what_moves_a_score():
         ({"thresholds": 0}, "thresholds 0"),
         ({"thresholds": "many"}, "thresholds 'many'"),
         ({"thin": "no"}, "thin 'no': expected true or false"),
+        ({"gt_threshold": 0}, "gt_threshold 0: expected a value in (0, 1]"),
+        ({"gt_kind": "edges"}, "gt_kind 'edges'"),
         ({"ap_rule": "coco"}, "ap_rule 'coco'"),
         ({"nms_params": {"radius": 0}}, "nms radius 0"),
         ({"nms_params": {"bits": 12}}, "nms bits 12: expected 0, 8 or 16"),
