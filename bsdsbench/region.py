@@ -68,8 +68,8 @@ def region_counts(
         raise DataError(f"{_name(found)}: no segmentation, expected one or more")
     if found.soft.any() and not proto.regions_from_soft:
         raise DataError(
-            f"{_name(found)}: a soft boundary map, expected ucm2, segs or a label map "
-            "(or regions_from_soft in the protocol)"
+            f"{_name(found)}: a soft boundary map, expected ucm2, segs or a label map; "
+            "regions_from_soft = true in the protocol closes it into regions"
         )
     soft = prepare(found.soft, proto)
     closed = (close_regions(soft, t) for t in proto.thresholds)

@@ -139,6 +139,17 @@ class RegionScore:
         mapped["fop"]["summed"] = self.fop_summed.f
         return {**mapped, "n_images": self.n_images}
 
+    def curves(self) -> dict[str, F8]:
+        """Every measure at each threshold: name -> f8 (T,), `thresholds` first."""
+        out = {"thresholds": self.thresholds}
+        for name in ("covering", "pri", "voi"):
+            out[name] = getattr(self, name).curve
+        for name in ("fop", "pair"):
+            curve = (self.fop if name == "fop" else self.pair_f).curve
+            out[f"{name}_precision"], out[f"{name}_recall"] = curve.precision, curve.recall
+            out[f"{name}_f"] = curve.f
+        return {**out, **{name: score.curve for name, score in self.others.items()}}
+
     def official_rows(self) -> dict[str, list[tuple[float, ...]]]:
         """The five official tables: file name -> rows in the official column order."""
         cover, pri, voi = self.covering, self.pri, self.voi

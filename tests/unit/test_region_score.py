@@ -117,6 +117,14 @@ def test_mapping_has_the_names_of_the_result_file():
     assert found["n_images"] == 1
 
 
+def test_curves_have_every_measure_at_each_threshold():
+    curves = score(counts()).curves()
+    assert list(curves)[0] == "thresholds"
+    assert {"covering", "fop_f", "pair_recall", "van_dongen", "nvoi"} <= set(curves)
+    assert {c.shape for c in curves.values()} == {(3,)}
+    assert curves["pair_f"].tolist() == [0.4, 0.5, 0.4]
+
+
 def test_order_of_records_does_not_matter():
     rng = np.random.default_rng(0)
     rows = [
