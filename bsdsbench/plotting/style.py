@@ -139,3 +139,9 @@ def root_figure(ax: Axes) -> Figure:
     while not isinstance(figure, Figure):
         figure = figure.figure
     return figure
+
+
+def new_row(count: int, size: float = 3.6) -> list[Axes]:
+    """`count` axes side by side in a new figure, each about `size` inches square."""
+    figure = Figure(figsize=(size * count, size), layout="constrained")
+    return list(figure.subplots(1, count, squeeze=False)[0])
