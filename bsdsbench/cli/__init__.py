@@ -22,6 +22,7 @@ VERBS = {
     "compare": "compare",
     "plot": "plot",
     "curves": "curves",
+    "report": "report",
     "doctor": "doctor",
     "explain": "explain",
     "nms": "nms",

@@ -84,7 +84,7 @@ def _markdown(table: Table) -> str:
         text = f"**{text}**" if c.best else text
         return f"{text} <sup>{c.letters}</sup>" if c.letters else text
 
-    numeric = _numeric(table)
+    numeric = numeric_columns(table)
     rule = ["---:" if n else "---" for n in numeric]
     parts = [f"### {escape_markdown(table.title)}", ""] if table.title else []
     parts += [line([escape_markdown(c) for c in table.columns]), line(rule)]
@@ -99,7 +99,7 @@ def _latex(table: Table) -> str:
         text = rf"\textbf{{{text}}}" if c.best else text
         return rf"{text}\textsuperscript{{{c.letters}}}" if c.letters else text
 
-    columns = "".join("r" if n else "l" for n in _numeric(table))
+    columns = "".join("r" if n else "l" for n in numeric_columns(table))
     parts = [rf"% {' '.join(table.title.split())}", rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
     parts += [" & ".join(escape_latex(c) for c in table.columns) + r" \\", r"\midrule"]
     parts += [" & ".join(cell(c) for c in row) + r" \\" for row in table.rows]
@@ -108,7 +108,8 @@ def _latex(table: Table) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _numeric(table: Table) -> list[bool]:
+def numeric_columns(table: Table) -> list[bool]:
+    """Which columns hold numbers, to be set to the right."""
     return [any(row[i].value is not None for row in table.rows) for i in range(len(table.columns))]
 
 

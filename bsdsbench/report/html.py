@@ -1,0 +1,232 @@
+"""One HTML page for one or more runs: nothing is loaded from anywhere, data and pictures inside.
+
+The page is a jinja2 template that escapes all text; the table, the plot and the viewer are drawn by
+report.js from one block of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from bsdsbench import __version__
+from bsdsbench.comparison import Comparison, compare
+from bsdsbench.errors import DataError
+from bsdsbench.evaluation import Evaluation
+from bsdsbench.files import write_atomic
+from bsdsbench.overlays import Sources, find_sources
+from bsdsbench.published import HUMAN_POINT
+from bsdsbench.report.pictures import gt_picture, image_pictures
+from bsdsbench.report.rows import comparison_tables, score_tables
+from bsdsbench.report.tables import Table, numeric_columns
+
+Progress = Callable[[int, int, str], None]
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+
+
+def write_report(
+    runs: Sequence[Any],
+    path: str | Path,
+    *,
+    title: str = "",
+    pred_dirs: Sequence[str | Path | None] | None = None,
+    gt_dir: str | Path | None = None,
+    images_dir: str | Path | None = None,
+    pictures: bool = True,
+    human: bool = False,
+    n_boot: int = 2000,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> list[str]:
+    """Write the report of `runs` to `path`; returns what is missing from it, one line each.
+
+    Pictures need the files the runs were made from: the given folders, or those the runs name;
+    without them the page has tables and plots only. The images are those of the first run.
+    human : mark human agreement on BSDS500 in the plot. Raises DataError if jinja2 is missing or
+    there are no runs, OSError.
+    """
+    try:
+        import jinja2
+    except ImportError:
+        raise DataError(
+            "the HTML report needs jinja2: install the extra bsdsbench[report]"
+        ) from None
+    if not runs:
+        raise DataError("no runs given, expected at least one to report")
+    notes: list[str] = []
+    sources = _sources(runs, pred_dirs, gt_dir, images_dir, notes) if pictures else {}
+    found = _comparison(runs, n_boot, seed, notes)
+    names = [run.name for run in runs]
+    data = report_data(runs, sources, human, found, progress)
+    room = resources.files("bsdsbench.report")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    template = environment.from_string(room.joinpath("report.html").read_text("utf-8"))
+    tables = [
+        *score_tables(runs, names),
+        *(comparison_tables(found)[: 1 + len(runs)] if found else []),
+    ]
+    shown = [_titled(t) for t in tables]
+    page = template.render(
+        title=title or " / ".join(names),
+        version=__version__,
+        tables=shown,
+        numeric={t.title: numeric_columns(t) for t in shown},
+        notes=notes,
+        n_images=len(data["images"]),
+        css=room.joinpath("report.css").read_text("utf-8"),
+        js=room.joinpath("report.js").read_text("utf-8"),
+        data=_script_json(data),
+    )
+    write_atomic(Path(path), page)
+    return notes
+
+
+def report_data(
+    runs: Sequence[Any],
+    sources: dict[str, Sources],
+    human: bool = False,
+    found: Comparison | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """What report.js draws, as plain values: runs with curves, columns, one row per image.
+
+    sources : run name -> its files; runs that are not in it have no pictures
+    """
+    columns, values = _columns(runs)
+    records = {run.name: {r.image_id: r for r in run.records} for run in runs}
+    ods = {r.name: r.boundary_score().ods.threshold for r in runs if "boundary" in r.metrics}
+    ids = _ids(runs[0])
+    images = []
+    for done, image_id in enumerate(ids, 1):
+        row: dict[str, Any] = {"id": image_id, "values": [v.get(image_id) for v in values]}
+        pictures: dict[str, Any] = {}
+        for i, run in enumerate(runs):
+            record = records[run.name].get(image_id)
+            if run.name in sources and record is not None and run.name in ods:
+                pictures[str(i)] = image_pictures(sources[run.name], run, record, ods[run.name])
+        if pictures:
+            row["runs"] = pictures
+            row.update(gt_picture(next(iter(sources.values())), runs[0], image_id))
+        images.append(row)
+        if progress:
+            progress(done, len(ids), image_id)
+    return {
+        "runs": [_run_data(run, i) for i, run in enumerate(runs)],
+        "human": list(HUMAN_POINT) if human else None,
+        "columns": columns,
+        "images": images,
+    }
+
+
+def _run_data(run: Any, index: int) -> dict[str, Any]:
+    data: dict[str, Any] = {"name": run.name, "color": PALETTE[index % len(PALETTE)]}
+    data["dash"] = "" if index < len(PALETTE) else "6 3"
+    metric = next((m for m in ("boundary", "pixel") if m in run.metrics), None)
+    if metric is None:
+        return data
+    score = getattr(run, f"{metric}_score")()
+    curve, at = score.curve, score.ods
+    shown = (curve.precision > 0) | (curve.recall > 0)
+    data["curve"] = [
+        [round(float(v), 5) for v in point]
+        for point in zip(
+            curve.thresholds[shown],
+            curve.recall[shown],
+            curve.precision[shown],
+            curve.f[shown],
+            strict=True,
+        )
+    ]
+    data["ods"] = [round(v, 5) for v in (at.threshold or 0.0, at.recall, at.precision, at.f)]
+    return data
+
+
+def _columns(runs: Sequence[Any]) -> tuple[list[dict[str, Any]], list[dict[str, float]]]:
+    """The table's number columns and, for each, image id -> value. `main` ones show on a phone."""
+    columns: list[dict[str, Any]] = []
+    values: list[dict[str, float]] = []
+
+    def add(label: str, run: int, found: dict[str, float], main: bool = False) -> None:
+        columns.append({"label": label, "run": run, "main": main})
+        values.append({k: round(v, 5) for k, v in found.items()})
+
+    for i, run in enumerate(runs):
+        for metric in run.metrics:
+            per_image = getattr(run, f"{metric}_score")().per_image
+            if metric == "region":
+                for key, label in (("covering", "covering"), ("pri", "PRI"), ("voi", "VOI")):
+                    rows = {k: row[key] for k, row in per_image if key in row}
+                    add(label, i, rows, main=key == "covering" and "boundary" not in run.metrics)
+                continue
+            best = dict(per_image)
+            prefix = "" if metric == "boundary" else "pixel "
+            add(f"{prefix}F", i, {k: p.f for k, p in best.items()}, main=metric == "boundary")
+            if metric == "boundary":
+                add("P", i, {k: p.precision for k, p in best.items()})
+                add("R", i, {k: p.recall for k, p in best.items()})
+                add("at", i, {k: p.threshold for k, p in best.items()})
+    mains = [k for k, c in enumerate(columns) if c["main"]]
+    if len(runs) == 2 and len(mains) == 2:
+        a, b = (values[k] for k in mains)
+        gap = {k: a[k] - b[k] for k in a if k in b}
+        add(f"{columns[mains[0]]['label']} difference", -1, gap, main=True)
+    return columns, values
+
+
+def _ids(run: Any) -> list[str]:
+    if run.records:
+        return [r.image_id for r in run.records]
+    if "boundary" in run.metrics:
+        return [image_id for image_id, _ in run.boundary_score().per_image]
+    return []
+
+
+def _sources(
+    runs: Sequence[Any],
+    pred_dirs: Sequence[str | Path | None] | None,
+    gt_dir: str | Path | None,
+    images_dir: str | Path | None,
+    notes: list[str],
+) -> dict[str, Sources]:
+    given = pred_dirs or [None] * len(runs)
+    if len(given) != len(runs):
+        raise DataError(f"{len(given)} prediction folders for {len(runs)} runs, expected one each")
+    out = {}
+    for run, folder in zip(runs, given, strict=True):
+        try:
+            if not isinstance(run, Evaluation):
+                raise DataError(f"{run.name}: official tables have no files of images")
+            out[run.name] = find_sources(run, folder, gt_dir, images_dir)
+        except DataError as error:
+            notes.append(f"no pictures: {error.problems[0]}")
+    return out
+
+
+def _comparison(runs: Sequence[Any], n_boot: int, seed: int, notes: list[str]) -> Comparison | None:
+    """Intervals and differences, or a note why there are none."""
+    try:
+        return compare(runs, n_boot=n_boot, seed=seed)
+    except DataError as error:
+        notes.append(f"no comparison: {error.problems[0]}")
+        return None
+
+
+def _titled(table: Table) -> Table:
+    titles = {
+        "boundary": "Boundaries",
+        "region": "Regions",
+        "pixel": "Pixels",
+        "scores": "Scores with intervals",
+        "differences": "Differences",
+        "images": "Image by image",
+    }
+    return Table(titles.get(table.title, table.title), table.columns, table.rows, table.notes)
+
+
+def _script_json(data: Any) -> str:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,0 +1,88 @@
+"""The pictures of a report, small: photographs as thumbnails, lines as palette PNG."""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.evaluation import Evaluation
+from bsdsbench.inputs import GroundTruth, Prediction
+from bsdsbench.labels import seg2bdry
+from bsdsbench.overlays import COLORS, Overlay, Sources, image_threshold, overlay, png_bytes
+from bsdsbench.records import ImageRecord
+
+THUMBNAIL = 320  # longer side, pixels
+QUALITY = 70
+_OVERLAY_PALETTE = [(*color, 255 if i else 0) for i, color in enumerate(COLORS)]
+_LEVELS = 8
+
+
+def image_pictures(
+    sources: Sources, run: Evaluation, record: ImageRecord, ods_threshold: float
+) -> dict[str, Any]:
+    """A run's pictures of one image: pred, and overlays at its best and at the ODS threshold."""
+    pred, gt = sources.load(record.image_id, run)
+    best = overlay(pred, gt, run, image_threshold(record), record)
+    ods = overlay(pred, gt, run, ods_threshold, record)
+    return {
+        "pred": jpeg_uri(_gray(pred, run)),
+        "best": _overlay_data(best),
+        "ods": _overlay_data(ods),
+    }
+
+
+def gt_picture(sources: Sources, run: Evaluation, image_id: str) -> dict[str, Any]:
+    """The annotators' boundaries of one image, darker where more agree, and its photograph."""
+    _, gt = sources.load(image_id, run)
+    photo = sources.photo(image_id, gt.shape)
+    out = {"gt": gt_uri(gt), "size": [gt.shape[1], gt.shape[0]], "annotators": len(gt.boundaries)}
+    return {**out, "photo": jpeg_uri(photo)} if photo is not None else out
+
+
+def gt_uri(gt: GroundTruth) -> str:
+    """Share of annotators per pixel as a palette PNG with a transparent ground."""
+    share = np.mean([b for b in gt.boundaries], axis=0)
+    levels = np.ceil(share * (_LEVELS - 1)).astype(np.uint8)
+    shades = np.linspace(190, 0, _LEVELS).astype(int)
+    palette = [(v, v, v, 255 if i else 0) for i, v in enumerate(shades)]
+    return _uri("png", png_bytes(levels, palette))
+
+
+def jpeg_uri(pixels: NDArray[np.uint8]) -> str:
+    """A picture as a thumbnail, (H, W) gray or (H, W, 3)."""
+    from PIL import Image
+
+    image = Image.fromarray(pixels)
+    image.thumbnail((THUMBNAIL, THUMBNAIL))
+    out = io.BytesIO()
+    image.save(out, "JPEG", quality=QUALITY, optimize=True)
+    return _uri("jpeg", out.getvalue())
+
+
+def _gray(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
+    """The prediction as it is thresholded, dark lines on white; segmentations: their share."""
+    from bsdsbench.softmap import prepare
+
+    if pred.segs is not None:
+        soft: Any = np.mean([seg2bdry(s) for s in pred.segs], axis=0)
+    else:
+        soft = np.asarray(prepare(pred.boundary_map(), run.protocol))
+        if soft.dtype.kind == "u":
+            soft = soft / np.iinfo(soft.dtype).max
+    return np.asarray(np.rint(255 * (1 - np.clip(soft, 0, 1))), np.uint8)
+
+
+def _overlay_data(found: Overlay) -> dict[str, Any]:
+    numbers = (found.threshold, found.recall, found.precision, found.f)
+    return {
+        "at": [round(v, 4) for v in numbers],
+        "png": _uri("png", png_bytes(found.classes, _OVERLAY_PALETTE)),
+    }
+
+
+def _uri(kind: str, data: bytes) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"

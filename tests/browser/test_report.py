@@ -1,0 +1,255 @@
+"""The HTML report in a real browser: sort, filter, open an image, no console error, no network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.report import write_report
+from bsdsbench.sample import sample_ground_truth, sample_results, sample_root
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytest.importorskip("jinja2", reason="jinja2 is not installed")
+
+CHROMIUM = next(
+    (
+        path
+        for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+        if (path := shutil.which(name))
+    ),
+    None,
+)
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path"),
+]
+NASTY = "<img src=x onerror=alert(1)> & \"b\" 'c'"
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as play:
+        found = play.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def demo_report(tmp_path_factory):
+    """What the demo and the command it proposes leave behind."""
+    out = tmp_path_factory.mktemp("demo")
+    page = out / "report.html"
+    runs = [str(out / name) for name in ("structure-tensor", "canny")]
+    for arguments in (["demo", "-o", str(out), "--quiet"], ["report", *runs, "-o", str(page)]):
+        subprocess.run(
+            [sys.executable, "-m", "bsdsbench", *arguments],
+            check=True,
+            capture_output=True,
+            cwd=Path(bb.__file__).parents[1],
+            env={**os.environ, "COLUMNS": "100"},
+            timeout=600,
+        )
+    return page
+
+
+@pytest.fixture
+def open_page(browser):
+    """open_page(path, ...) -> page; on leaving, nothing was logged and nothing was fetched."""
+    problems, contexts = [], []
+
+    def go(path, **options):
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda m: problems.append(f"{m.type}: {m.text}"))
+        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+        page.on("dialog", lambda d: (problems.append(f"dialog: {d.message}"), d.dismiss()))
+        page.on(
+            "request",
+            lambda r: (
+                None
+                if r.url.startswith(("data:", path.as_uri()))
+                else problems.append(f"request: {r.url}")
+            ),
+        )
+        page.goto(path.as_uri())
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+def column(page, index):
+    return page.locator(f"#table tbody tr td:nth-child({index})").all_inner_texts()
+
+
+def test_sort_by_score_and_name(open_page, demo_report):
+    page = open_page(demo_report)
+    assert page.locator("#count").inner_text() == "16 of 16 images"
+    header = page.locator("#table th[aria-sort]")
+    assert header.nth(0).get_attribute("aria-sort") == "ascending"
+    header.nth(1).locator("button").click()
+    up = [float(v) for v in column(page, 3)]
+    assert up == sorted(up)
+    assert header.nth(1).get_attribute("aria-sort") == "ascending"
+    assert header.nth(0).get_attribute("aria-sort") == "none"
+    header.nth(1).locator("button").click()
+    assert [float(v) for v in column(page, 3)] == up[::-1]
+    header.nth(0).locator("button").click()
+    names = column(page, 2)
+    assert names == sorted(names)
+
+
+def test_filter_by_name_and_limit(open_page, demo_report):
+    page = open_page(demo_report)
+    page.locator("#filter").fill("REEF")
+    assert column(page, 2) == ["reef1", "reef2"]
+    assert page.locator("#count").inner_text() == "2 of 16 images"
+    page.locator("#filter").fill("")
+    values = [float(v) for v in column(page, 3)]
+    page.locator("#limit").fill("0.7")
+    left = [float(v) for v in column(page, 3)]
+    assert 0 < len(left) < 16
+    assert len(left) == sum(v <= 0.7 for v in values)
+
+
+def test_open_an_image_by_mouse_and_by_keyboard(open_page, demo_report):
+    page = open_page(demo_report)
+    page.locator("#filter").fill("reef")
+    page.locator("#table .name").first.click()
+    viewer = page.locator("#viewer")
+    assert viewer.is_visible()
+    assert page.locator("#viewer-title").inner_text() == "reef1"
+    # picture and ground truth; per run the prediction and two overlays over the picture
+    assert page.locator("#figures figure").count() == 2 + 2 * 3
+    assert page.locator("#figures img.pale").count() == 4
+    shown = page.locator("#figures img").evaluate_all("all => all.map(i => i.naturalWidth)")
+    assert len(shown) == 12
+    assert min(shown) > 100
+    assert "at the ODS threshold" in page.locator("#figures").inner_text()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#viewer-title").inner_text() == "reef2"
+    page.locator("#previous").click()
+    assert page.locator("#viewer-title").inner_text() == "reef1"
+    page.locator("#under").uncheck()
+    assert not page.locator("#figures img.pale").first.is_visible()
+    page.keyboard.press("Escape")
+    assert not viewer.is_visible()
+
+    page.locator("#table .name").nth(1).focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#viewer-title").inner_text() == "reef2"
+
+
+def test_worst_and_best_images(open_page, demo_report):
+    page = open_page(demo_report)
+    by_score = [float(v) for v in column(page, 3)]
+    worst = page.locator("#worst .card").all_inner_texts()
+    best = page.locator("#best .card").all_inner_texts()
+    assert len(worst) == len(best) == 6
+    assert float(worst[0].split()[-1]) == min(by_score)
+    assert float(best[0].split()[-1]) == max(by_score)
+    page.locator("#by").select_option(label="F difference")
+    changed = page.locator("#worst .card").all_inner_texts()
+    assert float(changed[0].split()[-1]) < 0
+    page.locator("#worst .card").first.click()
+    assert page.locator("#viewer-title").inner_text() == changed[0].split()[0]
+
+
+def test_the_plot_answers_to_pointer_and_keys(open_page, demo_report):
+    page = open_page(demo_report)
+    plot = page.locator("#plot svg")
+    plot.hover()
+    assert "threshold" in page.locator("#readout").inner_text()
+    plot.focus()
+    page.keyboard.press("ArrowLeft")
+    first = page.locator("#readout").inner_text()
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("#readout").inner_text() != first
+    page.keyboard.press("ArrowDown")
+    assert page.locator("#readout").inner_text().split(":")[0] != first.split(":")[0]
+    line = page.locator("#plot svg polyline[stroke-width='2']").first
+    toggle = page.locator("#legend button").first
+    toggle.click()
+    assert toggle.get_attribute("aria-pressed") == "false"
+    assert not line.is_visible()
+
+
+def test_everything_is_reached_with_the_tab_key(open_page, demo_report):
+    page = open_page(demo_report)
+    page.locator("#filter").fill("reef1")
+    page.locator("body").click(position={"x": 1, "y": 1})
+    seen = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        seen.add(
+            page.evaluate(
+                "() => document.activeElement.id || document.activeElement.getAttribute('class')"
+            )
+        )
+    assert {"filter", "limit", "by", "name", "card"} <= seen
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_it_without_sideways_scrolling(open_page, demo_report, scheme):
+    page = open_page(demo_report, viewport=PHONE, color_scheme=scheme)
+    wide = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(wide) == 0
+    page.locator("#table .name").first.click()
+    box = page.locator("#viewer").bounding_box()
+    assert box["width"] <= PHONE["width"]
+    colour = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    assert (colour == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+def test_names_with_html_in_them_stay_text(open_page, tmp_path):
+    pred, gt = tmp_path / "</script><b>run", tmp_path / "groundTruth" / "test"
+    photos = tmp_path / "images" / "test"
+    for folder in (pred, gt, photos):
+        folder.mkdir(parents=True)
+    # A slash cannot be in a file's name, so the end tag is in the folder and the run's name only.
+    pred = tmp_path / "maps"
+    pred.mkdir()
+    for name, new in (("reef1", NASTY), ("coins1", "plain")):
+        source = name if (sample_results("canny") / f"{name}.png").exists() else "fruit1"
+        shutil.copy(sample_results("canny") / f"{source}.png", pred / f"{new}.png")
+        shutil.copy(sample_ground_truth() / f"{source}.mat", gt / f"{new}.mat")
+        picture = sample_root() / "images" / "test" / f"{source}.jpg"
+        shutil.copy(picture, photos / f"{new}.jpg")
+    run = bb.evaluate(
+        pred, gt, name="</script><script>alert(2)</script>", workers=1, executor="thread"
+    )
+    path = tmp_path / "report.html"
+    notes = write_report([run], path, n_boot=100)
+    assert notes == []
+    page = open_page(path)
+    assert sorted(column(page, 2)) == sorted([NASTY, "plain"])
+    assert page.locator("h1").inner_text() == "</script><script>alert(2)</script>"
+    page.locator("#table .name", has_text="onerror").click()
+    assert page.locator("#viewer-title").inner_text() == NASTY
+    assert page.locator("img[src='x']").count() == 0
+
+
+def test_a_run_without_its_files_has_tables_and_plot(open_page, tmp_path):
+    from tests.unit.simulated import simulated_run
+
+    path = tmp_path / "report.html"
+    notes = write_report([simulated_run("made", 5)], path, n_boot=100)
+    assert "no pictures" in notes[0]
+    page = open_page(path)
+    assert page.locator("#count").inner_text() == "5 of 5 images"
+    assert page.locator("#plot svg").is_visible()
+    page.locator("#table .name").first.click()
+    assert page.locator("#viewer-title").inner_text() == "im0000"
