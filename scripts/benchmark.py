@@ -1,0 +1,128 @@
+"""Measure speed and memory on a folder of predictions, all comparisons in one run.
+
+    python scripts/benchmark.py PRED_DIR GT_DIR [--images 10] [--json FILE]
+    python scripts/benchmark.py PRED_DIR GT_DIR --peer package.module:function
+
+Sections: stages (milliseconds per image, one core), scratch (the same kernel, each threshold on
+its own), scipy (min_weight_full_bipartite_matching per threshold), peer (any callable, see
+`bench_measures.against_peer`), pixel (the one-pass kernel), scaling, command (whole processes).
+Results go to standard output; run from the root of the project.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # the project's own bsdsbench, and tests.reference
+os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+
+import bench_measures as measure  # noqa: E402
+import click  # noqa: E402
+from rich.console import Console  # noqa: E402
+from rich.table import Table  # noqa: E402
+
+import bsdsbench as bb  # noqa: E402
+
+SECTIONS = ("stages", "scratch", "scipy", "peer", "pixel", "scaling", "command")
+
+
+def show(title: str, rows: dict[str, dict[str, Any]], caption: str = "") -> None:
+    """One table: a row per entry, a column per value."""
+    columns = list(dict.fromkeys(key for row in rows.values() for key in row))
+    table = Table(title=title, caption=caption or None, title_justify="left")
+    table.add_column("")
+    for column in columns:
+        table.add_column(column.replace("_", " "), justify="right")
+    for name, row in rows.items():
+        table.add_row(name, *(cell(row[c]) if c in row else "" for c in columns))
+    Console().print(table)
+
+
+def cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
+    if isinstance(value, float):
+        return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+    return str(value)
+
+
+@click.command()
+@click.argument("pred_dir", type=click.Path(exists=True, path_type=Path))
+@click.argument("gt_dir", type=click.Path(exists=True, path_type=Path))
+@click.option("--images", default=10, show_default=True, help="Images for stages; 0: all.")
+@click.option("--few", default=3, show_default=True, help="Images for the slow comparisons.")
+@click.option("--repeat", default=3, show_default=True, help="Runs of which the least counts.")
+@click.option("--sections", default=",".join(SECTIONS), show_default=True)
+@click.option("--protocol", default="bsds500", show_default=True)
+@click.option("--peer", "peers", multiple=True, metavar="MODULE:FUNCTION")
+@click.option("--scipy-thresholds", default=5, show_default=True, help="Run; time is scaled up.")
+@click.option("--workers", default="1,2", show_default=True)
+@click.option("--largest", default=2_500_000, show_default=True, help="Pixels in scaling by size.")
+@click.option("--cold/--no-cold", default=True, show_default=True, help="Also compile anew.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="All figures as JSON.")
+def main(
+    pred_dir: Path,
+    gt_dir: Path,
+    images: int,
+    few: int,
+    repeat: int,
+    sections: str,
+    protocol: str,
+    peers: tuple[str, ...],
+    scipy_thresholds: int,
+    workers: str,
+    largest: int,
+    cold: bool,
+    json_path: Path | None,
+) -> None:
+    """Benchmark bsdsbench on the images of PRED_DIR (soft maps) and GT_DIR."""
+    wanted = sections.split(",")
+    if unknown := set(wanted) - set(SECTIONS):
+        raise click.UsageError(f"--sections {unknown.pop()!r}: expected some of {SECTIONS}")
+    proto = bb.Protocol.preset(protocol)
+    pairs = measure.chosen(pred_dir, gt_dir, images)
+    cases = [measure.case(one) for one in measure.chosen(pred_dir, gt_dir, few)]
+    found: dict[str, Any] = {"machine": measure.machine()}
+    print(", ".join(f"{k} {v}" for k, v in found["machine"].items()))
+
+    if "stages" in wanted:
+        part = found["stages"] = measure.stages(pairs, proto, repeat)
+        rate = f"{part['images']} images, {part['images_per_second']:.1f} images/s on one core"
+        show("Milliseconds per image", part["rows"], rate)
+    if "scratch" in wanted:
+        part = found["scratch"] = measure.against_scratch(cases, proto, repeat)
+        ratio = f"median ratio {part['median_ratio']:.1f}"
+        show("Each threshold from scratch, same kernel (ms)", part["rows"], ratio)
+    if "scipy" in wanted:
+        part = found["scipy"] = measure.against_scipy(cases, proto, scipy_thresholds)
+        note = f"median ratio {part['median_ratio']:.0f}; {part['thresholds_run']} thresholds run"
+        show("scipy's min_weight_full_bipartite_matching (ms)", part["rows"], note)
+    if "peer" in wanted:
+        for name in peers:
+            part = found.setdefault("peers", {})[name] = measure.against_peer(name, cases, proto)
+            show(f"{name} (ms)", part["rows"], f"median ratio {part['median_ratio']:.1f}")
+    if "pixel" in wanted:
+        part = found["pixel"] = measure.pixel_kernel(cases, repeat)
+        show("All 99 thresholds from one read of the pixels (ms, ratios)", part["rows"])
+    if "scaling" in wanted:
+        part = found["scaling"] = measure.scaling(cases, proto, repeat, largest)
+        show("By image size (ms)", part["size"], f"fixed radius: {part['radius_px']:.2f} px")
+        show("By thresholds", part["thresholds"])
+        show("By annotators", part["annotators"])
+    if "command" in wanted:
+        counts = [int(n) for n in workers.split(",")]
+        part = found["command"] = measure.command(pred_dir, gt_dir, counts, cold)
+        show("python -m bsdsbench evaluate, process start to files written", part["rows"])
+    if json_path:
+        json_path.write_text(json.dumps(found, indent=1, default=float) + "\n")
+
+
+if __name__ == "__main__":
+    main()
