@@ -147,36 +147,9 @@ def _replay(order, first, rows, cols, deletable):
             n_dirty += 1
         for j in range(n_dirty):
             n_dirty = _spread(dirty[j], 0, around, death, is_dirty, dirty, before, n_dirty)
-        for j in range(n_dirty):
-            live[j] = j
-        n_live, s, quiet, latest = n_dirty, 0, 0, 0
-        while n_live > 0 and quiet < 2:
-            n_known, n_kept, deleted = n_dirty, 0, False
-            for j in range(n_live):
-                at = live[j]
-                p = dirty[at]
-                code = 0
-                for b in range(8):
-                    code |= (death[p + around[b]] > s) << b
-                if deletable[s & 1, code]:
-                    death[p] = s + 1
-                    deleted = True
-                    changed = before[at] > s + 1
-                else:
-                    live[n_kept] = at
-                    n_kept += 1
-                    changed = before[at] == s + 1
-                if changed:
-                    n_dirty = _spread(p, s + 1, around, death, is_dirty, dirty, before, n_dirty)
-            for at in range(n_known, n_dirty):
-                live[n_kept] = at
-                n_kept += 1
-            n_live = n_kept
-            s += 1
-            if deleted:
-                latest = s
-            quiet = 0 if deleted or s <= last else quiet + 1
-        last = max(last, latest)
+        n_dirty, last = _settle(
+            n_dirty, last, width, around, death, is_dirty, dirty, before, live, deletable
+        )
         for j in range(n_dirty):
             p = dirty[j]
             is_dirty[p] = False
@@ -190,7 +163,59 @@ def _replay(order, first, rows, cols, deletable):
     return keys[:n_keys]
 
 
-@njit(cache=True, nogil=True)
+# _nrt=False: no reference counts for arrays passed to functions that allocate nothing
+@njit(cache=True, nogil=True, _nrt=False)
+def _settle(n_dirty, last, width, around, death, is_dirty, dirty, before, live, deletable):
+    """Replay the subiterations for the dirty pixels and those they make dirty.
+
+    `last` is the latest subiteration that deleted anything so far. Returns (n_dirty, last), new.
+    """
+    for j in range(n_dirty):
+        live[j] = j
+    n_live, s, quiet, latest = n_dirty, 0, 0, 0
+    while n_live > 0 and quiet < 2:
+        n_known, n_kept, deleted = n_dirty, 0, False
+        for j in range(n_live):
+            at = live[j]
+            p = dirty[at]
+            if deletable[s & 1, _code(death, np.uint64(p), np.uint64(width), s)]:
+                death[p] = s + 1
+                deleted = True
+                changed = before[at] > s + 1
+            else:
+                live[n_kept] = at
+                n_kept += 1
+                changed = before[at] == s + 1
+            if changed:
+                n_dirty = _spread(p, s + 1, around, death, is_dirty, dirty, before, n_dirty)
+        for at in range(n_known, n_dirty):
+            live[n_kept] = at
+            n_kept += 1
+        n_live = n_kept
+        s += 1
+        if deleted:
+            latest = s
+        quiet = 0 if deleted or s <= last else quiet + 1
+    return n_dirty, max(last, latest)
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _code(death, p, w, s):
+    """Which neighbours of p are on before subiteration s; unsigned, so that no index wraps."""
+    one = np.uint64(1)
+    return (
+        (death[p + one] > s)
+        | (death[p - w + one] > s) << 1
+        | (death[p - w] > s) << 2
+        | (death[p - w - one] > s) << 3
+        | (death[p - one] > s) << 4
+        | (death[p + w - one] > s) << 5
+        | (death[p + w] > s) << 6
+        | (death[p + w + one] > s) << 7
+    )
+
+
+@njit(cache=True, nogil=True, _nrt=False)
 def _spread(p, s, around, death, is_dirty, dirty, before, n_dirty):
     """Make the neighbours of p that are on before subiteration s dirty; the new number of dirty."""
     for b in range(8):
