@@ -52,7 +52,9 @@ def pr(
 
     labels, scores  : arrays of one size n, any shape; label > 0 positive, < 0 negative, 0 ignored;
                       True and False are positive and negative. 0/1 labels have no negatives
-    ties            : "sample" (default, VLFeat) or "merge" (scikit-learn), see this module
+    ties            : "sample" (default, as the other options are VLFeat's): one point per sample,
+                      equal scores in input order, so that curve and areas depend on it;
+                      "merge": one point per distinct score (scikit-learn), which never does
     interpolate     : precision becomes the largest one at this or a higher recall
     normalize_prior : a in [0, 1]: precision as if a share `a` of the samples were positive
     num_positives, num_negatives : totals to use in place of P and N; fewer than there are warns

@@ -102,11 +102,11 @@ def rank(
     if found is None:
         found, where = _rank_any(positive, negative, s, ties, rows)
     thresholds, tp, fp = found
-    if not include_inf and thresholds[-1] == -np.inf:
+    if not include_inf:
         kept = int(np.searchsorted(-thresholds, np.inf))
         thresholds, tp, fp = thresholds[:kept], tp[:kept], fp[:kept]
         if where is not None:
-            where[where >= kept] = -1
+            where[s == -np.inf] = -1
     return Ranking(
         locked(thresholds),
         locked(tp),

@@ -227,16 +227,17 @@ def test_true_and_false_are_both_classes():
 
 @pytest.mark.parametrize("ties", ["sample", "merge"])
 def test_stable_gives_input_order(ties):
-    labels = np.array([1, -1, 0, 1, -1, 1])
-    scores = np.array([2.0, 5, 5, -math.inf, 5, 7])
+    labels = np.array([1, -1, 0, 1, -1, 1, 0])
+    scores = np.array([2.0, 5, 5, -math.inf, 5, 7, -math.inf])
     plain, stable = (curves.pr(labels, scores, ties=ties, stable=s) for s in (False, True))
-    assert stable.recall.shape == (6,)
-    assert np.isnan(stable.recall).tolist() == [False, False, False, True, False, False]
+    assert stable.recall.shape == (7,)
+    assert np.isnan(stable.recall).tolist() == [False] * 3 + [True, False, False, True]
     assert stable.tp[3] == -1
     assert (stable.auc, stable.ap, stable.ap_11) == (plain.auc, plain.ap, plain.ap_11)
     # rank order: row 5, then rows 1, 2, 4 (score 5), then row 0
-    assert stable.tp.tolist() == [2, 1, 1, -1, 1, 1]
-    assert stable.fp.tolist() == ([2, 1, 1, -1, 2, 0] if ties == "sample" else [2, 2, 2, -1, 2, 0])
+    assert stable.tp.tolist() == [2, 1, 1, -1, 1, 1, -1]
+    first = 1 if ties == "sample" else 2
+    assert stable.fp.tolist() == [2, first, first, -1, 2, 0, -1]
     roc = curves.roc(labels, scores, ties=ties, stable=True)
     np.testing.assert_array_equal(roc.tpr, stable.recall)
     np.testing.assert_array_equal(roc.tnr, 1 - roc.fpr)
