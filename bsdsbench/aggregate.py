@@ -11,13 +11,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.errors import DataError
 from bsdsbench.records import BoundaryCounts, ImageRecord, PixelCounts, frozen
+
+if TYPE_CHECKING:
+    from bsdsbench.curves import ROCResult
 
 F8 = NDArray[np.float64]
 RECALL_LEVELS = np.arange(101) / 100
@@ -240,18 +243,19 @@ def pixel_score(records: Iterable[ImageRecord]) -> PixelScore:
     """Score records that carry pixel counts. Raises DataError if there are none.
 
     The area under ROC joins the measured points with (0, 0) and (1, 1) by straight lines; the EER
-    is where that line has as many false positives as false negatives, in rates.
+    is where that line has equal rates of false positives and false negatives. One class missing:
+    area 0; EER 1 without positives, 0 without negatives.
     """
     named = _named(records, "pixel")
     total = reduce(add, named.values())
     curve = pr_curve(total)
-    fpr, tpr = roc_points(total)
+    roc = _roc(total)
     return PixelScore(
         ods=best_point(curve),
         ois=optimal_image_scale(list(named.values())),
         ap=average_precision(curve),
-        auc_roc=float(np.sum(np.diff(fpr) * (tpr[1:] + tpr[:-1])) / 2),
-        eer=_equal_error_rate(fpr, tpr),
+        auc_roc=roc.auc,
+        eer=roc.eer,
         mae=float(ratio(total.abs_error_sum, total.n_pixels)),
         n_images=len(named),
         curve=curve,
@@ -259,19 +263,17 @@ def pixel_score(records: Iterable[ImageRecord]) -> PixelScore:
     )
 
 
-def roc_points(counts: PixelCounts) -> tuple[F8, F8]:
-    """False and true positive rates, f8 (T + 2,), from (0, 0) to (1, 1)."""
-    fpr = ratio(counts.fp, counts.fp + counts.tn)
-    tpr = ratio(counts.tp, counts.tp + counts.fn)
-    return np.concatenate(([0], fpr[::-1], [1])), np.concatenate(([0], tpr[::-1], [1]))
+def _roc(counts: PixelCounts) -> ROCResult:
+    """The ROC curve through the measured points, from (0, 0) to (1, 1)."""
+    # Imported here: the curves make their ratios with this module.
+    from bsdsbench.curves import Ranking, roc_from_ranking
 
-
-def _equal_error_rate(fpr: F8, tpr: F8) -> float:
-    gap = fpr - (1 - tpr)
-    k = int(np.argmax(gap >= 0))
-    low, high = gap[k - 1], gap[k]
-    share = float(ratio(-low, high - low))
-    return float(fpr[k - 1] + share * (fpr[k] - fpr[k - 1]))
+    positives, negatives = counts.tp[0] + counts.fn[0], counts.fp[0] + counts.tn[0]
+    return roc_from_ranking(
+        Ranking.from_counts(
+            counts.thresholds, counts.tp, counts.fp, positives, negatives, complete=True
+        )
+    )
 
 
 def _per_image(named: dict[str, Any]) -> tuple[tuple[str, OperatingPoint], ...]:

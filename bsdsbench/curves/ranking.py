@@ -48,10 +48,13 @@ class Ranking:
         fp: ArrayLike,
         positives: int,
         negatives: int,
+        *,
+        complete: bool = False,
     ) -> Ranking:
         """A ranking from counts at given thresholds (score >= threshold), in any order.
 
-        Pixel counts of a data set come in this way. The "nothing predicted" point is added.
+        Pixel counts of a data set come in this way. The "nothing predicted" point is added;
+        complete also adds "everything predicted", at threshold -inf.
         Raises ShapeError for arrays of different lengths, DataError for counts that fall while
         the threshold does or that exceed the totals.
         """
@@ -70,6 +73,9 @@ class Ranking:
                 raise DataError(
                     f"{name}: expected counts from 0 to {limit} that grow as the threshold falls"
                 )
+        if complete:
+            t = np.r_[t, -np.inf]
+            counts = [np.r_[c, limit] for c, limit in zip(counts, limits, strict=True)]
         return cls(locked(t), locked(counts[0]), locked(counts[1]), *limits)
 
 

@@ -367,6 +367,9 @@ def test_ranking_from_counts():
     assert r.tp.tolist() == [0, 1, 2, 4]
     assert r.fp.tolist() == [0, 0, 3, 3]
     assert curves.roc_from_ranking(r).tpr.tolist() == [0, 1 / 5, 2 / 5, 4 / 5]
+    whole = curves.Ranking.from_counts([0.2], [4], [3], 5, 6, complete=True)
+    assert (whole.tp.tolist(), whole.fp.tolist()) == ([0, 4, 5], [0, 3, 6])
+    assert whole.thresholds.tolist() == [math.inf, 0.2, -math.inf]
     with pytest.raises(ShapeError, match="thresholds, tp, fp: 1, 2 and 1 values"):
         curves.Ranking.from_counts([1], [1, 2], [1], 5, 6)
     with pytest.raises(DataError, match="tp: expected counts from 0 to 5 that grow"):
@@ -375,3 +378,27 @@ def test_ranking_from_counts():
         curves.Ranking.from_counts([1, 2], [1, 1], [0, 1], 5, 6)
     with pytest.raises(DataError, match="stable: expected a ranking made with rows=True"):
         curves.pr_from_ranking(r, stable=True)
+
+
+def test_the_pixel_benchmark_uses_these_curves():
+    """Its area and EER are those of all pixels ranked by their level."""
+    from bsdsbench import ImageRecord, PixelCounts, pixel_score
+
+    rng = np.random.default_rng(9)
+    thresholds = np.linspace(0.1, 0.9, 9)
+    levels, truth = rng.integers(0, 10, (2, 20, 30)), rng.random((2, 20, 30)) < 0.3
+    levels += 3 * truth
+    records = []
+    for k in range(2):
+        hit = levels[k] >= np.arange(1, 10)[:, None, None]
+        tp, fp = (hit & truth[k]).sum((1, 2)), (hit & ~truth[k]).sum((1, 2))
+        p, n = truth[k].sum(), (~truth[k]).sum()
+        counts = PixelCounts(thresholds, tp, fp, p - tp, n - fp)
+        records.append(ImageRecord(str(k), (20, 30), pixel=counts))
+    score = pixel_score(records)
+    # Levels above the highest threshold are one level to the benchmark.
+    expected = curves.roc(truth, np.minimum(levels, 9), ties="merge")
+    assert (score.auc_roc, score.eer) == (expected.auc, expected.eer)
+    assert score.auc_roc == pytest.approx(
+        metrics.roc_auc_score(truth.ravel(), np.minimum(levels, 9).ravel()), rel=0, abs=1e-12
+    )
