@@ -24,6 +24,7 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for_sentinel
+from types import ModuleType
 from typing import Any
 
 from bsdsbench.errors import DataError
@@ -121,9 +122,24 @@ def _alone(job: Job) -> Outcome:
         return Failure(name, (f"{name}: the worker process died on this image (out of memory?)",))
 
 
+class _Pool(ProcessPoolExecutor):
+    """Processes that do not run the caller's script again: they need nothing of it.
+
+    So a script needs no `if __name__ == "__main__"`, and may come from standard input.
+    """
+
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            return super().submit(*args, **kwargs)
+        finally:
+            sys.modules["__main__"] = main
+
+
 @contextmanager
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    pool = ProcessPoolExecutor(workers, _context(), _start_worker)
+    pool = _Pool(workers, _context(), _start_worker)
     children: list[Any] = []
     try:
         yield pool

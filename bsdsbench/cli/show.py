@@ -50,7 +50,7 @@ def _table(metric: str, rows: Sequence[tuple[str, dict[str, str]]]) -> Table:
 
 
 def _boundary(score: Any) -> dict[str, str]:
-    return {
+    cells = {
         "ODS": f"{score.ods.f:.4f}",
         "at": f"{score.ods.threshold:.3f}",
         "P": f"{score.ods.precision:.4f}",
@@ -60,6 +60,9 @@ def _boundary(score: Any) -> dict[str, str]:
         "R50": f"{score.r50:.4f}",
         "images": str(score.n_images),
     }
+    if score.curve.thresholds.size == 1:  # a point has no area, and nothing to choose from
+        cells.update(dict.fromkeys(("at", "OIS", "AP", "R50"), "-"))
+    return cells
 
 
 def _pixel(score: Any) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -36,6 +37,30 @@ def test_an_image_that_kills_its_worker_is_blamed_and_the_others_are_done(
     assert [f.image_id for f in failed] == ["im003"]
     assert "worker process died" in failed[0].problems[0]
     assert sorted(o.image_id for o in found) == [f"im{k:03d}" for k in range(6)]
+
+
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@pytest.mark.parametrize("stdin", [True, False])
+def test_a_script_needs_no_main_guard(tiny, tmp_path, monkeypatch, method, stdin):
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {method} on this system")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("BSDSBENCH_START_METHOD", method)
+    pred, gt = map(str, tiny)
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import bsdsbench as bb\n"
+        f"run = bb.evaluate({pred!r}, {gt!r}, workers=2)\n"
+        "print(len(run.records))\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-" if stdin else str(script)],
+        input=script.read_text() if stdin else None,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (found.stdout, found.returncode) == ("6\n", 0), found.stderr
 
 
 DEADLY = """
