@@ -39,6 +39,10 @@ from bsdsbench.significance import (
 F8 = NDArray[np.float64]
 INTERVALS = ("percentile", "bca")
 FEW_IMAGES = 20
+LOWER_IS_BETTER = (
+    *("voi", "nvoi", "mae", "eer", "bgm", "bce", "gce", "lce"),
+    *("hamming_gt", "hamming_pred", "van_dongen"),
+)
 _CHUNK = 2000
 
 
@@ -230,7 +234,7 @@ def bootstrap_band(
 
 def lower_is_better(score: str) -> bool:
     """Whether a smaller value of METRIC.SCORE is the better one."""
-    return any(part in ("voi", "mae", "eer") for part in score.split("."))
+    return any(part in LOWER_IS_BETTER for part in score.split("."))
 
 
 @dataclass(frozen=True, slots=True)

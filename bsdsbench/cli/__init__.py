@@ -23,6 +23,7 @@ VERBS = {
     "plot": "plot",
     "curves": "curves",
     "report": "report",
+    "check": "check",
     "doctor": "doctor",
     "explain": "explain",
     "nms": "nms",

@@ -28,6 +28,9 @@ COLUMNS: dict[str, dict[str, str]] = {
 }
 
 
+_NOT_SCORES = ("n_images", "ods_recall", "ods_precision")
+
+
 def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
     """The `scores` object of result.json as {"boundary.ods": F, "region.covering.ods": ...}.
 
@@ -42,7 +45,7 @@ def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
                 out[path] = float(value["f"])
                 return
             for key, inner in value.items():
-                if "threshold" not in key and key != "n_images":
+                if "threshold" not in key and key not in _NOT_SCORES:
                     walk(f"{path}.{key}" if path else key, inner)
         elif isinstance(value, int | float) and not isinstance(value, bool):
             out[path] = float(value)
