@@ -86,7 +86,7 @@ class StreamingEvaluator:
         Raises ShapeError if the numbers of images differ, DataError for an image that is already
         there and for what the metrics refuse. A batch with a fault adds nothing.
         """
-        items = _items(pred, gts, image_id, len(self._records))
+        items = image_items(pred, gts, image_id, len(self._records))
         fresh: dict[str, ImageRecord] = {}
         for one, annotators, name in items:
             if name in self._records or name in fresh:
@@ -171,7 +171,7 @@ def measure(
     if not isinstance(pred, Prediction):
         pred = Prediction(image_id, soft=_plane(pred))
     if not isinstance(gts, GroundTruth):
-        gts = GroundTruth(image_id, tuple(_binary(a, image_id) for a in _annotators(gts)))
+        gts = GroundTruth(image_id, tuple(_binary(a, image_id) for a in annotator_maps(gts)))
     counts = {m: metric_function(m)(pred, gts, protocol) for m in metrics}
     return ImageRecord(image_id, gts.shape, **counts)
 
@@ -193,7 +193,7 @@ def _plane(pred: Any) -> NDArray[Any]:
     return soft[0] if soft.ndim == 3 and soft.shape[0] == 1 else soft
 
 
-def _annotators(gts: Any) -> list[NDArray[Any]]:
+def annotator_maps(gts: Any) -> list[NDArray[Any]]:
     """The (H, W) maps of one image: from a list of them, (A, H, W) or a single (H, W)."""
     if isinstance(gts, list | tuple):
         maps = [to_numpy(g) for g in gts]
@@ -211,7 +211,7 @@ def _binary(values: NDArray[Any], image_id: str) -> NDArray[np.bool_]:
     return np.asarray(on)
 
 
-def _items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[Any, Any, str]]:
+def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[Any, Any, str]]:
     """(prediction, annotators, id) of each image of an update."""
     if not _is_batch(pred):
         name = f"image{known:06d}" if image_id is None else image_id
