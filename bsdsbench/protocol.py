@@ -237,6 +237,8 @@ class Protocol:
             parts.append(f"ground truth from {self.gt_threshold:g} on")
         if self.gt_kind != "boundaries":
             parts.append("ground truth from labels")
+        if self.regions_from_soft:
+            parts.append("regions from soft maps")
         if self.semantic:
             s = self.semantic
             parts.append(f"{len(s.classes)} classes, interior {s.interior}, absent {s.absent}")
@@ -394,7 +396,7 @@ def _check(protocol: Protocol) -> None:
         (p.ap_rule == "bsds", "ap_rule", p.ap_rule, "'bsds'"),
         (isinstance(n, NMSParams), "nms_params", n, "the entries of NMSParams"),
     ]
-    for name in ("thin", "nms", "invert", "gt_invert"):
+    for name in ("thin", "nms", "invert", "gt_invert", "regions_from_soft"):
         value = getattr(p, name)
         rules.append((isinstance(value, bool), name, value, "true or false"))
     if isinstance(n, NMSParams):

@@ -205,7 +205,7 @@ def test_folders_and_command_line(tmp_path):
     score = saliency_score(evaluate_saliency(pred, gt, workers=2))
     assert score.n_images == 2
     assert score.max_f_mean == 1.0
-    arguments = [str(pred), "--gt", str(gt)]
+    arguments = [str(pred), "--gt", str(gt), "--quiet"]
     text = CliRunner().invoke(command, arguments, catch_exceptions=False).stdout
     assert f"mae_mean           {score.mae_mean:.4f}" in text
     assert "protocol saliency v1" in text

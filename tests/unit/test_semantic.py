@@ -196,7 +196,7 @@ def test_missing_and_broken_files_are_named(folders, tmp_path):
 def test_command_line_and_saved_classes(folders, tmp_path):
     proto = tmp_path / "pets.toml"
     proto.write_text(PROTO.to_toml())
-    arguments = [str(folders[0]), "--gt", str(folders[1]), "--protocol", str(proto)]
+    arguments = [str(folders[0]), "--gt", str(folders[1]), "--protocol", str(proto), "--quiet"]
     result = CliRunner().invoke(
         command, [*arguments, "-o", str(tmp_path / "out")], catch_exceptions=False
     )
