@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
+def one_line(text: str) -> str:
+    """`text` with control, bidi and undecodable characters escaped, so that a line stays a line."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 class DataError(ValueError):
-    """Input that cannot be evaluated. `problems` holds one line per fault of the run."""
+    """Input that cannot be evaluated. `problems` holds one line per fault of the run.
+
+    A file's name may hold anything; the lines are made printable here, and stay one line each.
+    """
 
     def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
-        self.problems: tuple[str, ...] = tuple(problems) or (message,)
-        super().__init__(message)
+        self.problems: tuple[str, ...] = tuple(map(one_line, problems or (message,)))
+        super().__init__("\n".join(self.problems))
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.args[0], self.problems)

@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from bsdsbench.errors import DataError, FileFormatError, ShapeError
 from bsdsbench.inputs import GroundTruth, Prediction
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.loaders import Pair, load_ground_truth, load_prediction
+from bsdsbench.loaders.files import read_bytes, show
 from bsdsbench.protocol import Protocol
 from bsdsbench.records import ImageRecord
 
@@ -76,13 +76,13 @@ def run_job(job: Job) -> Outcome:
         )
     except OSError as error:
         where = error.filename or job.pair.image_id
-        return Failure(job.pair.image_id, (f"{where}: {error.strerror or error}",))
+        return Failure(job.pair.image_id, (f"{show(where)}: {error.strerror or error}",))
 
 
 def fingerprint(job: Job) -> str:
     """A hash of all that the counts depend on: bytes of the files, protocol, metrics, kernels.
 
-    Raises OSError for a file that cannot be read.
+    Raises FileFormatError for a file that cannot be read.
     """
     settings = [
         KERNEL_VERSION,
@@ -96,7 +96,7 @@ def fingerprint(job: Job) -> str:
     for group in (job.pair.pred_paths, job.pair.gt_paths):
         digest.update(len(group).to_bytes(8, "little"))
         for path in group:
-            data = Path(path).read_bytes()
+            data = read_bytes(path)
             digest.update(len(data).to_bytes(8, "little"))
             digest.update(data)
     return digest.hexdigest()

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bsdsbench.errors import DataError, FileFormatError
+from bsdsbench.errors import DataError, FileFormatError, one_line
 
 MAX_FILE_BYTES = 1 << 30
 MAX_PIXELS = 100_000_000
@@ -31,10 +31,7 @@ class FaultError(ValueError):
 
 def show(name: object) -> str:
     """`name` as one printable line: control, bidi and undecodable characters are escaped."""
-    text = os.fspath(name) if isinstance(name, os.PathLike) else str(name)
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return one_line(os.fspath(name) if isinstance(name, os.PathLike) else str(name))
 
 
 def id_of(path: str | os.PathLike[str]) -> str:
