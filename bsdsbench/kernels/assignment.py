@@ -49,7 +49,6 @@ def _assign(start, rows, n, first, last, n_rows):
     owner = np.full(n_rows, -1, np.int64)  # the column a row is given to
     price = np.zeros(n_rows, np.int64)  # potentials of rows, never positive
     taken = np.full(last - first, -1, np.int64)  # the row of a column
-    gain = np.zeros(last - first, np.int64)  # n of that cell
     level = np.zeros(last - first, np.int64)  # potentials of columns
     dist = np.full(n_rows, far, np.int64)
     back = np.empty(n_rows, np.int64)  # the column a row was reached from
@@ -107,8 +106,9 @@ def _assign(start, rows, n, first, last, n_rows):
         for s in range(n_seen):
             dist[seen[s]] = far
             done[seen[s]] = False
+    total = np.int64(0)
     for c in range(last - first):
         for e in range(start[first + c], start[first + c + 1]):
             if rows[e] == taken[c]:
-                gain[c] = n[e]
-    return gain.sum()
+                total += n[e]
+    return total

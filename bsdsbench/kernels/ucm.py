@@ -45,9 +45,17 @@ def join_levels(ucm2, thresholds, corners):
 
 @njit(cache=True, nogil=True)
 def _level(value, thresholds):
+    """The first index with value <= threshold, by bisection."""
     if value <= thresholds[0]:  # nearly all elements
         return 0
-    return np.searchsorted(thresholds, value)
+    low, high = 1, thresholds.size
+    while low < high:
+        middle = (low + high) // 2
+        if value <= thresholds[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 @njit(cache=True, nogil=True)

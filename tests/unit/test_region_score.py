@@ -119,7 +119,7 @@ def test_mapping_has_the_names_of_the_result_file():
 
 def test_curves_have_every_measure_at_each_threshold():
     curves = score(counts()).curves()
-    assert list(curves)[0] == "thresholds"
+    assert next(iter(curves)) == "thresholds"
     assert {"covering", "fop_f", "pair_recall", "van_dongen", "nvoi"} <= set(curves)
     assert {c.shape for c in curves.values()} == {(3,)}
     assert curves["pair_f"].tolist() == [0.4, 0.5, 0.4]
