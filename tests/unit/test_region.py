@@ -121,6 +121,21 @@ def test_objects_and_parts_by_hand():
     assert recall == pytest.approx(0.1)  # six parts of six candidates
 
 
+def test_objects_and_parts_at_the_very_limits():
+    # Region 2 of 10 pixels has 9 in region 1 of 20: precision 0.9, recall 0.45, over 0.55 + 0.45.
+    gt = np.repeat([1, 2], 20).reshape(4, 10)
+    seg = np.array([1] * 11 + [2] * 10 + [3] * 19).reshape(4, 10)
+    assert rm.fop(seg, [gt]) == pytest.approx(((1 + 0.1 + 0.1) / 3, (1 + 1) / 2))
+    assert rm.fop(gt, [seg]) == pytest.approx(((1 + 1) / 2, (1 + 0.1 + 0.1) / 3))
+    # precision 0.9 and recall 1: an object
+    ten, nine = np.full((4, 10), 2), np.full((4, 10), 2)
+    ten[0], nine[0, :9] = 1, 1
+    assert rm.fop(ten, [nine]) == rm.fop(nine, [ten]) == (1, 1)
+    # recall 0.25 and precision 1: a part
+    quarter = np.array([1] * 5 + [2] * 15 + [3] * 20).reshape(4, 10)
+    assert rm.fop(quarter, [gt]) == pytest.approx(((1 + 0.2) / 3, (1 + 1) / 2))
+
+
 def test_candidates_stop_at_99_percent():
     areas = np.array([1, 90, 2, 7])
     assert rm.fop_candidates(areas).tolist() == [False, True, True, True]
