@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -59,6 +60,7 @@ ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "shard")
 @click.option("--shard", default="1/1", metavar="I/N", help="Evaluate the I-th of N parts.")
 @click.option("--fresh", is_flag=True, help="Do not use records of an earlier run in OUT.")
 @click.option("--humans", is_flag=True, help="Each annotator against the others; no PRED_DIR.")
+@click.option("--overlays", is_flag=True, help="Matched, false, missed pixels: OUT/overlays.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
 @click.option("--quiet", is_flag=True, help="No progress.")
 def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int:
@@ -70,6 +72,9 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     humans = options.pop("humans")
     if humans == (pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
+    overlays = options.pop("overlays")
+    if overlays and (humans or not options["out"] or "boundary" not in options["metrics"]):
+        raise click.UsageError("--overlays needs PRED_DIR, -o OUT and boundary among --metrics")
     fields = {name: options.pop(name) for name in PROTOCOL_FIELDS}
     tolerances = fields["max_dist"] if ":" in (fields["max_dist"] or "") else None
     if tolerances and humans:
@@ -91,6 +96,12 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
             run = bb.evaluate(pred_dir, protocol=protocol, progress=report, **options)
     if options["out"]:
         write_plots(run, options["out"])
+    if overlays:
+        from bsdsbench.overlays import write_overlays
+
+        with progress("overlays", quiet) as report:
+            folder = Path(options["out"]) / "overlays"
+            write_overlays(run, folder, pred_kind=options["pred_kind"], progress=report)
     if form == "json":
         print_json(run.to_mapping())
     else:
@@ -114,8 +125,6 @@ def _shard(text: str) -> tuple[int, int]:
 
 def write_plots(run: Any, out: str) -> None:
     """pr.png and pr.svg into OUT, if there are boundary scores."""
-    from pathlib import Path
-
     if "boundary" in run.metrics:
         from bsdsbench.plotting import plot_runs
 

@@ -6,10 +6,12 @@ import io
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from PIL import Image
 from skimage.io import imsave
 
 import bsdsbench as bb
+from bsdsbench.cli import cli
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
 from bsdsbench.overlays import (
     COLORS,
@@ -113,3 +115,16 @@ def test_palette_png_is_lossless_and_transparent_where_nothing_is():
     np.testing.assert_array_equal(pixels[..., 3] == 0, classes == 0)
     shown = pixels[..., 3] > 0
     np.testing.assert_array_equal(pixels[..., :3][shown], paint(classes)[shown])
+
+
+def test_evaluate_writes_them(made, tmp_path):
+    _, folders, _, _ = made
+    out = tmp_path / "out"
+    arguments = ["evaluate", folders[0], "--gt", folders[1], "--overlays", "--workers", "1"]
+    arguments += ["--executor", "thread"]
+    call = CliRunner().invoke
+    found = call(cli, [str(a) for a in [*arguments, "-o", out]], standalone_mode=False)
+    assert found.exception is None
+    assert sorted(p.name for p in (out / "overlays").iterdir()) == ["a_best.png", "a_ods.png"]
+    refused = call(cli, [str(a) for a in arguments], standalone_mode=False)
+    assert "--overlays needs" in str(refused.exception)
