@@ -23,6 +23,7 @@ from bsdsbench.inputs import GroundTruth, Prediction
 from bsdsbench.kernels import thinning
 from bsdsbench.kernels.graph import outlier_cost
 from bsdsbench.kernels.matching import match_maps, match_steps
+from bsdsbench.kernels.thresholding import levels
 from bsdsbench.labels import seg2bdry
 from bsdsbench.protocol import Protocol
 from bsdsbench.records import BoundaryCounts, frozen
@@ -170,8 +171,6 @@ def _events(
                 bmaps = [thinning.thin(bmap) for bmap in bmaps]
             return np.arange(1.0, len(bmaps) + 1), thinning.stack_events(np.stack(bmaps))
         pred = pred.boundary_map()
-    from bsdsbench.kernels.thresholding import levels
-
     soft = soft_map(pred)
     same_shape(soft.shape, shape)
     thresholds = protocol.threshold_array()

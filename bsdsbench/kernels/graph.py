@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 from bsdsbench.errors import DataError
 
-ABSENT = np.int64(2**61)  # the dual of a pixel that is not there: no edge to it is ever tight
+FAR = 2**61  # beyond any length
+ABSENT = FAR  # the dual of a pixel that is not in the map: no edge to it is ever tight
 _TIE_BITS = 24
 _SUM_BITS = 60
 _ARENA = 1 << 22  # edges kept per side, at 12 bytes
@@ -39,18 +40,18 @@ _ARENA = 1 << 22  # edges kept per side, at 12 bytes
 # mult   u8          multiplier of this side's pixels in the hash
 # dual   i8 (n,)     see search.py; ABSENT where the pixel is not in the map
 # mate   i4 (n,)     matched vertex of the other side, or -1
-# dist, parent, seen (n,) a search's labels, valid where `seen` is its number
-# first  i8 (n,)     where the vertex' edges start in the arena, -1 if they are not there
-# count  i4 (n,)     how many they are
+# since  i4 (n,)     step at which it was matched; bits u8 (n, words): steps it was matched at
+# dist   i8, parent i4, slot i4 (n,)  labels of a search; dist is FAR between searches
+# first  i8, count i4 (n,)  its edges' place in the arena, first is -1 if they are not there
 # to i4, weight i8   the arena;  used i8 (1,): its filled part
 Side = namedtuple(
     "Side",
-    "pixel before mult dual mate dist parent seen slot first count to weight used",
+    "pixel before mult dual mate since bits dist parent slot first count to weight used",
 )
 
 # What both sides share. half i4 (2R+1,): half the width of each row of the disk;
 # gain i8 (2R+1, 2R+1): (C - c) * 2^shift;  drop u8: 64 - bits;  salt u8: annotator
-Geometry = namedtuple("Geometry", "rows cols half gain salt drop")
+Geometry = namedtuple("Geometry", "rows cols half gain shift salt drop")
 
 
 def outlier_cost(max_dist_px: float) -> int:
@@ -58,7 +59,7 @@ def outlier_cost(max_dist_px: float) -> int:
     return max(1, math.ceil(100 * (100 * max_dist_px)))
 
 
-def pair_costs(max_dist_px: float) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def disk(max_dist_px: float) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Half widths (2R+1,) of the disk's rows, and round(100 d) (2R+1, 2R+1) about its centre."""
     reach = math.floor(max_dist_px)
     step = np.arange(-reach, reach + 1)
@@ -75,31 +76,38 @@ def geometry(shape: tuple[int, int], max_dist_px: float, n_gt: int, annotator: i
         raise DataError(
             f"max_dist_px {max_dist_px:g} with {n_gt} pixels: too large to match exactly"
         )
-    half, cost = pair_costs(min(max_dist_px, math.hypot(*shape)))
+    half, cost = disk(min(max_dist_px, math.hypot(*shape)))
     shift = bits + n_gt.bit_length()
-    gain = (lost - cost) << shift
-    return Geometry(*shape, half, gain, np.uint64(annotator * _SALT % 2**64), np.uint64(64 - bits))
+    salt = np.uint64(annotator * _SALT % 2**64)
+    return Geometry(*shape, half, (lost - cost) << shift, shift, salt, np.uint64(64 - bits))
 
 
 _SALT = 0x9E3779B97F4A7C15
-_PRED = np.uint64(0xD6E8FEB86659FD93)
-_GT = np.uint64(0xA0761D6478BD642F)
+PRED = np.uint64(0xD6E8FEB86659FD93)
+GT = np.uint64(0xA0761D6478BD642F)
 
 
-def side(pixel: NDArray[np.int32], size: int, other: int, reach: int, is_pred: bool) -> Side:
-    """A side with these pixels of an image of `size`, unmatched; predicted ones are absent."""
+def side(
+    pixel: NDArray[np.int32],
+    before: NDArray[np.int32],
+    mult: np.uint64,
+    dual: int,
+    bits: NDArray[np.uint64],
+    most_edges: int,
+) -> Side:
+    """A side of unmatched vertices, none of them with more than `most_edges` edges."""
     n = pixel.size
-    disk = (2 * reach + 1) ** 2
-    room = max(min(_ARENA, n * min(disk, other)), min(disk, other))
+    room = max(min(_ARENA, n * most_edges), most_edges)
     return Side(
         pixel,
-        running_count(pixel, size),
-        _PRED if is_pred else _GT,
-        np.full(n, ABSENT if is_pred else 0),
+        before,
+        mult,
+        np.full(n, dual, np.int64),
         np.full(n, -1, np.int32),
-        np.empty(n, np.int64),
         np.empty(n, np.int32),
-        np.zeros(n, np.int32),
+        bits,
+        np.full(n, FAR, np.int64),
+        np.empty(n, np.int32),
         np.empty(n, np.int32),
         np.full(n, -1, np.int64),
         np.empty(n, np.int32),
@@ -122,6 +130,21 @@ def running_count(pixel, size):
 
 
 @njit(cache=True, nogil=True)
+def within_reach(gts, half):
+    """(H, W) bool: is a pixel of any of the (A, H, W) maps in the disk around it."""
+    reach = half.size // 2
+    _, rows, cols = gts.shape
+    near = np.zeros((rows, cols), np.bool_)
+    for r in range(rows):
+        for c in range(cols):
+            if np.any(gts[:, r, c]):
+                for k in range(max(r - reach, 0), min(r + reach + 1, rows)):
+                    width = half[k - r + reach]
+                    near[k, max(c - width, 0) : c + width + 1] = True
+    return near
+
+
+@njit(cache=True, nogil=True)
 def _mix(x):
     """The high bits of the result depend on all bits of x (the finaliser of SplitMix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -130,10 +153,8 @@ def _mix(x):
 
 
 @njit(cache=True, nogil=True)
-def edges(i, own, other, geo):
-    """The range of vertex i's edges in `own`'s arena, after finding them if they are not there."""
-    if own.first[i] >= 0:
-        return own.first[i], own.first[i] + own.count[i]
+def find_edges(i, own, other, geo):
+    """Put vertex i's edges into `own`'s arena; returns where they start."""
     reach = geo.half.size // 2
     row, col = divmod(own.pixel[i], geo.cols)
     key = np.uint64(own.pixel[i]) * own.mult + geo.salt
@@ -157,4 +178,18 @@ def edges(i, own, other, geo):
     own.first[i] = begin
     own.count[i] = end - begin
     own.used[0] = end
-    return begin, end
+    return begin
+
+
+@njit(cache=True, nogil=True)
+def nearest_cost(own, other, geo):
+    """i4 (n,): the least cost of each vertex' edges, -1 if it has none. Fills the arena."""
+    top = geo.gain[geo.half.size // 2, geo.half.size // 2]
+    nearest = np.full(own.pixel.size, -1, np.int32)
+    for i in range(own.pixel.size):
+        begin = find_edges(i, own, other, geo)
+        for e in range(begin, begin + own.count[i]):
+            cost = (top - own.weight[e]) >> geo.shift
+            if nearest[i] < 0 or cost < nearest[i]:
+                nearest[i] = cost
+    return nearest

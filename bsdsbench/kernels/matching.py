@@ -26,19 +26,27 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.graph import ABSENT, Geometry, Side, geometry, side
-from bsdsbench.kernels.search import Work, enter, work
+from bsdsbench.kernels.graph import (
+    ABSENT,
+    GT,
+    PRED,
+    Geometry,
+    Side,
+    disk,
+    geometry,
+    nearest_cost,
+    running_count,
+    side,
+    within_reach,
+)
+from bsdsbench.kernels.search import enter, leave, work
 
 I8 = NDArray[np.int64]
+I4 = NDArray[np.int32]
+Bool = NDArray[np.bool_]
 
 
-def match_steps(
-    start: I8,
-    pixel: NDArray[np.int32],
-    added: NDArray[np.bool_],
-    gts: NDArray[np.bool_],
-    max_dist_px: float,
-) -> tuple[I8, I8]:
+def match_steps(start: I8, pixel: I4, added: Bool, gts: Bool, max_dist_px: float) -> tuple[I8, I8]:
     """Matched pixels after each of n steps: (ground truth summed over annotators, predicted).
 
     start, pixel, added : as `thinning.thinning_events` gives them
@@ -46,100 +54,115 @@ def match_steps(
     Returns two i8 (n,). Raises DataError where the costs would not be exact (graph.geometry).
     """
     steps = start.size - 1
+    near = within_reach(gts, disk(max_dist_px)[0]).ravel()[pixel]
+    start, pixel, added = np.append(0, np.cumsum(near))[start], pixel[near], added[near]
     on = np.zeros(gts[0].size, np.bool_)
     on[pixel] = True
     universe = np.flatnonzero(on).astype(np.int32)
-    vertex = np.searchsorted(universe, pixel).astype(np.int32)
+    before = running_count(universe, on.size)
     bits = np.zeros((universe.size, (steps + 63) // 64), np.uint64)
     matched_gt = np.zeros(steps, np.int64)
     for annotator, gt in enumerate(gts):
-        problem = _problem(universe, gt, max_dist_px, annotator)
-        _run(start, vertex, added, *problem, bits, matched_gt)
+        pred_side, gt_side, geo = _problem(universe, before, bits, gt, max_dist_px, annotator)
+        room = work(max(universe.size, gt_side.pixel.size))
+        _run(start, before[pixel], added, pred_side, gt_side, geo, room, matched_gt)
     return matched_gt, _count_bits(bits, steps)
 
 
-def match_maps(
-    bmap: NDArray[np.bool_], gt: NDArray[np.bool_], max_dist_px: float, annotator: int = 0
-) -> NDArray[np.int64]:
+def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> I8:
     """The pairs of one (H, W) bool map with one annotator's: i8 (2, K), flat indices pred, gt.
 
     The same pairs as `match_steps` counts for that annotator, in order of the predicted pixels.
     """
     universe = np.flatnonzero(bmap).astype(np.int32)
-    start = np.array([0, universe.size], np.int64)
-    vertex, added = np.arange(universe.size, dtype=np.int32), np.ones(universe.size, np.bool_)
-    problem = _problem(universe, gt, max_dist_px, annotator)
+    before = running_count(universe, bmap.size)
     bits = np.zeros((universe.size, 1), np.uint64)
-    _run(start, vertex, added, *problem, bits, np.zeros(1, np.int64))
-    pred_side, gt_side = problem[:2]
+    pred_side, gt_side, geo = _problem(universe, before, bits, gt, max_dist_px, annotator)
+    room = work(max(universe.size, gt_side.pixel.size))
+    start, vertex = np.array([0, universe.size]), np.arange(universe.size, dtype=np.int32)
+    added = np.ones(universe.size, np.bool_)
+    _run(start, vertex, added, pred_side, gt_side, geo, room, np.zeros(1, np.int64))
     matched = pred_side.mate >= 0
     pairs = pred_side.pixel[matched], gt_side.pixel[pred_side.mate[matched]]
     return np.array(pairs, np.int64)
 
 
 def _problem(
-    universe: NDArray[np.int32], gt: NDArray[np.bool_], max_dist_px: float, annotator: int
-) -> tuple[Side, Side, Geometry, Work]:
-    """The sides of one annotator's problem, nothing matched yet, its costs, and working room."""
-    gt_pixel = np.flatnonzero(gt).astype(np.int32)
-    geo = geometry(gt.shape, max_dist_px, gt_pixel.size, annotator)
-    reach = geo.half.size // 2
-    pred_side = side(universe, gt.size, gt_pixel.size, reach, True)
-    gt_side = side(gt_pixel, gt.size, universe.size, reach, False)
-    return pred_side, gt_side, geo, work(max(universe.size, gt_pixel.size))
+    universe: I4,
+    before: I4,
+    bits: NDArray[np.uint64],
+    gt: Bool,
+    max_dist_px: float,
+    annotator: int,
+) -> tuple[Side, Side, Geometry]:
+    """The sides of one annotator's problem, nothing matched yet, and its costs."""
+    pixel = np.flatnonzero(gt).astype(np.int32)
+    gt_bits = np.zeros((pixel.size, bits.shape[1]), np.uint64)
+    geo = geometry(gt.shape, max_dist_px, pixel.size, annotator)
+    gt_before = running_count(pixel, gt.size)
+    pred_side = side(universe, before, PRED, ABSENT, bits, min(geo.gain.size, pixel.size))
+    gt_side = side(pixel, gt_before, GT, 0, gt_bits, min(geo.gain.size, universe.size))
+    return pred_side, gt_side, geo
 
 
 @njit(cache=True, nogil=True)
-def _run(start, vertex, added, pred, gt, geo, work, bits, matched_gt):
-    """One annotator: add its matched pixels to `matched_gt` (n,), set the bits of the predicted."""
+def _run(start, vertex, added, pred, gt, geo, work, matched_gt):
+    """One annotator: add its matched pixels to `matched_gt` (n,), set the predicted ones' bits."""
     steps = start.size - 1
-    since = np.empty(pred.pixel.size, np.int32)
+    batch, order = _batches(start, vertex, added, nearest_cost(pred, gt, geo))
     freed = np.empty(gt.pixel.size, np.int32)
     matched = 0
     for step in range(steps):
         n_freed = 0
-        for event in range(start[step], start[step + 1]):
-            i = vertex[event]
-            if not added[event]:
-                j = pred.mate[i]
-                if j >= 0:
-                    pred.mate[i] = -1
-                    gt.mate[j] = -1
-                    freed[n_freed] = j
-                    n_freed += 1
-                    matched -= 1
-                    _set_bits(bits[i], since[i], step)
-                pred.dual[i] = ABSENT
-                continue
-            ousted, reached = enter(i, pred, gt, geo, work)
-            if ousted != i:
-                since[i] = step
-                if ousted >= 0:
-                    _set_bits(bits[ousted], since[ousted], step)
-                else:
-                    matched += 1
-        for k in range(n_freed):
-            if gt.mate[freed[k]] < 0:
-                _, reached = enter(freed[k], gt, pred, geo, work)
-                if reached >= 0:
-                    since[reached] = step
-                    matched += 1
+        for i in order[batch[2 * step] : batch[2 * step + 1]]:
+            j = pred.mate[i]
+            if j >= 0:
+                leave(i, pred.since, pred.bits, step)
+                pred.mate[i], gt.mate[j] = -1, -1
+                freed[n_freed] = j
+                n_freed += 1
+            pred.dual[i] = ABSENT
+        matched -= n_freed
+        roots = order[batch[2 * step + 1] : batch[2 * step + 2]]
+        matched += enter(roots, pred, gt, geo, work, step)
+        matched += enter(freed[:n_freed], gt, pred, geo, work, step)
         matched_gt[step] += matched
     for i in range(pred.pixel.size):
         if pred.mate[i] >= 0:
-            _set_bits(bits[i], since[i], steps)
+            leave(i, pred.since, pred.bits, steps)
 
 
 @njit(cache=True, nogil=True)
-def _set_bits(bits, begin, end):
-    """Set the bits begin .. end-1 of a row of 64-bit words."""
-    if begin == end:
-        return
-    for word in range(begin >> 6, (end + 63) >> 6):
-        lo = max(begin - (word << 6), 0)
-        hi = min(end - (word << 6), 64)
-        ones = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - (hi - lo))
-        bits[word] |= ones << np.uint64(lo)
+def _batches(start, vertex, added, nearest):
+    """(batch, order): step k removes order[batch[2k] : batch[2k+1]], then adds up to batch[2k+2].
+
+    Only vertices with an edge; the added ones with the nearest partner first, which finds most of
+    them their mate at once. Counting sort by distance, then by batch.
+    """
+    steps = start.size - 1
+    by_cost = np.zeros(nearest.max() + 2 if nearest.size else 1, np.int64)
+    batch = np.zeros(2 * steps + 2, np.int64)
+    for step in range(steps):
+        for event in range(start[step], start[step + 1]):
+            cost = nearest[vertex[event]]
+            if cost >= 0:
+                by_cost[cost + 1] += 1
+                batch[2 * step + added[event] + 2] += 1
+    by_cost, batch = np.cumsum(by_cost), np.cumsum(batch)
+    events = np.empty(batch[-1], np.int64)
+    target = np.empty(batch[-1], np.int32)
+    for step in range(steps):
+        for event in range(start[step], start[step + 1]):
+            cost = nearest[vertex[event]]
+            if cost >= 0:
+                events[by_cost[cost]] = event
+                target[by_cost[cost]] = 2 * step + added[event] + 1
+                by_cost[cost] += 1
+    order = np.empty(batch[-1], np.int32)
+    for k in range(order.size):
+        order[batch[target[k]]] = vertex[events[k]]
+        batch[target[k]] += 1
+    return batch, order
 
 
 @njit(cache=True, nogil=True)

@@ -1,12 +1,13 @@
-"""One pixel enters a matching that is optimal without it: the search for the new optimum.
+"""Vertices enter a matching that is optimal without them: the search for the new optimum.
 
 Duals. Every vertex has a dual >= 0; the duals of an edge's ends sum to at least its weight (the
 excess is its slack), to exactly its weight if it is matched; a free vertex has dual 0. That
 certifies a matching of maximum weight (linear programming duality).
 
-A vertex enters with the smallest dual its edges allow. That breaks only the last rule, and it is
-mended by the cheapest alternating path from the new vertex (Dijkstra on slacks; matched edges cost
-nothing), of the three ways a path can end:
+A vertex enters with the smallest dual its edges allow. If the other end of a tight edge is free,
+they are matched. Else the last rule alone is broken, and it is mended by the cheapest alternating
+path from the new vertex (Dijkstra on slacks; matched edges cost nothing). A path can end in three
+ways:
 
     stay     the new vertex stays free                           costs its dual
     reach    the path reaches a free vertex of the other side    costs its length
@@ -14,7 +15,7 @@ nothing), of the three ways a path can end:
              matched now and will be free                        costs its length and that dual
 
 Nothing longer than the cheapest end known so far is followed. Then the duals move by what each
-settled vertex is nearer than the end, and the path is flipped.
+vertex is nearer than the end, and the path is flipped.
 """
 
 from __future__ import annotations
@@ -24,149 +25,179 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from bsdsbench.kernels.graph import edges
+from bsdsbench.kernels.graph import FAR, find_edges
 
-# Room for one search: a binary heap of (key, vertex), the settled vertices, the search's number
-Work = namedtuple("Work", "key vertex settled number")
+# Room for one search: a binary heap of (key, vertex), all vertices that were ever in it; and the
+# vertices of a batch that need a search
+Work = namedtuple("Work", "key vertex touched contested")
 
 
 def work(n: int) -> Work:
     """Room for searches among at most n vertices a side."""
-    return Work(
-        np.empty(n + 1, np.int64),
-        np.empty(n + 1, np.int32),
-        np.empty(n, np.int32),
-        np.zeros(1, np.int32),
-    )
+    return Work(np.empty(n, np.int64), *(np.empty(n, np.int32) for _ in range(3)))
 
 
 @njit(cache=True, nogil=True)
-def enter(root, own, other, geo, work):
-    """Give the free vertex `root` its place. Returns (ousted, reached): the vertex of its own side
-    that is free for it (itself if it stays free), the other's that no longer is; -1 for none."""
-    begin, end = edges(root, own, other, geo)
-    dual = np.int64(0)
-    best = -1
-    for e in range(begin, end):
-        need = own.weight[e] - other.dual[own.to[e]]
-        if need > dual:
-            dual = need
-            best = own.to[e]
-    own.dual[root] = dual
-    if dual == 0:
-        return root, -1
-    if other.mate[best] < 0:
-        own.mate[root] = best
-        other.mate[best] = root
-        return -1, best
-    return _search(root, own, other, geo, work)
+def enter(roots, own, other, geo, work, step):
+    """Give each of the free vertices `roots` its place. Returns how many pairs that brings."""
+    pairs, contested = _pair_off(roots, own, other, geo, work, step)
+    return pairs + _search(work.contested[:contested], own, other, geo, work, step)
 
 
 @njit(cache=True, nogil=True)
-def _search(root, own, other, geo, work):
-    """Dijkstra from `root`; see the module's description and `enter`."""
-    work.number[0] += 1
-    number = work.number[0]
-    best = own.dual[root]
-    last = -1  # the other side's vertex at the end of the best path
-    done = 0
-    size = 0
-    at = root
-    length = np.int64(0)
-    while True:
-        begin, end = edges(at, own, other, geo)
-        base = length + own.dual[at]
-        for e in range(begin, end):
-            j = own.to[e]
-            dist = base + other.dual[j] - own.weight[e]
-            if dist >= best:
-                continue
-            fresh = other.seen[j] != number
-            if not fresh and other.dist[j] <= dist:
-                continue
-            other.dist[j] = dist
-            other.parent[j] = at
-            mate = other.mate[j]
-            if mate < 0:
-                best = dist
-                last = j
-                continue
-            if fresh:
-                other.seen[j] = number
-                other.slot[j] = size
-                size += 1
-            _sift_up(other.slot[j], dist, j, other.slot, work)
-            if dist + own.dual[mate] < best:
-                best = dist + own.dual[mate]
-                last = j
-        if size == 0 or work.key[0] >= best:
-            break
-        j = work.vertex[0]
-        length = work.key[0]
-        size -= 1
-        if size > 0:
-            _sift_down(work.key[size], work.vertex[size], size, other.slot, work)
-        work.settled[done] = j
-        done += 1
-        at = other.mate[j]
+def _pair_off(roots, own, other, geo, work, step):
+    """Match each root that can have its best partner at once.
 
-    own.dual[root] -= best
-    for k in range(done):
-        j = work.settled[k]
-        other.dual[j] += best - other.dist[j]
-        own.dual[other.mate[j]] -= best - other.dist[j]
-    return _flip(root, last, own, other)
+    The partner's dual rises as far as the root's second best allows, which shortens later searches.
+    Returns how many that were; and how many need a search, left in `work.contested`.
+    """
+    dual, mate, first, count = own.dual, own.mate, own.first, own.count
+    to, weight, price, owner = own.to, own.weight, other.dual, other.mate
+    pairs = n_contested = 0
+    for root in roots:
+        if mate[root] >= 0:
+            continue
+        begin = first[root]
+        if begin < 0:
+            begin = find_edges(root, own, other, geo)
+        best, second, last = np.int64(0), np.int64(0), -1
+        for e in range(begin, begin + count[root]):
+            need = weight[e] - price[to[e]]
+            if need > best:
+                best, second, last = need, best, to[e]
+            elif need > second:
+                second = need
+        if best == 0:
+            dual[root] = 0
+        elif owner[last] < 0:
+            dual[root] = second
+            price[last] += best - second
+            mate[root], owner[last] = last, root
+            own.since[root] = other.since[last] = step
+            pairs += 1
+        else:
+            work.contested[n_contested] = root
+            n_contested += 1
+    return pairs, n_contested
 
 
 @njit(cache=True, nogil=True)
-def _flip(root, last, own, other):
-    """Swap matched and unmatched edges on the path that ends at `last`, or on none if it is -1."""
-    if last < 0:
-        return root, -1
-    ousted = other.mate[last]
-    if ousted >= 0:
-        own.mate[ousted] = -1
-    j = last
-    while j >= 0:
-        at = other.parent[j]
-        other.mate[j] = at
-        j, own.mate[at] = own.mate[at], j
-        if at == root:
-            break
-    return ousted, (last if ousted < 0 else -1)
+def _search(roots, own, other, geo, work, step):
+    """Dijkstra from each root, one after another. Returns how many pairs that brings."""
+    # unpacked once: numba counts references at each access to a field
+    dual, mate, first, count = own.dual, own.mate, own.first, own.count
+    to, weight, since, bits = own.to, own.weight, own.since, own.bits
+    price, owner, dist, parent, slot = other.dual, other.mate, other.dist, other.parent, other.slot
+    key, vertex, touched = work.key, work.vertex, work.touched
+    pairs = 0
+    for root in roots:
+        begin = first[root]
+        if begin < 0:
+            begin = find_edges(root, own, other, geo)
+        best, last = np.int64(0), -1
+        for e in range(begin, begin + count[root]):
+            best = max(best, weight[e] - price[to[e]])
+        dual[root] = best
+        at, length = root, np.int64(0)
+        size = n_touched = 0
+        while True:
+            base = length + dual[at]
+            for e in range(begin, begin + count[at]):
+                j = to[e]
+                d = base + price[j] - weight[e]
+                if d >= min(best, dist[j]):
+                    continue
+                parent[j] = at
+                k = owner[j]
+                if k < 0:
+                    best, last = d, j
+                    continue
+                if dist[j] == FAR:
+                    touched[n_touched] = j
+                    n_touched += 1
+                    slot[j] = size
+                    size += 1
+                dist[j] = d
+                _sift_up(slot[j], d, j, slot, key, vertex)
+                if d + dual[k] < best:
+                    best, last = d + dual[k], j
+            if size == 0 or key[0] >= best:
+                break
+            length = key[0]
+            at = owner[vertex[0]]
+            begin = first[at]
+            if begin < 0:
+                begin = find_edges(at, own, other, geo)
+            size -= 1
+            if size > 0:
+                _sift_down(key[size], vertex[size], size, slot, key, vertex)
+
+        dual[root] -= best
+        for t in range(n_touched):
+            j = touched[t]
+            nearer = best - dist[j]
+            if nearer > 0:
+                price[j] += nearer
+                dual[owner[j]] -= nearer
+            dist[j] = FAR
+        if last < 0:
+            continue
+        since[root] = step
+        if owner[last] >= 0:
+            mate[owner[last]] = -1
+            leave(owner[last], since, bits, step)
+        else:
+            other.since[last] = step
+            pairs += 1
+        at, j = -1, last
+        while at != root:
+            at = parent[j]
+            owner[j] = at
+            mate[at], j = j, mate[at]
+    return pairs
 
 
-@njit(cache=True, nogil=True)
-def _sift_up(i, key, vertex, slot, work):
-    """Put (key, vertex) at place i of the heap or nearer its top."""
+@njit(cache=True, nogil=True, inline="always")
+def leave(i, since, bits, step):
+    """Note the steps at which vertex i was matched, up to this one: bits since .. step-1."""
+    begin = since[i]
+    if begin < step:
+        for word in range(begin >> 6, (step + 63) >> 6):
+            lo = max(begin - (word << 6), 0)
+            hi = min(step - (word << 6), 64)
+            ones = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - (hi - lo))
+            bits[i, word] |= ones << np.uint64(lo)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _sift_up(i, dist, j, slot, key, vertex):
+    """Put (dist, j) at place i of the heap or nearer its top."""
     while i > 0:
         up = (i - 1) >> 1
-        if work.key[up] <= key:
+        if key[up] <= dist:
             break
-        work.key[i] = work.key[up]
-        work.vertex[i] = work.vertex[up]
-        slot[work.vertex[i]] = i
+        key[i] = key[up]
+        vertex[i] = vertex[up]
+        slot[vertex[i]] = i
         i = up
-    work.key[i] = key
-    work.vertex[i] = vertex
-    slot[vertex] = i
+    key[i] = dist
+    vertex[i] = j
+    slot[j] = i
 
 
-@njit(cache=True, nogil=True)
-def _sift_down(key, vertex, size, slot, work):
-    """Put (key, vertex) at the top of a heap whose top was taken, or below."""
-    i = 0
-    child = 1
+@njit(cache=True, nogil=True, inline="always")
+def _sift_down(dist, j, size, slot, key, vertex):
+    """Put (dist, j) at the top of a heap whose top was taken, or below."""
+    i, child = 0, 1
     while child < size:
-        if child + 1 < size and work.key[child + 1] < work.key[child]:
+        if child + 1 < size and key[child + 1] < key[child]:
             child += 1
-        if work.key[child] >= key:
+        if key[child] >= dist:
             break
-        work.key[i] = work.key[child]
-        work.vertex[i] = work.vertex[child]
-        slot[work.vertex[i]] = i
-        i = child
-        child = 2 * i + 1
-    work.key[i] = key
-    work.vertex[i] = vertex
-    slot[vertex] = i
+        key[i] = key[child]
+        vertex[i] = vertex[child]
+        slot[vertex[i]] = i
+        i, child = child, 2 * child + 1
+    key[i] = dist
+    vertex[i] = j
+    slot[j] = i
