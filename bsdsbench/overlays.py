@@ -72,24 +72,34 @@ def find_sources(
     pred_dir: str | os.PathLike[str] | None = None,
     gt_dir: str | os.PathLike[str] | None = None,
     images_dir: str | os.PathLike[str] | None = None,
-    pred_kind: str = "soft",
+    pred_kind: str | None = None,
 ) -> Sources:
     """The files a run was made from: the given folders, or those its provenance names.
 
-    Without images_dir the pictures are looked for beside the ground truth (BSDS layout). Raises
-    DataError if the folders are not known, are gone, or lack an image of the run.
+    Without images_dir the pictures are looked for beside the ground truth (BSDS layout). pred_kind
+    is "soft" or "labels", None to tell by the thresholds of the counts. Raises DataError if the
+    folders are not known, are gone, or lack an image of the run.
     """
     pred = pred_dir or run.provenance.get("pred")
     gt = gt_dir or run.provenance.get("gt")
     if not pred or not gt:
         raise DataError(f"{run.name}: where its predictions and ground truth are is not known")
     wanted = {r.image_id for r in run.records}
+    pred_kind = pred_kind or _kind(run)
     pairs = {p.image_id: p for p in _pairs(Path(pred), Path(gt), wanted, pred_kind)}
     lost = sorted(wanted - pairs.keys())
     if lost:
         raise DataError(f"{show(pred)}: no files of image {lost[0]!r}, expected those of the run")
     folder = images_dir or photos_beside(gt)
     return Sources(pairs, find_photos(folder) if folder else {}, pred_kind)
+
+
+def _kind(run: Evaluation) -> str:
+    """Segmentations have the thresholds 1 .. n, soft maps those of the protocol."""
+    counts = next((r.boundary for r in run.records if r.boundary is not None), None)
+    if counts is None or np.array_equal(counts.thresholds, run.protocol.threshold_array()):
+        return "soft"
+    return "labels"
 
 
 def _pairs(pred: Path, gt: Path, wanted: set[str], pred_kind: str) -> list[Pair]:
@@ -105,12 +115,23 @@ def _pairs(pred: Path, gt: Path, wanted: set[str], pred_kind: str) -> list[Pair]
 def overlay(
     pred: Prediction, gt: GroundTruth, run: Evaluation, threshold: float, record: ImageRecord
 ) -> Overlay:
-    """The overlay of one image at the threshold of its counts that is nearest to `threshold`."""
+    """The overlay of one image at the threshold of its counts that is nearest to `threshold`.
+
+    Raises DataError if it does not add up to the counts: then the files have changed since.
+    """
     if record.boundary is None:
         raise DataError(f"{record.image_id}: no boundary counts, expected them for an overlay")
     grid = record.boundary.thresholds
-    at = float(grid[int(np.argmin(np.abs(grid - threshold)))])
+    k = int(np.argmin(np.abs(grid - threshold)))
+    at = float(grid[k])
     maps = boundary_match_maps(pred, gt, run.protocol, at)
+    counted = int(record.boundary.matched_pred[k]), int(record.boundary.matched_gt[k])
+    found = int(maps.true_pred.sum()), int(maps.matched_gt.sum())
+    if found != counted:
+        raise DataError(
+            f"{record.image_id}: {found} matched pixels, the run has {counted}; its files or its "
+            "settings are not those of the run"
+        )
     recall = ratio(maps.matched_gt.sum(), maps.matched_gt.sum() + maps.missed_gt.sum())
     precision = ratio(maps.true_pred.sum(), maps.true_pred.sum() + maps.false_pred.sum())
     f = f_measure(precision, recall)
@@ -165,7 +186,7 @@ def write_overlays(
     pred_dir: str | os.PathLike[str] | None = None,
     gt_dir: str | os.PathLike[str] | None = None,
     images_dir: str | os.PathLike[str] | None = None,
-    pred_kind: str = "soft",
+    pred_kind: str | None = None,
     progress: Progress | None = None,
 ) -> list[Path]:
     """Write ID_best.png and ID_ods.png of every image into `out`; returns their paths.

@@ -60,7 +60,7 @@ def write_report(
     sources = _sources(runs, pred_dirs, gt_dir, images_dir, notes) if pictures else {}
     found = _comparison(runs, n_boot, seed, notes)
     names = [run.name for run in runs]
-    data = report_data(runs, sources, human, found, progress)
+    data = report_data(runs, sources, human, notes, progress)
     room = resources.files("bsdsbench.report")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(room.joinpath("report.html").read_text("utf-8"))
@@ -88,29 +88,21 @@ def report_data(
     runs: Sequence[Any],
     sources: dict[str, Sources],
     human: bool = False,
-    found: Comparison | None = None,
+    notes: list[str] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """What report.js draws, as plain values: runs with curves, columns, one row per image.
 
     sources : run name -> its files; runs that are not in it have no pictures
+    notes   : gets a line for each image whose pictures cannot be made
     """
     columns, values = _columns(runs)
-    records = {run.name: {r.image_id: r for r in run.records} for run in runs}
+    sources, notes = dict(sources), notes if notes is not None else []
     ods = {r.name: r.boundary_score().ods.threshold for r in runs if "boundary" in r.metrics}
-    ids = _ids(runs[0])
-    images = []
+    ids, images = _ids(runs[0]), []
     for done, image_id in enumerate(ids, 1):
-        row: dict[str, Any] = {"id": image_id, "values": [v.get(image_id) for v in values]}
-        pictures: dict[str, Any] = {}
-        for i, run in enumerate(runs):
-            record = records[run.name].get(image_id)
-            if run.name in sources and record is not None and run.name in ods:
-                pictures[str(i)] = image_pictures(sources[run.name], run, record, ods[run.name])
-        if pictures:
-            row["runs"] = pictures
-            row.update(gt_picture(next(iter(sources.values())), runs[0], image_id))
-        images.append(row)
+        row = {"id": image_id, "values": [v.get(image_id) for v in values]}
+        images.append({**row, **_image_pictures(runs, sources, ods, image_id, notes)})
         if progress:
             progress(done, len(ids), image_id)
     return {
@@ -119,6 +111,31 @@ def report_data(
         "columns": columns,
         "images": images,
     }
+
+
+def _image_pictures(
+    runs: Sequence[Any],
+    sources: dict[str, Sources],
+    ods: dict[str, Any],
+    image_id: str,
+    notes: list[str],
+) -> dict[str, Any]:
+    """One image's pictures; a run whose files are not as they were loses its sources."""
+    out: dict[str, Any] = {"runs": {}}
+    for i, run in enumerate(runs):
+        if run.name not in sources:
+            continue
+        try:
+            if "photo" not in out and "gt" not in out:
+                out.update(gt_picture(sources[run.name], run, image_id))
+            record = next((r for r in run.records if r.image_id == image_id), None)
+            if record is not None and record.boundary is not None:
+                mine = image_pictures(sources[run.name], run, record, ods[run.name])
+                out["runs"][str(i)] = mine
+        except DataError as error:
+            notes.append(f"no pictures: {run.name}: {error.problems[0]}")
+            del sources[run.name]
+    return out
 
 
 def _run_data(run: Any, index: int) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,6 +26,8 @@ from bsdsbench.overlays import (
     png_bytes,
     write_overlays,
 )
+from bsdsbench.records import BoundaryCounts
+from bsdsbench.report import write_report
 
 PROTOCOL = bb.Protocol(thresholds=(0.3, 0.6), max_dist_px=1.0)
 SHAPE = (9, 14)
@@ -104,6 +107,40 @@ def test_sources_that_are_not_there(made, tmp_path):
     (folders[2] / "b.jpg").write_bytes(b"not a picture")
     with pytest.raises(bb.DataError, match=r"b\.jpg"):
         read_photo(folders[2] / "b.jpg")
+
+
+def test_files_that_changed_since_the_run_are_refused(made, tmp_path):
+    run, folders, pred, _ = made
+    imsave(folders[0] / "a.png", np.where(pred, 255, 0).astype(np.uint8), check_contrast=False)
+    with pytest.raises(bb.DataError, match=r"a: .* matched pixels, the run has"):
+        write_overlays(changed_counts(run), tmp_path / "x")
+    notes = write_report([changed_counts(run)], tmp_path / "r.html", n_boot=10)
+    assert "no pictures: maps: a: " in "".join(notes)
+    assert (tmp_path / "r.html").exists()
+
+
+def changed_counts(run):
+    """The run as it would be had its one image matched a pixel less."""
+    c = run.records[0].boundary
+    less = BoundaryCounts(
+        c.thresholds, c.matched_gt - 1, c.total_gt, c.matched_pred - 1, c.total_pred
+    )
+    return replace(run, records=(replace(run.records[0], boundary=less),))
+
+
+def test_label_maps_are_told_by_their_thresholds(tmp_path):
+    labels = np.ones(SHAPE, np.uint8)
+    labels[4:] = 2
+    for folder, pixels in (("maps", labels), ("gt", (labels == 2) * np.uint8(255))):
+        (tmp_path / folder).mkdir()
+        imsave(tmp_path / folder / "a.png", pixels, check_contrast=False)
+    run = bb.evaluate(
+        tmp_path / "maps", tmp_path / "gt", pred_kind="labels", workers=1, executor="thread"
+    )
+    assert run.records[0].boundary.thresholds.tolist() == [1.0]
+    assert find_sources(run).pred_kind == "labels"
+    assert len(write_overlays(run, tmp_path / "o")) == 2
+    assert write_report([run], tmp_path / "r.html", n_boot=10) == []
 
 
 def test_palette_png_is_lossless_and_transparent_where_nothing_is():
