@@ -35,7 +35,12 @@ _ROOMS = {
     "bsdsbench.loaders": ("load_ground_truth", "load_prediction"),
     "bsdsbench.softmap": ("nms",),
     "bsdsbench.pixel": ("pixel_counts",),
-    "bsdsbench.plotting": ("DETCurveDisplay", "PRCurveDisplay", "ROCCurveDisplay"),
+    "bsdsbench.plotting": (
+        "DETCurveDisplay",
+        "PRCurveDisplay",
+        "PRScoresDisplay",
+        "ROCCurveDisplay",
+    ),
     "bsdsbench.protocol": ("NMSParams", "Protocol"),
     "bsdsbench.records": ("BoundaryCounts", "ImageRecord", "PixelCounts", "RegionCounts"),
     "bsdsbench.region": ("region_counts",),

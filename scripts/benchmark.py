@@ -42,7 +42,7 @@ def show(title: str, rows: dict[str, dict[str, Any]], caption: str = "") -> None
         table.add_column(column.replace("_", " "), justify="right")
     for name, row in rows.items():
         table.add_row(name, *(cell(row[c]) if c in row else "" for c in columns))
-    Console().print(table)
+    Console(width=max(100, Console().width)).print(table)
 
 
 def cell(value: Any) -> str:

@@ -336,8 +336,8 @@ def plot_curves(
 ) -> Figure:
     """One figure with several displays of one kind, each its own colour, named in a legend.
 
-    path : also write it there, .pdf, .svg or .png. The chance line is drawn once where all share
-    it (ROC, DET), in each curve's colour where they differ (PR). Raises DataError for no display
+    path : also write it there, .pdf, .svg or .png. A chance line that several share is drawn
+    once (PR curves of other shares of positives have other ones). Raises DataError for no display
     or displays of different kinds.
     """
     if not displays:

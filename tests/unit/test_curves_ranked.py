@@ -134,6 +134,23 @@ def test_merged_is_sklearn(path, tied, dtype):
     assert abs(roc.auc - metrics.roc_auc_score(labels, scores)) < 1e-12
 
 
+@pytest.mark.parametrize("digits", [2, 15])
+def test_many_samples_are_sklearn_too(digits):
+    """Beyond the size from which the compiled passes are in use."""
+    labels, scores = samples(10, n=100_000)
+    scores = np.round(scores, digits)
+    pr, roc = curves.pr(labels, scores, ties="merge"), curves.roc(labels, scores, ties="merge")
+    precision, recall, _ = metrics.precision_recall_curve(labels, scores)
+    np.testing.assert_allclose(pr.precision[::-1], precision, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(pr.recall[::-1], recall, rtol=0, atol=1e-12)
+    assert abs(pr.ap - metrics.average_precision_score(labels, scores)) < 1e-12
+    assert abs(pr.auc - metrics.auc(recall, precision)) < 1e-12
+    assert abs(roc.auc - metrics.roc_auc_score(labels, scores)) < 1e-12
+    # Per sample: the plain definition, tied or not.
+    order = np.argsort(-scores, kind="stable")
+    assert curves.rank(labels, scores).tp[1:].tolist() == np.cumsum(labels[order] > 0).tolist()
+
+
 def test_det_against_sklearn():
     labels, scores = samples(4, n=60)
     fpr, fnr, thresholds = metrics.det_curve(labels, scores)
