@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from io import BytesIO
+from io import BytesIO, StringIO
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,10 +104,14 @@ class Evaluation:
     def save(self, folder: str | Path) -> Path:
         """Write result.json, counts.npz, timing.json and the official txt files into `folder`.
 
+        With regions also region_curves.csv: every measure at each threshold.
         Every file is written whole or not at all; result.json comes last. Raises OSError.
         """
         out = Path(folder)
-        for name, text in self._official_files().items():
+        texts = self._official_files()
+        if "region" in self.metrics:
+            texts["region_curves.csv"] = _csv(self.region_score().curves())
+        for name, text in texts.items():
             write_atomic(out / name, text, durable=False)
         write_atomic(out / "counts.npz", pack_records(self.records))
         times = {r.image_id: round(r.seconds, 4) for r in self.records}
@@ -179,6 +184,15 @@ class Evaluation:
         from bsdsbench.official_run import from_official
 
         return from_official(folder, name)
+
+
+def _csv(columns: dict[str, Any]) -> str:
+    """A header of names, then a row a threshold."""
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+    return out.getvalue()
 
 
 def pack_records(records: Iterable[ImageRecord]) -> bytes:

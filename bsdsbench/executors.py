@@ -106,7 +106,7 @@ def _in_processes(waiting: deque[Job], workers: int) -> Generator[Outcome, None,
     window = JOBS_PER_WORKER * workers
     while waiting:
         try:
-            with _pool(min(workers, len(waiting))) as pool:
+            with _pool(min(workers, len(waiting)), waiting[0].metrics) as pool:
                 yield from _through(pool, waiting, window)
         except BrokenExecutor:
             for _ in range(min(window, len(waiting))):
@@ -115,7 +115,7 @@ def _in_processes(waiting: deque[Job], workers: int) -> Generator[Outcome, None,
 
 def _alone(job: Job) -> Outcome:
     try:
-        with _pool(1) as pool:
+        with _pool(1, job.metrics) as pool:
             return pool.submit(run_job, job).result()
     except BrokenExecutor:
         name = job.pair.image_id
@@ -138,8 +138,8 @@ class _Pool(ProcessPoolExecutor):
 
 
 @contextmanager
-def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    pool = _Pool(workers, _context(), _start_worker)
+def _pool(workers: int, metrics: Iterable[str]) -> Iterator[ProcessPoolExecutor]:
+    pool = _Pool(workers, _context(metrics), _start_worker)
     children: list[Any] = []
     try:
         yield pool
@@ -156,7 +156,7 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown()
 
 
-def _context() -> Any:
+def _context(metrics: Iterable[str]) -> Any:
     """Never plain fork: the progress display has a thread, and locks must not be inherited."""
     methods = multiprocessing.get_all_start_methods()
     chosen = os.environ.get("BSDSBENCH_START_METHOD", "")
@@ -164,7 +164,7 @@ def _context() -> Any:
         chosen = "forkserver" if "forkserver" in methods and sys.platform == "linux" else "spawn"
     context = multiprocessing.get_context(chosen)
     if chosen == "forkserver":
-        context.set_forkserver_preload(["bsdsbench.preload"])
+        context.set_forkserver_preload([f"bsdsbench.preload.{metric}" for metric in metrics])
     return context
 
 

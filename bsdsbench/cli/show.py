@@ -81,13 +81,14 @@ def _pixel(score: Any) -> dict[str, str]:
 def _region(score: Any) -> dict[str, str]:
     found = score.to_mapping()
     return {
-        "covering ODS": f"{found['covering']['ods']:.4f}",
+        "cover ODS": f"{found['covering']['ods']:.4f}",
         "OIS": f"{found['covering']['ois']:.4f}",
         "best": f"{found['covering']['best']:.4f}",
         "PRI ODS": f"{found['pri']['ods']:.4f}",
         "PRI OIS": f"{found['pri']['ois']:.4f}",
         "VOI ODS": f"{found['voi']['ods']:.4f}",
         "VOI OIS": f"{found['voi']['ois']:.4f}",
+        "Fop ODS": f"{found['fop']['ods']:.4f}",
     }
 
 
