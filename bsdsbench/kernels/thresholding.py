@@ -11,6 +11,7 @@ even grid a bucket has at most one threshold, and one comparison settles it.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,9 @@ def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
     """
     flat, thresholds = _checked(values, thresholds)
     if flat.dtype.kind == "u":
-        out = _lookup_table(flat.dtype, thresholds)[flat]
+        out = _lookup_table(flat.dtype, thresholds.tobytes())[flat]
     else:
-        bucket, k = _buckets(thresholds)
+        bucket, k, _ = _buckets(thresholds.tobytes())
         first = np.searchsorted(bucket, np.arange(k + 2))
         halvings = int(np.diff(first).max(initial=0)).bit_length()
         padded = np.append(thresholds, np.full(1 << halvings, np.nan))
@@ -57,13 +58,11 @@ def confusion(values: NDArray[Any], gt: NDArray[np.bool_], thresholds: F8) -> tu
         raise ValueError(f"gt: shape {truth.shape}, expected {np.shape(values)}")
     mask = truth.view(np.uint8).ravel()
     above = np.arange(1, thresholds.size + 1)  # the first bin that reaches each threshold
-    bucket, k = _buckets(thresholds)
+    bucket, k, cut = _buckets(thresholds.tobytes())
     if flat.dtype.kind == "u":
-        table = _lookup_table(flat.dtype, thresholds)
+        table = _lookup_table(flat.dtype, thresholds.tobytes())
         hist = _table_histogram(flat, mask, table, above.size + 1)
-    elif np.all(np.diff(bucket) > 0):
-        cut = np.full(k + 1, np.nan)  # NaN: nothing reaches it
-        cut[bucket] = thresholds
+    elif cut is not None:
         hist = _cut_histogram(flat, mask, cut, float(k))
         above = 2 * bucket + 1
     else:  # thresholds too close together for one comparison
@@ -90,24 +89,35 @@ def _checked(values: NDArray[Any], thresholds: F8) -> tuple[NDArray[Any], F8]:
     return flat, thresholds
 
 
-def _lookup_table(dtype: np.dtype[Any], thresholds: F8) -> NDArray[np.int16]:
+@lru_cache(maxsize=16)
+def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
     """Level of every value of an unsigned integer type."""
-    top = int(np.iinfo(dtype).max)
-    lowest = np.ceil(np.clip(thresholds, 0, 2) * top)  # value reaching t, give or take a rounding
-    lowest -= (lowest - 1) / top >= thresholds
-    lowest += lowest / top < thresholds
+    t, top = np.frombuffer(thresholds), int(np.iinfo(dtype).max)
+    lowest = np.ceil(np.clip(t, 0, 2) * top)  # value reaching t, give or take a rounding
+    lowest -= (lowest - 1) / top >= t
+    lowest += lowest / top < t
     edges = np.concatenate([[0], np.clip(lowest, 0, top + 1), [top + 1]]).astype(np.int64)
     return np.repeat(np.arange(edges.size - 1, dtype=np.int16), np.diff(edges))
 
 
-def _buckets(thresholds: F8) -> tuple[I8, int]:
-    """(bucket of each threshold, K): doubled until no two share one, up to 16 buckets each."""
-    k = 1 << int(thresholds.size).bit_length()
+@lru_cache(maxsize=16)
+def _buckets(thresholds: bytes) -> tuple[I8, int, F8 | None]:
+    """(bucket of each threshold, K, threshold of each bucket).
+
+    K is doubled until no two share a bucket, up to 16 buckets each; if some then still do, the
+    last is None. A bucket without a threshold has NaN, which nothing reaches.
+    """
+    t = np.frombuffer(thresholds)
+    k = 1 << int(t.size).bit_length()
     most = 16 * k
     while True:
-        bucket = np.floor(np.clip(thresholds, 0, 1) * k).astype(np.int64)
-        if k >= most or np.all(np.diff(bucket) > 0):
-            return bucket, k
+        bucket = np.floor(np.clip(t, 0, 1) * k).astype(np.int64)
+        if np.all(np.diff(bucket) > 0):
+            cut = np.full(k + 1, np.nan)
+            cut[bucket] = t
+            return bucket, k, cut
+        if k >= most:
+            return bucket, k, None
         k *= 2
 
 
