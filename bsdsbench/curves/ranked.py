@@ -233,13 +233,10 @@ def _precision(tp: Any, fp: Any, p: int, n: int, prior: float | None, exact: boo
     if not exact:
         return np.maximum(tp, _FLOOR) / np.maximum(tp + fp, _FLOOR)
     # Nothing predicted: precision 1 by convention.
-    predicted = tp + fp
-    first = int(np.searchsorted(predicted, 0, side="right"))
-    precision = np.ones(tp.size)
-    if prior is None:
-        np.divide(tp[first:], predicted[first:], out=precision[first:])
-    else:
-        precision[first:] = ratio(tp[first:], predicted[first:])
+    precision = np.add(tp, fp, dtype=np.float64)
+    first = int(np.searchsorted(precision, 0, side="right"))
+    precision[:first] = 1
+    np.divide(tp[first:], precision[first:], out=precision[first:])
     return precision
 
 

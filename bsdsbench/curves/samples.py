@@ -17,11 +17,14 @@ Bools = NDArray[np.bool_]
 _EXACT = 2**53
 
 
-def check_samples(labels: ArrayLike, scores: ArrayLike) -> tuple[Bools, Bools, NDArray[Any]]:
+def check_samples(
+    labels: ArrayLike, scores: ArrayLike, *, small_integers: bool = False
+) -> tuple[Bools, Bools, NDArray[Any]]:
     """(positive, negative, scores), each 1-D and of one length n, from any two arrays of one size.
 
     The sign of a label decides: > 0 positive, < 0 negative, 0 neither. True and False, which have
-    no sign, are positive and negative. Scores come back as float32 or float64, never rounded.
+    no sign, are positive and negative. Scores come back as float32 or float64, never rounded; with
+    small_integers, those of 8 and 16 bits as they are.
     Raises ShapeError for different lengths, DataError for NaN or for values that are not numbers.
     """
     y, s = numbers(labels, "labels"), numbers(scores, "scores")
@@ -29,9 +32,9 @@ def check_samples(labels: ArrayLike, scores: ArrayLike) -> tuple[Bools, Bools, N
         raise ShapeError(
             f"labels: {y.size} values, scores: {s.size} values, expected as many of each"
         )
-    if y.dtype == bool:
-        return y, ~y, s if s.dtype.kind == "f" else _as_float(s)
-    return y > 0, y < 0, s if s.dtype.kind == "f" else _as_float(s)
+    if s.dtype.kind != "f" and not (small_integers and s.dtype.itemsize <= 2):
+        s = _as_float(s)
+    return (y, ~y, s) if y.dtype == bool else (y > 0, y < 0, s)
 
 
 def numbers(values: ArrayLike, name: str) -> NDArray[Any]:

@@ -158,6 +158,15 @@ def histogram(positive, negative, scores, thresholds, pos, neg):
 
 
 @njit(cache=True, nogil=True)
+def tally(positive, negative, scores, low, pos, neg):
+    """Add to `pos` and `neg` how many samples of each class have each score low, low + 1 ..."""
+    for k in range(scores.size):
+        value = np.int64(scores[k]) - low
+        pos[value] += positive[k]
+        neg[value] += negative[k]
+
+
+@njit(cache=True, nogil=True)
 def upper_hull(x, y, corners):
     """Corners (indices) of the upper convex hull, from the first to the last point.
 

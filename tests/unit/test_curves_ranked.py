@@ -190,6 +190,11 @@ def test_without_ties_both_modes_agree(path):
     a, b = (curves.pr(labels, scores, ties=t) for t in ("sample", "merge"))
     assert a.tp.tolist() == b.tp.tolist()
     assert (a.auc, a.ap, a.ap_11) == pytest.approx((b.auc, b.ap, b.ap_11), rel=0, abs=1e-9)
+    for prior in (0, 0.3, 1):
+        a, b = (
+            curves.pr(labels, scores, ties=t, normalize_prior=prior) for t in ("sample", "merge")
+        )
+        np.testing.assert_allclose(a.precision, b.precision, rtol=0, atol=1e-7)
     a, b = (curves.roc(labels, scores, ties=t) for t in ("sample", "merge"))
     assert (a.auc, a.eer, a.eer_threshold) == (b.auc, b.eer, b.eer_threshold)
 
@@ -366,7 +371,9 @@ def test_compiled_path_ranks_as_the_plain_one(ties, monkeypatch):
     rng = np.random.default_rng(8)
     scores = rng.choice([-math.inf, -2.5, -0.0, 0.0, 1e-40, 0.1, 1 / 3, 7, math.inf], 500)
     wide = np.r_[scores, 1 + 1e-12, 1 + 2e-12]  # not distinct as float32
-    for values in (scores, scores.astype(np.float32), wide, -wide, rng.normal(size=500)):
+    whole = [rng.integers(-9, 9, 500).astype(t) for t in (np.int8, np.int16, np.int64)]
+    whole += [rng.integers(0, 9, 500).astype(t) for t in (np.uint8, np.uint16, bool)]
+    for values in (scores, scores.astype(np.float32), wide, -wide, rng.normal(size=500), *whole):
         for labels in (rng.integers(-1, 2, values.size), rng.choice([-1, 1], values.size)):
             for include_inf in (False, True):
                 ask = {"ties": ties, "include_inf": include_inf}
