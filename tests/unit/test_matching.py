@@ -1,6 +1,10 @@
-"""The matching engine against scipy, a dense exact solver, and its own duals."""
+"""The matching engine against scipy and a dense exact solver; its memory; the compiler off."""
 
 from __future__ import annotations
+
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -137,3 +141,60 @@ def test_empty_maps(max_dist) -> None:
         assert np.all(match.gt_match == -1)
     assert match_boundaries(some, some, max_dist).n_matched == 5
     assert match_boundaries(np.zeros((0, 4), bool), np.zeros((0, 4), bool), max_dist).cost == 0
+
+
+def test_the_kernels_are_plain_python_too() -> None:
+    """With the compiler off, the same pairs: nothing depends on overflow or wrap-around indices."""
+    code = """
+import os
+import subprocess
+import sys
+
+import numpy as np
+from bsdsbench.kernels.matching import match_steps
+from bsdsbench.kernels.thinning import stack_events
+rng = np.random.default_rng(10)
+bmaps, gts = rng.random((4, 12, 15)) < 0.3, rng.random((2, 12, 15)) < 0.2
+with np.errstate(over="ignore"):  # the hash wraps on purpose
+    print(*np.concatenate(match_steps(*stack_events(bmaps), gts, 2.5)))
+"""
+    counts = []
+    for off in ("1", "0"):
+        env = {**os.environ, "NUMBA_DISABLE_JIT": off}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+        )
+        counts.append(done.stdout.split())
+    assert counts[0] == counts[1]
+    assert len(counts[0]) == 8
+
+
+def grown_memory(shape: tuple[int, int], kind: str) -> float:
+    """Bytes per pixel that counting one image adds to the peak of a process of its own."""
+    code = f"""
+import resource, numpy as np
+from scipy.ndimage import gaussian_filter
+from bsdsbench.boundary import boundary_counts
+def peak():
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+rng = np.random.default_rng(0)
+boundary_counts(rng.random((30, 40)), rng.random((2, 30, 40)) < 0.1)
+shape = {shape}
+soft = rng.random(shape)
+gts = np.zeros((2, *shape), bool)
+gts[0, :: shape[0] // 10] = gts[1, :, :: shape[1] // 10] = True
+if "{kind}" == "smooth":
+    soft = gaussian_filter(soft, 2)
+    soft = (soft - soft.min()) / np.ptp(soft)
+before = peak()
+boundary_counts(soft, gts)
+print((peak() - before) / soft.size)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+@pytest.mark.parametrize("kind", ["smooth", "noise"])
+def test_memory_of_one_image(kind) -> None:
+    """Far below 300 MB a worker at 321x481: 154,401 pixels at 400 bytes are 62 MB."""
+    assert grown_memory((321, 481), kind) < 400
