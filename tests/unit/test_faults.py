@@ -33,15 +33,20 @@ def many(tmp_path_factory):
 def start(many, out, *more, **environment):
     pred, gt = many
     command = [sys.executable, "-m", "bsdsbench", "evaluate", str(pred), "--gt", str(gt)]
-    return subprocess.Popen(
-        [*command, "-o", str(out), "--workers", "2", *more],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    # Where the tests run in the background Ctrl-C is ignored, and the child would inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(
+            [*command, "-o", str(out), "--workers", "2", *more],
+            cwd=ROOT,
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def finish(process, seconds=120):
