@@ -7,6 +7,7 @@ edges toolbox (R50).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -218,7 +219,7 @@ class PixelScore:
             "ois": self.ois.to_mapping(),
             "ap": self.ap,
             "auc_roc": self.auc_roc,
-            "eer": self.eer,
+            "eer": None if math.isnan(self.eer) else self.eer,
             "mae": self.mae,
             "n_images": self.n_images,
         }
