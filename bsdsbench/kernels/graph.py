@@ -11,16 +11,16 @@ of (C - c) is maximised first, and among equals the sum of the ties is least: on
 practical purposes, whatever the order in which it is looked for. bits = 24 where the sums then
 stay below 2^60, else as many as do.
 
-Nothing is built beforehand. The edges of a pixel are found when first asked for, by looking up
-each row of the disk in a running count of the other side's pixels, and are kept in an arena of
-bounded size; a full arena is forgotten and filled again. Both directions work alike, so a `Side`
-serves as either end.
+The edges of a pixel are found by looking up each row of the disk in a running count of the other
+side's pixels, and are kept in an arena of bounded size. A full arena is forgotten, and edges are
+found again when asked for. Both directions work alike, so a `Side` serves as either end.
 """
 
 from __future__ import annotations
 
 import math
 from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -43,10 +43,11 @@ _ARENA = 1 << 22  # edges kept per side, at 12 bytes
 # since  i4 (n,)     step at which it was matched; bits u8 (n, words): steps it was matched at
 # dist   i8, parent i4, slot i4 (n,)  labels of a search; dist is FAR between searches
 # first  i8, count i4 (n,)  its edges' place in the arena, first is -1 if they are not there
+# nearest i4 (n,)    the least cost of its edges, -1 if it has none; known once they were found
 # to i4, weight i8   the arena;  used i8 (1,): its filled part
 Side = namedtuple(
     "Side",
-    "pixel before mult dual mate since bits dist parent slot first count to weight used",
+    "pixel before mult dual mate since bits dist parent slot first count nearest to weight used",
 )
 
 # What both sides share. half i4 (2R+1,): half the width of each row of the disk;
@@ -54,32 +55,41 @@ Side = namedtuple(
 Geometry = namedtuple("Geometry", "rows cols half gain shift salt drop")
 
 
+class Disk(NamedTuple):
+    """The pixels within reach of a pixel, R = the reach in whole pixels."""
+
+    half: NDArray[np.int32]  # (2R+1,) half the width of each row
+    cost: NDArray[np.int64]  # (2R+1, 2R+1) round(100 d), also outside the disk
+    lost: int  # C
+
+
 def outlier_cost(max_dist_px: float) -> int:
     """C, what losing a pair costs; at least 1, so that zero tolerance pairs coinciding pixels."""
     return max(1, math.ceil(100 * (100 * max_dist_px)))
 
 
-def disk(max_dist_px: float) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Half widths (2R+1,) of the disk's rows, and round(100 d) (2R+1, 2R+1) about its centre."""
-    reach = math.floor(max_dist_px)
+def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
+    """The disk of a tolerance, no larger than an image of `shape` needs."""
+    reach = math.floor(min(max_dist_px, math.hypot(*shape)))
     step = np.arange(-reach, reach + 1)
     dist = np.sqrt(step[:, None] ** 2 + step**2)
     half = (dist <= max_dist_px).sum(1) // 2
-    return half.astype(np.int32), np.rint(100 * dist).astype(np.int64)
+    cost = np.rint(100 * dist).astype(np.int64)
+    return Disk(half.astype(np.int32), cost, outlier_cost(max_dist_px))
 
 
-def geometry(shape: tuple[int, int], max_dist_px: float, n_gt: int, annotator: int) -> Geometry:
-    """Costs of a problem with `n_gt` ground-truth pixels. Raises DataError if they do not fit."""
-    lost = outlier_cost(max_dist_px)
-    bits = min(_TIE_BITS, _SUM_BITS - lost.bit_length() - n_gt.bit_length())
+def geometry(shape: tuple[int, ...], disk: Disk, n_gt: int, annotator: int) -> Geometry:
+    """What weighs the edges to one annotator's `n_gt` pixels. Raises DataError if sums overflow."""
+    room = n_gt.bit_length()
+    bits = min(_TIE_BITS, _SUM_BITS - disk.lost.bit_length() - room)
     if bits < 1:
         raise DataError(
-            f"max_dist_px {max_dist_px:g} with {n_gt} pixels: too large to match exactly"
+            f"max_dist of {disk.lost / 1e4:g} px with {n_gt} pixels: too large to match exactly"
         )
-    half, cost = disk(min(max_dist_px, math.hypot(*shape)))
-    shift = bits + n_gt.bit_length()
+    shift = bits + room
+    gain = (disk.lost - disk.cost) << shift
     salt = np.uint64(annotator * _SALT % 2**64)
-    return Geometry(*shape, half, (lost - cost) << shift, shift, salt, np.uint64(64 - bits))
+    return Geometry(shape[0], shape[1], disk.half, gain, shift, salt, np.uint64(64 - bits))
 
 
 _SALT = 0x9E3779B97F4A7C15
@@ -95,9 +105,9 @@ def side(
     bits: NDArray[np.uint64],
     most_edges: int,
 ) -> Side:
-    """A side of unmatched vertices, none of them with more than `most_edges` edges."""
+    """A side of unmatched vertices with `dual`, none of them with more than `most_edges` edges."""
     n = pixel.size
-    room = max(min(_ARENA, n * most_edges), most_edges)
+    edges = max(min(_ARENA, n * most_edges), most_edges)
     return Side(
         pixel,
         before,
@@ -111,8 +121,9 @@ def side(
         np.empty(n, np.int32),
         np.full(n, -1, np.int64),
         np.empty(n, np.int32),
-        np.empty(room, np.int32),
-        np.empty(room, np.int64),
+        np.empty(n, np.int32),
+        np.empty(edges, np.int32),
+        np.empty(edges, np.int64),
         np.zeros(1, np.int64),
     )
 
@@ -130,14 +141,14 @@ def running_count(pixel, size):
 
 
 @njit(cache=True, nogil=True)
-def within_reach(gts, half):
-    """(H, W) bool: is a pixel of any of the (A, H, W) maps in the disk around it."""
+def within_reach(bmap, half):
+    """(H, W) bool: is a pixel of the (H, W) map in the disk around it."""
     reach = half.size // 2
-    _, rows, cols = gts.shape
+    rows, cols = bmap.shape
     near = np.zeros((rows, cols), np.bool_)
     for r in range(rows):
         for c in range(cols):
-            if np.any(gts[:, r, c]):
+            if bmap[r, c]:
                 for k in range(max(r - reach, 0), min(r + reach + 1, rows)):
                     width = half[k - r + reach]
                     near[k, max(c - width, 0) : c + width + 1] = True
@@ -153,43 +164,36 @@ def _mix(x):
 
 
 @njit(cache=True, nogil=True)
-def find_edges(i, own, other, geo):
-    """Put vertex i's edges into `own`'s arena; returns where they start."""
-    reach = geo.half.size // 2
-    row, col = divmod(own.pixel[i], geo.cols)
-    key = np.uint64(own.pixel[i]) * own.mult + geo.salt
-    if own.used[0] + min(geo.gain.size, other.pixel.size) > own.to.size:
-        own.first[:] = -1
-        own.used[0] = 0
-    begin = own.used[0]
-    end = begin
-    for r in range(max(row - reach, 0), min(row + reach + 1, geo.rows)):
-        half = geo.half[r - row + reach]
-        line = r * geo.cols
-        lo = other.before[line + max(col - half, 0)]
-        hi = other.before[line + min(col + half, geo.cols - 1) + 1]
-        for j in range(lo, hi):
-            pixel = other.pixel[j]
-            tie = _mix(key + np.uint64(pixel) * other.mult) >> geo.drop
-            own.to[end] = j
-            gain = geo.gain[r - row + reach, pixel - line - col + reach]
-            own.weight[end] = gain - np.int64(tie)
-            end += 1
-    own.first[i] = begin
-    own.count[i] = end - begin
+def find_edges(start, stop, own, other, geo):
+    """Put the edges of vertices start .. stop-1 into the arena; returns where the last ones begin."""
+    pixels, first, count, nearest = own.pixel, own.first, own.count, own.nearest
+    to, weight, there, before, half = own.to, own.weight, other.pixel, other.before, geo.half
+    reach = half.size // 2
+    top = geo.gain[reach, reach]
+    most = min(geo.gain.size, there.size)
+    begin = end = own.used[0]
+    for i in range(start, stop):
+        if end + most > to.size:
+            first[:] = -1
+            end = 0
+        begin = end
+        row, col = divmod(pixels[i], geo.cols)
+        key = np.uint64(pixels[i]) * own.mult + geo.salt
+        best = np.int64(-1)
+        for r in range(max(row - reach, 0), min(row + reach + 1, geo.rows)):
+            dy = r - row + reach
+            line = r * geo.cols
+            lo = before[line + max(col - half[dy], 0)]
+            hi = before[line + min(col + half[dy], geo.cols - 1) + 1]
+            for j in range(lo, hi):
+                tie = _mix(key + np.uint64(there[j]) * other.mult) >> geo.drop
+                gain = geo.gain[dy, there[j] - line - col + reach] - np.int64(tie)
+                to[end] = j
+                weight[end] = gain
+                end += 1
+                best = max(best, gain)
+        first[i] = begin
+        count[i] = end - begin
+        nearest[i] = (top - best) >> geo.shift if end > begin else -1
     own.used[0] = end
     return begin
-
-
-@njit(cache=True, nogil=True)
-def nearest_cost(own, other, geo):
-    """i4 (n,): the least cost of each vertex' edges, -1 if it has none. Fills the arena."""
-    top = geo.gain[geo.half.size // 2, geo.half.size // 2]
-    nearest = np.full(own.pixel.size, -1, np.int32)
-    for i in range(own.pixel.size):
-        begin = find_edges(i, own, other, geo)
-        for e in range(begin, begin + own.count[i]):
-            cost = (top - own.weight[e]) >> geo.shift
-            if nearest[i] < 0 or cost < nearest[i]:
-                nearest[i] = cost
-    return nearest

@@ -30,16 +30,17 @@ from bsdsbench.kernels.graph import (
     ABSENT,
     GT,
     PRED,
+    Disk,
     Geometry,
     Side,
     disk,
+    find_edges,
     geometry,
-    nearest_cost,
     running_count,
     side,
     within_reach,
 )
-from bsdsbench.kernels.search import enter, leave, work
+from bsdsbench.kernels.search import Work, enter, leave, work
 
 I8 = NDArray[np.int64]
 I4 = NDArray[np.int32]
@@ -54,18 +55,17 @@ def match_steps(start: I8, pixel: I4, added: Bool, gts: Bool, max_dist_px: float
     Returns two i8 (n,). Raises DataError where the costs would not be exact (graph.geometry).
     """
     steps = start.size - 1
-    near = within_reach(gts, disk(max_dist_px)[0]).ravel()[pixel]
+    reach = disk(max_dist_px, gts.shape[1:])
+    near = within_reach(gts.any(0), reach.half).ravel()[pixel]
     start, pixel, added = np.append(0, np.cumsum(near))[start], pixel[near], added[near]
     on = np.zeros(gts[0].size, np.bool_)
     on[pixel] = True
-    universe = np.flatnonzero(on).astype(np.int32)
-    before = running_count(universe, on.size)
+    universe, before = _vertices(on)
     bits = np.zeros((universe.size, (steps + 63) // 64), np.uint64)
     matched_gt = np.zeros(steps, np.int64)
     for annotator, gt in enumerate(gts):
-        pred_side, gt_side, geo = _problem(universe, before, bits, gt, max_dist_px, annotator)
-        room = work(max(universe.size, gt_side.pixel.size))
-        _run(start, before[pixel], added, pred_side, gt_side, geo, room, matched_gt)
+        problem = _problem(universe, before, bits, gt, reach, annotator)
+        _run(start, before[pixel], added, *problem, matched_gt)
     return matched_gt, _count_bits(bits, steps)
 
 
@@ -74,42 +74,41 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
 
     The same pairs as `match_steps` counts for that annotator, in order of the predicted pixels.
     """
-    universe = np.flatnonzero(bmap).astype(np.int32)
-    before = running_count(universe, bmap.size)
+    universe, before = _vertices(bmap)
     bits = np.zeros((universe.size, 1), np.uint64)
-    pred_side, gt_side, geo = _problem(universe, before, bits, gt, max_dist_px, annotator)
-    room = work(max(universe.size, gt_side.pixel.size))
-    start, vertex = np.array([0, universe.size]), np.arange(universe.size, dtype=np.int32)
-    added = np.ones(universe.size, np.bool_)
-    _run(start, vertex, added, pred_side, gt_side, geo, room, np.zeros(1, np.int64))
+    problem = _problem(universe, before, bits, gt, disk(max_dist_px, gt.shape), annotator)
+    start, added = np.array([0, universe.size]), np.ones(universe.size, np.bool_)
+    _run(start, before[universe], added, *problem, np.zeros(1, np.int64))
+    pred_side, gt_side = problem[:2]
     matched = pred_side.mate >= 0
     pairs = pred_side.pixel[matched], gt_side.pixel[pred_side.mate[matched]]
     return np.array(pairs, np.int64)
 
 
+def _vertices(bmap: Bool) -> tuple[I4, I4]:
+    """The flat indices of a map's pixels, and how many come before each index."""
+    pixel = np.flatnonzero(bmap).astype(np.int32)
+    return pixel, running_count(pixel, bmap.size)
+
+
 def _problem(
-    universe: I4,
-    before: I4,
-    bits: NDArray[np.uint64],
-    gt: Bool,
-    max_dist_px: float,
-    annotator: int,
-) -> tuple[Side, Side, Geometry]:
-    """The sides of one annotator's problem, nothing matched yet, and its costs."""
-    pixel = np.flatnonzero(gt).astype(np.int32)
+    universe: I4, before: I4, bits: NDArray[np.uint64], gt: Bool, reach: Disk, annotator: int
+) -> tuple[Side, Side, Geometry, Work]:
+    """The sides of one annotator's problem, nothing matched yet; its costs; room for searches."""
+    pixel, gt_before = _vertices(gt)
     gt_bits = np.zeros((pixel.size, bits.shape[1]), np.uint64)
-    geo = geometry(gt.shape, max_dist_px, pixel.size, annotator)
-    gt_before = running_count(pixel, gt.size)
+    geo = geometry(gt.shape, reach, pixel.size, annotator)
     pred_side = side(universe, before, PRED, ABSENT, bits, min(geo.gain.size, pixel.size))
     gt_side = side(pixel, gt_before, GT, 0, gt_bits, min(geo.gain.size, universe.size))
-    return pred_side, gt_side, geo
+    return pred_side, gt_side, geo, work(max(universe.size, pixel.size))
 
 
 @njit(cache=True, nogil=True)
 def _run(start, vertex, added, pred, gt, geo, work, matched_gt):
     """One annotator: add its matched pixels to `matched_gt` (n,), set the predicted ones' bits."""
     steps = start.size - 1
-    batch, order = _batches(start, vertex, added, nearest_cost(pred, gt, geo))
+    find_edges(0, pred.pixel.size, pred, gt, geo)
+    batch, order = _batches(start, vertex, added, pred.nearest)
     freed = np.empty(gt.pixel.size, np.int32)
     matched = 0
     for step in range(steps):

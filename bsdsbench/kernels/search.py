@@ -59,7 +59,7 @@ def _pair_off(roots, own, other, geo, work, step):
             continue
         begin = first[root]
         if begin < 0:
-            begin = find_edges(root, own, other, geo)
+            begin = find_edges(root, root + 1, own, other, geo)
         best, second, last = np.int64(0), np.int64(0), -1
         for e in range(begin, begin + count[root]):
             need = weight[e] - price[to[e]]
@@ -93,7 +93,7 @@ def _search(roots, own, other, geo, work, step):
     for root in roots:
         begin = first[root]
         if begin < 0:
-            begin = find_edges(root, own, other, geo)
+            begin = find_edges(root, root + 1, own, other, geo)
         best, last = np.int64(0), -1
         for e in range(begin, begin + count[root]):
             best = max(best, weight[e] - price[to[e]])
@@ -127,7 +127,7 @@ def _search(roots, own, other, geo, work, step):
             at = owner[vertex[0]]
             begin = first[at]
             if begin < 0:
-                begin = find_edges(at, own, other, geo)
+                begin = find_edges(at, at + 1, own, other, geo)
             size -= 1
             if size > 0:
                 _sift_down(key[size], vertex[size], size, slot, key, vertex)

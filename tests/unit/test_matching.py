@@ -110,14 +110,14 @@ def test_a_small_arena_changes_nothing(monkeypatch) -> None:
 
 
 def test_fewer_tie_bits_where_sums_would_not_fit() -> None:
-    few = graph.geometry((1000, 1000), 4.34, 3000, 0)
-    many = graph.geometry((100000, 10000), 400.0, 2**30, 0)
+    few = graph.geometry((9, 9), graph.disk(4.34, (9, 9)), 3000, 0)
+    many = graph.geometry((9, 9), graph.disk(400.0, (9, 9)), 2**30, 0)
     assert 64 - int(few.drop) == 24
     assert 64 - int(many.drop) == 60 - 31 - 22
     for geo in (few, many):
         assert 0 < int(geo.gain.max()) < 2**60
     with pytest.raises(DataError, match="too large to match exactly"):
-        graph.geometry((100, 100), 1e12, 2**30, 0)
+        graph.geometry((9, 9), graph.disk(1e12, (9, 9)), 2**30, 0)
 
 
 def test_more_than_16384_ground_truth_pixels() -> None:
