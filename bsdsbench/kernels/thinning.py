@@ -73,12 +73,18 @@ def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> 
     leave the thinned map, then those that enter it (`added`), each by increasing flat index
     (row-major in (H, W)). The map at threshold i is what steps 0..n-1-i leave.
     Without `do_thin` the events are those of the map itself, additions only.
+    Memory: 5 bytes a pixel, 16 a pixel that is ever on, some 45 an event.
     """
     levels = np.ascontiguousarray(levels, np.int16)
     order, first = _by_level(levels.ravel(), n)
     if do_thin:
         rows, cols = levels.shape
-        key = np.sort(_replay(order, first, rows, cols, DELETABLE))
+        padded = (rows + 2) * (cols + 2)
+        death, is_dirty = np.zeros(padded, np.int32), np.zeros(padded, np.bool_)
+        dirty, before, live = np.empty((3, order.size), np.int32)
+        work = death, is_dirty, dirty, before, live
+        key = _replay(order, first, rows, cols, *work, _around(cols + 2), DELETABLE)
+        key.sort()
         return _from_key(key, n, levels.size)
     return first, order, np.ones(order.size, bool)
 
@@ -94,6 +100,12 @@ def stack_events(bmaps: NDArray[np.bool_]) -> Events:
     step, pixel = np.nonzero(maps != previous)
     key = (2 * step + maps[step, pixel]) * size + pixel
     return _from_key(np.sort(key), n, size)
+
+
+def _around(width: int) -> NDArray[np.int32]:
+    """Where x1 .. x8 are in the flat padded map."""
+    w = width
+    return np.array([1, 1 - w, -w, -1 - w, -1, w - 1, w, w + 1], np.int32)
 
 
 def _from_key(key: NDArray[np.int64], n: int, size: int) -> Events:
@@ -123,30 +135,26 @@ def _by_level(levels, n):
 
 
 @njit(cache=True, nogil=True)
-def _replay(order, first, rows, cols, deletable):
+def _replay(order, first, rows, cols, death, is_dirty, dirty, before, live, around, deletable):
     """Unsorted event keys (2 * step + added) * size + pixel of all steps.
 
     death[p] is 0 for an absent pixel, s + 1 for one deleted in subiteration s, else _KEEP: p is on
     before subiteration s iff death[p] > s. A dirty pixel is judged anew, `before` is its old death.
+    Numbers start as np.int64(0) as the compiler would make a variant of each helper for a plain 0.
     """
     size, width = rows * cols, cols + 2
-    around = np.array([1, 1 - width, -width, -1 - width, -1, width - 1, width, width + 1], np.int32)
-    death = np.zeros((rows + 2) * width, np.int32)
-    is_dirty = np.zeros((rows + 2) * width, np.bool_)
-    dirty = np.empty(order.size, np.int32)
-    before = np.empty(order.size, np.int32)
-    live = np.empty(order.size, np.int32)  # positions in dirty, of those still on
     keys = np.empty(2 * order.size + 64, np.int64)
-    n_keys, last = 0, 0
+    zero = np.int64(0)
+    n_keys, last = zero, zero
     for k in range(first.size - 1):
-        n_dirty = 0
+        n_dirty = zero
         for e in range(first[k], first[k + 1]):
             p = order[e] // cols * width + order[e] % cols + width + 1
             death[p], is_dirty[p] = _KEEP, True
             dirty[n_dirty], before[n_dirty] = p, 0
             n_dirty += 1
         for j in range(n_dirty):
-            n_dirty = _spread(dirty[j], 0, around, death, is_dirty, dirty, before, n_dirty)
+            n_dirty = _spread(dirty[j], zero, around, death, is_dirty, dirty, before, n_dirty)
         n_dirty, last = _settle(
             n_dirty, last, width, around, death, is_dirty, dirty, before, live, deletable
         )
@@ -156,11 +164,19 @@ def _replay(order, first, rows, cols, deletable):
             was, now = before[j] == _KEEP, death[p] == _KEEP
             if was != now:
                 if n_keys == keys.size:
-                    keys = np.concatenate((keys, np.empty_like(keys)))
+                    keys = _longer(keys)
                 q = p - width - 1
                 keys[n_keys] = (2 * k + now) * size + q // width * cols + q % width
                 n_keys += 1
     return keys[:n_keys]
+
+
+@njit(cache=True, nogil=True)
+def _longer(keys):
+    more = np.empty(2 * keys.size, np.int64)
+    for i in range(keys.size):
+        more[i] = keys[i]
+    return more
 
 
 # _nrt=False: no reference counts for arrays passed to functions that allocate nothing
@@ -172,7 +188,7 @@ def _settle(n_dirty, last, width, around, death, is_dirty, dirty, before, live, 
     """
     for j in range(n_dirty):
         live[j] = j
-    n_live, s, quiet, latest = n_dirty, 0, 0, 0
+    n_live, s, quiet, latest = n_dirty, np.int64(0), 0, np.int64(0)
     while n_live > 0 and quiet < 2:
         n_known, n_kept, deleted = n_dirty, 0, False
         for j in range(n_live):
