@@ -99,7 +99,10 @@ class Evaluation:
 
     def scores(self) -> dict[str, Any]:
         """The `scores` object of result.json, for the metrics that were computed."""
-        return {m: getattr(self, f"{m}_score")().to_mapping() for m in self.metrics}
+        return {metric: score.to_mapping() for metric, score in self._scores().items()}
+
+    def _scores(self) -> dict[str, Any]:
+        return {m: getattr(self, f"{m}_score")() for m in self.metrics}
 
     def save(self, folder: str | Path) -> Path:
         """Write result.json, counts.npz, timing.json and the official txt files into `folder`.
@@ -125,26 +128,26 @@ class Evaluation:
 
     def to_mapping(self) -> dict[str, Any]:
         """The content of result.json as plain values."""
+        scores = self._scores()
         return {
             "schema": SCHEMA,
             "bsdsbench": __version__,
             "name": self.name,
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
-            "scores": self.scores(),
+            "scores": {metric: score.to_mapping() for metric, score in scores.items()},
             "n_images": len(self.records),
-            "images": self._image_table(),
+            "images": self._image_table(scores),
             "failed": self.failed,
             "provenance": self.provenance,
         }
 
-    def _image_table(self) -> list[dict[str, Any]]:
+    def _image_table(self, scores: dict[str, Any]) -> list[dict[str, Any]]:
         rows: dict[str, dict[str, Any]] = {
             r.image_id: {"id": r.image_id, "size": list(r.size), "fingerprint": r.fingerprint}
             for r in self.records
         }
-        for metric in self.metrics:
-            score = getattr(self, f"{metric}_score")()
+        for metric, score in scores.items():
             for image_id, best in score.per_image:
                 point = best.to_mapping() if isinstance(best, OperatingPoint) else best
                 rows[image_id][metric] = point

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,8 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     options["shard"] = _shard(options["shard"])
     if bb.kernels.never_compiled() and not quiet:
         print("first run: compiling the kernels, some 20 seconds", file=sys.stderr)
+    if options["out"]:
+        load_plotting()
     with progress("evaluate", quiet) as report:
         if tolerances:
             from bsdsbench.cli.sweep import sweep
@@ -127,7 +131,12 @@ def write_plots(run: Any, out: str) -> None:
     """pr.png and pr.svg into OUT, if there are boundary scores."""
     if "boundary" in run.metrics:
         from bsdsbench.plotting import plot_runs
+        from bsdsbench.plotting.style import save
 
         human = run.protocol.name.startswith("bsds")
-        for suffix in ("png", "svg"):
-            plot_runs([run], human=human, path=Path(out) / f"pr.{suffix}")
+        save(plot_runs([run], human=human, path=Path(out) / "pr.png"), Path(out) / "pr.svg")
+
+
+def load_plotting() -> None:
+    """Import the plotting room beside the run, whose worker processes leave this one idle."""
+    threading.Thread(target=import_module, args=("bsdsbench.plotting.benchmark",)).start()
