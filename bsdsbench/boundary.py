@@ -72,7 +72,8 @@ def boundary_counts(
 
     pred : (H, W) soft map of uint8 (value/255), uint16 (value/65535), bool, or float in [0, 1]; or
         a Prediction. Segmentations have the thresholds 1 .. n instead of the protocol's.
-    gts  : one (H, W) map of 0 and 1 per annotator, or a GroundTruth
+    gts  : one (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
+        GroundTruth
     protocol : the bsds500 preset if None
     Returns BoundaryCounts; maps without a boundary pixel give zeros.
     Raises ShapeError if sizes differ, DataError for NaN, values out of range, or no annotator.
@@ -93,9 +94,11 @@ def boundary_counts(
 def match_boundaries(bmap: NDArray[Any], gt: NDArray[Any], max_dist_px: float) -> Match:
     """Match two boundary maps one to one at the least cost.
 
-    bmap, gt : (H, W) maps of 0 and 1, taken as they are (no thinning)
+    bmap, gt : (H, W) maps of 0 and 1 in any dtype, or of 0 and 255 in uint8, taken as they are
+        (no thinning)
     max_dist_px : largest distance of a pair in pixels
-    Raises ShapeError if the sizes differ, DataError for other values or a negative distance.
+    Maps without a boundary pixel have no pairs. Raises ShapeError if the sizes differ, DataError
+    for other values or a negative distance.
     Source: official correspondPixels; the optimum, where that program is randomised.
     """
     bmap, gt = binary_map(bmap, "prediction"), binary_map(gt, "ground truth")
@@ -151,7 +154,9 @@ def boundary_match_maps(
 def thin(bmap: NDArray[Any]) -> Bool:
     """Thin a boundary map until it is stable, as MATLAB's bwmorph(bmap, 'thin', Inf).
 
-    bmap : (H, W) of 0 and 1. Returns a new (H, W) bool map. Raises ShapeError, DataError.
+    bmap : (H, W) of 0 and 1 in any dtype, or of 0 and 255 in uint8
+    Returns a new (H, W) bool map; an empty map gives an empty map. Raises ShapeError unless 2-D,
+    DataError for other values.
     Source: Guo and Hall 1989; Lam, Lee and Suen 1992.
     """
     return thinning.thin(binary_map(bmap, "boundary map"))

@@ -31,7 +31,7 @@ def soft_map(pred: NDArray[Any]) -> NDArray[Any]:
 
 
 def annotated_maps(gts: Sequence[NDArray[Any]] | GroundTruth) -> Bool:
-    """Every annotator's boundaries as one (A, H, W) bool array."""
+    """Every annotator's boundaries, maps as for `binary_map`, as one (A, H, W) bool array."""
     given = gts.boundaries if isinstance(gts, GroundTruth) else gts
     maps = [binary_map(gt, f"ground truth {k}") for k, gt in enumerate(given, 1)]
     if not maps:
@@ -43,15 +43,17 @@ def annotated_maps(gts: Sequence[NDArray[Any]] | GroundTruth) -> Bool:
 
 
 def binary_map(values: NDArray[Any], what: str) -> Bool:
-    """A (H, W) map of 0 and 1, of any dtype, as bool."""
+    """A (H, W) map of 0 and 1 of any dtype, or of 0 and 255 in uint8, as bool."""
     values = np.asarray(values)
     if values.ndim != 2:
         raise ShapeError(f"{what}: shape {values.shape}, expected (rows, columns)")
     if values.dtype == bool:
         return values
-    on = values == 1
+    on = values == (255 if values.dtype == np.uint8 and (values == 255).any() else 1)
     if not np.all(on | (values == 0)):
-        raise DataError(f"{what}: values other than 0 and 1, expected a boundary map")
+        raise DataError(
+            f"{what}: values other than 0 and 1 (uint8: or 0 and 255), expected a boundary map"
+        )
     return on
 
 

@@ -37,7 +37,8 @@ def pixel_counts(
         a Prediction. It is inverted and put through NMS if the protocol says so, never thinned.
         Segmentations have the thresholds 1 .. n instead of the protocol's, and as their soft map
         the share of them that has a boundary at a pixel.
-    gts  : one (H, W) map of 0 and 1 per annotator, or a GroundTruth
+    gts  : one (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
+        GroundTruth
     protocol : the bsds500 preset if None
     Returns PixelCounts, summed over annotators; an image without pixels gives zeros.
     Raises ShapeError if sizes differ, DataError for NaN, values out of range, or no annotator.

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.checks import binary_map
 from bsdsbench.errors import DataError, MergeError, ShapeError
 from bsdsbench.evaluation import METRICS, Evaluation
 from bsdsbench.inputs import GroundTruth, Prediction
@@ -79,8 +80,8 @@ class StreamingEvaluator:
 
         pred : one image: (H, W) soft map, numpy or torch, as for `boundary_counts`, or a
             Prediction; a batch: (B, H, W) or (B, 1, H, W), or a list of images
-        gts  : one image: its annotators, (H, W) each, as a list, an (A, H, W) array, or a
-            GroundTruth; a batch: a sequence of these
+        gts  : one image: its annotators, (H, W) each, as a list, an (A, H, W) array (values as for
+            `boundary_counts`), or a GroundTruth; a batch: a sequence of these
         image_id : a name, for a batch a list of names; None numbers them, which ranks that are to
             be merged must not rely on
         Raises ShapeError if the numbers of images differ, DataError for an image that is already
@@ -171,7 +172,8 @@ def measure(
     if not isinstance(pred, Prediction):
         pred = Prediction(image_id, soft=_plane(pred))
     if not isinstance(gts, GroundTruth):
-        gts = GroundTruth(image_id, tuple(_binary(a, image_id) for a in annotator_maps(gts)))
+        what = f"{image_id}: ground truth"
+        gts = GroundTruth(image_id, tuple(binary_map(a, what) for a in annotator_maps(gts)))
     counts = {m: metric_function(m)(pred, gts, protocol) for m in metrics}
     return ImageRecord(image_id, gts.shape, **counts)
 
@@ -200,15 +202,6 @@ def annotator_maps(gts: Any) -> list[NDArray[Any]]:
         return [m[0] if m.ndim == 3 and m.shape[0] == 1 else m for m in maps]
     maps_array = to_numpy(gts)
     return [maps_array] if maps_array.ndim == 2 else list(maps_array)
-
-
-def _binary(values: NDArray[Any], image_id: str) -> NDArray[np.bool_]:
-    if values.ndim != 2:
-        raise ShapeError(f"{image_id}: ground truth of shape {values.shape}, expected (H, W)")
-    on = values == 1
-    if not np.all(on | (values == 0)):
-        raise DataError(f"{image_id}: ground truth with values other than 0 and 1")
-    return np.asarray(on)
 
 
 def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[Any, Any, str]]:

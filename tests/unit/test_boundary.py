@@ -174,6 +174,35 @@ def test_bad_input_is_one_line(pred, gts, error, message) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_bytes_of_0_and_255_are_maps_of_0_and_1(lines) -> None:
+    soft, gts = lines
+    white = gts.astype(np.uint8) * np.uint8(255)
+    for same in (white, [white[0], gts[1].astype(np.uint8)], gts.astype(float)):
+        counts = boundary_counts(soft, same, PROTOCOL)
+        np.testing.assert_array_equal(counts.total_gt, [22] * 3)
+        np.testing.assert_array_equal(counts.matched_gt, [19, 19, 15])
+    found, expected = match_boundaries(white[0], white[1], 1.5), match_boundaries(*gts, 1.5)
+    np.testing.assert_array_equal(found.pred_match, expected.pred_match)
+    assert (found.n_matched, found.cost) == (expected.n_matched, expected.cost)
+    assert found.n_matched > 0
+    np.testing.assert_array_equal(boundary.thin(white[0]), boundary.thin(gts[0]))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([[0, 1, 255]], np.uint8),
+        np.array([[0, 254, 254]], np.uint8),
+        np.array([[0, 255, 255]], np.int32),
+        np.array([[0.0, 255.0, 255.0]]),
+        np.array([[0.0, 1.0, np.nan]]),
+    ],
+)
+def test_other_values_are_no_boundary_map(values) -> None:
+    with pytest.raises(DataError, match=r"other than 0 and 1 \(uint8: or 0 and 255\)"):
+        match_boundaries(np.ones((1, 3), bool), values, 1.0)
+
+
 @pytest.mark.parametrize("max_dist", [-1, np.nan, np.inf])
 def test_a_distance_that_is_none(max_dist) -> None:
     with pytest.raises(DataError, match="expected pixels, 0 or more"):

@@ -133,7 +133,7 @@ def test_a_batch_with_a_fault_adds_nothing():
     with pytest.raises(bb.DataError, match="expected"):
         ev.update([soft, soft], [[gt], [np.zeros((8, 5), bool)]], image_id=["a", "b"])
     assert len(ev) == 0
-    ev.update(soft, gt, image_id="a")
+    ev.update(soft, gt.astype(np.uint8) * 255, image_id="a")
     with pytest.raises(bb.DataError, match="a: this image is already there"):
         ev.update(soft, gt, image_id="a")
     with pytest.raises(bb.ShapeError, match="1 ground truths for a batch of 2"):
