@@ -107,7 +107,8 @@ def sparse_cost(bmap, gt, max_dist_px: float) -> int:
     rows = np.concatenate([i, np.arange(n), n + np.arange(m), n + j])
     cols = np.concatenate([j, m + np.arange(n), np.arange(m), m + i])
     paid = np.concatenate([c, np.full(n + m + len(j), lost)])
-    graph = coo_array((paid + 1.0, (rows, cols)), shape=(n + m, n + m))  # 0 would be no edge
+    at = rows.astype(np.int32), cols.astype(np.int32)  # scipy 1.11 matches no int64 graph
+    graph = coo_array((paid + 1.0, at), shape=(n + m, n + m))  # 0 would be no edge
     at = min_weight_full_bipartite_matching(csr_array(graph))
     return int(csr_array(graph)[at].sum()) - (n + m)
 
@@ -118,5 +119,6 @@ def cardinality(bmap, gt, max_dist_px: float) -> int:
     shape = (np.count_nonzero(bmap), np.count_nonzero(gt))
     if 0 in shape:
         return 0
-    graph = csr_array(coo_array((np.ones(len(i), bool), (i, j)), shape=shape))
+    at = i.astype(np.int32), j.astype(np.int32)
+    graph = csr_array(coo_array((np.ones(len(i), bool), at), shape=shape))
     return int((maximum_bipartite_matching(graph, perm_type="column") >= 0).sum())
