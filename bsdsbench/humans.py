@@ -10,8 +10,6 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-import numpy as np
-
 from bsdsbench.errors import DataError
 from bsdsbench.inputs import GroundTruth
 from bsdsbench.protocol import Protocol
@@ -33,7 +31,7 @@ def human_boundary_counts(gt: GroundTruth, protocol: Protocol) -> BoundaryCounts
     return reduce(
         add,
         (
-            boundary_counts(one.astype(np.uint8) * 255, annotators[:k] + annotators[k + 1 :], plain)
+            boundary_counts(one, annotators[:k] + annotators[k + 1 :], plain)
             for k, one in enumerate(annotators)
         ),
     )

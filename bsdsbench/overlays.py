@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.aggregate import f_measure, pr_curve, ratio
+from bsdsbench.aggregate import f_measure, image_best_index, ratio
 from bsdsbench.boundary import BoundaryMatchMaps, boundary_match_maps
 from bsdsbench.errors import DataError
 from bsdsbench.evaluation import Evaluation
@@ -54,7 +54,7 @@ class Sources:
     def load(self, image_id: str, run: Evaluation) -> tuple[Prediction, GroundTruth]:
         """Prediction and ground truth of an image, as the run read them. Raises DataError."""
         found = self.pairs[image_id]
-        gt = load_ground_truth(found, gt_invert=run.protocol.gt_invert)
+        gt = load_ground_truth(found, **run.protocol.gt_options())
         if not found.pred_paths:
             return Prediction(image_id, soft=np.zeros(gt.shape, np.uint8)), gt
         return load_prediction(found, kind=self.pred_kind), gt
@@ -152,7 +152,7 @@ def image_threshold(record: ImageRecord) -> float:
     """The threshold of an image's largest F, no interpolation; the first of ties."""
     if record.boundary is None:
         raise DataError(f"{record.image_id}: no boundary counts, expected them for an overlay")
-    return float(record.boundary.thresholds[int(np.argmax(pr_curve(record.boundary).f))])
+    return float(record.boundary.thresholds[image_best_index(record.boundary)])
 
 
 def paint(classes: NDArray[np.uint8], photo: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:

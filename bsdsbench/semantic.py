@@ -152,12 +152,8 @@ def semantic_counts(
         if kill and labels is not None:
             radius = protocol.radius(truth[k].shape)
             soft = kill_interior(soft, labels == params.first + k, truth[k], radius)
-        counts[name] = boundary_counts(_soft(soft), (truth[k],), protocol)
+        counts[name] = boundary_counts(soft, (truth[k],), protocol)
     return counts
-
-
-def _soft(array: NDArray[Any]) -> NDArray[Any]:
-    return array.astype(np.uint8) * np.uint8(255) if array.dtype == bool else array
 
 
 def _as_classes(array: NDArray[Any], params: SemanticParams) -> NDArray[Any]:
@@ -234,7 +230,7 @@ def evaluate_semantic(
 
     def one(image_id: str) -> tuple[str, tuple[int, int], dict[str, BoundaryCounts]] | DataError:
         try:
-            gt, labels = _load_truth(truth[image_id], params)
+            gt, labels = _load_truth(truth[image_id])
             pred = _load_maps(source[image_id])
             counts = semantic_counts(pred, gt, protocol, labels=labels)
         except DataError as error:
@@ -302,7 +298,7 @@ def _read_array(path: Path) -> NDArray[Any]:
     return arrays[0]
 
 
-def _load_truth(path: Path, params: SemanticParams) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _load_truth(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Labels or boundaries, and labels where there are any."""
     from bsdsbench.loaders.matlab import read_mat
 

@@ -159,8 +159,7 @@ def run_files(run: Evaluation) -> dict[str, str]:
             if record.boundary is not None:
                 out[f"per_image/{safe_name(record.image_id)}{EV1}"] = format_ev1(record.boundary)
     if "region" in run.metrics:
-        tables: dict[str, Any] = getattr(run.region_score(), "official_rows", dict)()
-        out.update({name: format_rows(rows) for name, rows in tables.items()})
+        out.update({k: format_rows(v) for k, v in run.region_score().official_rows().items()})
     return out
 
 

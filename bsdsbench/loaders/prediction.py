@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from bsdsbench.inputs import Prediction
 from bsdsbench.loaders.arrays import read_npy, read_npz
 from bsdsbench.loaders.files import (
-    ARRAY_SUFFIXES,
     IMAGE_SUFFIXES,
+    PREDICTION_SUFFIXES,
     FaultError,
     id_of,
     listed,
@@ -75,7 +75,7 @@ def load_prediction(
     elif suffix == ".mat":
         found = read_mat(first)
     else:
-        known = ", ".join((*IMAGE_SUFFIXES, *ARRAY_SUFFIXES, ".mat"))
+        known = ", ".join(PREDICTION_SUFFIXES)
         with reading(first, "a prediction"):
             raise FaultError(f"suffix {suffix or 'missing'}, expected one of {known}")
     with reading(first, "a prediction"):

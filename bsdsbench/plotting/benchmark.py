@@ -17,7 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.aggregate import OperatingPoint, PRCurve
 from bsdsbench.errors import DataError
-from bsdsbench.plotting.style import GREY, draw_iso_f, line_style, new_axes, save, style
+from bsdsbench.plotting.style import (
+    GREY,
+    draw_iso_f,
+    line_style,
+    new_axes,
+    plain_text,
+    root_figure,
+    save,
+    style,
+)
 from bsdsbench.published import HUMAN_POINT, PublishedResult, find_published
 
 if TYPE_CHECKING:
@@ -95,7 +104,7 @@ class PRCurveDisplay:
         with style():
             fresh = ax is None
             self.ax_ = new_axes(ax)
-            self.figure_ = _figure(self.ax_)
+            self.figure_ = root_figure(self.ax_)
             if fresh:
                 _pr_axes(self.ax_, iso_f)
             look = {**line_style(0), "label": self.label or None, **line}
@@ -124,7 +133,7 @@ class PRCurveDisplay:
                     linewidth=0,
                 )
             if fresh and look["label"]:
-                _plain_text(self.ax_.legend(loc="lower left"))
+                plain_text(self.ax_.legend(loc="lower left"))
         return self
 
 
@@ -163,7 +172,7 @@ class FThresholdDisplay:
         with style():
             fresh = ax is None
             self.ax_ = new_axes(ax, square=False, size=3.2)
-            self.figure_ = _figure(self.ax_)
+            self.figure_ = root_figure(self.ax_)
             if fresh:
                 _unit_axes(self.ax_, "Threshold", "F-measure")
             label = f"[F={short(self.best.f)}] {self.name}" if self.best else self.name
@@ -182,7 +191,7 @@ class FThresholdDisplay:
                     zorder=3,
                 )
             if fresh and look["label"]:
-                _plain_text(self.ax_.legend(loc="lower center"))
+                plain_text(self.ax_.legend(loc="lower center"))
         return self
 
 
@@ -229,7 +238,7 @@ class ImageScatterDisplay:
         """Draw on `ax` or on a new figure; the `label` images that differ most carry their id."""
         with style():
             self.ax_ = new_axes(ax)
-            self.figure_ = _figure(self.ax_)
+            self.figure_ = root_figure(self.ax_)
             if ax is None:
                 better = int((self.y > self.x).sum())
                 worse = int((self.y < self.x).sum())
@@ -299,7 +308,7 @@ def plot_runs(
             entries.append((f, _draw_human(ax, recall, precision, f"[F={short(f)}] {label}")))
         handles = [line for _, line in sorted(entries, key=lambda e: -e[0])]
         _legend(ax, handles)
-    figure = _figure(ax)
+    figure = root_figure(ax)
     if path is not None:
         save(figure, path)
     return figure
@@ -319,7 +328,7 @@ def plot_f(
         ]
         shown.sort(key=lambda d: -d.best.f if d.best else 0.0)
         _legend(ax, [d.line_ for d in shown])
-    figure = _figure(ax)
+    figure = root_figure(ax)
     if path is not None:
         save(figure, path)
     return figure
@@ -418,22 +427,9 @@ def _legend(ax: Axes, handles: Sequence[Any]) -> None:
         legend.set(frame_on=True)
         legend.get_frame().set(facecolor="white", edgecolor="none", alpha=0.85)
     else:
-        figure = _figure(ax)
+        figure = root_figure(ax)
         # Beneath, in two columns; the axes keep their size.
         width, height = figure.get_size_inches()
         figure.set_size_inches(max(width, 5.0), height + 0.19 * ((len(handles) + 1) // 2))
         legend = figure.legend(handles, names, loc="outside lower center", ncols=2)
-    _plain_text(legend)
-
-
-def _plain_text(legend: Any) -> None:
-    """A name with dollars in it stays text."""
-    for text in legend.get_texts():
-        text.set_parse_math(False)
-
-
-def _figure(ax: Axes) -> Figure:
-    figure = ax.figure
-    while not isinstance(figure, Figure):
-        figure = figure.figure
-    return figure
+    plain_text(legend)

@@ -26,6 +26,7 @@ from bsdsbench.plotting.style import (
     draw_iso_f,
     line_style,
     new_axes,
+    plain_text,
     root_figure,
     save,
     style,
@@ -381,8 +382,7 @@ def _legend(ax: Axes, corner: Any) -> None:
     if not ax.get_legend_handles_labels()[0]:
         return
     legend = ax.legend(loc=corner, frameon=True, framealpha=0.85, edgecolor="none")
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    plain_text(legend)
 
 
 def _unit_axes(ax: Axes, x: str, y: str) -> None:

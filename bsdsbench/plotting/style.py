@@ -6,7 +6,6 @@ Figures are made without pyplot: no global state, no window, safe in threads and
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bsdsbench.errors import DataError
+from bsdsbench.files import write_atomic
 
 # Okabe and Ito's colours that read on white, darkest contrast between neighbours.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -123,13 +123,7 @@ def save(fig: Figure, path: str | Path) -> Path:
     buffer = io.BytesIO()
     with style():
         fig.savefig(buffer, format=kind, metadata=_METADATA[kind])
-    # A temporary file beside the target: replace is atomic only within one file system.
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(buffer.getvalue())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_atomic(path, buffer.getvalue(), durable=False)
     return path
 
 
@@ -139,6 +133,12 @@ def root_figure(ax: Axes) -> Figure:
     while not isinstance(figure, Figure):
         figure = figure.figure
     return figure
+
+
+def plain_text(legend: Any) -> None:
+    """A name with dollars in it stays text."""
+    for text in legend.get_texts():
+        text.set_parse_math(False)
 
 
 def new_row(count: int, size: float = 3.6) -> list[Axes]:

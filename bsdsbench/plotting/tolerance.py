@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.plotting.style import line_style, new_axes, style
+from bsdsbench.plotting.style import line_style, new_axes, root_figure, style
 
 if TYPE_CHECKING:
     from bsdsbench.evaluation import Evaluation
@@ -43,10 +43,7 @@ class ToleranceDisplay:
         """Draw on `ax` or on a new figure."""
         with style():
             self.ax_ = ax = new_axes(ax, square=False, size=3.4)
-            figure = ax.figure
-            while not isinstance(figure, Figure):
-                figure = figure.figure
-            self.figure_ = figure
+            self.figure_ = root_figure(ax)
             self.lines_ = [
                 ax.plot(self.max_dists, values, marker="o", ms=3.5, label=label, **line_style(i))[0]
                 for i, (label, values) in enumerate(self.scores.items())

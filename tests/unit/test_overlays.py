@@ -80,6 +80,31 @@ def test_sums_are_the_counts_at_every_threshold(made):
         assert ((found.classes == MATCHED) | (found.classes == FALSE)).sum() == on
 
 
+@pytest.mark.parametrize(
+    ("truth", "changes"),
+    [
+        (np.where(np.arange(14) < 6, 90, 200), {"gt_threshold": 0.5}),  # gray, cut at 127.5
+        (np.where(np.arange(14) < 6, 3, 7), {"gt_kind": "labels"}),
+    ],
+)
+def test_ground_truth_is_read_as_the_run_read_it(tmp_path, truth, changes):
+    for folder, row in (("maps", np.arange(14) * 10), ("gt", truth)):
+        (tmp_path / folder).mkdir()
+        pixels = np.broadcast_to(row, SHAPE).astype(np.uint8)
+        imsave(tmp_path / folder / "a.png", pixels, check_contrast=False)
+    run = bb.evaluate(
+        tmp_path / "maps",
+        tmp_path / "gt",
+        PROTOCOL.replace(**changes),
+        workers=1,
+        executor="thread",
+    )
+    sources = find_sources(run)
+    _, gt = sources.load("a", run)
+    assert gt.boundaries[0].sum() * len(gt.boundaries) == run.records[0].boundary.total_gt[0]
+    assert len(list(draw_overlays(run, sources))) == 2
+
+
 def test_files_of_the_overlays(made, tmp_path):
     run, folders, _, _ = made
     written = write_overlays(run, tmp_path / "overlays")
