@@ -44,7 +44,8 @@ _ARENA = 1 << 22  # edges kept per side, at 12 bytes
 # dist   i8, parent i4, slot i4 (n,)  labels of a search; dist is FAR between searches
 # first  i8, count i4 (n,)  its edges' place in the arena, first is -1 if they are not there
 # nearest i4 (n,)    the least cost of its edges, -1 if it has none; known once they were found
-# to i4, weight i8   the arena;  used i8 (1,): its filled part
+# to u4, weight i8   the arena;  used i8 (1,): its filled part
+#                    (unsigned: an index that cannot be negative is looked up faster)
 Side = namedtuple(
     "Side",
     "pixel before mult dual mate since bits dist parent slot first count nearest to weight used",
@@ -122,7 +123,7 @@ def side(
         np.full(n, -1, np.int64),
         np.empty(n, np.int32),
         np.empty(n, np.int32),
-        np.empty(edges, np.int32),
+        np.empty(edges, np.uint32),
         np.empty(edges, np.int64),
         np.zeros(1, np.int64),
     )
@@ -165,7 +166,7 @@ def _mix(x):
 
 @njit(cache=True, nogil=True)
 def find_edges(start, stop, own, other, geo):
-    """Put the edges of vertices start .. stop-1 into the arena; returns where the last ones begin."""
+    """Put the edges of vertices start .. stop-1 into the arena; returns where the last begin."""
     pixels, first, count, nearest = own.pixel, own.first, own.count, own.nearest
     to, weight, there, before, half = own.to, own.weight, other.pixel, other.before, geo.half
     reach = half.size // 2

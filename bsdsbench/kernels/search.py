@@ -34,7 +34,7 @@ Work = namedtuple("Work", "key vertex touched contested")
 
 def work(n: int) -> Work:
     """Room for searches among at most n vertices a side."""
-    return Work(np.empty(n, np.int64), *(np.empty(n, np.int32) for _ in range(3)))
+    return Work(np.empty(n, np.int64), *(np.empty(n, np.uint32) for _ in range(3)))
 
 
 @njit(cache=True, nogil=True)

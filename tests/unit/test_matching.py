@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.ndimage import gaussian_filter
 
 from bsdsbench.boundary import match_boundaries
 from bsdsbench.errors import DataError
 from bsdsbench.kernels import graph
 from bsdsbench.kernels.matching import match_maps, match_steps
 from bsdsbench.kernels.thinning import stack_events, thinning_events
+from bsdsbench.labels import seg2bdry
 from tests.reference import matching as reference
 
 
@@ -169,32 +172,46 @@ with np.errstate(over="ignore"):  # the hash wraps on purpose
     assert len(counts[0]) == 8
 
 
-def grown_memory(shape: tuple[int, int], kind: str) -> float:
+def outlines(rng, shape: tuple[int, int], sigma: float):
+    field = gaussian_filter(rng.random(shape, np.float32), sigma)
+    return seg2bdry(field > np.median(field))
+
+
+def grown_memory(folder: Path, shape: tuple[int, int], kind: str) -> float:
     """Bytes per pixel that counting one image adds to the peak of a process of its own."""
-    code = f"""
-import resource, numpy as np
-from scipy.ndimage import gaussian_filter
+    rng = np.random.default_rng(0)
+    soft = rng.random(shape, np.float32)
+    gts = np.stack([outlines(rng, shape, min(shape) / 20) for _ in range(2)])
+    if kind == "smooth":
+        soft = gaussian_filter(soft, 2)
+        soft = (soft - soft.min()) / np.ptp(soft)
+    elif kind == "lines":
+        noise = np.any([outlines(rng, shape, sigma) for sigma in (6, 12, 24)], axis=0)
+        soft = soft * noise + (1 - soft) * np.roll(gts[0], 3, 1) * ~noise
+    np.savez(folder / "image.npz", soft=soft, gts=gts)
+    code = """
+import resource, sys, numpy as np
 from bsdsbench.boundary import boundary_counts
 def peak():
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-rng = np.random.default_rng(0)
-boundary_counts(rng.random((30, 40)), rng.random((2, 30, 40)) < 0.1)
-shape = {shape}
-soft = rng.random(shape)
-gts = np.zeros((2, *shape), bool)
-gts[0, :: shape[0] // 10] = gts[1, :, :: shape[1] // 10] = True
-if "{kind}" == "smooth":
-    soft = gaussian_filter(soft, 2)
-    soft = (soft - soft.min()) / np.ptp(soft)
+boundary_counts(np.eye(30, 40), np.ones((2, 30, 40)))
+image = np.load(sys.argv[1])
+soft, gts = image["soft"], image["gts"]
 before = peak()
 boundary_counts(soft, gts)
 print((peak() - before) / soft.size)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return float(done.stdout)
+    run = [sys.executable, "-c", code, str(folder / "image.npz")]
+    return float(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
 
 
 @pytest.mark.parametrize("kind", ["smooth", "noise"])
-def test_memory_of_one_image(kind) -> None:
+def test_memory_of_one_image(tmp_path, kind) -> None:
     """Far below 300 MB a worker at 321x481: 154,401 pixels at 400 bytes are 62 MB."""
-    assert grown_memory((321, 481), kind) < 400
+    assert grown_memory(tmp_path, (321, 481), kind) < 400
+
+
+@pytest.mark.heavy
+def test_memory_of_a_4k_image(tmp_path) -> None:
+    """At most 100 bytes a pixel, and 100 MB for the two arenas of edges."""
+    assert grown_memory(tmp_path, (2160, 3840), "lines") < 100 + 100e6 / (2160 * 3840)
