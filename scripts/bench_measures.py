@@ -266,7 +266,7 @@ def pixel_kernel(images: list[Case], repeat: int) -> Values:
             picture = np.rint(value * top).astype(dtype) if top > 1 else value.astype(dtype)
             flat = picture.ravel()
             one_pass, plain, numpy_sum = against(
-                10 * repeat,
+                (100 if value.size < 10**6 else 10) * repeat,
                 lambda picture=picture, gt=gt: confusion(picture, gt, thresholds),
                 lambda flat=flat: plain_sum(flat),
                 lambda picture=picture: np.sum(picture),
