@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command("check")
+@click.command("check", short_help="Fail if a run is worse than a baseline.")
 @click.argument("run", type=click.Path(), metavar="OUT")
 @click.option("--baseline", required=True, type=click.Path(), help="A baseline.json.")
 @click.option(
@@ -15,9 +15,13 @@ import click
     help="How much worse a score may be; default 0.002. May be given for single scores.",
 )
 @click.option("--statistical", is_flag=True, help="Fail only where the drop is significant too.")
-@click.option("--level", type=float, default=0.95, show_default=True)
-@click.option("--n-boot", type=click.IntRange(1), default=10_000, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of significance.")
+@click.option(
+    "--n-boot", type=click.IntRange(1), default=10_000, show_default=True, help="Samples."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the samples."
+)
 @click.option("--junit", type=click.Path(), help="Also write JUnit XML there.")
 @click.option("--update", is_flag=True, help="Write the baseline from OUT instead of checking it.")
 def command(

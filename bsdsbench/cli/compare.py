@@ -7,28 +7,32 @@ from typing import Any
 
 import click
 
+from bsdsbench.cli.options import format_option, names_option
 
-@click.command("compare")
+
+@click.command("compare", short_help="Are the differences between runs real?")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
-@click.option("--names", help="Names of the runs, with commas between; default: as stored.")
-@click.option("--n-boot", type=click.IntRange(1), default=10_000, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@names_option
+@click.option(
+    "--n-boot", type=click.IntRange(1), default=10_000, show_default=True, help="Samples."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Same seed, same numbers."
+)
 @click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
 @click.option(
-    "--interval", type=click.Choice(["percentile", "bca"]), default="percentile", show_default=True
+    "--interval",
+    type=click.Choice(["percentile", "bca"]),
+    default="percentile",
+    show_default=True,
+    help="Plain, or bias-corrected and accelerated.",
 )
 @click.option("--common", is_flag=True, help="Compare on the images that all runs have.")
 @click.option("--force", is_flag=True, help="Compare in spite of different protocols.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "latex", "markdown", "csv"]),
-    default="table",
-    show_default=True,
-)
+@format_option("table", "json", "latex", "markdown", "csv")
 @click.option("-o", "--out", type=click.Path(), help="Write there instead of to the screen.")
 def command(
-    runs: tuple[str, ...], names: str | None, form: str, out: str | None, **options: Any
+    runs: tuple[str, ...], names: list[str] | None, form: str, out: str | None, **options: Any
 ) -> int:
     """Paired bootstrap over images between runs: differences, intervals, p-values.
 
@@ -47,8 +51,7 @@ def command(
         to_markdown,
     )
 
-    given = [n.strip() for n in names.split(",")] if names else None
-    found = bb.compare(load_runs(runs, given), **options)
+    found = bb.compare(load_runs(runs, names), **options)
     if form != "table" or out:
         for note in found.notes:
             print(f"bsdsbench: {note}", file=sys.stderr)

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from bsdsbench.cli.options import format_option, quiet_option, workers_option
+
 
 @click.command("crispness", short_help="Average crispness, CEval and SEval.")
 @click.argument("pred_dir", type=click.Path())
@@ -19,9 +21,9 @@ import click
     help="Change a field of both protocols, such as max_dist=0.011.",
 )
 @click.option("--split-file", type=click.Path(), help="Ids to evaluate, one on a line.")
-@click.option("--workers", type=click.IntRange(1), help="Images at a time; default: all cores.")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
-@click.option("--quiet", is_flag=True, help="No progress.")
+@workers_option
+@format_option("table", "json")
+@quiet_option
 def command(
     pred_dir: str, gt_dir: str, overrides: tuple[str, ...], form: str, quiet: bool, **options: Any
 ) -> int:

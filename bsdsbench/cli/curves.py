@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from bsdsbench.cli.options import format_option
+
 PICTURES = (".png", ".svg", ".pdf")
 # What belongs to which kind; an option that would do nothing is an error.
 ONLY = {
@@ -21,7 +23,13 @@ ONLY = {
 
 @click.command("curves", short_help="PR, ROC or DET of labels and scores.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="SCORES.csv...")
-@click.option("--kind", type=click.Choice(["pr", "roc", "det"]), default="pr", show_default=True)
+@click.option(
+    "--kind",
+    type=click.Choice(["pr", "roc", "det"]),
+    default="pr",
+    show_default=True,
+    help="Which curve.",
+)
 @click.option(
     "-o",
     "--out",
@@ -60,7 +68,7 @@ ONLY = {
 @click.option(
     "--scale", type=click.Choice(["normal", "log"]), help="det: the axes.  [default: normal]"
 )
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
+@format_option("table", "json")
 def command(
     files: tuple[str, ...],
     kind: str,
@@ -195,13 +203,11 @@ def _write_points(target: str, kind: str, curve: Any) -> None:
 
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:
-    from rich import box
     from rich.markup import escape
-    from rich.table import Table
 
-    from bsdsbench.cli.show import print_table
+    from bsdsbench.cli.show import new_table, print_table
 
-    table = Table(box=box.SIMPLE_HEAD)
+    table = new_table()
     for name in rows[0]:
         if name != "areas":
             table.add_column(name.replace("_", " "), justify="left" if name == "name" else "right")
@@ -213,13 +219,11 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
 
 
 def _print_areas(rows: list[dict[str, Any]]) -> None:
-    from rich import box
     from rich.markup import escape
-    from rich.table import Table
 
-    from bsdsbench.cli.show import print_table
+    from bsdsbench.cli.show import new_table, print_table
 
-    table = Table(box=box.SIMPLE_HEAD)
+    table = new_table()
     for row in rows:
         table.add_column(escape(row["name"]) if len(rows) > 1 else "value", justify="right")
     table.add_column("number", no_wrap=True)

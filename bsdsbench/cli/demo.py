@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bsdsbench.cli.options import quiet_option, workers_option
+
 if TYPE_CHECKING:
     from bsdsbench.evaluation import Evaluation
 
 NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
 
 
-@click.command("demo")
+@click.command("demo", short_help="The whole benchmark on the shipped sample.")
 @click.option(
     "-o",
     "--out",
@@ -23,8 +25,8 @@ NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tens
     show_default=True,
     help="Folder for results and plots.",
 )
-@click.option("--workers", type=click.IntRange(1), help="Images at a time; default: all cores.")
-@click.option("--quiet", is_flag=True, help="No progress.")
+@workers_option
+@quiet_option
 def command(out: Path, workers: int | None, quiet: bool) -> None:
     """Evaluate and compare three detectors on the shipped sample, and draw their curves.
 
@@ -60,14 +62,9 @@ def command(out: Path, workers: int | None, quiet: bool) -> None:
 
 def _print_differences(found: Any) -> None:
     """Every pair of methods: what the second lacks, and whether more images could turn it round."""
-    from rich import box
-    from rich.table import Table
+    from bsdsbench.cli.show import new_table, print_table
 
-    from bsdsbench.cli.show import print_table
-
-    table = Table(
-        box=box.SIMPLE_HEAD, title="what differs", title_justify="left", title_style="bold"
-    )
+    table = new_table("what differs")
     table.add_column("pair")
     for name in ("ODS", f"{found.level:.0%} interval", "p (Holm)", "AP", "better on"):
         table.add_column(name, justify="right")

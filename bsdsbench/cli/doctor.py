@@ -7,22 +7,16 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import protocol_from, protocol_options
+from bsdsbench.cli.options import format_option, pred_kind_option, protocol_from, protocol_options
 
 
 @click.command("doctor", short_help="What is wrong with the inputs, before the run.")
 @click.argument("pred_dir", type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("--split-file", type=click.Path(), help="Ids to look at, one on a line.")
-@click.option(
-    "--pred-kind",
-    type=click.Choice(["soft", "labels"]),
-    default="soft",
-    show_default=True,
-    help="Whether pictures and arrays hold strengths or region labels.",
-)
+@pred_kind_option
 @protocol_options
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@format_option("text", "json")
 def command(
     pred_dir: str,
     gt_dir: str,

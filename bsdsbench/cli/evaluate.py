@@ -10,7 +10,14 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import protocol_from, protocol_options
+from bsdsbench.cli.options import (
+    format_option,
+    pred_kind_option,
+    protocol_from,
+    protocol_options,
+    quiet_option,
+    workers_option,
+)
 
 PROTOCOL_FIELDS = ("protocol", "thresholds", "max_dist", "no_thin", "nms", "invert", "overrides")
 ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "shard")
@@ -30,13 +37,7 @@ ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "shard")
 )
 @click.option("--split-file", type=click.Path(), help="Ids to evaluate, one on a line.")
 @click.option("--name", help="The method's name in tables; default: the folder's name.")
-@click.option(
-    "--pred-kind",
-    type=click.Choice(["soft", "labels"]),
-    default="soft",
-    show_default=True,
-    help="Whether pictures and arrays hold strengths or region labels.",
-)
+@pred_kind_option
 @click.option(
     "--missing",
     type=click.Choice(["error", "zero", "skip"]),
@@ -51,7 +52,7 @@ ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "shard")
     show_default=True,
     help="Whether a bad image ends in no scores, or is left out and named.",
 )
-@click.option("--workers", type=click.IntRange(1), help="Images at a time; default: all cores.")
+@workers_option
 @click.option(
     "--executor",
     default="process",
@@ -63,10 +64,16 @@ ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "shard")
 @click.option("--fresh", is_flag=True, help="Do not use records of an earlier run in OUT.")
 @click.option("--humans", is_flag=True, help="Each annotator against the others; no PRED_DIR.")
 @click.option("--overlays", is_flag=True, help="Matched, false, missed pixels: OUT/overlays.")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
-@click.option("--quiet", is_flag=True, help="No progress.")
+@format_option("table", "json")
+@quiet_option
 def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int:
-    """Evaluate PRED_DIR (soft boundary maps or segmentations) against human annotations."""
+    """Evaluate PRED_DIR (soft boundary maps or segmentations) against human annotations.
+
+    --max-dist A:B:N evaluates at N tolerances from A to B.
+
+    Ground-truth pictures that are gray need --set gt_threshold=0.5, those of region labels --set
+    gt_kind=labels. With --metrics region, --set regions_from_soft=true closes soft maps to regions.
+    """
     import bsdsbench as bb
     from bsdsbench.cli.progress import progress
     from bsdsbench.cli.show import print_json, print_scores

@@ -6,7 +6,13 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import protocol_from, protocol_options
+from bsdsbench.cli.options import (
+    format_option,
+    protocol_from,
+    protocol_options,
+    quiet_option,
+    workers_option,
+)
 
 
 @click.command("explain", short_help="Which setting gives the published score.")
@@ -24,9 +30,9 @@ from bsdsbench.cli.options import protocol_from, protocol_options
 @click.option("--split-file", type=click.Path(), help="Ids to count, one on a line.")
 @click.option("--images", "limit", type=click.IntRange(1), help="Try on so many images only.")
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="Lines shown.")
-@click.option("--workers", type=click.IntRange(1), help="Images at a time; default: all cores.")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
-@click.option("--quiet", is_flag=True, help="No progress.")
+@workers_option
+@format_option("table", "json")
+@quiet_option
 def command(
     run: str,
     gt_dir: str | None,

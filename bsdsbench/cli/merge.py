@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import click
 
+from bsdsbench.cli.options import format_option
+
 
 @click.command("merge", short_help="Join the shards of one run.")
 @click.argument("outs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
 @click.option("-o", "--out", required=True, type=click.Path(), help="Folder for the whole run.")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
+@format_option("table", "json")
 def command(outs: tuple[str, ...], out: str, form: str) -> int:
     """Join runs made with --shard 1/N .. N/N; the result is that of one undivided run."""
     import bsdsbench as bb

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import protocol_from, protocol_options
+from bsdsbench.cli.options import protocol_from, protocol_options, quiet_option
 
 
 @click.command("nms", short_help="Non-maximum suppression of soft maps.")
@@ -16,7 +16,7 @@ from bsdsbench.cli.options import protocol_from, protocol_options
 @click.option(
     "--bits", type=click.Choice(["8", "16"]), help="Depth of the PNG; default: the protocol's."
 )
-@click.option("--quiet", is_flag=True, help="No progress.")
+@quiet_option
 def command(source: str, target: str, bits: str | None, quiet: bool, **options: Any) -> int:
     """Edge non-maximum suppression of IN (a soft map, or a folder of them), written as PNG.
 

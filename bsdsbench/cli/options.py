@@ -13,6 +13,44 @@ if TYPE_CHECKING:
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
+def _names(ctx: click.Context, param: click.Parameter, text: str | None) -> list[str] | None:
+    return [name.strip() for name in text.split(",")] if text else None
+
+
+names_option = click.option(
+    "--names",
+    metavar="A,B",
+    callback=_names,
+    help="Names of the runs, with commas between; default: as stored.",
+)
+pred_kind_option = click.option(
+    "--pred-kind",
+    type=click.Choice(["soft", "labels"]),
+    default="soft",
+    show_default=True,
+    help="Whether pictures and arrays hold strengths or region labels.",
+)
+workers_option = click.option(
+    "--workers",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Images at a time; default: all cores.",
+)
+quiet_option = click.option("--quiet", is_flag=True, help="No progress.")
+
+
+def format_option(*kinds: str) -> Callable[[_F], _F]:
+    """--format KIND, given as `form`; the first kind is the default."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(kinds),
+        default=kinds[0],
+        show_default=True,
+        help="How the result is printed.",
+    )
+
+
 def protocol_options(function: _F) -> _F:
     """--protocol and the options that change one of its fields."""
     for option in reversed(
@@ -31,8 +69,8 @@ def protocol_options(function: _F) -> _F:
             ),
             click.option(
                 "--max-dist",
-                metavar="F|A:B:N",
-                help="Match tolerance, a fraction of the diagonal; `evaluate` takes a range.",
+                metavar="F",
+                help="Match tolerance, a fraction of the diagonal.",
             ),
             click.option("--no-thin", is_flag=True, help="Match without thinning first."),
             click.option("--nms", is_flag=True, help="Non-maximum suppression of raw maps first."),
@@ -42,7 +80,7 @@ def protocol_options(function: _F) -> _F:
                 "overrides",
                 multiple=True,
                 metavar="FIELD=VALUE",
-                help="Any other field of the protocol, such as nms_params.radius=2.",
+                help="Any other field, such as nms_params.radius=2; a wrong one lists them all.",
             ),
         )
     ):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import click
 
+from bsdsbench.cli.options import names_option
 
-@click.command("plot")
+
+@click.command("plot", short_help="Curves of runs in one picture.")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
 @click.option("-o", "--out", required=True, type=click.Path(), help="A .pdf, .svg or .png file.")
-@click.option("--names", help="Names of the runs, with commas between; default: as stored.")
+@names_option
 @click.option("--published", default="", metavar="KEY,...", help="Published methods to add.")
-@click.option("--human/--no-human", default=True, help="Mark human agreement on BSDS500.")
+@click.option(
+    "--human/--no-human", default=True, show_default=True, help="Mark human agreement on BSDS500."
+)
 @click.option("--band", is_flag=True, help="A 95 % bootstrap band around each curve.")
 @click.option(
     "--kind",
@@ -19,11 +23,17 @@ import click
     show_default=True,
     help="PR curves; F over threshold; two runs image by image.",
 )
-@click.option("--metric", type=click.Choice(["boundary", "pixel"]), default="boundary")
+@click.option(
+    "--metric",
+    type=click.Choice(["boundary", "pixel"]),
+    default="boundary",
+    show_default=True,
+    help="Whose scores.",
+)
 def command(
     runs: tuple[str, ...],
     out: str,
-    names: str | None,
+    names: list[str] | None,
     published: str,
     human: bool,
     band: bool,
@@ -39,8 +49,7 @@ def command(
     from bsdsbench.official_run import load_runs
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
 
-    given = [n.strip() for n in names.split(",")] if names else None
-    loaded = load_runs(runs, given)
+    loaded = load_runs(runs, names)
     if kind == "f":
         plot_f(loaded, path=out, metric=metric)
     elif kind == "scatter":

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from bsdsbench.cli.options import format_option
+
 
 @click.command("protocols", short_help="The presets and their constants.")
 @click.argument("name", required=False)
-@click.option("--format", "form", type=click.Choice(["table", "toml", "json"]), default="table")
+@format_option("table", "toml", "json")
 def command(name: str | None, form: str) -> int:
     """List the protocols, or show the one called NAME (or a .toml file) with its sources."""
     from bsdsbench.cli.show import print_json

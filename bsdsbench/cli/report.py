@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
+from bsdsbench.cli.options import names_option, quiet_option
 
-@click.command("report")
+
+@click.command("report", short_help="Runs as an HTML page, or as tables.")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
 @click.option("-o", "--out", type=click.Path(), help="A .html file, or where the table goes.")
 @click.option(
@@ -18,20 +20,33 @@ import click
     type=click.Choice(["html", "latex", "markdown", "csv"]),
     help="Default: html with a .html file, else markdown.",
 )
-@click.option("--names", help="Names of the runs, with commas between; default: as stored.")
+@names_option
 @click.option("--published", default="", metavar="KEY,...", help="Published methods, in tables.")
 @click.option("--title", default="", help="Of the page; default: the names.")
 @click.option("--gt", "gt_dir", type=click.Path(), help="Ground truth; default: the run's own.")
-@click.option("--images", "images_dir", type=click.Path(), help="The pictures annotated.")
-@click.option("--pred", "pred_dirs", multiple=True, type=click.Path(), help="One per run.")
-@click.option("--pictures/--no-pictures", default=True, help="Show the images in the page.")
+@click.option(
+    "--images",
+    "images_dir",
+    type=click.Path(),
+    help="The pictures annotated; default: beside the ground truth.",
+)
+@click.option(
+    "--pred",
+    "pred_dirs",
+    multiple=True,
+    type=click.Path(),
+    help="Predictions, one folder per run in their order; default: the runs' own.",
+)
+@click.option(
+    "--pictures/--no-pictures", default=True, show_default=True, help="Show the images in the page."
+)
 @click.option("--human", is_flag=True, help="Mark human agreement on BSDS500.")
-@click.option("--quiet", is_flag=True, help="No progress.")
+@quiet_option
 def command(
     runs: tuple[str, ...],
     out: str | None,
     form: str | None,
-    names: str | None,
+    names: list[str] | None,
     published: str,
     pred_dirs: tuple[str, ...],
     quiet: bool,
@@ -48,8 +63,7 @@ def command(
     from bsdsbench.published import find_published
     from bsdsbench.report import score_tables, to_csv, to_latex, to_markdown, write_report
 
-    given = [n.strip() for n in names.split(",")] if names else None
-    loaded = load_runs(runs, given)
+    loaded = load_runs(runs, names)
     if form is None:
         form = "html" if out and Path(out).suffix.lower() in (".html", ".htm") else "markdown"
     if form != "html":

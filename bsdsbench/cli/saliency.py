@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import click
 
+from bsdsbench.cli.options import format_option, quiet_option
+
 
 @click.command("saliency", short_help="MAE, F, S, E and weighted F of saliency maps.")
 @click.argument("pred_dir", type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Folder of masks.")
 @click.option("--beta2", type=float, default=0.3, show_default=True, help="beta^2 of F.")
 @click.option("--normalise", is_flag=True, help="Stretch each map to 0 .. 1 first.")
-@click.option("--workers", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--quiet", is_flag=True, help="No progress.")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Images at a time.",
+)
+@quiet_option
+@format_option("table", "json")
 def command(
     pred_dir: str, gt_dir: str, beta2: float, normalise: bool, workers: int, quiet: bool, form: str
 ) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import protocol_from, protocol_options
+from bsdsbench.cli.options import format_option, protocol_from, protocol_options, quiet_option
 
 
 @click.command("semantic", short_help="Boundaries of every class, and their mean.")
@@ -14,9 +14,16 @@ from bsdsbench.cli.options import protocol_from, protocol_options
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("-o", "--out", type=click.Path(), help="Folder for results, one folder per class.")
 @protocol_options
-@click.option("--workers", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--quiet", is_flag=True, help="No progress.")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Images at a time.",
+)
+@quiet_option
+@format_option("table", "json")
 def command(
     pred_dir: str,
     gt_dir: str,

@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from bsdsbench.report.tables import Table as TextTable
 
 
+def new_table(title: str | None = None) -> Table:
+    """An empty table in the look of all of them."""
+    from rich import box
+    from rich.table import Table
+
+    return Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
+
+
 def print_table(table: Table) -> None:
     """Print to standard output; as wide as the terminal, or as the content needs in a file."""
     import sys
@@ -36,11 +44,9 @@ def print_scores(runs: Sequence[Evaluation]) -> None:
 
 
 def _table(metric: str, rows: Sequence[tuple[str, dict[str, str]]]) -> Table:
-    from rich import box
     from rich.markup import escape
-    from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, title=metric, title_justify="left", title_style="bold")
+    table = new_table(metric)
     table.add_column("method")
     for name in rows[0][1]:
         table.add_column(name, justify="right")
@@ -97,14 +103,13 @@ _COLUMNS = {"boundary": _boundary, "pixel": _pixel, "region": _region}
 
 def print_tables(tables: Sequence[TextTable]) -> None:
     """Tables of `bsdsbench.report` on the screen: best in bold, letters and notes beneath."""
-    from rich import box
     from rich.markup import escape
-    from rich.table import Table
+
+    from bsdsbench.report.tables import numeric_columns
 
     for table in tables:
-        shown = Table(box=box.SIMPLE_HEAD, title=table.title, title_justify="left")
-        for i, name in enumerate(table.columns):
-            numeric = any(row[i].value is not None for row in table.rows)
+        shown = new_table(table.title)
+        for name, numeric in zip(table.columns, numeric_columns(table), strict=True):
             shown.add_column(escape(name), justify="right" if numeric else "left")
         for row in table.rows:
             cells = [f"{escape(c.text)} {c.letters}".rstrip() for c in row]
