@@ -41,7 +41,7 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
 
 
 def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
-    """2PR / (P + R), with 0/0 = 0."""
+    """2PR / (P + R), with 0/0 = 0; float64, numbers or arrays of one shape."""
     p = np.asarray(precision, np.float64)
     r = np.asarray(recall, np.float64)
     return ratio(2 * p * r, p + r)
@@ -49,7 +49,10 @@ def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """A point of a PR curve. `threshold` is None where each image has its own (OIS)."""
+    """A point of a PR curve: precision, recall and F in [0, 1], and where it is.
+
+    `threshold` is None where each image has its own (OIS).
+    """
 
     threshold: float | None
     precision: float
@@ -177,7 +180,13 @@ def recall_at_precision(curve: PRCurve, precision: float = 0.5) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundaryScore:
-    """The boundary benchmark of a data set: ODS, OIS, AP, R50, the curve, each image's best."""
+    """The boundary benchmark of a data set; all scores in [0, 1].
+
+    ods, ois  : best F at one threshold of all images, and at each image's own
+    ap, r50   : area under the PR curve; recall at precision 0.5
+    curve     : counts summed over the images, at each threshold
+    per_image : (image id, its best point), in id order
+    """
 
     ods: OperatingPoint
     ois: OperatingPoint
@@ -200,7 +209,12 @@ class BoundaryScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PixelScore:
-    """The pixel benchmark (no tolerance): ODS, OIS, AP, area under ROC, EER, MAE."""
+    """The pixel benchmark of a data set, without tolerance; all scores in [0, 1].
+
+    ods, ois, ap, curve, per_image : as in `BoundaryScore`
+    auc_roc, eer : area under the ROC curve; equal error rate, NaN where it is undefined
+    mae          : mean absolute error of the soft maps
+    """
 
     ods: OperatingPoint
     ois: OperatingPoint
@@ -226,7 +240,12 @@ class PixelScore:
 
 
 def boundary_score(records: Iterable[ImageRecord]) -> BoundaryScore:
-    """Score records that carry boundary counts. Raises DataError if there are none."""
+    """Score records that carry boundary counts, in any order.
+
+    Images without a boundary pixel on either side count as zeros. Raises DataError for no records,
+    one without boundary counts, or different thresholds. Source: collect_eval_bdry.m; R50: edges
+    toolbox.
+    """
     named = _named(records, "boundary")
     curve = pr_curve(reduce(add, named.values()))
     return BoundaryScore(
@@ -241,7 +260,7 @@ def boundary_score(records: Iterable[ImageRecord]) -> BoundaryScore:
 
 
 def pixel_score(records: Iterable[ImageRecord]) -> PixelScore:
-    """Score records that carry pixel counts. Raises DataError if there are none.
+    """Score records that carry pixel counts, in any order. Raises as `boundary_score`.
 
     The area under ROC joins the measured points with (0, 0) and (1, 1) by straight lines; the EER
     is where that line has equal rates of false positives and false negatives. One class missing:

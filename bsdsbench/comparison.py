@@ -110,7 +110,9 @@ class ImagePairs:
 class Comparison:
     """What `compare` found. scores are named METRIC.SCORE; runs keep the order they were given in.
 
+    intervals, differences : one per run, one per pair of runs, of each score
     letters : score -> one string per run; runs that share a letter do not differ significantly
+    images  : each pair of runs image by image
     notes   : what a reader has to know before trusting the numbers
     """
 
@@ -173,8 +175,9 @@ def compare(
     common   : compare on the images all runs have, instead of refusing different sets
     force    : compare in spite of different protocols or ground truth; `notes` then says so
 
-    One run alone gets its intervals. Raises DataError for different images, protocols or ground
-    truth, two runs of one name, and parameters out of range.
+    One run alone gets its intervals. Raises DataError for no runs, different images, protocols or
+    ground truth, two runs of one name, and parameters out of range. Sources: see
+    bsdsbench.significance.
     """
     _check(n_boot, level, interval)
     labels = _labels(runs, names)

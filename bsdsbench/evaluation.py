@@ -40,6 +40,8 @@ class Evaluation:
 
     failed maps the ids that could not be evaluated to the reason; provenance holds plain values
     (where the inputs came from). Two evaluations with equal protocols and disjoint ids add (`+`).
+    Raises MergeError for an id that is there twice, or a sum of different protocols. Without
+    records there are no metrics, and the scores raise DataError.
     """
 
     protocol: Protocol
@@ -58,7 +60,7 @@ class Evaluation:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics every record carries."""
+        """The metrics of the records: some of "boundary", "region", "pixel"."""
         return tuple(m for m in METRICS if self.records and m in self.records[0].counts())
 
     def boundary_score(self) -> BoundaryScore:

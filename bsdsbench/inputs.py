@@ -17,6 +17,8 @@ class Prediction:
     soft : (H, W) uint8 (value/255), uint16 (value/65535), float32 or float64 in [0, 1]
     ucm2 : (2H+1, 2W+1) float64, ultrametric contour map at double size, in [0, 1]
     segs : tuple of (H, W) int32 label maps, one per threshold 1..n
+
+    Nothing is checked here: loaders give sound values, and metrics check what they are given.
     """
 
     image_id: str
@@ -37,7 +39,10 @@ class Prediction:
         return 0, 0
 
     def boundary_map(self) -> NDArray[Any]:
-        """The (H, W) soft map: itself, or ucm2[2::2, 2::2] (official boundaryBench)."""
+        """The (H, W) soft map: itself, or ucm2[2::2, 2::2] (official boundaryBench).
+
+        Raises ValueError for segmentations, or for nothing.
+        """
         if self.soft is not None:
             return self.soft
         if self.ucm2 is not None:

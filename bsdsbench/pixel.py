@@ -42,6 +42,7 @@ def pixel_counts(
     protocol : the bsds500 preset if None
     Returns PixelCounts, summed over annotators; an image without pixels gives zeros.
     Raises ShapeError if sizes differ, DataError for NaN, values out of range, or no annotator.
+    Source: confusion counts by definition; thresholds as in the official evaluation_bdry_image.m.
     """
     protocol = protocol or Protocol.preset("bsds500")
     gt_maps = annotated_maps(gts)

@@ -95,6 +95,8 @@ class Protocol:
     ap_rule     : "bsds" (101 recall levels, nothing outside the measured range)
     semantic    : options of per-class boundaries, or None where there are no classes
     regions_from_soft : region measures close soft boundary maps into regions at each threshold
+
+    Raises ProtocolError, naming the field, for a value out of its range.
     """
 
     name: str = "custom"

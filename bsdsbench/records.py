@@ -75,7 +75,8 @@ class BoundaryCounts(ArrayRecord):
     matched_gt, total_gt     : i8 (T,) ground-truth pixels, summed over annotators (cntR, sumR)
     matched_pred, total_pred : i8 (T,) predicted pixels; matched with any annotator (cntP, sumP)
 
-    Adds over images, never over annotators. Source: official ID_ev1.txt.
+    Adds over images, never over annotators. Raises ShapeError for arrays of different lengths, and
+    when counts at different thresholds are added. Source: official ID_ev1.txt.
     """
 
     thresholds: F8
@@ -99,7 +100,7 @@ class PixelCounts(ArrayRecord):
     tp, fp, fn, tn : i8 (T,), summed over annotators
     abs_error_sum  : f8 (), sum of |prediction - ground truth| over the same pixels
 
-    Adds over images. The mean absolute error is abs_error_sum / n_pixels.
+    Adds over images. The mean absolute error is abs_error_sum / n_pixels. Raises as BoundaryCounts.
     """
 
     thresholds: F8
@@ -143,7 +144,8 @@ class RegionCounts(ArrayRecord):
     bce, gce, lce   : f8 (T,) mean consistency errors
 
     total_gt = n_pixels x annotators is the denominator of the distances. Definitions:
-    bsdsbench.region_measures. Region counts do not add; scores take them image by image.
+    bsdsbench.region_measures. Region counts do not add; scores take them image by image. Raises
+    ShapeError for arrays of different lengths.
     """
 
     thresholds: F8

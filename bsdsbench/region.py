@@ -53,8 +53,9 @@ def region_counts(
     gts  : a GroundTruth with segmentations, or a sequence of (H, W) label maps
     protocol : thresholds and `regions_from_soft`; default the bsds500 preset
 
-    Raises DataError for no segmentation on either side or a soft map without `regions_from_soft`,
-    ShapeError where shapes differ. Source: official evaluation_reg_image.m.
+    Returns RegionCounts. Raises DataError for no segmentation on either side, an image without
+    pixels or a soft map without `regions_from_soft`, ShapeError where shapes differ.
+    Source: official evaluation_reg_image.m; SEISM (see bsdsbench.region_measures).
     """
     proto = Protocol.preset("bsds500") if protocol is None else protocol
     annotators = Annotators.of(_segmentations(gts))

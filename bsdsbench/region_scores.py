@@ -171,8 +171,11 @@ class RegionScore:
 
 
 def region_score(records: Iterable[ImageRecord]) -> RegionScore:
-    """Score records that carry region counts. Raises DataError if there are none, or if images have
-    different thresholds (sets of segmentations of unequal length)."""
+    """Score records that carry region counts, in any order.
+
+    Raises DataError for no records, one without region counts, or different thresholds (sets of
+    segmentations of unequal length). Source: collect_eval_reg.m; SEISM (see the module).
+    """
     named: dict[str, RegionCounts] = _named(records, "region")
     images = list(named.values())
     return RegionScore(

@@ -109,7 +109,7 @@ def evaluate_humans(
     """Evaluate each annotator of a data set against the others: the human point of the plots.
 
     metrics are "boundary" and "region"; the other arguments are those of `evaluate`. Every image
-    needs two annotators. Raises DataError.
+    needs two annotators. Raises DataError as `evaluate`. Source: see bsdsbench.humans.
     """
     proto = Protocol.preset(protocol) if isinstance(protocol, str) else protocol
     _check_words(metrics, "error", on_error, (1, 1))

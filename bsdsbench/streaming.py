@@ -54,6 +54,7 @@ class StreamingEvaluator:
     metrics  : any of "boundary", "region", "pixel"
     fast     : every image at 15 of the protocol's thresholds: the curve has fewer points, the
                counts at them are the exact ones. `measure_fast` gives what that costs the scores
+    Raises DataError for unknown metrics, ProtocolError for an unknown preset.
     """
 
     def __init__(

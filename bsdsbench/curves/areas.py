@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.aggregate import PRCurve, average_precision, ratio
-from bsdsbench.curves.geometry import as_counts, check_counts, interpolate_pr
+from bsdsbench.curves.geometry import above_zero, as_counts, check_counts, interpolate_pr
 from bsdsbench.curves.samples import F8, floats
 from bsdsbench.errors import DataError, ShapeError
 
@@ -48,7 +48,8 @@ def auc_pr(
     min_recall : only the part to the right of it ("davis-goadrich", "auccalculator")
 
     No points give 0. Raises ShapeError for different lengths, DataError for an unknown rule, NaN,
-    values outside [0, 1], or recall that turns back (not under "bsds", which sorts).
+    values outside [0, 1], or recall that turns back (not under "bsds", which sorts). Sources: with
+    each rule; Davis and Goadrich 2006; the official collect_eval_bdry.m ("bsds").
     """
     if rule not in RULES:
         raise DataError(f"rule {rule!r}: expected one of {', '.join(RULES)}")
@@ -86,12 +87,15 @@ def davis_goadrich_area(
 
     tp, fp f8 (K,), neither falling. A first point with TP > 0 is joined to (0, 0), which carries
     its precision flat; a point (0, FP > 0) is kept, so false positives that come first are paid
-    for. Nothing is added beyond the last point. No points give 0.
+    for. Nothing is added beyond the last point. No points give 0. Raises ShapeError for different
+    lengths, DataError for counts that fall or positives that are not above 0. Source: the integral
+    of Davis and Goadrich's interpolation (2006).
 
     Along a segment FP = k TP + c, the precision t / ((1 + k) t + c) has the integral
     [dTP / (1 + k) - c / (1 + k)^2 ln(((1 + k) TP_B + c) / ((1 + k) TP_A + c))].
     """
     a, b = check_counts(tp, fp)
+    positives = above_zero(positives, "positives")
     if a.size and a[0] > 0:
         a, b = np.r_[0.0, a], np.r_[0.0, b]
     a, b = _cut(a, b, min_recall * positives)
@@ -118,9 +122,13 @@ def auccalculator_areas(
     One point per distinct score goes in. Points with TP = 0 are dropped; if the first TP is above
     1, (1, FP/TP) comes before it; (P, N) ends the curve; points at whole TP are put between; the
     first precision is carried flat to recall 0; trapezoids. There is no hull. Dropping the TP = 0
-    points is optimistic when false positives come first.
+    points is optimistic when false positives come first. No points give the area of (P, N) alone.
+    Raises ShapeError for different lengths, DataError for counts that fall or exceed their totals,
+    and for totals that are not above 0. Source: AUCCalculator (Davis and Goadrich 2006).
     """
     a, b = check_counts(tp, fp)
+    positives = above_zero(positives, "positives")
+    negatives = above_zero(negatives, "negatives")
     a, b = a[a > 0], b[a > 0]
     if a.size and a[0] > 1:
         a, b = np.r_[1.0, a], np.r_[b[0] / a[0], b]
@@ -139,7 +147,10 @@ def auccalculator_areas(
 
 
 def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
-    """Trapezoids under ROC points in the order given, f8 (K,) each; nothing added at the ends."""
+    """Trapezoids under ROC points in the order given, f8 (K,) each; nothing added at the ends.
+
+    No points give 0. Raises ShapeError for different lengths, DataError for NaN or infinity.
+    """
     x, y = floats(fpr, "fpr"), floats(tpr, "tpr")
     if x.size != y.size:
         raise ShapeError(f"fpr: {x.size} values, tpr: {y.size} values, expected as many of each")

@@ -19,11 +19,11 @@ from bsdsbench.errors import DataError, ShapeError
 def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
     """The PR points of ROC points, one for one: (precision, recall), f8 (K,) each.
 
-    Precision at (0, 0) is 0/0: NaN. Raises ShapeError for different lengths, DataError for rates
-    outside [0, 1] or totals that are not above 0.
+    Precision at (0, 0) is 0/0: NaN. No points give none. Raises ShapeError for different lengths,
+    DataError for rates outside [0, 1] or totals that are not above 0.
     """
     x, y = _pair(fpr, tpr, "fpr", "tpr")
-    tp, fp = y * _total(positives, "positives"), x * _total(negatives, "negatives")
+    tp, fp = y * above_zero(positives, "positives"), x * above_zero(negatives, "negatives")
     precision = ratio(tp, tp + fp)
     precision[tp + fp == 0] = np.nan
     return PRPoints(precision, y)
@@ -40,12 +40,12 @@ def pr_to_roc(
     """The ROC points of PR points, one for one: (fpr, tpr), f8 (K,) each.
 
     FP = TP (1/precision - 1). At recall 0 any FP is possible: NaN, except for the conventional
-    point (recall 0, precision 1), which is (0, 0). Raises DataError for a point that no ranking of
-    these totals can have (precision 0 at recall > 0, or more false positives than negatives);
-    check=False gives the impossible FPR instead.
+    point (recall 0, precision 1), which is (0, 0). No points give none. Raises as `roc_to_pr`, and
+    DataError for a point that no ranking of these totals can have (precision 0 at recall > 0, or
+    more false positives than negatives); check=False gives the impossible FPR instead.
     """
     p, r = _pair(precision, recall, "precision", "recall", missing="precision")
-    total, rest = _total(positives, "positives"), _total(negatives, "negatives")
+    total, rest = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     with np.errstate(divide="ignore", invalid="ignore"):
         fpr = total * r * (1 / p - 1) / rest
     empty = r == 0
@@ -65,7 +65,9 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     """The corners of the upper convex hull of ROC points, with (0, 0) and (1, 1) added.
 
     Points in any order; returns (fpr, tpr), neither falling, from (0, 0) to (1, 1), no three on a
-    line (up to rounding). No points at all give the chance line.
+    line (up to rounding). No points at all give the chance line. Raises ShapeError for different
+    lengths, DataError for rates outside [0, 1]. Source: Davis and Goadrich 2006; Andrew's monotone
+    chain.
     """
     x, y = _pair(fpr, tpr, "fpr", "tpr")
     return ROCPoints(*_hull(x, y, 1.0, 1.0))
@@ -76,10 +78,11 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
 
     Returns (precision, recall) with a point at each hull corner and at each whole TP between, from
     recall 0 (where the first precision is carried flat) to (1, P/(P + N)). Never below any of the
-    points given.
+    points given; no points give the chance line. Raises as `roc_to_pr`. Source: Davis and Goadrich
+    2006, section 3.
     """
     x, y = _pair(fpr, tpr, "fpr", "tpr")
-    p, n = _total(positives, "positives"), _total(negatives, "negatives")
+    p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     fp, tp = _hull(as_counts(x, n), as_counts(y, p), n, p)
     return interpolate_pr(tp, fp, p)
 
@@ -92,10 +95,12 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
 
     Between A and B, FP(t) = FP_A + (FP_B - FP_A)/(TP_B - TP_A) (t - TP_A). A start at TP = FP = 0
     takes the precision of the next point, which is the limit along the line. Returns (precision,
-    recall), recall not falling. Raises DataError for counts that fall.
+    recall), recall not falling; no points give none. Raises ShapeError for different lengths,
+    DataError for counts that fall or a total that is not above 0. Source: Davis and Goadrich 2006,
+    section 4.
     """
     a, b = check_counts(tp, fp)
-    total = _total(positives, "positives")
+    total = above_zero(positives, "positives")
     if a.size == 0:
         return PRPoints(np.empty(0), np.empty(0))
     whole = np.arange(np.floor(a[0]) + 1, np.ceil(a[-1]))
@@ -164,7 +169,8 @@ def _pair(
     return out[0], out[1]
 
 
-def _total(value: float, name: str) -> float:
+def above_zero(value: float, name: str) -> float:
+    """A total as float. Raises DataError unless it is finite and above 0."""
     if not 0 < value < np.inf:
         raise DataError(f"{name} {value!r}: expected a number above 0")
     return float(value)

@@ -39,7 +39,8 @@ def dominates(
     ROC curves are completed by (0, 0) and (1, 1). PR curves carry their first precision flat to
     recall 0 and are compared up to the smaller of their last recalls. One curve dominates another
     in ROC space exactly if it does in PR space (Davis and Goadrich 2006, theorem 3.2).
-    Raises DataError for curves that turn back or a range without length.
+    Raises ShapeError for a curve without points, DataError for curves that turn back or a range
+    without length.
     """
     _, difference, scale, _ = _compared(a, b, space, within, lines)
     return bool((difference >= -_TOLERANCE * scale).all())
@@ -56,7 +57,8 @@ def crossings(
     """The points where curves `a` and `b` cross, from left to right: ROCPoints or PRPoints.
 
     Arguments as in `dominates`. Touching without changing sides is no crossing. Where the curves
-    run together before they part on the other side, the first common point is given.
+    run together before they part on the other side, the first common point is given. No crossing
+    gives no points, f8 (0,). Raises as `dominates`.
     """
     grid, difference, scale, sides = _compared(a, b, space, within, lines)
     # Along the curves: entry 2i is right of grid point i, entry 2i + 1 left of the next.

@@ -138,7 +138,10 @@ def pr_from_ranking(
     num_negatives: int | None = None,
     stable: bool = False,
 ) -> PRResult:
-    """`pr` of samples already ranked. `stable` needs a ranking made with rows=True."""
+    """`pr` of samples already ranked; options, empty input and errors as there.
+
+    `stable` needs a ranking made with rows=True, else DataError is raised.
+    """
     p, n = _totals(ranking, num_positives, num_negatives)
     tp, fp = ranking.tp, ranking.fp
     exact = ranking.ties == "merge"
@@ -168,7 +171,10 @@ def roc_from_ranking(
     num_negatives: int | None = None,
     stable: bool = False,
 ) -> ROCResult:
-    """`roc` of samples already ranked. `stable` needs a ranking made with rows=True."""
+    """`roc` of samples already ranked; options, empty input and errors as there.
+
+    `stable` needs a ranking made with rows=True, else DataError is raised.
+    """
     if plot not in VARIANTS:
         raise DataError(f"plot {plot!r}: expected one of {', '.join(VARIANTS)}")
     p, n = _totals(ranking, num_positives, num_negatives)
@@ -193,7 +199,10 @@ def det_from_ranking(
     num_negatives: int | None = None,
     stable: bool = False,
 ) -> DETResult:
-    """`det` of samples already ranked. `stable` needs a ranking made with rows=True."""
+    """`det` of samples already ranked; options, empty input and errors as there.
+
+    `stable` needs a ranking made with rows=True, else DataError is raised.
+    """
     r = roc_from_ranking(
         ranking, num_positives=num_positives, num_negatives=num_negatives, stable=stable
     )

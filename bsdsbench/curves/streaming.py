@@ -22,7 +22,8 @@ class BinnedCurves:
     The state is two integers per bin, so that any split into batches, any order and any merge of
     workers gives the same curves. A point predicts score >= threshold. Below the lowest threshold
     nothing is retrieved: the curves end there (a lowest threshold of 0 closes those of scores in
-    [0, 1]). Source of the form: torchmetrics' binned curves.
+    [0, 1]). Without samples a curve has all its points at (0, 1), its AP is NaN. Raises DataError
+    for thresholds that do not rise. Source of the form: torchmetrics' binned curves.
     """
 
     def __init__(self, thresholds: ArrayLike | int = 256) -> None:
@@ -37,7 +38,10 @@ class BinnedCurves:
         self._bins = np.zeros((2, t.size + 1), np.int64)
 
     def update(self, labels: ArrayLike, scores: ArrayLike) -> None:
-        """Count a batch; the labels are those of `pr`. A bad batch raises and changes nothing."""
+        """Count a batch, two arrays of one size; the labels are those of `pr`.
+
+        Raises ShapeError for different sizes, DataError for NaN; a bad batch changes nothing.
+        """
         positive, negative, s = check_samples(labels, scores)
         from bsdsbench.kernels.ranking import histogram
 
@@ -50,7 +54,10 @@ class BinnedCurves:
 
     @classmethod
     def from_state(cls, thresholds: ArrayLike, state: ArrayLike) -> BinnedCurves:
-        """The counter that had this state (a saved one, or a sum of several)."""
+        """The counter that had this state, i8 (2, T+1) (a saved one, or a sum of several).
+
+        Raises DataError for a state of another shape or with negative counts.
+        """
         out = cls(thresholds)
         bins = np.asarray(state)
         if bins.shape != out._bins.shape or bins.dtype.kind not in "iu" or (bins < 0).any():

@@ -52,7 +52,7 @@ def area_table(labels: ArrayLike, scores: ArrayLike, *, bins: int = 100) -> tupl
 
     The values are those of scikit-learn 1.9, torchmetrics 1.9 (read, not run), VLFeat, the PASCAL
     VOC and COCO development kits, AUCCalculator and the BSDS benchmark, remade here from their
-    definitions. Raises as `pr` does.
+    definitions. Without positives every PR number is NaN. Raises as `pr` does.
     """
     if bins < 2:
         raise DataError(f"bins {bins}: expected 2 or more")

@@ -55,7 +55,7 @@ def load_ground_truth(
                    None refuses gray
 
     One annotator may be empty; all empty, or none at all, raises. Raises FileFormatError, one line:
-    file, what it has, what was expected.
+    file, what it has, what was expected; ValueError for an unknown `kind`.
     """
     if kind not in KINDS:
         raise ValueError(f"kind {kind!r}: expected one of {KINDS}")

@@ -48,7 +48,8 @@ def load_prediction(
 
     Soft maps come as (H, W) uint8 (value/255), uint16 (value/65535), float32 or float64 in [0, 1];
     bool as 0 and 255, float16 as float32; axes of length 1 are dropped. An all-zero map is fine.
-    Raises FileFormatError, one line: file, what it has, what was expected.
+    Raises FileFormatError, one line: file, what it has, what was expected; ValueError for no path
+    or an unknown `kind`.
     """
     if kind not in KINDS:
         raise ValueError(f"kind {kind!r}: expected one of {KINDS}")

@@ -130,6 +130,7 @@ class PRScoresDisplay(_CurveDisplay):
 
     recall, precision : (K,) along the curve; ap, chance : numbers, or None for none
     title : over a figure of this curve alone
+    Raises DataError for arrays of different lengths or without points.
     """
 
     def __init__(
@@ -188,6 +189,7 @@ class ROCCurveDisplay(_CurveDisplay):
 
     fpr, tpr : (K,) along the curve; plot : x axis, then y axis: "fptp", "tntp", "tptn", "fpfn"
     auc, eer : numbers, or None for none
+    Raises DataError for another `plot`, arrays of different lengths or without points.
     """
 
     def __init__(
@@ -247,7 +249,8 @@ class DETCurveDisplay(_CurveDisplay):
     fpr, fnr : (K,) along the curve; eer : number, or None; scale : "normal" or "log"
 
     Normal scores of both classes give a straight line on normal-deviate axes. Rates of 0 and 1
-    lie at infinity: the axes end just beyond the smallest rate that the curve can have.
+    lie at infinity: the axes end just beyond the smallest rate that the curve can have. Raises
+    DataError for another `scale`, arrays of different lengths or without points.
     """
 
     def __init__(

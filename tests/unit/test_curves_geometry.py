@@ -257,3 +257,11 @@ def test_dominates_takes_results():
 def test_bad_input_says_so(error, match, call):
     with pytest.raises(error, match=match):
         call()
+
+
+@pytest.mark.parametrize("positives", [0, -1, float("nan")])
+def test_areas_need_totals_above_0(positives):
+    with pytest.raises(DataError, match="positives .*: expected a number above 0"):
+        curves.davis_goadrich_area([1], [1], positives)
+    with pytest.raises(DataError, match="positives .*: expected a number above 0"):
+        curves.auccalculator_areas([1], [1], positives, 3)
