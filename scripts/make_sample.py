@@ -80,7 +80,8 @@ def annotate(canvas: Canvas, rng: Rng, detail: float) -> NDArray[np.uint16]:
     nearest = ndi.distance_transform_edt(
         sizes[regions] < SMALLEST, return_distances=False, return_indices=True
     )
-    return segmentation.relabel_sequential(regions[tuple(nearest)])[0].astype(np.uint16)
+    _, inverse = np.unique(regions[tuple(nearest)], return_inverse=True)
+    return (inverse.reshape(regions.shape) + 1).astype(np.uint16)
 
 
 def draw_by_hand(labels: NDArray[np.integer], rng: Rng) -> NDArray[np.int64]:
