@@ -30,6 +30,7 @@ from bsdsbench.errors import DataError
 
 FAR = 2**61  # beyond any length
 ABSENT = FAR  # the dual of a pixel that is not in the map: no edge to it is ever tight
+UNKNOWN = 2**32 - 1  # where edges begin that are not in the arena
 _TIE_BITS = 24
 _SUM_BITS = 60
 _ARENA = 1 << 22  # edges kept per side, at 12 bytes
@@ -42,10 +43,10 @@ _ARENA = 1 << 22  # edges kept per side, at 12 bytes
 # mate   i4 (n,)     matched vertex of the other side, or -1
 # since  i4 (n,)     step at which it was matched; bits u8 (n, words): steps it was matched at
 # dist   i8, parent i4, slot i4 (n,)  labels of a search; dist is FAR between searches
-# first  i8, count i4 (n,)  its edges' place in the arena, first is -1 if they are not there
+# first, count u4 (n,)  its edges' place in the arena, first is UNKNOWN if they are not there
 # nearest i4 (n,)    the least cost of its edges, -1 if it has none; known once they were found
 # to u4, weight i8   the arena;  used i8 (1,): its filled part
-#                    (unsigned: an index that cannot be negative is looked up faster)
+# Unsigned, as an index that cannot be negative is looked up faster.
 Side = namedtuple(
     "Side",
     "pixel before mult dual mate since bits dist parent slot first count nearest to weight used",
@@ -120,8 +121,8 @@ def side(
         np.full(n, FAR, np.int64),
         np.empty(n, np.int32),
         np.empty(n, np.int32),
-        np.full(n, -1, np.int64),
-        np.empty(n, np.int32),
+        np.full(n, UNKNOWN, np.uint32),
+        np.empty(n, np.uint32),
         np.empty(n, np.int32),
         np.empty(edges, np.uint32),
         np.empty(edges, np.int64),
@@ -166,16 +167,16 @@ def _mix(x):
 
 @njit(cache=True, nogil=True)
 def find_edges(start, stop, own, other, geo):
-    """Put the edges of vertices start .. stop-1 into the arena; returns where the last begin."""
+    """Put the edges of vertices start .. stop-1 into `own`'s arena."""
     pixels, first, count, nearest = own.pixel, own.first, own.count, own.nearest
     to, weight, there, before, half = own.to, own.weight, other.pixel, other.before, geo.half
     reach = half.size // 2
     top = geo.gain[reach, reach]
     most = min(geo.gain.size, there.size)
-    begin = end = own.used[0]
+    end = own.used[0]
     for i in range(start, stop):
         if end + most > to.size:
-            first[:] = -1
+            first[:] = UNKNOWN
             end = 0
         begin = end
         row, col = divmod(pixels[i], geo.cols)
@@ -197,4 +198,3 @@ def find_edges(start, stop, own, other, geo):
         count[i] = end - begin
         nearest[i] = (top - best) >> geo.shift if end > begin else -1
     own.used[0] = end
-    return begin

@@ -25,7 +25,7 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from bsdsbench.kernels.graph import FAR, find_edges
+from bsdsbench.kernels.graph import FAR, UNKNOWN, find_edges
 
 # Room for one search: a binary heap of (key, vertex), all vertices that were ever in it; and the
 # vertices of a batch that need a search
@@ -57,9 +57,9 @@ def _pair_off(roots, own, other, geo, work, step):
     for root in roots:
         if mate[root] >= 0:
             continue
+        if first[root] == UNKNOWN:
+            find_edges(root, root + 1, own, other, geo)
         begin = first[root]
-        if begin < 0:
-            begin = find_edges(root, root + 1, own, other, geo)
         best, second, last = np.int64(0), np.int64(0), -1
         for e in range(begin, begin + count[root]):
             need = weight[e] - price[to[e]]
@@ -91,9 +91,9 @@ def _search(roots, own, other, geo, work, step):
     key, vertex, touched = work.key, work.vertex, work.touched
     pairs = 0
     for root in roots:
+        if first[root] == UNKNOWN:
+            find_edges(root, root + 1, own, other, geo)
         begin = first[root]
-        if begin < 0:
-            begin = find_edges(root, root + 1, own, other, geo)
         best, last = np.int64(0), -1
         for e in range(begin, begin + count[root]):
             best = max(best, weight[e] - price[to[e]])
@@ -125,9 +125,9 @@ def _search(roots, own, other, geo, work, step):
                 break
             length = key[0]
             at = owner[vertex[0]]
+            if first[at] == UNKNOWN:
+                find_edges(at, at + 1, own, other, geo)
             begin = first[at]
-            if begin < 0:
-                begin = find_edges(at, at + 1, own, other, geo)
             size -= 1
             if size > 0:
                 _sift_down(key[size], vertex[size], size, slot, key, vertex)
