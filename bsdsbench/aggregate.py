@@ -246,7 +246,7 @@ def boundary_score(records: Iterable[ImageRecord]) -> BoundaryScore:
     one without boundary counts, or different thresholds. Source: collect_eval_bdry.m; R50: edges
     toolbox.
     """
-    named = _named(records, "boundary")
+    named = counts_by_id(records, "boundary")
     curve = pr_curve(reduce(add, named.values()))
     return BoundaryScore(
         ods=best_point(curve),
@@ -266,7 +266,7 @@ def pixel_score(records: Iterable[ImageRecord]) -> PixelScore:
     is where that line has equal rates of false positives and false negatives. One class missing:
     area 0; EER 1 without positives, 0 without negatives.
     """
-    named = _named(records, "pixel")
+    named = counts_by_id(records, "pixel")
     total = reduce(add, named.values())
     curve = pr_curve(total)
     roc = _roc(total)
@@ -300,7 +300,7 @@ def _per_image(named: dict[str, Any]) -> tuple[tuple[str, OperatingPoint], ...]:
     return tuple((image_id, best_point(pr_curve(c))) for image_id, c in named.items())
 
 
-def _named(records: Iterable[ImageRecord], metric: str) -> dict[str, Any]:
+def counts_by_id(records: Iterable[ImageRecord], metric: str) -> dict[str, Any]:
     """image_id -> counts, in id order."""
     found = {r.image_id: r.counts().get(metric) for r in records}
     if not found or any(c is None for c in found.values()):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
 
 from bsdsbench.errors import DataError
-from bsdsbench.files import write_atomic
+from bsdsbench.files import png_bytes, write_atomic
 from bsdsbench.loaders import load_prediction
 from bsdsbench.loaders.files import PREDICTION_SUFFIXES, id_of
+from bsdsbench.loaders.pairing import files_in
 from bsdsbench.protocol import Protocol
 from bsdsbench.softmap import prepare
 
@@ -33,7 +30,7 @@ def nms_files(
     """
     source, target = Path(source), Path(target)
     if source.is_dir():
-        files = sorted(p for p in source.iterdir() if p.suffix.lower() in PREDICTION_SUFFIXES)
+        files = files_in(source, PREDICTION_SUFFIXES)
         goals = [target / f"{id_of(p)}.png" for p in files]
     else:
         files, goals = [source], [target]
@@ -54,7 +51,7 @@ def nms_files(
             soft = load_prediction(path).soft
             if soft is None:
                 raise DataError(f"{path}: segmentations, expected a soft map")
-            _write_png(goal, prepare(soft, protocol))
+            write_atomic(goal, png_bytes(prepare(soft, protocol)))
         except DataError as error:
             faults.append(error)
         if progress:
@@ -62,11 +59,3 @@ def nms_files(
     if faults:
         raise DataError.collect(faults)
     return len(files)
-
-
-def _write_png(path: Path, picture: NDArray[Any]) -> None:
-    from PIL import Image
-
-    buffer = BytesIO()
-    Image.fromarray(picture).save(buffer, "PNG")
-    write_atomic(path, buffer.getvalue())

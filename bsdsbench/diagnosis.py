@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from bsdsbench.loaders import load_ground_truth, load_prediction
 from bsdsbench.loaders.files import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES, listed
 from bsdsbench.loaders.pairing import LAYOUTS, find_files, group, one_set, possible_ids, read_split
 from bsdsbench.protocol import Protocol
+from bsdsbench.softmap import unit
 
 # Thresholds of the verdicts. They lie far from what sound maps give: NMSed maps are 0.00 to 0.56
 # thick and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92;
@@ -238,7 +238,7 @@ def _read(
             continue
         soft = None
         if pred.segs is None:
-            soft = _unit(pred.boundary_map())
+            soft = unit(pred.boundary_map())
             soft = 1 - soft if protocol.invert else soft
         cases.append(_Case(image_id, pred, gt, soft))
     found = []
@@ -274,11 +274,6 @@ def _largest(path: Path) -> float:
         if isinstance(a, np.ndarray) and a.dtype.kind == "f" and a.size and a.min() >= 0
     ]
     return max(tops, default=-1.0)
-
-
-def _unit(soft: NDArray[Any]) -> NDArray[np.float64]:
-    scale = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
-    return soft.astype(np.float64) / scale
 
 
 def _sizes(cases: Sequence[_Case]) -> list[Finding]:

@@ -220,11 +220,12 @@ def pack_records(records: Iterable[ImageRecord]) -> bytes:
     return buffer.getvalue()
 
 
-def unpack_records(path: Path) -> tuple[ImageRecord, ...]:
-    """Read what `pack_records` wrote. Raises FileFormatError."""
+def unpack_records(path: Path, data: bytes | None = None) -> tuple[ImageRecord, ...]:
+    """Read what `pack_records` wrote into `path`, or `data` found there. Raises FileFormatError."""
     try:
         # From memory: numpy leaves a broken archive's file open.
-        with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as found:
+        raw = BytesIO(path.read_bytes() if data is None else data)
+        with np.load(raw, allow_pickle=False) as found:
             arrays = dict(found)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise FileFormatError(f"{path}: not a bsdsbench counts file ({error})") from None

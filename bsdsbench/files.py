@@ -1,11 +1,16 @@
-"""Writing files whole or not at all."""
+"""Writing files whole or not at all, and pictures as PNG."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import tempfile
+from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def write_atomic(path: Path, data: bytes | str, *, durable: bool = True) -> None:
@@ -29,6 +34,28 @@ def write_atomic(path: Path, data: bytes | str, *, durable: bool = True) -> None
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+
+
+def png_bytes(pixels: NDArray[Any], palette: Any = None) -> bytes:
+    """A picture as PNG: (H, W) uint8 or uint16, or (H, W, 3) uint8.
+
+    With a palette (K, 4) the pixels, (H, W) uint8, are its indices.
+    """
+    import numpy as np
+    from PIL import Image
+
+    image = Image.fromarray(pixels)
+    out = BytesIO()
+    if palette is None:
+        image.save(out, "PNG")
+        return out.getvalue()
+    colors = np.asarray(palette, np.uint8)
+    indexed = Image.frombytes("P", image.size, pixels.tobytes())
+    indexed.putpalette(colors[:, :3].tobytes())
+    bits = 2 if len(colors) <= 4 else 4 if len(colors) <= 16 else 8
+    transparent = bytes(colors[:, 3].tolist())
+    indexed.save(out, "PNG", optimize=True, bits=bits, transparency=transparent)
+    return out.getvalue()
 
 
 def _umask() -> int:

@@ -241,14 +241,7 @@ def _p_values(
 
 def _records(text: str) -> tuple[ImageRecord, ...]:
     """Records from the base64 of a counts file."""
-    import tempfile
-
-    if not text:
-        return ()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "counts.npz"
-        path.write_bytes(base64.b64decode(text, validate=True))
-        return unpack_records(path)
+    return unpack_records(Path("counts"), base64.b64decode(text, validate=True)) if text else ()
 
 
 def _xml_text(text: str) -> str:

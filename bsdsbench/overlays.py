@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from bsdsbench.aggregate import f_measure, image_best_index, ratio
 from bsdsbench.boundary import BoundaryMatchMaps, boundary_match_maps
 from bsdsbench.errors import DataError
 from bsdsbench.evaluation import Evaluation
-from bsdsbench.files import write_atomic
+from bsdsbench.files import png_bytes, write_atomic
 from bsdsbench.inputs import GroundTruth, Prediction
 from bsdsbench.loaders import Pair, load_ground_truth, load_prediction, pair
 from bsdsbench.loaders.files import show
@@ -203,23 +202,3 @@ def write_overlays(
         write_atomic(path, png_bytes(paint(found.classes, photo)))
         written.append(path)
     return written
-
-
-def png_bytes(pixels: NDArray[np.uint8], palette: Any = None) -> bytes:
-    """A picture as PNG; with a palette (K, 4), pixels (H, W) are its indices."""
-    import io
-
-    from PIL import Image
-
-    image = Image.fromarray(pixels)
-    out = io.BytesIO()
-    if palette is None:
-        image.save(out, "PNG")
-        return out.getvalue()
-    colors = np.asarray(palette, np.uint8)
-    indexed = Image.frombytes("P", image.size, pixels.tobytes())
-    indexed.putpalette(colors[:, :3].tobytes())
-    bits = 2 if len(colors) <= 4 else 4 if len(colors) <= 16 else 8
-    transparent = bytes(colors[:, 3].tolist())
-    indexed.save(out, "PNG", optimize=True, bits=bits, transparency=transparent)
-    return out.getvalue()

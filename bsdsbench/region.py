@@ -30,7 +30,7 @@ from bsdsbench.region_measures import (
     matched_area,
     measure,
 )
-from bsdsbench.softmap import as_float32, prepare
+from bsdsbench.softmap import as_float32, prepare, unit
 
 _OFFICIAL = ("covered_gt", "covered_pred", "pri", "voi")
 _HUMAN_MEANS = frozenset(
@@ -107,8 +107,7 @@ def close_regions(soft: NDArray[Any], threshold: float) -> NDArray[np.int32]:
     """
     from scipy import ndimage
 
-    scale = {"u1": 255.0, "u2": 65535.0}.get(soft.dtype.str[1:], 1.0)
-    inside = np.asarray(soft, np.float64) / scale < threshold
+    inside = unit(soft) < threshold
     labels, count = ndimage.label(inside)
     if count == 0 or inside.all():
         return np.ones(soft.shape, np.int32)

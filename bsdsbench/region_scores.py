@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from bsdsbench.aggregate import (
     OperatingPoint,
     PRCurve,
-    _named,
     average_precision,
+    counts_by_id,
     f_measure,
     ratio,
 )
@@ -176,7 +176,7 @@ def region_score(records: Iterable[ImageRecord]) -> RegionScore:
     Raises DataError for no records, one without region counts, or different thresholds (sets of
     segmentations of unequal length). Source: collect_eval_reg.m; SEISM (see the module).
     """
-    named: dict[str, RegionCounts] = _named(records, "region")
+    named: dict[str, RegionCounts] = counts_by_id(records, "region")
     images = list(named.values())
     return RegionScore(
         thresholds=images[0].thresholds,

@@ -259,12 +259,9 @@ def evaluate_semantic(
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    suffixes = (".png", ".npy", ".npz", ".mat")
-    try:
-        paths = sorted(p for p in folder.iterdir() if p.suffix.lower() in suffixes)
-    except OSError as error:
-        raise PairingError(f"{folder}: {error.strerror}, expected a folder") from None
-    return {p.stem: p for p in paths}
+    from bsdsbench.loaders.pairing import files_in
+
+    return {p.stem: p for p in files_in(folder, (".png", ".npy", ".npz", ".mat"))}
 
 
 def _source(folder: Path, params: SemanticParams) -> dict[str, Sequence[Path]]:

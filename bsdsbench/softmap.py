@@ -63,13 +63,19 @@ def as_float32(soft: NDArray[Any]) -> NDArray[np.float32]:
     if soft.dtype == bool:
         return soft.astype(np.float32)
     if soft.dtype in (np.uint8, np.uint16):
-        return (soft / np.float64(np.iinfo(soft.dtype).max)).astype(np.float32)
+        return unit(soft).astype(np.float32)
     if soft.dtype.kind != "f":
         raise DataError(f"soft map: dtype {soft.dtype}, expected uint8, uint16 or float")
     if soft.size and not (soft.min() >= 0 and soft.max() <= 1):
         low, high = float(soft.min()), float(soft.max())
         raise DataError(f"soft map: values {low:g} .. {high:g}, expected 0 .. 1 without NaN")
     return np.array(soft, np.float32, order="C")
+
+
+def unit(soft: NDArray[Any]) -> NDArray[np.float64]:
+    """A sound soft map as float64 in [0, 1]: value/255 for uint8, value/65535 for uint16."""
+    scale = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
+    return soft.astype(np.float64) / scale
 
 
 def quantise(prob: NDArray[Any], bits: int) -> NDArray[Any]:

@@ -177,6 +177,17 @@ def find_files(folder: str | os.PathLike[str], suffixes: Collection[str]) -> lis
     return sorted(found, key=natural)
 
 
+def files_in(folder: str | os.PathLike[str], suffixes: Collection[str]) -> list[Path]:
+    """The files right in `folder`, not below, with one of `suffixes`; else as `find_files`."""
+    root = Path(folder)
+    _check_folder(root)
+    try:
+        found = [p for p in root.iterdir() if p.suffix.lower() in suffixes and p.name[0] != "."]
+    except OSError as error:
+        raise PairingError(f"{show(root)}: cannot be listed ({error.strerror})") from None
+    return sorted(found)
+
+
 def natural(path: Path) -> tuple[object, ...]:
     """Sort key: numbers in a path by value, so that ID_2 comes before ID_10."""
     text = os.fspath(path)

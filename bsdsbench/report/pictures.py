@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.evaluation import Evaluation
+from bsdsbench.files import png_bytes
 from bsdsbench.inputs import GroundTruth, Prediction
 from bsdsbench.labels import seg2bdry
-from bsdsbench.overlays import COLORS, Overlay, Sources, image_threshold, overlay, png_bytes
+from bsdsbench.overlays import COLORS, Overlay, Sources, image_threshold, overlay
 from bsdsbench.records import ImageRecord
 
 THUMBNAIL = 320  # longer side, pixels
@@ -65,14 +66,12 @@ def jpeg_uri(pixels: NDArray[np.uint8]) -> str:
 
 def _gray(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     """The prediction as it is thresholded, dark lines on white; segmentations: their share."""
-    from bsdsbench.softmap import prepare
+    from bsdsbench.softmap import prepare, unit
 
     if pred.segs is not None:
         soft: Any = np.mean([seg2bdry(s) for s in pred.segs], axis=0)
     else:
-        soft = np.asarray(prepare(pred.boundary_map(), run.protocol))
-        if soft.dtype.kind == "u":
-            soft = soft / np.iinfo(soft.dtype).max
+        soft = unit(prepare(pred.boundary_map(), run.protocol))
     return np.asarray(np.rint(255 * (1 - np.clip(soft, 0, 1))), np.uint8)
 
 
