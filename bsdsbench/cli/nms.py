@@ -22,6 +22,7 @@ def command(source: str, target: str, bits: str | None, quiet: bool, **options: 
 
     OUT is a .png file, or a folder for a folder. The constants are the protocol's nms_params:
     `--protocol biped`, `--set nms_params.radius=2`. The result is what `evaluate --nms` scores.
+    --nms is implied; thresholds, tolerance and thinning have no part in it.
     """
     from bsdsbench.cli.progress import progress
     from bsdsbench.convert import nms_files

@@ -261,7 +261,7 @@ def test_bad_input_says_so(error, match, call):
 
 @pytest.mark.parametrize("positives", [0, -1, float("nan")])
 def test_areas_need_totals_above_0(positives):
-    with pytest.raises(DataError, match="positives .*: expected a number above 0"):
+    with pytest.raises(DataError, match=r"positives .*: expected a number above 0"):
         curves.davis_goadrich_area([1], [1], positives)
-    with pytest.raises(DataError, match="positives .*: expected a number above 0"):
+    with pytest.raises(DataError, match=r"positives .*: expected a number above 0"):
         curves.auccalculator_areas([1], [1], positives, 3)
