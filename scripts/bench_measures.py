@@ -176,7 +176,8 @@ def against_scratch(images: list[Case], protocol: bb.Protocol, repeat: int) -> V
         row = {"ours": ours, "scratch": scratch, "ratio": scratch / ours, "same": bool(same)}
         rows[image.name] = row
     ratio = float(np.median([row["ratio"] for row in rows.values()]))
-    return {"rows": rows, "median_ratio": ratio}
+    sums = sum(row["scratch"] for row in rows.values()) / sum(row["ours"] for row in rows.values())
+    return {"rows": rows, "median_ratio": ratio, "sum_ratio": sums}
 
 
 def against_scipy(images: list[Case], protocol: bb.Protocol, sampled: int) -> Values:

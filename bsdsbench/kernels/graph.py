@@ -11,9 +11,9 @@ of (C - c) is maximised first, and among equals the sum of the ties is least: on
 practical purposes, whatever the order in which it is looked for. bits = 24 where the sums then
 stay below 2^60, else as many as do.
 
-The edges of a pixel are found by looking up each row of the disk in a running count of the other
-side's pixels, and are kept in an arena of bounded size. A full arena is forgotten, and edges are
-found again when asked for. Both directions work alike, so a `Side` serves as either end.
+The edges of a pixel are found by counting which of the other side's pixels lie in each row of the
+disk, and are kept in an arena of bounded size. A full arena is forgotten, and edges are found
+again when asked for. Both directions work alike, so a `Side` serves as either end.
 """
 
 from __future__ import annotations
@@ -33,24 +33,35 @@ ABSENT = FAR  # the dual of a pixel that is not in the map: no edge to it is eve
 UNKNOWN = 2**32 - 1  # where edges begin that are not in the arena
 _TIE_BITS = 24
 _SUM_BITS = 60
-_ARENA = 1 << 22  # edges kept per side, at 12 bytes
+_MOST_REACH = 1800  # px
+_ARENA = 3 << 20  # edges kept per side, at 16 bytes
+
+NONE = 2**32 - 1  # no vertex
 
 # One side of the problem. n vertices in increasing order of `pixel`.
 # pixel  i4 (n,)     flat index in the (H, W) image
-# before i4 (H*W+1,) how many vertices have a smaller flat index
+# word   WORD        which flat indices are vertices, and how many of them come before each word
 # mult   u8          multiplier of this side's pixels in the hash
-# dual   i8 (n,)     see search.py; ABSENT where the pixel is not in the map
-# mate   i4 (n,)     matched vertex of the other side, or -1
-# since  i4 (n,)     step at which it was matched; bits u8 (n, words): steps it was matched at
-# dist   i8, parent i4, slot i4 (n,)  labels of a search; dist is FAR between searches
-# first, count u4 (n,)  its edges' place in the arena, first is UNKNOWN if they are not there
+# node   NODE (n,)   what a search reads and writes of a vertex, together in memory
+# edge   EDGE        the arena;  used i8 (1,): its filled part
+# bits   u8 (n, words)  the steps a vertex was matched at
 # nearest i4 (n,)    the least cost of its edges, -1 if it has none; known once they were found
-# to u4, weight i8   the arena;  used i8 (1,): its filled part
-# Unsigned, as an index that cannot be negative is looked up faster.
-Side = namedtuple(
-    "Side",
-    "pixel before mult dual mate since bits dist parent slot first count nearest to weight used",
+Side = namedtuple("Side", "pixel word mult node edge used bits nearest")
+NODE = np.dtype(
+    [
+        ("dual", "i8"),  # see search.py; ABSENT where the pixel is not in the map
+        ("dist", "i8"),  # labels of a search: distance, FAR between searches; the vertex it was
+        ("parent", "u4"),  # reached from; its place in the heap
+        ("slot", "u4"),
+        ("mate", "u4"),  # matched vertex of the other side, or NONE
+        ("since", "i4"),  # step at which it was matched
+        ("first", "u4"),  # its edges' place in the arena, UNKNOWN if they are not there
+        ("count", "u4"),
+    ],
+    align=True,
 )
+WORD = np.dtype([("bits", "u8"), ("before", "u4")], align=True)
+EDGE = np.dtype([("weight", "i8"), ("to", "u4")], align=True)
 
 # What both sides share. half i4 (2R+1,): half the width of each row of the disk;
 # gain i8 (2R+1, 2R+1): (C - c) * 2^shift;  drop u8: 64 - bits;  salt u8: annotator
@@ -71,8 +82,13 @@ def outlier_cost(max_dist_px: float) -> int:
 
 
 def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
-    """The disk of a tolerance, no larger than an image of `shape` needs."""
+    """The disk of a tolerance, no larger than an image of `shape` needs.
+
+    Raises DataError if its table of costs would take more than some 100 MB.
+    """
     reach = math.floor(min(max_dist_px, math.hypot(*shape)))
+    if reach > _MOST_REACH:
+        raise DataError(f"max_dist of {reach} px: expected at most {_MOST_REACH} px")
     step = np.arange(-reach, reach + 1)
     dist = np.sqrt(step[:, None] ** 2 + step**2)
     half = (dist <= max_dist_px).sum(1) // 2
@@ -101,7 +117,7 @@ GT = np.uint64(0xA0761D6478BD642F)
 
 def side(
     pixel: NDArray[np.int32],
-    before: NDArray[np.int32],
+    word: NDArray[np.void],
     mult: np.uint64,
     dual: int,
     bits: NDArray[np.uint64],
@@ -110,36 +126,63 @@ def side(
     """A side of unmatched vertices with `dual`, none of them with more than `most_edges` edges."""
     n = pixel.size
     edges = max(min(_ARENA, n * most_edges), most_edges)
+    node = np.empty(n, NODE)
+    node["dual"], node["dist"], node["mate"], node["first"] = dual, FAR, NONE, UNKNOWN
+    edge, used = np.empty(edges, EDGE), np.zeros(1, np.int64)
     return Side(
         pixel,
-        before,
+        word,
         mult,
-        np.full(n, dual, np.int64),
-        np.full(n, -1, np.int32),
-        np.empty(n, np.int32),
+        node.view(np.recarray),
+        edge.view(np.recarray),
+        used,
         bits,
-        np.full(n, FAR, np.int64),
         np.empty(n, np.int32),
-        np.empty(n, np.int32),
-        np.full(n, UNKNOWN, np.uint32),
-        np.empty(n, np.uint32),
-        np.empty(n, np.int32),
-        np.empty(edges, np.uint32),
-        np.empty(edges, np.int64),
-        np.zeros(1, np.int64),
     )
 
 
+def words(pixel: NDArray[np.int32], size: int) -> NDArray[np.void]:
+    """WORD (size // 64 + 1,) of the increasing flat indices `pixel`, all less than `size`."""
+    word = np.zeros(size // 64 + 1, WORD).view(np.recarray)
+    _set_bits(pixel, word)
+    return word
+
+
 @njit(cache=True, nogil=True)
-def running_count(pixel, size):
-    """i4 (size+1,): how many of the increasing flat indices `pixel` are smaller than each index."""
-    before = np.empty(size + 1, np.int32)
+def _set_bits(pixel, word):
     at = 0
-    for i in range(pixel.size):
-        before[at : pixel[i] + 1] = i
-        at = pixel[i] + 1
-    before[at:] = pixel.size
-    return before
+    for k in range(word.size):
+        word[k].before = at
+        while at < pixel.size and pixel[at] >> 6 == k:
+            word[k].bits |= np.uint64(1) << np.uint64(pixel[at] & 63)
+            at += 1
+
+
+@njit(cache=True, nogil=True)
+def rank(word, index):
+    """How many vertices have a flat index below `index`."""
+    at = word[np.uint64(index) >> np.uint64(6)]
+    below = (np.uint64(1) << np.uint64(index & 63)) - np.uint64(1)
+    return at.before + ones(at.bits & below)
+
+
+@njit(cache=True, nogil=True)
+def ones(x):
+    """How many bits of x are set, counted in pairs, nibbles, bytes."""
+    x -= x >> np.uint64(1) & np.uint64(0x5555555555555555)
+    fours = np.uint64(0x3333333333333333)
+    x = (x & fours) + (x >> np.uint64(2) & fours)
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64(x * np.uint64(0x0101010101010101) >> np.uint64(56))
+
+
+@njit(cache=True, nogil=True)
+def vertex_of(pixel, word):
+    """i4 (n,): the vertices at n flat indices."""
+    vertex = np.empty(pixel.size, np.int32)
+    for k in range(pixel.size):
+        vertex[k] = rank(word, pixel[k])
+    return vertex
 
 
 @njit(cache=True, nogil=True)
@@ -149,11 +192,16 @@ def within_reach(bmap, half):
     rows, cols = bmap.shape
     near = np.zeros((rows, cols), np.bool_)
     for r in range(rows):
-        for c in range(cols):
-            if bmap[r, c]:
+        c = 0
+        while c < cols:
+            begin = c
+            while c < cols and bmap[r, c]:
+                c += 1
+            if begin < c:  # a run of pixels
                 for k in range(max(r - reach, 0), min(r + reach + 1, rows)):
                     width = half[k - r + reach]
-                    near[k, max(c - width, 0) : c + width + 1] = True
+                    near[k, max(begin - width, 0) : c + width] = True
+            c += 1
     return near
 
 
@@ -168,15 +216,15 @@ def _mix(x):
 @njit(cache=True, nogil=True)
 def find_edges(start, stop, own, other, geo):
     """Put the edges of vertices start .. stop-1 into `own`'s arena."""
-    pixels, first, count, nearest = own.pixel, own.first, own.count, own.nearest
-    to, weight, there, before, half = own.to, own.weight, other.pixel, other.before, geo.half
+    pixels, node, edge, nearest = own.pixel, own.node, own.edge, own.nearest
+    there, word, half, gains = other.pixel, other.word, geo.half, geo.gain
     reach = half.size // 2
-    top = geo.gain[reach, reach]
-    most = min(geo.gain.size, there.size)
+    top = gains[reach, reach]
+    most = min(gains.size, there.size)
     end = own.used[0]
     for i in range(start, stop):
-        if end + most > to.size:
-            first[:] = UNKNOWN
+        if end + most > edge.size:
+            node.first[:] = UNKNOWN
             end = 0
         begin = end
         row, col = divmod(pixels[i], geo.cols)
@@ -185,16 +233,16 @@ def find_edges(start, stop, own, other, geo):
         for r in range(max(row - reach, 0), min(row + reach + 1, geo.rows)):
             dy = r - row + reach
             line = r * geo.cols
-            lo = before[line + max(col - half[dy], 0)]
-            hi = before[line + min(col + half[dy], geo.cols - 1) + 1]
+            lo = rank(word, line + max(col - half[dy], 0))
+            hi = rank(word, line + min(col + half[dy], geo.cols - 1) + 1)
             for j in range(lo, hi):
                 tie = _mix(key + np.uint64(there[j]) * other.mult) >> geo.drop
-                gain = geo.gain[dy, there[j] - line - col + reach] - np.int64(tie)
-                to[end] = j
-                weight[end] = gain
+                gain = gains[dy, there[j] - line - col + reach] - np.int64(tie)
+                edge[end].to = j
+                edge[end].weight = gain
                 end += 1
                 best = max(best, gain)
-        first[i] = begin
-        count[i] = end - begin
+        node[i].first = begin
+        node[i].count = end - begin
         nearest[i] = (top - best) >> geo.shift if end > begin else -1
     own.used[0] = end

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from bsdsbench.kernels.graph import (
     ABSENT,
     GT,
+    NONE,
     PRED,
     Disk,
     Geometry,
@@ -36,9 +37,11 @@ from bsdsbench.kernels.graph import (
     disk,
     find_edges,
     geometry,
-    running_count,
+    ones,
     side,
+    vertex_of,
     within_reach,
+    words,
 )
 from bsdsbench.kernels.search import Work, enter, leave, work
 
@@ -60,12 +63,13 @@ def match_steps(start: I8, pixel: I4, added: Bool, gts: Bool, max_dist_px: float
     start, pixel, added = np.append(0, np.cumsum(near))[start], pixel[near], added[near]
     on = np.zeros(gts[0].size, np.bool_)
     on[pixel] = True
-    universe, before = _vertices(on)
+    universe, word = _vertices(on)
+    vertex = vertex_of(pixel, word)
     bits = np.zeros((universe.size, (steps + 63) // 64), np.uint64)
     matched_gt = np.zeros(steps, np.int64)
     for annotator, gt in enumerate(gts):
-        problem = _problem(universe, before, bits, gt, reach, annotator)
-        _run(start, before[pixel], added, *problem, matched_gt)
+        problem = _problem(universe, word, bits, gt, reach, annotator)
+        _run(start, vertex, added, *problem, matched_gt)
     return matched_gt, _count_bits(bits, steps)
 
 
@@ -74,32 +78,37 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
 
     The same pairs as `match_steps` counts for that annotator, in order of the predicted pixels.
     """
-    universe, before = _vertices(bmap)
+    universe, word = _vertices(bmap)
     bits = np.zeros((universe.size, 1), np.uint64)
-    problem = _problem(universe, before, bits, gt, disk(max_dist_px, gt.shape), annotator)
+    problem = _problem(universe, word, bits, gt, disk(max_dist_px, gt.shape), annotator)
     start, added = np.array([0, universe.size]), np.ones(universe.size, np.bool_)
-    _run(start, before[universe], added, *problem, np.zeros(1, np.int64))
+    _run(start, np.arange(universe.size, dtype=np.int32), added, *problem, np.zeros(1, np.int64))
     pred_side, gt_side = problem[:2]
-    matched = pred_side.mate >= 0
-    pairs = pred_side.pixel[matched], gt_side.pixel[pred_side.mate[matched]]
+    mate = pred_side.node["mate"]
+    pairs = pred_side.pixel[mate != NONE], gt_side.pixel[mate[mate != NONE]]
     return np.array(pairs, np.int64)
 
 
-def _vertices(bmap: Bool) -> tuple[I4, I4]:
-    """The flat indices of a map's pixels, and how many come before each index."""
+def _vertices(bmap: Bool) -> tuple[I4, NDArray[np.void]]:
+    """The flat indices of a map's pixels, and the words that number them (graph.WORD)."""
     pixel = np.flatnonzero(bmap).astype(np.int32)
-    return pixel, running_count(pixel, bmap.size)
+    return pixel, words(pixel, bmap.size)
 
 
 def _problem(
-    universe: I4, before: I4, bits: NDArray[np.uint64], gt: Bool, reach: Disk, annotator: int
+    universe: I4,
+    word: NDArray[np.void],
+    bits: NDArray[np.uint64],
+    gt: Bool,
+    reach: Disk,
+    annotator: int,
 ) -> tuple[Side, Side, Geometry, Work]:
     """The sides of one annotator's problem, nothing matched yet; its costs; room for searches."""
-    pixel, gt_before = _vertices(gt)
+    pixel, gt_word = _vertices(gt)
     gt_bits = np.zeros((pixel.size, bits.shape[1]), np.uint64)
     geo = geometry(gt.shape, reach, pixel.size, annotator)
-    pred_side = side(universe, before, PRED, ABSENT, bits, min(geo.gain.size, pixel.size))
-    gt_side = side(pixel, gt_before, GT, 0, gt_bits, min(geo.gain.size, universe.size))
+    pred_side = side(universe, word, PRED, ABSENT, bits, min(geo.gain.size, pixel.size))
+    gt_side = side(pixel, gt_word, GT, 0, gt_bits, min(geo.gain.size, universe.size))
     return pred_side, gt_side, geo, work(max(universe.size, pixel.size))
 
 
@@ -110,25 +119,25 @@ def _run(start, vertex, added, pred, gt, geo, work, matched_gt):
     find_edges(0, pred.pixel.size, pred, gt, geo)
     batch, order = _batches(start, vertex, added, pred.nearest)
     freed = np.empty(gt.pixel.size, np.int32)
-    matched = 0
+    node, matched = pred.node, 0
     for step in range(steps):
         n_freed = 0
         for i in order[batch[2 * step] : batch[2 * step + 1]]:
-            j = pred.mate[i]
-            if j >= 0:
-                leave(i, pred.since, pred.bits, step)
-                pred.mate[i], gt.mate[j] = -1, -1
+            j = node[i].mate
+            if j != NONE:
+                leave(i, node, pred.bits, step)
+                node[i].mate = gt.node[j].mate = NONE
                 freed[n_freed] = j
                 n_freed += 1
-            pred.dual[i] = ABSENT
+            node[i].dual = ABSENT
         matched -= n_freed
         roots = order[batch[2 * step + 1] : batch[2 * step + 2]]
         matched += enter(roots, pred, gt, geo, work, step)
         matched += enter(freed[:n_freed], gt, pred, geo, work, step)
         matched_gt[step] += matched
-    for i in range(pred.pixel.size):
-        if pred.mate[i] >= 0:
-            leave(i, pred.since, pred.bits, steps)
+    for i in range(node.size):
+        if node[i].mate != NONE:
+            leave(i, node, pred.bits, steps)
 
 
 @njit(cache=True, nogil=True)
@@ -166,9 +175,18 @@ def _batches(start, vertex, added, nearest):
 
 @njit(cache=True, nogil=True)
 def _count_bits(bits, steps):
-    """i8 (steps,): in how many rows each bit is set."""
-    counts = np.zeros(steps, np.int64)
+    """i8 (steps,): in how many rows each bit is set; from where its runs begin and end."""
+    one = np.uint64(1)
+    change = np.zeros(64 * bits.shape[1] + 1, np.int64)
     for row in range(bits.shape[0]):
-        for step in range(steps):
-            counts[step] += np.int64(bits[row, step >> 6] >> np.uint64(step & 63) & np.uint64(1))
-    return counts
+        carry = np.uint64(0)
+        for word in range(bits.shape[1]):
+            x = bits[row, word]
+            turns = x ^ (x << one | carry)
+            carry = x >> np.uint64(63)
+            while turns:
+                lowest = turns & (~turns + one)
+                at = (word << 6) + ones(lowest - one)
+                change[at] += 1 if x & lowest else -1
+                turns ^= lowest
+    return np.cumsum(change)[:steps]

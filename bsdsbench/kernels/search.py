@@ -25,142 +25,139 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from bsdsbench.kernels.graph import FAR, UNKNOWN, find_edges
+from bsdsbench.kernels.graph import FAR, NONE, UNKNOWN, find_edges
 
-# Room for one search: a binary heap of (key, vertex), all vertices that were ever in it; and the
-# vertices of a batch that need a search
-Work = namedtuple("Work", "key vertex touched contested")
+# Room for one search: a binary heap of (key, vertex), and all vertices that were ever in it; and
+# the vertices of a batch that need a search
+Work = namedtuple("Work", "heap touched contested")
+CONTESTED = -1
+ENTRY = np.dtype([("key", "i8"), ("vertex", "u4")], align=True)
 
 
 def work(n: int) -> Work:
     """Room for searches among at most n vertices a side."""
-    return Work(np.empty(n, np.int64), *(np.empty(n, np.uint32) for _ in range(3)))
+    return Work(np.recarray(n + 1, ENTRY), np.empty(n, np.uint32), np.empty(n, np.uint32))
 
 
 @njit(cache=True, nogil=True)
 def enter(roots, own, other, geo, work, step):
     """Give each of the free vertices `roots` its place. Returns how many pairs that brings."""
-    pairs, contested = _pair_off(roots, own, other, geo, work, step)
-    return pairs + _search(work.contested[:contested], own, other, geo, work, step)
-
-
-@njit(cache=True, nogil=True)
-def _pair_off(roots, own, other, geo, work, step):
-    """Match each root that can have its best partner at once.
-
-    The partner's dual rises as far as the root's second best allows, which shortens later searches.
-    Returns how many that were; and how many need a search, left in `work.contested`.
-    """
-    dual, mate, first, count = own.dual, own.mate, own.first, own.count
-    to, weight, price, owner = own.to, own.weight, other.dual, other.mate
     pairs = n_contested = 0
     for root in roots:
-        if mate[root] >= 0:
-            continue
-        if first[root] == UNKNOWN:
-            find_edges(root, root + 1, own, other, geo)
-        begin = first[root]
-        best, second, last = np.int64(0), np.int64(0), -1
-        for e in range(begin, begin + count[root]):
-            need = weight[e] - price[to[e]]
-            if need > best:
-                best, second, last = need, best, to[e]
-            elif need > second:
-                second = need
-        if best == 0:
-            dual[root] = 0
-        elif owner[last] < 0:
-            dual[root] = second
-            price[last] += best - second
-            mate[root], owner[last] = last, root
-            own.since[root] = other.since[last] = step
-            pairs += 1
-        else:
-            work.contested[n_contested] = root
-            n_contested += 1
-    return pairs, n_contested
+        if own.node[root].mate == NONE:
+            if own.node[root].first == UNKNOWN:
+                find_edges(root, root + 1, own, other, geo)
+            outcome = _pair_off(root, own.node, other.node, own.edge, step)
+            if outcome == CONTESTED:
+                work.contested[n_contested] = root
+                n_contested += 1
+            else:
+                pairs += outcome
+    return pairs + _search(work.contested[:n_contested], own, other, geo, work, step)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _pair_off(root, node, there, edge, step):
+    """Match `root` if it can have its best partner at once. How many pairs that is, or CONTESTED.
+
+    The partner's dual rises as far as the root's second best allows, which shortens later searches.
+    """
+    me = node[root]
+    best, second, last = np.int64(0), np.int64(0), np.uint32(NONE)
+    for e in range(me.first, me.first + me.count):
+        need = edge[e].weight - there[edge[e].to].dual
+        if need > best:
+            best, second, last = need, best, edge[e].to
+        elif need > second:
+            second = need
+    me.dual = best
+    if last == NONE:
+        return 0
+    if there[last].mate != NONE:
+        return CONTESTED
+    me.dual = second
+    there[last].dual += best - second
+    me.mate, there[last].mate = last, root
+    me.since = there[last].since = step
+    return 1
 
 
 @njit(cache=True, nogil=True)
 def _search(roots, own, other, geo, work, step):
     """Dijkstra from each root, one after another. Returns how many pairs that brings."""
-    # unpacked once: numba counts references at each access to a field
-    dual, mate, first, count = own.dual, own.mate, own.first, own.count
-    to, weight, since, bits = own.to, own.weight, own.since, own.bits
-    price, owner, dist, parent, slot = other.dual, other.mate, other.dist, other.parent, other.slot
-    key, vertex, touched = work.key, work.vertex, work.touched
+    node, there, edge = own.node, other.node, own.edge
+    heap, touched = work.heap, work.touched
     pairs = 0
     for root in roots:
-        if first[root] == UNKNOWN:
+        if node[root].first == UNKNOWN:
             find_edges(root, root + 1, own, other, geo)
-        begin = first[root]
-        best, last = np.int64(0), -1
-        for e in range(begin, begin + count[root]):
-            best = max(best, weight[e] - price[to[e]])
-        dual[root] = best
-        at, length = root, np.int64(0)
-        size = n_touched = 0
+        outcome = _pair_off(root, node, there, edge, step)  # a search before may have helped
+        if outcome != CONTESTED:
+            pairs += outcome
+            continue
+        at, me = root, node[root]
+        best, last = me.dual, np.uint32(NONE)
+        length, size, n_touched = np.int64(0), 0, 0
         while True:
-            base = length + dual[at]
-            for e in range(begin, begin + count[at]):
-                j = to[e]
-                d = base + price[j] - weight[e]
-                if d >= min(best, dist[j]):
+            base = length + node[at].dual
+            begin = node[at].first
+            for e in range(begin, begin + node[at].count):
+                j = edge[e].to
+                it = there[j]
+                d = base + it.dual - edge[e].weight
+                if d >= min(best, it.dist):
                     continue
-                parent[j] = at
-                k = owner[j]
-                if k < 0:
+                it.parent = at
+                if it.mate == NONE:
                     best, last = d, j
                     continue
-                if dist[j] == FAR:
+                if it.dist == FAR:
                     touched[n_touched] = j
                     n_touched += 1
-                    slot[j] = size
+                    it.slot = size
                     size += 1
-                dist[j] = d
-                _sift_up(slot[j], d, j, slot, key, vertex)
-                if d + dual[k] < best:
-                    best, last = d + dual[k], j
-            if size == 0 or key[0] >= best:
+                it.dist = d
+                _sift_up(it.slot, d, j, there, heap)
+                d += node[it.mate].dual
+                if d < best:
+                    best, last = d, j
+            if size == 0 or heap[0].key >= best:
                 break
-            length = key[0]
-            at = owner[vertex[0]]
-            if first[at] == UNKNOWN:
+            length, at = heap[0].key, there[heap[0].vertex].mate
+            if node[at].first == UNKNOWN:
                 find_edges(at, at + 1, own, other, geo)
-            begin = first[at]
             size -= 1
             if size > 0:
-                _sift_down(key[size], vertex[size], size, slot, key, vertex)
+                _sift_down(heap[size].key, heap[size].vertex, size, there, heap)
 
-        dual[root] -= best
-        for t in range(n_touched):
-            j = touched[t]
-            nearer = best - dist[j]
-            if nearer > 0:
-                price[j] += nearer
-                dual[owner[j]] -= nearer
-            dist[j] = FAR
-        if last < 0:
+        me.dual -= best
+        for j in touched[:n_touched]:
+            it = there[j]
+            if it.dist < best:
+                it.dual += best - it.dist
+                node[it.mate].dual -= best - it.dist
+            it.dist = FAR
+        if last == NONE:
             continue
-        since[root] = step
-        if owner[last] >= 0:
-            mate[owner[last]] = -1
-            leave(owner[last], since, bits, step)
-        else:
-            other.since[last] = step
+        me.since = step
+        ousted = there[last].mate
+        if ousted == NONE:
+            there[last].since = step
             pairs += 1
-        at, j = -1, last
-        while at != root:
-            at = parent[j]
-            owner[j] = at
-            mate[at], j = j, mate[at]
+        else:
+            node[ousted].mate = NONE
+            leave(ousted, node, own.bits, step)
+        while last != NONE:
+            at = there[last].parent
+            there[last].mate = at
+            node[at].mate, last = last, node[at].mate
     return pairs
 
 
 @njit(cache=True, nogil=True, inline="always")
-def leave(i, since, bits, step):
+def leave(i, node, bits, step):
     """Note the steps at which vertex i was matched, up to this one: bits since .. step-1."""
-    begin = since[i]
+    begin = node[i].since
     if begin < step:
         for word in range(begin >> 6, (step + 63) >> 6):
             lo = max(begin - (word << 6), 0)
@@ -170,34 +167,30 @@ def leave(i, since, bits, step):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _sift_up(i, dist, j, slot, key, vertex):
+def _sift_up(i, dist, j, there, heap):
     """Put (dist, j) at place i of the heap or nearer its top."""
     while i > 0:
         up = (i - 1) >> 1
-        if key[up] <= dist:
+        if heap[up].key <= dist:
             break
-        key[i] = key[up]
-        vertex[i] = vertex[up]
-        slot[vertex[i]] = i
+        heap[i].key, heap[i].vertex = heap[up].key, heap[up].vertex
+        there[heap[i].vertex].slot = i
         i = up
-    key[i] = dist
-    vertex[i] = j
-    slot[j] = i
+    heap[i].key, heap[i].vertex = dist, j
+    there[j].slot = i
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _sift_down(dist, j, size, slot, key, vertex):
-    """Put (dist, j) at the top of a heap whose top was taken, or below."""
+def _sift_down(dist, j, size, there, heap):
+    """Put (dist, j) at the top of a heap of `size` whose top was taken, or below."""
+    heap[size].key = FAR
     i, child = 0, 1
     while child < size:
-        if child + 1 < size and key[child + 1] < key[child]:
-            child += 1
-        if key[child] >= dist:
+        child += heap[child + 1].key < heap[child].key
+        if heap[child].key >= dist:
             break
-        key[i] = key[child]
-        vertex[i] = vertex[child]
-        slot[vertex[i]] = i
+        heap[i].key, heap[i].vertex = heap[child].key, heap[child].vertex
+        there[heap[i].vertex].slot = i
         i, child = child, 2 * child + 1
-    key[i] = dist
-    vertex[i] = j
-    slot[j] = i
+    heap[i].key, heap[i].vertex = dist, j
+    there[j].slot = i

@@ -76,7 +76,7 @@ def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> 
     Memory: 5 bytes a pixel, 16 a pixel that is ever on, some 45 an event.
     """
     levels = np.ascontiguousarray(levels, np.int16)
-    order, first = _by_level(levels.ravel(), n)
+    order, first = _by_level(np.flatnonzero(levels > 0), levels.ravel(), n)
     if do_thin:
         rows, cols = levels.shape
         padded = (rows + 2) * (cols + 2)
@@ -116,22 +116,18 @@ def _from_key(key: NDArray[np.int64], n: int, size: int) -> Events:
 
 
 @njit(cache=True, nogil=True)
-def _by_level(levels, n):
-    """Flat indices of pixels with level > 0, highest level first, and where each step starts."""
-    first = np.zeros(n + 1, np.int64)
-    for level in levels:
-        if level > 0:
-            first[n - level + 1] += 1
-    for k in range(n):
-        first[k + 1] += first[k]
-    order = np.empty(first[n], np.int32)
-    free = first.copy()
-    for p in range(levels.size):
-        level = levels[p]
-        if level > 0:
-            order[free[n - level]] = p
-            free[n - level] += 1
-    return order, first
+def _by_level(on, levels, n):
+    """The flat indices `on` of pixels with level > 0, highest level first; where steps start."""
+    first = np.zeros(n + 2, np.int64)
+    for p in on:
+        first[n - levels[p] + 2] += 1
+    free = np.cumsum(first)
+    order = np.empty(on.size, np.int32)
+    for p in on:
+        step = n - levels[p] + 1
+        order[free[step]] = p
+        free[step] += 1
+    return order, free[: n + 1]
 
 
 @njit(cache=True, nogil=True)

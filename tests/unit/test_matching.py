@@ -112,6 +112,12 @@ def test_a_small_arena_changes_nothing(monkeypatch) -> None:
     np.testing.assert_array_equal(match_steps(*events, gts, 4), expected)
 
 
+def test_a_reach_whose_table_would_not_fit_is_refused() -> None:
+    bmap = np.zeros((1500, 1500), bool)
+    with pytest.raises(DataError, match="max_dist of 2000 px: expected at most 1800 px"):
+        match_maps(bmap, bmap, 2000)
+
+
 def test_fewer_tie_bits_where_sums_would_not_fit() -> None:
     few = graph.geometry((9, 9), graph.disk(4.34, (9, 9)), 3000, 0)
     many = graph.geometry((9, 9), graph.disk(400.0, (9, 9)), 2**30, 0)
