@@ -8,7 +8,7 @@ edges toolbox (R50).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.errors import DataError
+from bsdsbench.packing import Records
 from bsdsbench.records import BoundaryCounts, ImageRecord, PixelCounts, frozen
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 F8 = NDArray[np.float64]
 RECALL_LEVELS = np.arange(101) / 100
+PerImage = tuple[tuple[str, "OperatingPoint"], ...]
 _STEPS = np.arange(100) / 99
 
 
@@ -139,11 +141,14 @@ def optimal_image_scale(counts: Sequence[BoundaryCounts | PixelCounts]) -> Opera
     Source: collect_eval_bdry.m. No images give zeros.
     """
     chosen = [_at(c, image_best_index(c)) for c in counts]
-    if not chosen:
-        return OperatingPoint(None, 0.0, 0.0, 0.0)
-    total = pr_curve(reduce(add, chosen))
+    return _scale_point(reduce(add, chosen)) if chosen else OperatingPoint(None, 0.0, 0.0, 0.0)
+
+
+def _scale_point(total: Any) -> OperatingPoint:
+    """P, R and F of counts at one threshold."""
+    curve = pr_curve(total)
     return OperatingPoint(
-        None, float(total.precision[0]), float(total.recall[0]), float(total.f[0])
+        None, float(curve.precision[0]), float(curve.recall[0]), float(curve.f[0])
     )
 
 
@@ -246,16 +251,16 @@ def boundary_score(records: Iterable[ImageRecord]) -> BoundaryScore:
     one without boundary counts, or different thresholds. Source: collect_eval_bdry.m; R50: edges
     toolbox.
     """
-    named = counts_by_id(records, "boundary")
-    curve = pr_curve(reduce(add, named.values()))
+    total, ois, per_image = _summed(records, "boundary")
+    curve = pr_curve(total)
     return BoundaryScore(
         ods=best_point(curve),
-        ois=optimal_image_scale(list(named.values())),
+        ois=ois,
         ap=average_precision(curve),
         r50=recall_at_precision(curve),
-        n_images=len(named),
+        n_images=len(per_image),
         curve=curve,
-        per_image=_per_image(named),
+        per_image=per_image,
     )
 
 
@@ -266,20 +271,19 @@ def pixel_score(records: Iterable[ImageRecord]) -> PixelScore:
     is where that line has equal rates of false positives and false negatives. One class missing:
     area 0; EER 1 without positives, 0 without negatives.
     """
-    named = counts_by_id(records, "pixel")
-    total = reduce(add, named.values())
+    total, ois, per_image = _summed(records, "pixel")
     curve = pr_curve(total)
     roc = _roc(total)
     return PixelScore(
         ods=best_point(curve),
-        ois=optimal_image_scale(list(named.values())),
+        ois=ois,
         ap=average_precision(curve),
         auc_roc=roc.auc,
         eer=roc.eer,
         mae=float(ratio(total.abs_error_sum, total.n_pixels)),
-        n_images=len(named),
+        n_images=len(per_image),
         curve=curve,
-        per_image=_per_image(named),
+        per_image=per_image,
     )
 
 
@@ -296,16 +300,43 @@ def _roc(counts: PixelCounts) -> ROCResult:
     )
 
 
-def _per_image(named: dict[str, Any]) -> tuple[tuple[str, OperatingPoint], ...]:
-    return tuple((image_id, best_point(pr_curve(c))) for image_id, c in named.items())
+def _summed(records: Iterable[ImageRecord], metric: str) -> tuple[Any, OperatingPoint, PerImage]:
+    """The sum of all counts, OIS, and each image's best point: in one go, holding no counts."""
+    total: Any = None
+    at_best: Any = None
+    per_image = []
+    for image_id, counts in counts_in_order(records, metric):
+        curve = pr_curve(counts)
+        best = _at(counts, int(np.argmax(curve.f)))
+        total = counts if total is None else total + counts
+        at_best = best if at_best is None else at_best + best
+        per_image.append((image_id, best_point(curve)))
+    return total, _scale_point(at_best), tuple(per_image)
+
+
+def counts_in_order(records: Iterable[ImageRecord], metric: str) -> Iterator[tuple[str, Any]]:
+    """(image id, counts) in id order.
+
+    Raises DataError for no records, one without such counts, or different thresholds.
+    """
+    if not isinstance(records, Records):
+        records = sorted(records, key=lambda r: r.image_id)
+    thresholds = None
+    for record in records:
+        counts = record.counts().get(metric)
+        if counts is None:
+            break
+        found = counts.arrays()["thresholds"].tobytes()
+        if thresholds not in (None, found):
+            raise DataError(f"{metric} scores: images have different thresholds, expected the same")
+        thresholds = found
+        yield record.image_id, counts
+    else:
+        if thresholds is not None:
+            return
+    raise DataError(f"{metric} scores: expected every record to have {metric} counts")
 
 
 def counts_by_id(records: Iterable[ImageRecord], metric: str) -> dict[str, Any]:
-    """image_id -> counts, in id order."""
-    found = {r.image_id: r.counts().get(metric) for r in records}
-    if not found or any(c is None for c in found.values()):
-        raise DataError(f"{metric} scores: expected every record to have {metric} counts")
-    lengths = {c.arrays()["thresholds"].tobytes() for c in found.values() if c is not None}
-    if len(lengths) > 1:
-        raise DataError(f"{metric} scores: images have different thresholds, expected the same")
-    return dict(sorted(found.items()))
+    """image_id -> counts, in id order. Raises as `counts_in_order`."""
+    return dict(counts_in_order(records, metric))

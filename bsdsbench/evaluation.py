@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from io import BytesIO, StringIO
-from itertools import pairwise
+from io import StringIO
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from bsdsbench import __version__
 from bsdsbench.aggregate import (
@@ -24,8 +21,9 @@ from bsdsbench.aggregate import (
 )
 from bsdsbench.errors import FileFormatError, MergeError
 from bsdsbench.files import write_atomic
+from bsdsbench.packing import Records, gathered, image_ids, pack_records, unpack_records
 from bsdsbench.protocol import Protocol
-from bsdsbench.records import COUNT_TYPES, ImageRecord
+from bsdsbench.records import ImageRecord
 
 if TYPE_CHECKING:
     from bsdsbench.region_scores import RegionScore
@@ -38,6 +36,7 @@ METRICS = ("boundary", "region", "pixel")
 class Evaluation:
     """Records of one method on one data set under one protocol, sorted by image id.
 
+    records is a tuple, or with hundreds of images a sequence that keeps them compressed.
     failed maps the ids that could not be evaluated to the reason; provenance holds plain values
     (where the inputs came from). Two evaluations with equal protocols and disjoint ids add (`+`).
     Raises MergeError for an id that is there twice, or a sum of different protocols. Without
@@ -46,14 +45,15 @@ class Evaluation:
 
     protocol: Protocol
     name: str
-    records: tuple[ImageRecord, ...]
+    records: Sequence[ImageRecord]
     provenance: dict[str, Any] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        ordered = tuple(sorted(self.records, key=lambda r: r.image_id))
-        object.__setattr__(self, "records", ordered)
-        ids = [r.image_id for r in ordered]
+        if not isinstance(self.records, Records):
+            ordered = gathered(sorted(self.records, key=lambda r: r.image_id))
+            object.__setattr__(self, "records", ordered)
+        ids = image_ids(self.records)
         doubled = sorted({a for a, b in pairwise(ids) if a == b})
         if doubled:
             raise MergeError(f"{self.name}: image {doubled[0]!r} is there twice, expected once")
@@ -85,7 +85,7 @@ class Evaluation:
         return Evaluation(
             self.protocol,
             self.name,
-            self.records + other.records,
+            gathered(chain(self.records, other.records)),
             self.provenance,
             {**self.failed, **other.failed},
         )
@@ -113,11 +113,11 @@ class Evaluation:
         Every file is written whole or not at all; result.json comes last. Raises OSError.
         """
         out = Path(folder)
-        texts = self._official_files()
-        if "region" in self.metrics:
-            texts["region_curves.csv"] = _csv(self.region_score().curves())
-        for name, text in texts.items():
+        for name, text in self._official_files():
             write_atomic(out / name, text, durable=False)
+        if "region" in self.metrics:
+            curves = _csv(self.region_score().curves())
+            write_atomic(out / "region_curves.csv", curves, durable=False)
         write_atomic(out / "counts.npz", pack_records(self.records))
         times = {r.image_id: round(r.seconds, 4) for r in self.records}
         write_atomic(out / "timing.json", json.dumps({"seconds": times}, indent=1) + "\n")
@@ -155,7 +155,7 @@ class Evaluation:
                 rows[image_id][metric] = point
         return list(rows.values())
 
-    def _official_files(self) -> dict[str, str]:
+    def _official_files(self) -> Iterator[tuple[str, str]]:
         from bsdsbench.loaders.official import run_files
 
         return run_files(self)
@@ -198,57 +198,3 @@ def _csv(columns: dict[str, Any]) -> str:
     writer.writerow(columns)
     writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
     return out.getvalue()
-
-
-def pack_records(records: Iterable[ImageRecord]) -> bytes:
-    """Records as the bytes of an .npz: `ids`, `sizes`, `fingerprints`, and METRIC.FIELD stacked.
-
-    The first axis is the image; every image has arrays of the same shape. Same records, same bytes.
-    """
-    rows = list(records)
-    arrays: dict[str, Any] = {
-        "ids": np.array([r.image_id for r in rows], np.str_),
-        "sizes": np.array([r.size for r in rows], np.int64).reshape(-1, 2),
-        "fingerprints": np.array([r.fingerprint for r in rows], np.str_),
-    }
-    for metric in COUNT_TYPES:
-        counts = [r.counts()[metric] for r in rows if metric in r.counts()]
-        for name in counts[0].arrays() if counts else ():
-            arrays[f"{metric}.{name}"] = np.stack([c.arrays()[name] for c in counts])
-    buffer = BytesIO()
-    np.savez_compressed(buffer, **arrays)
-    return buffer.getvalue()
-
-
-def unpack_records(path: Path, data: bytes | None = None) -> tuple[ImageRecord, ...]:
-    """Read what `pack_records` wrote into `path`, or `data` found there. Raises FileFormatError."""
-    try:
-        # From memory: numpy leaves a broken archive's file open.
-        raw = BytesIO(path.read_bytes() if data is None else data)
-        with np.load(raw, allow_pickle=False) as found:
-            arrays = dict(found)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise FileFormatError(f"{path}: not a bsdsbench counts file ({error})") from None
-    try:
-        return tuple(_unpack_row(arrays, i) for i in range(len(arrays["ids"])))
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise FileFormatError(f"{path}: not a bsdsbench counts file ({error})") from None
-
-
-def _unpack_row(arrays: dict[str, Any], i: int) -> ImageRecord:
-    counts: dict[str, Any] = {}
-    for metric, kind in COUNT_TYPES.items():
-        values = {
-            key.partition(".")[2]: array[i]
-            for key, array in arrays.items()
-            if key.startswith(f"{metric}.")
-        }
-        if values:
-            counts[metric] = kind(**values)
-    rows, cols = arrays["sizes"][i]
-    return ImageRecord(
-        str(arrays["ids"][i]),
-        (int(rows), int(cols)),
-        fingerprint=str(arrays["fingerprints"][i]),
-        **counts,
-    )

@@ -36,6 +36,15 @@ def write_atomic(path: Path, data: bytes | str, *, durable: bool = True) -> None
         raise
 
 
+def sweep(folder: Path) -> None:
+    """Delete what killed writers left half written in `folder`. Nobody else may write there.
+
+    Raises OSError.
+    """
+    for path in folder.glob(".*.part"):
+        path.unlink(missing_ok=True)
+
+
 def png_bytes(pixels: NDArray[Any], palette: Any = None) -> bytes:
     """A picture as PNG: (H, W) uint8 or uint16, or (H, W, 3) uint8.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,9 @@ from xml.etree import ElementTree
 
 from bsdsbench.comparison import compare, lower_is_better
 from bsdsbench.errors import DataError, FileFormatError
-from bsdsbench.evaluation import Evaluation, pack_records, unpack_records
+from bsdsbench.evaluation import Evaluation
 from bsdsbench.files import write_atomic
+from bsdsbench.packing import pack_records, unpack_records
 from bsdsbench.protocol import Protocol
 from bsdsbench.records import ImageRecord
 from bsdsbench.report.rows import flat_scores
@@ -42,7 +43,7 @@ class Baseline:
     scores: Mapping[str, float]
     n_images: int
     tolerances: Mapping[str, float]
-    records: tuple[ImageRecord, ...]
+    records: Sequence[ImageRecord]
 
     @classmethod
     def of(cls, run: Evaluation, tolerances: Mapping[str, float] | None = None) -> Baseline:
@@ -239,7 +240,7 @@ def _p_values(
     return dict(zip([d.score for d in found], holm([d.p for d in found]), strict=True))
 
 
-def _records(text: str) -> tuple[ImageRecord, ...]:
+def _records(text: str) -> Sequence[ImageRecord]:
     """Records from the base64 of a counts file."""
     return unpack_records(Path("counts"), base64.b64decode(text, validate=True)) if text else ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, nullcontext
@@ -16,6 +17,7 @@ from bsdsbench.executors import available_cores, outcomes
 from bsdsbench.job import Failure, Job, Outcome, Unchanged
 from bsdsbench.loaders import ground_truths, pair
 from bsdsbench.loaders.files import show
+from bsdsbench.packing import Gathering, gathered
 from bsdsbench.protocol import Protocol
 from bsdsbench.records import ImageRecord
 from bsdsbench.store import RecordStore, locked
@@ -37,7 +39,7 @@ class Settings:
 
 @dataclass(slots=True)
 class _Harvest:
-    records: list[ImageRecord] = field(default_factory=list)
+    records: Gathering = field(default_factory=Gathering)
     failures: list[Failure] = field(default_factory=list)
 
 
@@ -136,7 +138,7 @@ def run(
             raise DataError("\n".join(lines), lines)
         done = replace(
             blank,
-            records=tuple(harvest.records),
+            records=harvest.records.done(),
             failed={k: "; ".join(f.problems) for k, f in problems.items()},
         )
         if settings.out:
@@ -152,7 +154,7 @@ def _harvest(jobs: list[Job], settings: Settings) -> _Harvest:
     with closing(_outcomes(jobs, store, settings)) as stream:
         for count, outcome in enumerate(stream, 1):
             if isinstance(outcome, ImageRecord):
-                harvest.records.append(outcome)
+                harvest.records.add(outcome)
             elif isinstance(outcome, Failure):
                 harvest.failures.append(outcome)
             if settings.progress:
@@ -265,7 +267,7 @@ def _joined(runs: Sequence[Evaluation]) -> Evaluation:
     return Evaluation(
         runs[0].protocol,
         runs[0].name,
-        tuple(record for each in runs for record in each.records),
+        gathered(heapq.merge(*(each.records for each in runs), key=lambda r: r.image_id)),
         origin,
         dict(sorted((k, v) for each in runs for k, v in each.failed.items())),
     )

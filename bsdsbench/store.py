@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bsdsbench.errors import FileFormatError, RunLockedError
-from bsdsbench.evaluation import pack_records, unpack_records
-from bsdsbench.files import write_atomic
+from bsdsbench.files import sweep, write_atomic
+from bsdsbench.packing import pack_records, unpack_records
 from bsdsbench.records import ImageRecord
 
 FOLDER = ".records"
@@ -71,7 +71,10 @@ def _key(image_id: str) -> str:
 
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """Hold OUT for one run. Raises RunLockedError at once if another run holds it."""
+    """Hold OUT for one run, free of what a killed run left half written.
+
+    Raises RunLockedError at once if another run holds it.
+    """
     from filelock import FileLock, Timeout
 
     out.mkdir(parents=True, exist_ok=True)
@@ -83,6 +86,8 @@ def locked(out: Path) -> Iterator[None]:
             f"{out}: another run is writing there, expected a folder of its own"
         ) from None
     try:
+        for folder in (out, out / FOLDER, out / "per_image"):
+            sweep(folder)
         yield
     finally:
         with contextlib.suppress(OSError):

@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -147,20 +147,22 @@ def read_run_folder(folder: str | os.PathLike[str]) -> dict[str, Any]:
     return tables
 
 
-def run_files(run: Evaluation) -> dict[str, str]:
-    """File name -> text of every official file that the run's metrics fill.
+def run_files(run: Evaluation) -> Iterator[tuple[str, str]]:
+    """File name and text of every official file that the run's metrics fill.
 
     A region score brings its tables as `official_rows()`: {file name: rows}.
     """
-    out: dict[str, str] = {}
+    tables: dict[str, Any] = {}
     if "boundary" in run.metrics:
-        out.update({k: format_rows(v) for k, v in boundary_rows(run.boundary_score()).items()})
+        tables.update(boundary_rows(run.boundary_score()))
         for record in run.records:
             if record.boundary is not None:
-                out[f"per_image/{safe_name(record.image_id)}{EV1}"] = format_ev1(record.boundary)
+                name = f"per_image/{safe_name(record.image_id)}{EV1}"
+                yield name, format_ev1(record.boundary)
     if "region" in run.metrics:
-        out.update({k: format_rows(v) for k, v in run.region_score().official_rows().items()})
-    return out
+        tables.update(run.region_score().official_rows())
+    for name, rows in tables.items():
+        yield name, format_rows(rows)
 
 
 def boundary_rows(score: Any) -> dict[str, Sequence[Sequence[float]]]:

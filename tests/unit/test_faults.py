@@ -104,6 +104,16 @@ def test_a_run_killed_at_five_moments_ends_with_the_same_bytes(many, undisturbed
     assert max(kept) > 0, "no kill fell into the work itself"
 
 
+def test_what_a_killed_writer_left_half_written_is_swept_away(many, undisturbed, tmp_path):
+    out = tmp_path / "out"
+    for folder in (out, out / FOLDER, out / "per_image"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".im011_ev1.txt.a1b2c3.part").write_bytes(b"0.1")
+    finish(start(many, out))
+    assert bits(out) == undisturbed[0]
+    assert not list(out.rglob("*.part"))
+
+
 @needs_signals
 def test_a_killed_worker_loses_nothing(many, undisturbed, tmp_path):
     out = tmp_path / "out"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.errors import DataError
-from bsdsbench.evaluation import pack_records, unpack_records
+from bsdsbench.packing import pack_records, unpack_records
 from bsdsbench.records import ImageRecord, RegionCounts
 from bsdsbench.region import region_counts
 from bsdsbench.region_scores import region_score
