@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pickle
 import struct
 import sys
+import tempfile
 import time
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -244,11 +247,37 @@ def test_a_pipe_does_not_hang(tmp_path: Path) -> None:
     _refused(tmp_path / "pipe.png", "is not a regular file")
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads anything")
-def test_no_permission(tmp_path: Path) -> None:
-    (tmp_path / "a.png").write_bytes(_png_bytes())
-    (tmp_path / "a.png").chmod(0)
-    _refused(tmp_path / "a.png", r"cannot be opened \(Permission denied\)")
+@contextlib.contextmanager
+def _nobody() -> Iterator[None]:
+    """Root may read anything: for a while, be somebody who may not."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+def test_no_permission() -> None:
+    with tempfile.TemporaryDirectory() as folder:  # tmp_path lies where only its owner may go
+        Path(folder).chmod(0o755)
+        open_file, closed, shut = (Path(folder) / name for name in ("o.png", "c.png", "shut/a.png"))
+        shut.parent.mkdir()
+        for path in (open_file, closed, shut):
+            path.write_bytes(_png_bytes())
+        closed.chmod(0)
+        load_prediction(open_file)  # imports what reading needs
+        try:
+            shut.parent.chmod(0)
+            with _nobody():
+                load_prediction(open_file)
+                _refused(closed, r"cannot be opened \(Permission denied\)")
+                _refused(shut, "Permission denied")
+        finally:
+            shut.parent.chmod(0o700)
 
 
 def test_no_permission_reported_by_the_system(
