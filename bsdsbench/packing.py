@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import zipfile
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -52,7 +52,7 @@ class Records(Sequence[ImageRecord]):
             return tuple(self[i] for i in range(*at.indices(len(self))))
         i = range(len(self))[at]
         k = bisect_right(self._ends, i)
-        return self._blocks[k].records()[i - self._ends[k] + len(self._blocks[k].ids)]
+        return self._blocks[k].record(i - self._ends[k] + len(self._blocks[k].ids))
 
     def __iter__(self) -> Iterator[ImageRecord]:
         return chain.from_iterable(block.records() for block in self._blocks)
@@ -88,6 +88,11 @@ class _Block:
             return self.packed
         rows = _rows(self.columns())
         return tuple(replace(r, seconds=s) for r, s in zip(rows, self.seconds, strict=True))
+
+    def record(self, i: int) -> ImageRecord:
+        if isinstance(self.packed, tuple):
+            return self.packed[i]
+        return replace(_row(self.columns(), i), seconds=self.seconds[i])
 
     def columns(self) -> Columns:
         if isinstance(self.packed, tuple):
@@ -140,6 +145,13 @@ def gathered(records: Iterable[ImageRecord]) -> Sequence[ImageRecord]:
 def image_ids(records: Sequence[ImageRecord]) -> list[str]:
     """The image ids, in order."""
     return records.ids() if isinstance(records, Records) else [r.image_id for r in records]
+
+
+def record_of(records: Sequence[ImageRecord], image_id: str) -> ImageRecord | None:
+    """The record of an image among records in id order, or None."""
+    ids = image_ids(records)
+    at = bisect_left(ids, image_id)
+    return records[at] if at < len(ids) and ids[at] == image_id else None
 
 
 def columns(rows: Sequence[ImageRecord]) -> Columns:

@@ -18,6 +18,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.evaluation import Evaluation
 from bsdsbench.files import write_atomic
 from bsdsbench.overlays import Sources, find_sources
+from bsdsbench.packing import record_of
 from bsdsbench.published import HUMAN_POINT
 from bsdsbench.report.pictures import gt_picture, image_pictures
 from bsdsbench.report.rows import comparison_tables, score_tables
@@ -128,7 +129,7 @@ def _image_pictures(
         try:
             if "photo" not in out and "gt" not in out:
                 out.update(gt_picture(sources[run.name], run, image_id))
-            record = next((r for r in run.records if r.image_id == image_id), None)
+            record = record_of(run.records, image_id)
             if record is not None and record.boundary is not None:
                 mine = image_pictures(sources[run.name], run, record, ods[run.name])
                 out["runs"][str(i)] = mine

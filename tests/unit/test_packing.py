@@ -57,6 +57,10 @@ def test_blocks_read_like_a_tuple_whatever_the_order_of_arrival(n) -> None:
         assert packing.image_ids(kept) == [r.image_id for r in expected]
         with pytest.raises(IndexError):
             kept[n]
+        for record in expected:
+            assert packing.record_of(kept, record.image_id).equals(record)
+        assert packing.record_of(kept, "zz") is None
+        assert packing.record_of(kept, "") is None
 
 
 @settings(deadline=None, max_examples=15)
