@@ -132,7 +132,11 @@ def interpolated_best(
 
 def image_best_index(counts: BoundaryCounts | PixelCounts) -> int:
     """The first threshold index of maximal F of one image, no interpolation (the OIS rule)."""
-    return int(np.argmax(pr_curve(counts).f))
+    return _best_index(pr_curve(counts))
+
+
+def _best_index(curve: PRCurve) -> int:
+    return int(np.argmax(curve.f))
 
 
 def optimal_image_scale(counts: Sequence[BoundaryCounts | PixelCounts]) -> OperatingPoint:
@@ -307,7 +311,7 @@ def _summed(records: Iterable[ImageRecord], metric: str) -> tuple[Any, Operating
     per_image = []
     for image_id, counts in counts_in_order(records, metric):
         curve = pr_curve(counts)
-        best = _at(counts, int(np.argmax(curve.f)))
+        best = _at(counts, _best_index(curve))
         total = counts if total is None else total + counts
         at_best = best if at_best is None else at_best + best
         per_image.append((image_id, best_point(curve)))

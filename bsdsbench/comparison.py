@@ -20,6 +20,7 @@ from bsdsbench.aggregate import RECALL_LEVELS
 from bsdsbench.errors import DataError
 from bsdsbench.evaluation import Evaluation
 from bsdsbench.kernels.resample import precision_at
+from bsdsbench.packing import image_ids
 from bsdsbench.resample import (
     CurveSampler,
     bootstrap_weights,
@@ -364,7 +365,7 @@ def _comparable(
     ]
     if bare:
         raise DataError.collect(bare)
-    ids = [{r.image_id for r in run.records} for run in runs]
+    ids = [set(image_ids(run.records)) for run in runs]
     shared = set.intersection(*ids)
     notes: list[str] = []
     if any(i != shared for i in ids):

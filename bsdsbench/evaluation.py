@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from itertools import chain, pairwise
@@ -51,8 +51,7 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         if not isinstance(self.records, Records):
-            ordered = gathered(sorted(self.records, key=lambda r: r.image_id))
-            object.__setattr__(self, "records", ordered)
+            object.__setattr__(self, "records", gathered(self.records))
         ids = image_ids(self.records)
         doubled = sorted({a for a, b in pairwise(ids) if a == b})
         if doubled:
@@ -112,25 +111,29 @@ class Evaluation:
         With regions also region_curves.csv: every measure at each threshold.
         Every file is written whole or not at all; result.json comes last. Raises OSError.
         """
-        out = Path(folder)
-        for name, text in self._official_files():
+        from bsdsbench.loaders.official import run_files
+
+        out, scores = Path(folder), self._scores()
+        for name, text in run_files(self.records, scores):
             write_atomic(out / name, text, durable=False)
-        if "region" in self.metrics:
-            curves = _csv(self.region_score().curves())
+        if "region" in scores:
+            curves = _csv(scores["region"].curves())
             write_atomic(out / "region_curves.csv", curves, durable=False)
         write_atomic(out / "counts.npz", pack_records(self.records))
         times = {r.image_id: round(r.seconds, 4) for r in self.records}
         write_atomic(out / "timing.json", json.dumps({"seconds": times}, indent=1) + "\n")
-        write_atomic(out / "result.json", self.to_json())
+        write_atomic(out / "result.json", _json(self._mapping(scores)))
         return out
 
     def to_json(self) -> str:
         """The text of result.json: the same bits for the same inputs, whatever ran them."""
-        return json.dumps(self.to_mapping(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return _json(self.to_mapping())
 
     def to_mapping(self) -> dict[str, Any]:
         """The content of result.json as plain values."""
-        scores = self._scores()
+        return self._mapping(self._scores())
+
+    def _mapping(self, scores: dict[str, Any]) -> dict[str, Any]:
         return {
             "schema": SCHEMA,
             "bsdsbench": __version__,
@@ -154,11 +157,6 @@ class Evaluation:
                 point = best.to_mapping() if isinstance(best, OperatingPoint) else best
                 rows[image_id][metric] = point
         return list(rows.values())
-
-    def _official_files(self) -> Iterator[tuple[str, str]]:
-        from bsdsbench.loaders.official import run_files
-
-        return run_files(self)
 
     @classmethod
     def load(cls, folder: str | Path) -> Evaluation:
@@ -189,6 +187,10 @@ class Evaluation:
         from bsdsbench.official_run import from_official
 
         return from_official(folder, name)
+
+
+def _json(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _csv(columns: dict[str, Any]) -> str:

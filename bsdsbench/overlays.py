@@ -23,6 +23,7 @@ from bsdsbench.inputs import GroundTruth, Prediction
 from bsdsbench.loaders import Pair, load_ground_truth, load_prediction, pair
 from bsdsbench.loaders.files import show
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
+from bsdsbench.packing import image_ids
 from bsdsbench.records import ImageRecord
 
 NOTHING, MATCHED, FALSE, MISSED = range(4)
@@ -83,7 +84,7 @@ def find_sources(
     gt = gt_dir or run.provenance.get("gt")
     if not pred or not gt:
         raise DataError(f"{run.name}: where its predictions and ground truth are is not known")
-    wanted = {r.image_id for r in run.records}
+    wanted = set(image_ids(run.records))
     pred_kind = pred_kind or _kind(run)
     pairs = {p.image_id: p for p in _pairs(Path(pred), Path(gt), wanted, pred_kind)}
     lost = sorted(wanted - pairs.keys())

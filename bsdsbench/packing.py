@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import zipfile
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import accumulate, chain
@@ -61,10 +61,13 @@ class Records(Sequence[ImageRecord]):
         """The image ids, in order."""
         return [image_id for block in self._blocks for image_id in block.ids]
 
-    def tables(self) -> Iterator[Columns]:
-        """The columns of `columns`, block after block."""
-        for block in self._blocks:
-            yield block.columns()
+    def columns(self) -> list[str]:
+        """The names of the arrays of `columns`."""
+        return list(self._blocks[0].columns())
+
+    def column(self, name: str) -> Iterator[NDArray[Any]]:
+        """One of the arrays of `columns`, block after block."""
+        return (block.columns()[name] for block in self._blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +89,20 @@ class _Block:
     def records(self) -> tuple[ImageRecord, ...]:
         if isinstance(self.packed, tuple):
             return self.packed
-        rows = _rows(self.columns())
+        rows = _rows(dict(self.columns()))
         return tuple(replace(r, seconds=s) for r, s in zip(rows, self.seconds, strict=True))
 
     def record(self, i: int) -> ImageRecord:
         if isinstance(self.packed, tuple):
             return self.packed[i]
-        return replace(_row(self.columns(), i), seconds=self.seconds[i])
+        return replace(_row(dict(self.columns()), i), seconds=self.seconds[i])
 
-    def columns(self) -> Columns:
+    def columns(self) -> Mapping[str, NDArray[Any]]:
+        """What `columns` gives, each array unpacked when it is looked up."""
         if isinstance(self.packed, tuple):
             return columns(self.packed)
-        with np.load(BytesIO(self.packed), allow_pickle=False) as found:
-            return dict(found)
+        found: Mapping[str, NDArray[Any]] = np.load(BytesIO(self.packed), allow_pickle=False)
+        return found
 
 
 class Gathering:
@@ -181,26 +185,27 @@ def pack_records(records: Iterable[ImageRecord]) -> bytes:
         np.savez_compressed(buffer, **columns(list(records)))  # type: ignore[arg-type]
         return buffer.getvalue()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in next(records.tables()):
+        for name in records.columns():
             _write_column(archive, name, records)
     return buffer.getvalue()
 
 
 def _write_column(archive: zipfile.ZipFile, name: str, records: Records) -> None:
     """One array of the .npz as numpy writes it, a block at a time."""
-    parts = [(t[name].dtype, t[name].shape[1:], len(t[name])) for t in records.tables()]
-    dtype = np.result_type(*(part[0] for part in parts))
-    if len({part[1] for part in parts}) > 1:
+    kinds = {(part.dtype, part.shape[1:]) for part in records.column(name)}
+    shapes = {shape for _, shape in kinds}
+    if len(shapes) > 1:
         raise ValueError(f"{name}: images differ in shape")
+    dtype = np.result_type(*(kind for kind, _ in kinds))
     header = {
         "descr": np.lib.format.dtype_to_descr(dtype),
         "fortran_order": False,
-        "shape": (sum(part[2] for part in parts), *parts[0][1]),
+        "shape": (len(records), *shapes.pop()),
     }
     with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
         np.lib.format.write_array_header_1_0(file, header)
-        for table in records.tables():
-            file.write(table[name].astype(dtype).tobytes())
+        for part in records.column(name):
+            file.write(part.astype(dtype).tobytes())
 
 
 def unpack_records(path: Path, data: bytes | None = None) -> Sequence[ImageRecord]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bsdsbench.errors import FileFormatError, RunLockedError
 from bsdsbench.files import sweep, write_atomic
+from bsdsbench.loaders.official import PER_IMAGE
 from bsdsbench.packing import pack_records, unpack_records
 from bsdsbench.records import ImageRecord
 
@@ -86,7 +87,7 @@ def locked(out: Path) -> Iterator[None]:
             f"{out}: another run is writing there, expected a folder of its own"
         ) from None
     try:
-        for folder in (out, out / FOLDER, out / "per_image"):
+        for folder in (out, out / FOLDER, out / PER_IMAGE):
             sweep(folder)
         yield
     finally:

@@ -36,6 +36,14 @@ workers_option = click.option(
     metavar="N",
     help="Images at a time; default: all cores.",
 )
+one_worker_option = click.option(
+    "--workers",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Images at a time.",
+)
 quiet_option = click.option("--quiet", is_flag=True, help="No progress.")
 
 

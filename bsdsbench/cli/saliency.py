@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from bsdsbench.cli.options import format_option, quiet_option
+from bsdsbench.cli.options import format_option, one_worker_option, quiet_option
 
 
 @click.command("saliency", short_help="MAE, F, S, E and weighted F of saliency maps.")
@@ -12,14 +12,7 @@ from bsdsbench.cli.options import format_option, quiet_option
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Folder of masks.")
 @click.option("--beta2", type=float, default=0.3, show_default=True, help="beta^2 of F.")
 @click.option("--normalise", is_flag=True, help="Stretch each map to 0 .. 1 first.")
-@click.option(
-    "--workers",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Images at a time.",
-)
+@one_worker_option
 @quiet_option
 @format_option("table", "json")
 def command(

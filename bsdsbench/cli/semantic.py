@@ -6,7 +6,13 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import format_option, protocol_from, protocol_options, quiet_option
+from bsdsbench.cli.options import (
+    format_option,
+    one_worker_option,
+    protocol_from,
+    protocol_options,
+    quiet_option,
+)
 
 
 @click.command("semantic", short_help="Boundaries of every class, and their mean.")
@@ -14,14 +20,7 @@ from bsdsbench.cli.options import format_option, protocol_from, protocol_options
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("-o", "--out", type=click.Path(), help="Folder for results, one folder per class.")
 @protocol_options
-@click.option(
-    "--workers",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Images at a time.",
-)
+@one_worker_option
 @quiet_option
 @format_option("table", "json")
 def command(

@@ -18,19 +18,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.errors import FileFormatError
 from bsdsbench.loaders.files import FaultError, id_of, read_bytes, reading, show
-from bsdsbench.records import BoundaryCounts
-
-if TYPE_CHECKING:
-    from bsdsbench.evaluation import Evaluation
+from bsdsbench.records import BoundaryCounts, ImageRecord
 
 COLUMNS = {
     "eval_bdry.txt": 8,
@@ -43,6 +40,7 @@ COLUMNS = {
     "eval_RI_VOI_thr.txt": 3,
 }
 PER_THRESHOLD = ("eval_bdry_thr.txt", "eval_cover_th.txt", "eval_RI_VOI_thr.txt")
+PER_IMAGE = "per_image"
 EV1, EV1_COLUMNS = "_ev1.txt", 5
 MAX_TEXT_BYTES = 16 << 20
 
@@ -138,7 +136,7 @@ def read_run_folder(folder: str | os.PathLike[str]) -> dict[str, Any]:
         if name in PER_THRESHOLD:
             rows = rows[np.argsort(rows[:, 0], kind="stable")]
         tables[name] = rows
-    ev1 = sorted([*root.glob(f"*{EV1}"), *root.glob(f"per_image/*{EV1}")])
+    ev1 = sorted([*root.glob(f"*{EV1}"), *root.glob(f"{PER_IMAGE}/*{EV1}")])
     tables["ev1"] = {id_of(p.name[: -len(EV1)]): read_ev1(p) for p in ev1}
     if len(tables) == 1 and not ev1:
         raise FileFormatError(
@@ -147,22 +145,23 @@ def read_run_folder(folder: str | os.PathLike[str]) -> dict[str, Any]:
     return tables
 
 
-def run_files(run: Evaluation) -> Iterator[tuple[str, str]]:
-    """File name and text of every official file that the run's metrics fill.
+def run_files(
+    records: Iterable[ImageRecord], scores: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """File name and text of every official file that a run's scores, by metric, fill.
 
     A region score brings its tables as `official_rows()`: {file name: rows}.
     """
     tables: dict[str, Any] = {}
-    if "boundary" in run.metrics:
-        tables.update(boundary_rows(run.boundary_score()))
-        for record in run.records:
-            if record.boundary is not None:
-                name = f"per_image/{safe_name(record.image_id)}{EV1}"
-                yield name, format_ev1(record.boundary)
-    if "region" in run.metrics:
-        tables.update(run.region_score().official_rows())
+    if "boundary" in scores:
+        tables.update(boundary_rows(scores["boundary"]))
+    if "region" in scores:
+        tables.update(scores["region"].official_rows())
     for name, rows in tables.items():
         yield name, format_rows(rows)
+    for record in records if "boundary" in scores else ():
+        if record.boundary is not None:
+            yield f"{PER_IMAGE}/{safe_name(record.image_id)}{EV1}", format_ev1(record.boundary)
 
 
 def boundary_rows(score: Any) -> dict[str, Sequence[Sequence[float]]]:

@@ -18,7 +18,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.evaluation import Evaluation
 from bsdsbench.files import write_atomic
 from bsdsbench.overlays import Sources, find_sources
-from bsdsbench.packing import record_of
+from bsdsbench.packing import image_ids, record_of
 from bsdsbench.published import HUMAN_POINT
 from bsdsbench.report.pictures import gt_picture, image_pictures
 from bsdsbench.report.rows import comparison_tables, score_tables
@@ -196,7 +196,7 @@ def _columns(runs: Sequence[Any]) -> tuple[list[dict[str, Any]], list[dict[str, 
 
 def _ids(run: Any) -> list[str]:
     if run.records:
-        return [r.image_id for r in run.records]
+        return image_ids(run.records)
     if "boundary" in run.metrics:
         return [image_id for image_id, _ in run.boundary_score().per_image]
     return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import random
 import subprocess
@@ -16,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bsdsbench import packing
-from bsdsbench.errors import MergeError
+from bsdsbench.errors import DataError, MergeError
 from bsdsbench.evaluation import Evaluation
 from bsdsbench.packing import Gathering, Records, gathered, pack_records, unpack_records
 from bsdsbench.protocol import Protocol
-from bsdsbench.records import BoundaryCounts, ImageRecord
+from bsdsbench.records import BoundaryCounts, ImageRecord, RegionCounts
 from bsdsbench.runner import merge
 from tests.unit.simulated import simulated_run
 
@@ -169,3 +170,17 @@ def test_the_parent_of_a_long_run_stays_flat() -> None:
     }
     assert parent["10000"] - parent["1000"] < 9
     assert parent["saved"] - parent["1000"] < 30
+
+
+def test_nothing_is_written_where_a_score_cannot_be_made(tmp_path) -> None:
+    """Boundary counts fit, region counts do not: no official file of the boundaries either."""
+    good = simulated_run("a", 1).records[0]
+    records = []
+    for i, n in enumerate((2, 3)):
+        fields = {f.name: np.zeros(n) for f in dataclasses.fields(RegionCounts)}
+        one = RegionCounts(**{**fields, "n_pixels": 15, "best_covered_gt": 0.0})
+        records.append(replace(good, image_id=f"{i}", region=one))
+    run = Evaluation(Protocol.preset("bsds500"), "x", records)
+    with pytest.raises(DataError, match="region scores: images have different thresholds"):
+        run.save(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
