@@ -15,7 +15,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "bsdsbench.aggregate": (
+    "bsdsbench.core.precision_recall": (
         "BoundaryScore",
         "OperatingPoint",
         "PixelScore",
@@ -25,49 +25,49 @@ _ROOMS = {
         "pixel_score",
         "ratio",
     ),
-    "bsdsbench.boundary": ("Match", "boundary_counts", "match_boundaries", "thin"),
-    "bsdsbench.comparison": ("Comparison", "compare"),
-    "bsdsbench.diagnosis": ("Finding", "doctor"),
-    "bsdsbench.errors": ("DataError", "ShapeError"),
-    "bsdsbench.evaluation": ("Evaluation",),
-    "bsdsbench.inputs": ("GroundTruth", "Prediction"),
-    "bsdsbench.labels": ("seg2bdry",),
+    "bsdsbench.metrics.boundary": ("Match", "boundary_counts", "match_boundaries", "thin"),
+    "bsdsbench.comparison.compare": ("Comparison", "compare"),
+    "bsdsbench.diagnosis.doctor": ("Finding", "doctor"),
+    "bsdsbench.core.errors": ("DataError", "ShapeError"),
+    "bsdsbench.runs.evaluation": ("Evaluation",),
+    "bsdsbench.core.inputs": ("GroundTruth", "Prediction"),
+    "bsdsbench.core.labels": ("seg2bdry",),
     "bsdsbench.loaders": ("load_ground_truth", "load_prediction"),
-    "bsdsbench.softmap": ("nms",),
-    "bsdsbench.pixel": ("pixel_counts",),
+    "bsdsbench.core.softmap": ("nms",),
+    "bsdsbench.metrics.pixel": ("pixel_counts",),
     "bsdsbench.plotting": (
         "DETCurveDisplay",
         "PRCurveDisplay",
         "PRScoresDisplay",
         "ROCCurveDisplay",
     ),
-    "bsdsbench.protocol": ("NMSParams", "Protocol"),
-    "bsdsbench.records": ("BoundaryCounts", "ImageRecord", "PixelCounts", "RegionCounts"),
-    "bsdsbench.region": ("region_counts",),
-    "bsdsbench.region_scores": ("RegionScore", "region_score"),
-    "bsdsbench.runner": ("evaluate", "evaluate_humans", "merge"),
-    "bsdsbench.streaming": ("StreamingEvaluator",),
+    "bsdsbench.core.protocol": ("NMSParams", "Protocol"),
+    "bsdsbench.core.records": ("BoundaryCounts", "ImageRecord", "PixelCounts", "RegionCounts"),
+    "bsdsbench.metrics.region.counting": ("region_counts",),
+    "bsdsbench.metrics.region.scoring": ("RegionScore", "region_score"),
+    "bsdsbench.runs.runner": ("evaluate", "evaluate_humans", "merge"),
+    "bsdsbench.runs.streaming": ("StreamingEvaluator",),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
-_MODULES = (
-    "boundary",
-    "crispness",
-    "curves",
-    "explain",
-    "kernels",
-    "plotting",
-    "report",
-    "saliency",
-    "semantic",
-    "superpixels",
-)
+_MODULES = {
+    "boundary": "metrics.boundary",
+    "crispness": "metrics.crispness",
+    "curves": "curves",
+    "explain": "diagnosis.explain",
+    "kernels": "kernels",
+    "plotting": "plotting",
+    "report": "report",
+    "saliency": "metrics.saliency",
+    "semantic": "metrics.semantic",
+    "superpixels": "metrics.superpixel",
+}
 
 __all__ = sorted([*_HOME, "curves", "__version__"])
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f"bsdsbench.{name}")
+        return import_module(f"bsdsbench.{_MODULES[name]}")
     if name not in _HOME:
         raise AttributeError(f"module 'bsdsbench' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

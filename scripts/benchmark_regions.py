@@ -21,7 +21,7 @@ import numpy as np
 from skimage.measure import label
 
 import bsdsbench as bb
-from bsdsbench.region import region_counts
+from bsdsbench.metrics.region.counting import region_counts
 
 
 def plain_counts(ucm2: Any, gts: Any, thresholds: Any) -> dict[str, Any]:

@@ -31,9 +31,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bsdsbench.errors import DataError
+from bsdsbench.core.errors import DataError
 from bsdsbench.loaders import load_ground_truth, load_prediction
-from bsdsbench.loaders.official import read_ev1, read_rows
+from bsdsbench.loaders.official_txt import read_ev1, read_rows
 from bsdsbench.loaders.pairing import read_split
 
 SECONDS_PER_INPUT = 20.0

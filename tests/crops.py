@@ -6,7 +6,7 @@ import imageio.v3 as iio
 import numpy as np
 from scipy.io import loadmat
 
-from bsdsbench.sample import sample_ground_truth, sample_results
+from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 
 PIECE = np.s_[60:140, 100:220]
 

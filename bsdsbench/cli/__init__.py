@@ -15,24 +15,24 @@ import click
 
 from bsdsbench import __version__
 
-# In the order of the help page: verb and its module, which exposes `command`.
-VERBS = {
-    "demo": "demo",
-    "evaluate": "evaluate",
-    "merge": "merge",
-    "compare": "compare",
-    "plot": "plot",
-    "curves": "curves",
-    "report": "report",
-    "check": "check",
-    "doctor": "doctor",
-    "explain": "explain",
-    "nms": "nms",
-    "crispness": "crispness",
-    "semantic": "semantic",
-    "saliency": "saliency",
-    "protocols": "protocols",
-}
+# In the order of the help page; the module verb_NAME exposes `command`.
+VERBS = (
+    "demo",
+    "evaluate",
+    "merge",
+    "compare",
+    "plot",
+    "curves",
+    "report",
+    "check",
+    "doctor",
+    "explain",
+    "nms",
+    "crispness",
+    "semantic",
+    "saliency",
+    "protocols",
+)
 
 
 class _Verbs(click.Group):
@@ -42,7 +42,7 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command: click.Command = import_module(f"bsdsbench.cli.{VERBS[cmd_name]}").command
+        command: click.Command = import_module(f"bsdsbench.cli.verb_{cmd_name}").command
         return command
 
 
@@ -58,7 +58,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; every expected failure becomes a line and an exit status."""
-    from bsdsbench.errors import DataError
+    from bsdsbench.core.errors import DataError
 
     gc.set_threshold(100_000)  # importing makes much and discards little: a seventh of a short run
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from bsdsbench.protocol import Protocol
+    from bsdsbench.core.protocol import Protocol
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -106,7 +106,7 @@ def protocol_from(
     overrides: tuple[str, ...] = (),
 ) -> Protocol:
     """The protocol the options describe. Raises ProtocolError."""
-    from bsdsbench.protocol import Protocol, parse_overrides
+    from bsdsbench.core.protocol import Protocol, parse_overrides
 
     base = Protocol.load(protocol)
     changes: dict[str, Any] = parse_overrides(overrides)
@@ -130,7 +130,7 @@ def _thresholds(text: str) -> int | tuple[float, ...]:
 
 
 def _number(option: str, text: str) -> float:
-    from bsdsbench.errors import DataError
+    from bsdsbench.core.errors import DataError
 
     try:
         return float(text)

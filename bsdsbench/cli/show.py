@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bsdsbench.evaluation import Evaluation
     from bsdsbench.report.tables import Table as TextTable
+    from bsdsbench.runs.evaluation import Evaluation
 
 
 def new_table(title: str | None = None) -> Table:
@@ -124,7 +124,7 @@ def write_or_print(text: str, out: str | None) -> None:
     """`text` into the file `out`, whole or not at all, or to standard output."""
     from pathlib import Path
 
-    from bsdsbench.files import write_atomic
+    from bsdsbench.core.files import write_atomic
 
     if out:
         write_atomic(Path(out), text if text.endswith("\n") else text + "\n")

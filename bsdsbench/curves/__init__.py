@@ -19,6 +19,9 @@ from bsdsbench.curves.areas import (
     auccalculator_areas,
     davis_goadrich_area,
 )
+from bsdsbench.curves.binned import (
+    BinnedCurves,
+)
 from bsdsbench.curves.geometry import (
     achievable_pr,
     interpolate_pr,
@@ -49,9 +52,6 @@ from bsdsbench.curves.results import (
     ROCPoints,
     ROCResult,
     ThresholdCurve,
-)
-from bsdsbench.curves.streaming import (
-    BinnedCurves,
 )
 from bsdsbench.curves.table import (
     AreaRow,

@@ -11,10 +11,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.aggregate import PRCurve, average_precision, ratio
+from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.core.precision_recall import PRCurve, average_precision, ratio
 from bsdsbench.curves.geometry import above_zero, as_counts, check_counts, interpolate_pr
 from bsdsbench.curves.samples import F8, floats
-from bsdsbench.errors import DataError, ShapeError
 
 Rule = Literal[
     "davis-goadrich", "auccalculator", "trapezoid", "step", "bsds", "11-point", "101-point"

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.aggregate import ratio
+from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.core.precision_recall import ratio
 from bsdsbench.curves.results import PRPoints, ROCPoints
 from bsdsbench.curves.samples import F8, floats
-from bsdsbench.errors import DataError, ShapeError
 
 
 def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
@@ -135,7 +135,7 @@ def as_counts(rates: F8, total: float) -> F8:
 
 
 def _hull(x: F8, y: F8, right: float, top: float) -> tuple[F8, F8]:
-    from bsdsbench.kernels.ranking import upper_hull
+    from bsdsbench.kernels.ranks import upper_hull
 
     x, y = np.r_[0, x, right], np.r_[0, y, top]
     order = np.lexsort((y, x))

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.aggregate import ratio
+from bsdsbench.core.errors import DataError
+from bsdsbench.core.precision_recall import ratio
 from bsdsbench.curves.ranking import Ranking, Ties, rank
 from bsdsbench.curves.results import DETResult, PRResult, ROCResult, Variant
 from bsdsbench.curves.samples import F8, locked, total
-from bsdsbench.errors import DataError
 
 _FLOOR = 1e-10
 # From here on the sums are compiled.
@@ -260,7 +260,7 @@ def _eleven_points(tp: Any, precision: F8, p: int) -> float:
 def _pr_sums(tp: Any, recall: F8, precision: F8) -> tuple[float, float]:
     """Sum of precision x rise of TP, and twice the trapezoids over recall."""
     if tp.size >= _LARGE:
-        from bsdsbench.kernels.ranking import pr_sums
+        from bsdsbench.kernels.ranks import pr_sums
 
         return pr_sums(tp, recall, precision)
     weighted = np.dot(np.diff(tp), precision[1:])
@@ -270,7 +270,7 @@ def _pr_sums(tp: Any, recall: F8, precision: F8) -> tuple[float, float]:
 def _roc_sum(tp: Any, fp: Any) -> int:
     """Twice the area under the (FP, TP) polyline."""
     if tp.size >= _LARGE:
-        from bsdsbench.kernels.ranking import roc_sum
+        from bsdsbench.kernels.ranks import roc_sum
 
         return int(roc_sum(tp, fp))
     return int(np.dot(tp[1:] + tp[:-1], np.diff(fp)))

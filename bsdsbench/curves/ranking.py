@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.curves.samples import F8, I8, Bools, check_samples, locked, numbers, total
-from bsdsbench.errors import DataError, ShapeError
 
 Ties = Literal["sample", "merge"]
 # Below this, numpy alone is as quick as loading the compiled kernels.
@@ -133,7 +133,7 @@ def rank(
 
 def _rank_tally(positive: Bools, negative: Bools, s: NDArray[Any]) -> Any:
     """Merged ties of integers of 8 or 16 bits: count each value in one pass, no sort."""
-    from bsdsbench.kernels.ranking import tally
+    from bsdsbench.kernels.ranks import tally
 
     low, high = int(s.min()), int(s.max())
     counts = np.zeros((2, high - low + 1), np.int64)
@@ -148,7 +148,7 @@ def _rank_large(positive: Bools, negative: Bools, s: NDArray[Any], ties: Ties) -
     """The same as `_rank_any` in a few compiled passes, or None where it does not apply."""
     if s.size < _LARGE:
         return None
-    from bsdsbench.kernels import ranking as kernel
+    from bsdsbench.kernels import ranks as kernel
 
     both = np.empty(s.size + 1, s.dtype)
     end, begin = kernel.split(positive, negative, s, both)
@@ -174,7 +174,7 @@ def _distinct(rising: NDArray[Any]) -> NDArray[Any]:
 
 def _rank_packed(positive: Bools, negative: Bools, s: NDArray[Any], levels: NDArray[Any]) -> Any:
     """Sort score, row and class as one integer; needs scores that stay distinct as float32."""
-    from bsdsbench.kernels import ranking as kernel
+    from bsdsbench.kernels import ranks as kernel
 
     with np.errstate(over="ignore"):
         # Adding 0 makes -0 into 0.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.errors import DataError, ShapeError
+from bsdsbench.core.errors import DataError, ShapeError
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

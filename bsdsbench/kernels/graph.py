@@ -26,7 +26,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from bsdsbench.errors import DataError
+from bsdsbench.core.errors import DataError
 
 FAR = 2**61  # beyond any length
 ABSENT = FAR  # the dual of a pixel that is not in the map: no edge to it is ever tight

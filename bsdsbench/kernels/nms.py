@@ -124,7 +124,7 @@ def suppress(image, cos, sin, radius, border, multiplier):
 
 @njit(cache=True, nogil=True)
 def edge_nms(image, radius, border, multiplier, smooth):
-    """The whole of it: float32 (H, W) in, float32 (H, W) out. See bsdsbench.softmap."""
+    """The whole of it: float32 (H, W) in, float32 (H, W) out. See bsdsbench.core.softmap."""
     if image.size == 0:
         return image.copy()
     if smooth:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.loaders import files
-from bsdsbench.loaders.files import FaultError, check_size, read_bytes, reading
+from bsdsbench.loaders import reading as files
+from bsdsbench.loaders.reading import FaultError, check_size, read_bytes, reading
 
 MAX_HEADER = 10_000
 HEADER = re.compile(

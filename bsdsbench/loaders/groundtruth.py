@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.errors import FileFormatError
-from bsdsbench.inputs import GroundTruth
-from bsdsbench.labels import seg2bdry
+from bsdsbench.core.errors import FileFormatError
+from bsdsbench.core.inputs import GroundTruth
+from bsdsbench.core.labels import seg2bdry
 from bsdsbench.loaders.arrays import read_npy, read_npz
-from bsdsbench.loaders.files import (
+from bsdsbench.loaders.images import read_image
+from bsdsbench.loaders.matlab import read_mat
+from bsdsbench.loaders.pairing import Pair
+from bsdsbench.loaders.prediction import flat, is_map, is_numeric, label_map
+from bsdsbench.loaders.reading import (
     GROUND_TRUTH_SUFFIXES,
     IMAGE_SUFFIXES,
     FaultError,
@@ -23,10 +27,6 @@ from bsdsbench.loaders.files import (
     reading,
     show,
 )
-from bsdsbench.loaders.images import read_image
-from bsdsbench.loaders.matlab import read_mat
-from bsdsbench.loaders.pairing import Pair
-from bsdsbench.loaders.prediction import flat, is_map, is_numeric, label_map
 from bsdsbench.loaders.segtext import read_seg
 
 PathLike = str | os.PathLike[str]

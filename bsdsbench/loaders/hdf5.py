@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.loaders import files
-from bsdsbench.loaders.files import FaultError, check_size
+from bsdsbench.loaders import reading as files
 from bsdsbench.loaders.matlab import MAX_DEPTH, Budget
+from bsdsbench.loaders.reading import FaultError, check_size
 
 REFERENCE_COST = 4096
 SAFE_FILTERS = {"gzip", None}

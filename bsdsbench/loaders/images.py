@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.loaders.files import FaultError, check_size, read_bytes, reading
+from bsdsbench.loaders.reading import FaultError, check_size, read_bytes, reading
 
 FORMATS = ("PNG", "TIFF", "BMP", "JPEG")
 # Pillow's way to 16-bit gray differs between formats and versions

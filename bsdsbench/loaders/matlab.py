@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.loaders import files
-from bsdsbench.loaders.files import FaultError, check_size, read_bytes, reading
+from bsdsbench.loaders import reading as files
+from bsdsbench.loaders.reading import FaultError, check_size, read_bytes, reading
 
 # "mi" storage types and "mx" classes -> numpy type codes
 STORAGE = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8"}

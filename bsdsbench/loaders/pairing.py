@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bsdsbench.errors import FileFormatError, PairingError
-from bsdsbench.loaders.files import (
+from bsdsbench.core.errors import FileFormatError, PairingError
+from bsdsbench.loaders.reading import (
     GROUND_TRUTH_SUFFIXES,
     PREDICTION_SUFFIXES,
     id_of,

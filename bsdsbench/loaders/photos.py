@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.loaders.files import id_of, read_bytes, reading
 from bsdsbench.loaders.pairing import find_files
+from bsdsbench.loaders.reading import id_of, read_bytes, reading
 
 PHOTO_SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".webp", ".ppm", ".pgm")
 

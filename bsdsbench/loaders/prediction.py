@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.inputs import Prediction
+from bsdsbench.core.inputs import Prediction
 from bsdsbench.loaders.arrays import read_npy, read_npz
-from bsdsbench.loaders.files import (
+from bsdsbench.loaders.images import read_image
+from bsdsbench.loaders.matlab import read_mat
+from bsdsbench.loaders.pairing import Pair
+from bsdsbench.loaders.reading import (
     IMAGE_SUFFIXES,
     PREDICTION_SUFFIXES,
     FaultError,
@@ -20,9 +23,6 @@ from bsdsbench.loaders.files import (
     listed,
     reading,
 )
-from bsdsbench.loaders.images import read_image
-from bsdsbench.loaders.matlab import read_mat
-from bsdsbench.loaders.pairing import Pair
 
 PathLike = str | os.PathLike[str]
 # where a file holds several maps, the one of such a name is meant

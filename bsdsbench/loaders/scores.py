@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.errors import FileFormatError
+from bsdsbench.core.errors import FileFormatError
 
 F8 = NDArray[np.float64]
 _EXPECTED = "expected a label and a score in each row"

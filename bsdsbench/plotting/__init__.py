@@ -7,14 +7,14 @@ from typing import Any
 
 # Name -> module; imported when first used, so that matplotlib is loaded only for a picture.
 _HOME = {
-    "DETCurveDisplay": "curves",
+    "DETCurveDisplay": "sample_curves",
     "FThresholdDisplay": "benchmark",
     "ImageScatterDisplay": "benchmark",
     "PRCurveDisplay": "benchmark",
-    "PRScoresDisplay": "curves",
-    "ROCCurveDisplay": "curves",
+    "PRScoresDisplay": "sample_curves",
+    "ROCCurveDisplay": "sample_curves",
     "plot_f": "benchmark",
-    "plot_curves": "curves",
+    "plot_curves": "sample_curves",
     "plot_runs": "benchmark",
     "plot_scatter": "benchmark",
 }

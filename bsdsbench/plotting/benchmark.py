@@ -15,8 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.aggregate import OperatingPoint, PRCurve
-from bsdsbench.errors import DataError
+from bsdsbench.comparison.published import HUMAN_POINT, PublishedResult, find_published
+from bsdsbench.core.errors import DataError
+from bsdsbench.core.precision_recall import OperatingPoint, PRCurve
 from bsdsbench.plotting.style import (
     GREY,
     draw_iso_f,
@@ -27,11 +28,10 @@ from bsdsbench.plotting.style import (
     save,
     style,
 )
-from bsdsbench.published import HUMAN_POINT, PublishedResult, find_published
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison import CurveBand
-    from bsdsbench.evaluation import Evaluation
+    from bsdsbench.comparison.compare import CurveBand
+    from bsdsbench.runs.evaluation import Evaluation
 
 HUMAN_COLOR = "#2E7D32"
 
@@ -285,7 +285,7 @@ def plot_runs(
     human     : mark human agreement on BSDS500, or that of an `evaluate_humans` run (boundary
                 metric only)
     published : keys of published methods; only their F is known, so each is a line of equal F
-    bands     : one per run, see `bsdsbench.comparison.bootstrap_band`
+    bands     : one per run, see `bsdsbench.comparison.compare.bootstrap_band`
     path      : also write it there, .pdf, .svg or .png
     Raises DataError for an unknown key, names that do not fit the runs, or another suffix.
     """

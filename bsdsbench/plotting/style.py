@@ -16,8 +16,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bsdsbench.errors import DataError
-from bsdsbench.files import write_atomic
+from bsdsbench.core.errors import DataError
+from bsdsbench.core.files import write_atomic
 
 # Okabe and Ito's colours that read on white, darkest contrast between neighbours.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.plotting.style import line_style, new_axes, root_figure, style
 
 if TYPE_CHECKING:
-    from bsdsbench.evaluation import Evaluation
+    from bsdsbench.runs.evaluation import Evaluation
 
 
 class ToleranceDisplay:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-import bsdsbench.job  # noqa: F401
-from bsdsbench.boundary import boundary_counts
-from bsdsbench.protocol import Protocol
+import bsdsbench.runs.job  # noqa: F401
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.metrics.boundary import boundary_counts
 
 _edges = np.zeros((12, 16), np.uint8)
 _edges[3:9, 5] = 200

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-import bsdsbench.job  # noqa: F401
-from bsdsbench.pixel import pixel_counts
-from bsdsbench.protocol import Protocol
+import bsdsbench.runs.job  # noqa: F401
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.metrics.pixel import pixel_counts
 
 _map = np.zeros((12, 16), np.uint8)
 pixel_counts(_map, [_map > 0], Protocol(thresholds=(0.25, 0.5)))

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-import bsdsbench.job  # noqa: F401
-from bsdsbench.inputs import GroundTruth, Prediction
-from bsdsbench.labels import seg2bdry
-from bsdsbench.protocol import Protocol
-from bsdsbench.region import region_counts
+import bsdsbench.runs.job  # noqa: F401
+from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.labels import seg2bdry
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.metrics.region.counting import region_counts
 
 _labels = np.ones((12, 16), np.int32)
 _labels[:, 8:] = 2

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from bsdsbench import __version__
-from bsdsbench.comparison import Comparison, compare
-from bsdsbench.errors import DataError
-from bsdsbench.evaluation import Evaluation
-from bsdsbench.files import write_atomic
-from bsdsbench.overlays import Sources, find_sources
-from bsdsbench.packing import image_ids, record_of
-from bsdsbench.published import HUMAN_POINT
+from bsdsbench.comparison.compare import Comparison, compare
+from bsdsbench.comparison.published import HUMAN_POINT
+from bsdsbench.core.errors import DataError
+from bsdsbench.core.files import write_atomic
+from bsdsbench.report.overlays import Sources, find_sources
 from bsdsbench.report.pictures import gt_picture, image_pictures
 from bsdsbench.report.rows import comparison_tables, score_tables
 from bsdsbench.report.tables import Table, numeric_columns
+from bsdsbench.runs.compressed import image_ids, record_of
+from bsdsbench.runs.evaluation import Evaluation
 
 Progress = Callable[[int, int, str], None]
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

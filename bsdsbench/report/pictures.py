@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.evaluation import Evaluation
-from bsdsbench.files import png_bytes
-from bsdsbench.inputs import GroundTruth, Prediction
-from bsdsbench.labels import seg2bdry
-from bsdsbench.overlays import COLORS, Overlay, Sources, image_threshold, overlay
-from bsdsbench.records import ImageRecord
+from bsdsbench.core.files import png_bytes
+from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.labels import seg2bdry
+from bsdsbench.core.records import ImageRecord
+from bsdsbench.report.overlays import COLORS, Overlay, Sources, image_threshold, overlay
+from bsdsbench.runs.evaluation import Evaluation
 
 THUMBNAIL = 320  # longer side, pixels
 QUALITY = 70
@@ -66,7 +66,7 @@ def jpeg_uri(pixels: NDArray[np.uint8]) -> str:
 
 def _gray(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     """The prediction as it is thresholded, dark lines on white; segmentations: their share."""
-    from bsdsbench.softmap import prepare, unit
+    from bsdsbench.core.softmap import prepare, unit
 
     if pred.segs is not None:
         soft: Any = np.mean([seg2bdry(s) for s in pred.segs], axis=0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bsdsbench.comparison import Comparison, Interval, lower_is_better
-from bsdsbench.published import PublishedResult
+from bsdsbench.comparison.compare import Comparison, Interval, lower_is_better
+from bsdsbench.comparison.published import PublishedResult
 from bsdsbench.report.tables import Cell, Table
 
 # Score path in result.json -> column, per metric, in the order of the columns.
@@ -138,7 +138,7 @@ def comparison_tables(found: Comparison) -> list[Table]:
 def comparison_mapping(found: Comparison) -> dict[str, Any]:
     """A comparison as plain values for JSON."""
     return {
-        "schema": "bsdsbench.comparison/1",
+        "schema": "bsdsbench.comparison.compare/1",
         "names": list(found.names),
         "n_images": found.n_images,
         "n_boot": found.n_boot,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bsdsbench import curves
-from bsdsbench.plotting.curves import DETCurveDisplay, PRScoresDisplay, ROCCurveDisplay
+from bsdsbench.plotting.sample_curves import DETCurveDisplay, PRScoresDisplay, ROCCurveDisplay
 from bsdsbench.plotting.style import line_style, new_row, root_figure, style
 from note.parts import Row, Section, draw, number, spaces
 

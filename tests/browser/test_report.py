@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.loaders.sample import sample_ground_truth, sample_results, sample_root
 from bsdsbench.report import write_report
-from bsdsbench.sample import sample_ground_truth, sample_results, sample_root
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
@@ -243,7 +243,7 @@ def test_names_with_html_in_them_stay_text(open_page, tmp_path):
 
 
 def test_a_run_without_its_files_has_tables_and_plot(open_page, tmp_path):
-    from tests.unit.simulated import simulated_run
+    from tests.runs.simulated import simulated_run
 
     path = tmp_path / "report.html"
     notes = write_report([simulated_run("made", 5)], path, n_boot=100)

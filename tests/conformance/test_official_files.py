@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bsdsbench.loaders.official import COLUMNS, format_rows, read_rows, read_run_folder
+from bsdsbench.loaders.official_txt import COLUMNS, format_rows, read_rows, read_run_folder
 
 BENCH = os.environ.get("BSDSBENCH_BSDS500_BENCH")
 pytestmark = pytest.mark.skipif(not BENCH, reason="BSDSBENCH_BSDS500_BENCH is not set")

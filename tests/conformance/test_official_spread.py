@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.io import loadmat
 
-from bsdsbench.aggregate import f_measure, ratio
-from bsdsbench.boundary import boundary_counts, match_boundaries, thin
-from bsdsbench.protocol import Protocol
+from bsdsbench.core.precision_recall import f_measure, ratio
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.metrics.boundary import boundary_counts, match_boundaries, thin
 from tests.reference import matching as reference
 
 ROOT = Path(os.environ.get("BSDSBENCH_BSDS500", "."))

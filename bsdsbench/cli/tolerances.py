@@ -1,0 +1,69 @@
+"""evaluate --max-dist FIRST:LAST:COUNT: scores over the match tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bsdsbench.core.protocol import Protocol
+    from bsdsbench.runs.evaluation import Evaluation
+
+
+def sweep(
+    pred_dir: str,
+    protocol: Protocol,
+    tolerances: str,
+    form: str,
+    report: Callable[[int, int, str], None],
+    options: dict[str, Any],
+) -> int:
+    """Evaluate at each tolerance, print a line for each, and keep the curve in OUT."""
+    from bsdsbench.cli.show import print_json
+    from bsdsbench.core.errors import DataError
+    from bsdsbench.metrics.crispness import parse_range, tolerance_sweep
+
+    out = options.pop("out")
+    if options["metrics"] != ["boundary"]:
+        raise DataError("--max-dist A:B:N: only the boundary metric has a tolerance")
+    runs = tolerance_sweep(
+        pred_dir,
+        options.pop("gt_dir"),
+        protocol,
+        parse_range(tolerances),
+        progress=report,
+        **options,
+    )
+    if form == "json":
+        print_json([{"max_dist": d, "boundary": r.boundary_score().to_mapping()} for d, r in runs])
+    else:
+        print("max_dist     ODS     OIS      AP")
+        for row in _rows(runs):
+            print("{:8.4g}  {:.4f}  {:.4f}  {:.4f}".format(*row))
+        print(f"protocol, but for max_dist: {protocol.describe()}")
+    if out:
+        _keep(runs, Path(out))
+        if form != "json":
+            print(f"results  {out}")
+    return 2 if any(run.failed for _, run in runs) else 0
+
+
+def _rows(runs: list[tuple[float, Evaluation]]) -> list[tuple[float, float, float, float]]:
+    scores = [(d, run.boundary_score()) for d, run in runs]
+    return [(d, s.ods.f, s.ois.f, s.ap) for d, s in scores]
+
+
+def _keep(runs: list[tuple[float, Evaluation]], out: Path) -> None:
+    """tolerance.csv, .png and .svg, and each run in a folder of its own."""
+    from bsdsbench.core.files import write_atomic
+    from bsdsbench.plotting.style import save
+    from bsdsbench.plotting.tolerance import ToleranceDisplay
+
+    for max_dist, run in runs:
+        run.save(out / f"max_dist_{max_dist:.6g}")
+    lines = ["max_dist,ods,ois,ap", *(",".join(map(repr, row)) for row in _rows(runs))]
+    write_atomic(out / "tolerance.csv", "\n".join(lines) + "\n")
+    figure = ToleranceDisplay.from_sweep(runs).plot().figure_
+    for suffix in ("png", "svg"):
+        save(figure, out / f"tolerance.{suffix}")

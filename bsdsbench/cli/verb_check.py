@@ -1,0 +1,85 @@
+"""bsdsbench check: fail when a run is worse than a stored baseline."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("check", short_help="Fail if a run is worse than a baseline.")
+@click.argument("run", type=click.Path(), metavar="OUT")
+@click.option("--baseline", required=True, type=click.Path(), help="A baseline.json.")
+@click.option(
+    "--tolerance",
+    multiple=True,
+    metavar="X|SCORE=X",
+    help="How much worse a score may be; default 0.002. May be given for single scores.",
+)
+@click.option("--statistical", is_flag=True, help="Fail only where the drop is significant too.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of significance.")
+@click.option(
+    "--n-boot", type=click.IntRange(1), default=10_000, show_default=True, help="Samples."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the samples."
+)
+@click.option("--junit", type=click.Path(), help="Also write JUnit XML there.")
+@click.option("--update", is_flag=True, help="Write the baseline from OUT instead of checking it.")
+def command(
+    run: str,
+    baseline: str,
+    tolerance: tuple[str, ...],
+    statistical: bool,
+    level: float,
+    n_boot: int,
+    seed: int,
+    junit: str | None,
+    update: bool,
+) -> int:
+    """Hold the run in OUT against a baseline: exit status 1 if a score is worse."""
+    from pathlib import Path
+
+    from bsdsbench.comparison.gate import Baseline, check
+    from bsdsbench.core.files import write_atomic
+    from bsdsbench.runs.evaluation import Evaluation
+
+    loaded = Evaluation.load(run)
+    common, single = _tolerances(tolerance)
+    if update:
+        Baseline.of(loaded, single).save(baseline)
+        print(baseline)
+        return 0
+    stored = Baseline.load(baseline)
+    known = {**dict.fromkeys(stored.scores, common), **single} if common is not None else single
+    found = check(
+        loaded,
+        stored,
+        tolerance=known,
+        statistical=statistical,
+        level=level,
+        n_boot=n_boot,
+        seed=seed,
+    )
+    if junit:
+        write_atomic(Path(junit), found.to_junit())
+    print(found)
+    return 0 if found.passed else 1
+
+
+def _tolerances(items: tuple[str, ...]) -> tuple[float | None, dict[str, float]]:
+    """`0.002` or `boundary.ods=0.005` -> the common tolerance, if given, and those of scores."""
+    from bsdsbench.core.errors import DataError
+
+    common, single = None, {}
+    for item in items:
+        score, equals, text = item.rpartition("=")
+        try:
+            value = float(text)
+        except ValueError:
+            value = -1.0
+        if not 0 <= value < float("inf"):
+            raise DataError(f"--tolerance {item!r}: expected a number from 0, or SCORE=NUMBER")
+        if equals:
+            single[score.strip()] = value
+        else:
+            common = value
+    return common, single

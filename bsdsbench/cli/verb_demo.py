@@ -1,0 +1,135 @@
+"""bsdsbench demo: evaluate, compare and plot three detectors on the shipped sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bsdsbench.cli.options import quiet_option, workers_option
+
+if TYPE_CHECKING:
+    from bsdsbench.runs.evaluation import Evaluation
+
+NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
+
+
+@click.command("demo", short_help="The whole benchmark on the shipped sample.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("bsdsbench-demo"),
+    show_default=True,
+    help="Folder for results and plots.",
+)
+@workers_option
+@quiet_option
+def command(out: Path, workers: int | None, quiet: bool) -> None:
+    """Evaluate and compare three detectors on the shipped sample, and draw their curves.
+
+    The sample is 16 made pictures with three to five simulated annotators each; see
+    datasets/README.md. It needs no other data.
+    """
+    import bsdsbench as bb
+    from bsdsbench.cli.progress import progress
+    from bsdsbench.cli.show import print_scores
+    from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
+
+    runs = []
+    for method in DETECTORS:
+        with progress(method, quiet) as report:
+            run = bb.evaluate(
+                sample_results(method),
+                sample_ground_truth(),
+                name=NAMES[method],
+                workers=workers,
+                out=out / method,
+                progress=report,
+            )
+        runs.append(run)
+    runs.sort(key=lambda run: -run.boundary_score().ods.f)
+    print_scores(runs)
+    print(f"protocol {runs[0].protocol.describe()}\n")
+    _print_differences(bb.compare(runs, n_boot=2000, seed=0))
+    with progress("human", quiet) as report:
+        human = bb.evaluate_humans(sample_ground_truth(), workers=workers, progress=report)
+    _print_files(out, _write_plots(runs, human, out))
+    _print_next(out, sample_results("structure-tensor-raw"), sample_ground_truth())
+
+
+def _print_differences(found: Any) -> None:
+    """Every pair of methods: what the second lacks, and whether more images could turn it round."""
+    from bsdsbench.cli.show import new_table, print_table
+
+    table = new_table("what differs")
+    table.add_column("pair")
+    for name in ("ODS", f"{found.level:.0%} interval", "p (Holm)", "AP", "better on"):
+        table.add_column(name, justify="right")
+    for pair in found.images:
+        ods = found.difference_of(pair.a, pair.b, "boundary.ods")
+        ap = found.difference_of(pair.a, pair.b, "boundary.ap")
+        table.add_row(
+            f"{pair.a} - {pair.b}",
+            f"{ods.value:+.4f}",
+            f"{ods.low:+.4f} .. {ods.high:+.4f}",
+            f"{ods.p_holm:.4f}",
+            f"{ap.value:+.4f}",
+            f"{pair.record[0]} of {found.n_images}",
+        )
+    print_table(table)
+    for note in found.notes:
+        print(f"note: {note}")
+
+
+def _write_plots(runs: Sequence[Evaluation], human: Evaluation, out: Path) -> list[Path]:
+    """PR curves of all; F over threshold of all; the two best image by image."""
+    from bsdsbench.plotting import FThresholdDisplay, ImageScatterDisplay, plot_runs
+    from bsdsbench.plotting.style import line_style, save, style
+
+    plot_runs(runs, human=human, path=out / "pr.png")
+    ax = None
+    for i, run in enumerate(runs):
+        shown = FThresholdDisplay.from_evaluation(run).plot(ax, **line_style(i))
+        ax = shown.ax_
+    with style():
+        shown.ax_.legend(loc="upper right")
+    scatter = ImageScatterDisplay.from_evaluations(runs[1], runs[0]).plot()
+    save(shown.figure_, out / "f_threshold.png")
+    save(scatter.figure_, out / "images.png")
+    return [out / name for name in ("pr.png", "f_threshold.png", "images.png")]
+
+
+def _print_files(out: Path, plots: Sequence[Path]) -> None:
+    from bsdsbench.loaders.sample import DETECTORS
+
+    print("\nplots    " + "  ".join(str(path) for path in plots))
+    print("results  " + "  ".join(str(out / method) for method in DETECTORS))
+
+
+def _near(path: Path) -> str:
+    """The path as it is written from here, if it is below."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _print_next(out: Path, raw: Path, truth: Path) -> None:
+    """Three commands; the first two work as they stand."""
+    from bsdsbench.loaders.sample import DETECTORS
+
+    folders = " ".join(str(out / method) for method in DETECTORS)
+    print("\nnext")
+    for what, line in (
+        (
+            "raw maps of a network lose points without NMS; doctor finds that",
+            f"doctor {_near(raw)} --gt {_near(truth)}",
+        ),
+        ("one page with every table and plot", f"report {folders} -o {out / 'report.html'}"),
+        (
+            "your own method on BSDS500",
+            "evaluate MY_MAPS --gt BSDS500/data/groundTruth/test -o my-method",
+        ),
+    ):
+        print(f"  # {what}\n  bsdsbench {line}")

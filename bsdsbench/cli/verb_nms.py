@@ -1,0 +1,38 @@
+"""bsdsbench nms: raw maps to thin ones, as pictures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from bsdsbench.cli.options import protocol_from, protocol_options, quiet_option
+
+
+@click.command("nms", short_help="Non-maximum suppression of soft maps.")
+@click.argument("source", metavar="IN", type=click.Path())
+@click.argument("target", metavar="OUT", type=click.Path())
+@protocol_options
+@click.option(
+    "--bits", type=click.Choice(["8", "16"]), help="Depth of the PNG; default: the protocol's."
+)
+@quiet_option
+def command(source: str, target: str, bits: str | None, quiet: bool, **options: Any) -> int:
+    """Edge non-maximum suppression of IN (a soft map, or a folder of them), written as PNG.
+
+    OUT is a .png file, or a folder for a folder. The constants are the protocol's nms_params:
+    `--protocol biped`, `--set nms_params.radius=2`. The result is what `evaluate --nms` scores.
+    --nms is implied; thresholds, tolerance and thinning have no part in it.
+    """
+    from bsdsbench.cli.progress import progress
+    from bsdsbench.runs.convert import nms_files
+
+    options["nms"] = True
+    protocol = protocol_from(**options)
+    if bits:
+        protocol = protocol.replace(nms_params={"bits": int(bits)})
+    with progress("nms", quiet) as report:
+        count = nms_files(source, target, protocol, progress=report)
+    print(f"{count} maps written to {target}")
+    print(f"protocol {protocol.describe()}")
+    return 0

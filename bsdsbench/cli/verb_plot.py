@@ -1,0 +1,67 @@
+"""bsdsbench plot: the precision-recall curves of runs in one picture."""
+
+from __future__ import annotations
+
+import click
+
+from bsdsbench.cli.options import names_option
+
+
+@click.command("plot", short_help="Curves of runs in one picture.")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
+@click.option("-o", "--out", required=True, type=click.Path(), help="A .pdf, .svg or .png file.")
+@names_option
+@click.option("--published", default="", metavar="KEY,...", help="Published methods to add.")
+@click.option(
+    "--human/--no-human", default=True, show_default=True, help="Mark human agreement on BSDS500."
+)
+@click.option("--band", is_flag=True, help="A 95 % bootstrap band around each curve.")
+@click.option(
+    "--kind",
+    type=click.Choice(["pr", "f", "scatter"]),
+    default="pr",
+    show_default=True,
+    help="PR curves; F over threshold; two runs image by image.",
+)
+@click.option(
+    "--metric",
+    type=click.Choice(["boundary", "pixel"]),
+    default="boundary",
+    show_default=True,
+    help="Whose scores.",
+)
+def command(
+    runs: tuple[str, ...],
+    out: str,
+    names: list[str] | None,
+    published: str,
+    human: bool,
+    band: bool,
+    kind: str,
+    metric: str,
+) -> int:
+    """Draw runs as PR curves with lines of equal F (or another --kind) into one file.
+
+    OUT is the folder of a run, or a folder with official files (eval_bdry_thr.txt or ID_ev1.txt)
+    by any program.
+    """
+    from bsdsbench.comparison.compare import bootstrap_band
+    from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
+    from bsdsbench.runs.official import load_runs
+
+    loaded = load_runs(runs, names)
+    if kind == "f":
+        plot_f(loaded, path=out, metric=metric)
+    elif kind == "scatter":
+        plot_scatter(loaded, path=out, metric=metric)
+    else:
+        plot_runs(
+            loaded,
+            human=human,
+            published=[key for key in published.split(",") if key.strip()],
+            path=out,
+            metric=metric,
+            bands=[bootstrap_band(run, metric) for run in loaded] if band else None,
+        )
+    print(out)
+    return 0

@@ -1,0 +1,1 @@
+"""Between runs: bootstrap, significance, the regression gate, published results."""

@@ -1,0 +1,409 @@
+"""Are two methods different? Paired bootstrap over images, on the counts every score is made of.
+
+The images are drawn with replacement, the same draw for every run; sums of counts give each
+sample's scores by the rules of `aggregate`. The share of samples on either side of zero gives the
+p-value of a difference. Over all pairs of runs the p-values of one score are corrected by Holm's
+step-down method. Formulas and sources: `bsdsbench.comparison.significance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.comparison.bootstrap import (
+    CurveSampler,
+    bootstrap_weights,
+    jackknife_weights,
+    per_image_values,
+    run_scores,
+    samplers,
+)
+from bsdsbench.comparison.significance import (
+    bca_interval,
+    holm,
+    letters,
+    p_value,
+    percentile_interval,
+)
+from bsdsbench.core.errors import DataError
+from bsdsbench.core.precision_recall import RECALL_LEVELS
+from bsdsbench.kernels.resample import precision_at
+from bsdsbench.runs.compressed import image_ids
+from bsdsbench.runs.evaluation import Evaluation
+
+F8 = NDArray[np.float64]
+INTERVALS = ("percentile", "bca")
+FEW_IMAGES = 20
+LOWER_IS_BETTER = (
+    *("voi", "nvoi", "mae", "eer", "bgm", "bce", "gce", "lce"),
+    *("hamming_gt", "hamming_pred", "van_dongen"),
+)
+_CHUNK = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """One run's score and the interval around it."""
+
+    run: str
+    score: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Score of `a` minus score of `b`, its interval, p-value, and the p-value after Holm."""
+
+    a: str
+    b: str
+    score: str
+    value: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+
+
+@dataclass(frozen=True, slots=True)
+class ImageEffect:
+    """One image under two runs: its value in each (best F, best covering), a - b, and `influence`,
+    by how much the data set's difference would fall if the image were left out."""
+
+    image_id: str
+    a: float
+    b: float
+    difference: float
+    influence: float
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePairs:
+    """Two runs image by image, under one metric. effects are in id order."""
+
+    a: str
+    b: str
+    metric: str
+    effects: tuple[ImageEffect, ...]
+
+    @property
+    def record(self) -> tuple[int, int, int]:
+        """On how many images `a` wins, ties, loses."""
+        signs = [(e.difference > 0) - (e.difference < 0) for e in self.effects]
+        return signs.count(1), signs.count(0), signs.count(-1)
+
+    @property
+    def effect_size(self) -> float:
+        """Mean difference per image over its standard deviation (Cohen's d); 0 if equal."""
+        d = np.array([e.difference for e in self.effects])
+        spread = float(d.std(ddof=1)) if d.size > 1 else 0.0
+        return float(d.mean()) / spread if spread > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What `compare` found. scores are named METRIC.SCORE; runs keep the order they were given in.
+
+    intervals, differences : one per run, one per pair of runs, of each score
+    letters : score -> one string per run; runs that share a letter do not differ significantly
+    images  : each pair of runs image by image
+    notes   : what a reader has to know before trusting the numbers
+    """
+
+    names: tuple[str, ...]
+    scores: tuple[str, ...]
+    intervals: tuple[Interval, ...]
+    differences: tuple[Difference, ...]
+    letters: Mapping[str, tuple[str, ...]]
+    images: tuple[ImagePairs, ...]
+    n_images: int
+    n_boot: int
+    seed: int
+    level: float
+    interval: str
+    protocol: str
+    notes: tuple[str, ...] = ()
+
+    def interval_of(self, run: str, score: str) -> Interval:
+        """The interval of one run's score. Raises KeyError."""
+        for found in self.intervals:
+            if (found.run, found.score) == (run, score):
+                return found
+        raise KeyError(f"{run}, {score}")
+
+    def difference_of(self, a: str, b: str, score: str) -> Difference:
+        """The difference a - b of one score, for any order of the two runs. Raises KeyError."""
+        for d in self.differences:
+            if (d.a, d.b, d.score) == (a, b, score):
+                return d
+            if (d.b, d.a, d.score) == (a, b, score):
+                return replace(d, a=a, b=b, value=-d.value, low=-d.high, high=-d.low)
+        raise KeyError(f"{a}, {b}, {score}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CurveBand:
+    """A band around a PR curve: precision between low and high at each recall, all f8 (L,)."""
+
+    recall: F8
+    low: F8
+    high: F8
+
+
+def compare(
+    runs: Sequence[Evaluation],
+    names: Sequence[str] | None = None,
+    *,
+    n_boot: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+    interval: str = "percentile",
+    common: bool = False,
+    force: bool = False,
+) -> Comparison:
+    """Compare runs on the same images: scores, differences, intervals, p-values, image by image.
+
+    n_boot   : samples; seed : the same seed gives the same numbers
+    level    : of the intervals; p-values after Holm below 1 - level are significant
+    interval : "percentile" or "bca" (bias-corrected and accelerated)
+    common   : compare on the images all runs have, instead of refusing different sets
+    force    : compare in spite of different protocols or ground truth; `notes` then says so
+
+    One run alone gets its intervals. Raises DataError for no runs, different images, protocols or
+    ground truth, two runs of one name, and parameters out of range. Sources: see
+    bsdsbench.comparison.significance.
+    """
+    _check(n_boot, level, interval)
+    labels = _labels(runs, names)
+    runs, notes = _comparable(runs, labels, common, force)
+    tables = [samplers(run) for run in runs]
+    metrics = [m for m in tables[0] if all(m in t for t in tables)]
+    if not metrics:
+        raise DataError(f"{', '.join(labels)}: expected a metric that every run has")
+    tables = [{m: t[m] for m in metrics} for t in tables]
+    n = len(runs[0].records)
+    whole = [run_scores(t, np.ones((1, n))) for t in tables]
+    draws = _draws(tables, n, n_boot, seed)
+    left_out = [run_scores(t, jackknife_weights(n)) for t in tables] if n > 1 else None
+    build = _Builder(labels, whole, draws, left_out, n, level, interval)
+    differences = build.differences()
+    return Comparison(
+        names=tuple(labels),
+        scores=tuple(whole[0]),
+        intervals=tuple(build.intervals()),
+        differences=tuple(differences),
+        letters={s: _letters_of(labels, whole, differences, s, 1 - level) for s in whole[0]},
+        images=tuple(_image_pairs(runs, labels, metrics, whole, left_out)),
+        n_images=n,
+        n_boot=n_boot,
+        seed=seed,
+        level=level,
+        interval=interval,
+        protocol=runs[0].protocol.describe(),
+        notes=tuple(notes),
+    )
+
+
+def bootstrap_band(
+    run: Evaluation,
+    metric: str = "boundary",
+    *,
+    n_boot: int = 2000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> CurveBand:
+    """A pointwise bootstrap band of precision at recall 0, 0.01 .. 1, where the curve has values.
+
+    Recall levels that fewer than all samples reach are left out. Raises DataError if the run has
+    no counts of that metric.
+    """
+    _check(n_boot, level, "percentile")
+    if metric not in ("boundary", "pixel") or metric not in run.metrics:
+        raise DataError(f"{run.name}: no {metric} counts, expected them for a band")
+    precision, recall = CurveSampler(run.records, metric).curves(
+        bootstrap_weights(len(run.records), n_boot, seed)
+    )
+    at = precision_at(recall, precision, RECALL_LEVELS)
+    low, high = np.quantile(at, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    shown = (at > 0).all(axis=0)
+    return CurveBand(RECALL_LEVELS[shown], low[shown], high[shown])
+
+
+def lower_is_better(score: str) -> bool:
+    """Whether a smaller value of METRIC.SCORE is the better one."""
+    return any(part in LOWER_IS_BETTER for part in score.split("."))
+
+
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    """Intervals from what was drawn. whole, draws, left_out : per run, score -> (1,), (B,), (N,)"""
+
+    labels: Sequence[str]
+    whole: Sequence[Mapping[str, F8]]
+    draws: Sequence[Mapping[str, F8]]
+    left_out: Sequence[Mapping[str, F8]] | None
+    n_images: int
+    level: float
+    kind: str
+
+    def _interval(self, value: float, draws: F8, left_out: F8 | None) -> tuple[float, float]:
+        if self.kind == "bca" and left_out is not None:
+            return bca_interval(value, draws, left_out, self.level)
+        return percentile_interval(draws, self.level, self.n_images)
+
+    def intervals(self) -> Iterator[Interval]:
+        for i, name in enumerate(self.labels):
+            for score, value in self.whole[i].items():
+                one = float(value[0])
+                left = self.left_out[i][score] if self.left_out else None
+                yield Interval(name, score, one, *self._interval(one, self.draws[i][score], left))
+
+    def differences(self) -> list[Difference]:
+        out = []
+        for score in self.whole[0]:
+            family = [
+                self._difference(i, j, score) for i, j in combinations(range(len(self.labels)), 2)
+            ]
+            corrected = holm([d.p for d in family])
+            out += [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
+        return out
+
+    def _difference(self, i: int, j: int, score: str) -> Difference:
+        value = float(self.whole[i][score][0] - self.whole[j][score][0])
+        draws = self.draws[i][score] - self.draws[j][score]
+        left = self.left_out[i][score] - self.left_out[j][score] if self.left_out else None
+        low, high = self._interval(value, draws, left)
+        p = p_value(draws, self.n_images)
+        return Difference(self.labels[i], self.labels[j], score, value, low, high, p, p)
+
+
+def _draws(
+    tables: Sequence[Mapping[str, Any]], n: int, n_boot: int, seed: int
+) -> list[dict[str, F8]]:
+    """Scores of every sample, per run; the same samples for all runs."""
+    weights = bootstrap_weights(n, n_boot, seed)
+    chunks = [weights[i : i + _CHUNK] for i in range(0, n_boot, _CHUNK)]
+    out = []
+    for table in tables:
+        parts = [run_scores(table, chunk) for chunk in chunks]
+        out.append({s: np.concatenate([p[s] for p in parts]) for s in parts[0]})
+    return out
+
+
+def _image_pairs(
+    runs: Sequence[Evaluation],
+    labels: Sequence[str],
+    metrics: Sequence[str],
+    whole: Sequence[Mapping[str, F8]],
+    left_out: Sequence[Mapping[str, F8]] | None,
+) -> Iterator[ImagePairs]:
+    for metric in metrics:
+        values = [per_image_values(run, metric) for run in runs]
+        score = next(s for s in whole[0] if s.startswith(f"{metric}."))
+        for i, j in combinations(range(len(runs)), 2):
+            influence = np.zeros(len(values[i]))
+            if left_out is not None:
+                total = whole[i][score] - whole[j][score]
+                influence = total - (left_out[i][score] - left_out[j][score])
+            effects = tuple(
+                ImageEffect(k, a, values[j][k], a - values[j][k], float(influence[row]))
+                for row, (k, a) in enumerate(values[i].items())
+            )
+            yield ImagePairs(labels[i], labels[j], metric, effects)
+
+
+def _letters_of(
+    labels: Sequence[str],
+    whole: Sequence[Mapping[str, F8]],
+    differences: Sequence[Difference],
+    score: str,
+    alpha: float,
+) -> tuple[str, ...]:
+    sign = 1 if lower_is_better(score) else -1
+    order = sorted(labels, key=lambda name: sign * float(whole[labels.index(name)][score][0]))
+    apart = {frozenset((d.a, d.b)) for d in differences if d.score == score and d.p_holm < alpha}
+    found = letters(order, apart)
+    return tuple(found[name] for name in labels)
+
+
+def _check(n_boot: int, level: float, interval: str) -> None:
+    if n_boot < 1:
+        raise DataError(f"n_boot {n_boot}: expected at least 1")
+    if not 0 < level < 1:
+        raise DataError(f"level {level}: expected a share in (0, 1)")
+    if interval not in INTERVALS:
+        raise DataError(f"interval {interval!r}: expected one of {', '.join(INTERVALS)}")
+
+
+def _labels(runs: Sequence[Evaluation], names: Sequence[str] | None) -> list[str]:
+    if not runs:
+        raise DataError("no runs given, expected at least one to compare")
+    labels = [run.name for run in runs] if names is None else list(names)
+    if len(labels) != len(runs):
+        raise DataError(f"{len(labels)} names for {len(runs)} runs, expected one each")
+    doubled = sorted({name for name in labels if labels.count(name) > 1})
+    if doubled:
+        raise DataError(f"two runs are named {doubled[0]!r}, expected different names")
+    return labels
+
+
+def _comparable(
+    runs: Sequence[Evaluation], labels: Sequence[str], common: bool, force: bool
+) -> tuple[list[Evaluation], list[str]]:
+    """The runs on the images they share, and what is to be said about it. Raises DataError."""
+    bare = [
+        DataError(f"{n}: no counts per image")
+        for n, r in zip(labels, runs, strict=True)
+        if not r.records
+    ]
+    if bare:
+        raise DataError.collect(bare)
+    ids = [set(image_ids(run.records)) for run in runs]
+    shared = set.intersection(*ids)
+    notes: list[str] = []
+    if any(i != shared for i in ids):
+        odd = sorted(set.union(*ids) - shared)
+        fault = f"{', '.join(labels)}: {len(odd)} images are not in every run, such as {odd[0]!r}"
+        if not (common and shared):
+            raise DataError(f"{fault}; expected the same images in all")
+        notes.append(f"{fault}; compared on the {len(shared)} in all")
+    kept = [replace(r, records=tuple(x for x in r.records if x.image_id in shared)) for r in runs]
+    if not shared:
+        raise DataError(f"{', '.join(labels)}: no images, expected at least one")
+    faults = [
+        f"{labels[i]}, {labels[0]}: protocols differ in {'; '.join(found)}"
+        for i in range(1, len(runs))
+        if (found := kept[i].protocol.differences(kept[0].protocol))
+    ]
+    faults += [
+        f"{labels[i]}, {labels[0]}: ground truth of image {image!r} differs"
+        for i in range(1, len(runs))
+        if (image := _other_ground_truth(kept[0], kept[i])) is not None
+    ]
+    if faults and not force:
+        raise DataError.collect([DataError(f"{f}; such scores do not compare") for f in faults])
+    notes += [
+        f"{name}: from official files, which do not state the protocol"
+        for name, run in zip(labels, runs, strict=True)
+        if "official" in run.provenance
+    ]
+    if len(shared) < FEW_IMAGES:
+        notes.append(f"{len(shared)} images only: intervals and p-values are rough")
+    return kept, [*notes, *faults]
+
+
+def _other_ground_truth(a: Evaluation, b: Evaluation) -> str | None:
+    """The first image whose number of annotated boundary pixels differs, or None."""
+    for one, two in zip(a.records, b.records, strict=True):
+        if one.boundary is None or two.boundary is None:
+            continue
+        if set(one.boundary.total_gt.tolist()) != set(two.boundary.total_gt.tolist()):
+            return one.image_id
+    return None

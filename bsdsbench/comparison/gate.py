@@ -1,0 +1,250 @@
+"""Regression gate: a run against stored scores.
+
+A baseline is one JSON file: protocol, scores, tolerances, and the counts of every image (base64 of
+counts.npz), which the statistical form needs.
+
+By tolerance, a score fails when it is worse than the baseline by more than its tolerance. With
+`statistical` the drop must also be significant in a paired bootstrap over the images (Holm over the
+scores), so that noise of single images does not fail a build.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from bsdsbench.comparison.compare import compare, lower_is_better
+from bsdsbench.comparison.significance import holm
+from bsdsbench.core.errors import DataError, FileFormatError
+from bsdsbench.core.files import write_atomic
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.records import ImageRecord
+from bsdsbench.report.rows import flat_scores
+from bsdsbench.runs.compressed import pack_records, unpack_records
+from bsdsbench.runs.evaluation import Evaluation
+
+SCHEMA = "bsdsbench.baseline/1"
+TOLERANCE = 0.002
+Path_ = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Stored scores by METRIC.SCORE, tolerances of single scores, and the images' counts."""
+
+    name: str
+    protocol: Protocol
+    scores: Mapping[str, float]
+    n_images: int
+    tolerances: Mapping[str, float]
+    records: Sequence[ImageRecord]
+
+    @classmethod
+    def of(cls, run: Evaluation, tolerances: Mapping[str, float] | None = None) -> Baseline:
+        """The baseline that `run` passes with nothing to spare."""
+        scores = flat_scores(run.scores())
+        return cls(
+            run.name, run.protocol, scores, len(run.records), dict(tolerances or {}), run.records
+        )
+
+    def save(self, path: Path_) -> None:
+        """Write the JSON file, whole or not at all. Raises OSError."""
+        content = {
+            "schema": SCHEMA,
+            "name": self.name,
+            "n_images": self.n_images,
+            "scores": dict(self.scores),
+            "tolerances": dict(self.tolerances),
+            "protocol": self.protocol.to_mapping(),
+            "counts": base64.b64encode(pack_records(self.records)).decode("ascii"),
+        }
+        write_atomic(Path(path), json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, path: Path_) -> Baseline:
+        """Read what `save` wrote. Raises FileFormatError naming the file and the fault."""
+        source = Path(path)
+        try:
+            found = json.loads(source.read_text("utf-8"))
+        except OSError as error:
+            raise FileFormatError(f"{source}: {error.strerror}, expected a baseline") from None
+        except ValueError as error:
+            raise FileFormatError(f"{source}: not JSON ({error})") from None
+        if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+            raise FileFormatError(f"{source}: expected schema {SCHEMA!r}")
+        try:
+            return cls(
+                str(found["name"]),
+                Protocol.from_mapping(found["protocol"]),
+                {str(k): float(v) for k, v in found["scores"].items()},
+                int(found["n_images"]),
+                {str(k): float(v) for k, v in found.get("tolerances", {}).items()},
+                _records(found.get("counts", "")),
+            )
+        except DataError as error:
+            raise FileFormatError(f"{source}: {error.problems[0]}") from None
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FileFormatError(f"{source}: not a baseline ({error!r})") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One score against its baseline. drop is positive where the run is worse; p is None without
+    statistics; value is None where the run lacks the score."""
+
+    score: str
+    baseline: float
+    value: float | None
+    drop: float
+    tolerance: float
+    p: float | None
+    failed: bool
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return f"{self.score}: missing, baseline {self.baseline:.4f}"
+        text = f"{self.score}: {self.value:.4f}, baseline {self.baseline:.4f}"
+        text += f", worse by {self.drop:.4f}" if self.drop > 0 else ", not worse"
+        text += f" (tolerance {self.tolerance:g}"
+        return text + (f", p {self.p:.4f})" if self.p is not None else ")")
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """What `check` found, one entry per score of the baseline."""
+
+    name: str
+    checks: tuple[Check, ...]
+
+    @property
+    def passed(self) -> bool:
+        """True if no score failed."""
+        return not any(c.failed for c in self.checks)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{'FAIL' if c.failed else 'ok  '} {c}" for c in self.checks)
+
+    def to_junit(self) -> str:
+        """JUnit XML: one test case per score."""
+        failures = sum(c.failed for c in self.checks)
+        suite = ElementTree.Element(
+            "testsuite",
+            {
+                "name": _xml_text(f"bsdsbench {self.name}"),
+                "tests": str(len(self.checks)),
+                "failures": str(failures),
+                "errors": "0",
+                "skipped": "0",
+            },
+        )
+        for check in self.checks:
+            names = {"classname": _xml_text(self.name), "name": check.score}
+            case = ElementTree.SubElement(suite, "testcase", names)
+            if check.failed:
+                ElementTree.SubElement(case, "failure", {"message": str(check)}).text = str(check)
+        text = ElementTree.tostring(suite, encoding="unicode")
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def check(
+    run: Evaluation,
+    baseline: Baseline | Path_,
+    *,
+    tolerance: float | Mapping[str, float] = TOLERANCE,
+    statistical: bool = False,
+    level: float = 0.95,
+    n_boot: int = 10_000,
+    seed: int = 0,
+) -> GateResult:
+    """Hold a run against a baseline.
+
+    tolerance : for all scores, or by METRIC.SCORE (the rest have 0.002); the baseline's own
+        tolerances apply to scores that are not named here
+    statistical : fail only where the drop is also significant at 1 - level
+
+    Raises DataError if protocols or images differ, as then a difference says nothing, or if the
+    baseline cannot be read or lacks the counts that statistics need.
+    """
+    stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
+    differences = run.protocol.differences(stored.protocol)
+    if differences:
+        raise DataError(f"{run.name}: protocol differs from the baseline's in {differences[0]}")
+    if len(run.records) != stored.n_images:
+        raise DataError(
+            f"{run.name}: {len(run.records)} images, the baseline has {stored.n_images}"
+        )
+    limits = _limits(stored, tolerance)
+    now = flat_scores(run.scores())
+    p = _p_values(run, stored, level, n_boot, seed) if statistical else {}
+    checks = []
+    for score, before in stored.scores.items():
+        value = now.get(score)
+        drop = 0.0 if value is None else (value - before) * (1 if lower_is_better(score) else -1)
+        worse = value is None or drop > limits[score]
+        # Scores that cannot be resampled (an equal error rate, say) go by tolerance alone.
+        noise = value is not None and p.get(score, 0.0) >= 1 - level
+        checks.append(
+            Check(score, before, value, drop, limits[score], p.get(score), worse and not noise)
+        )
+    return GateResult(run.name, tuple(checks))
+
+
+def assert_scores(
+    run: Evaluation, baseline: Path_, *, update: bool = False, **options: Any
+) -> GateResult | None:
+    """Raise AssertionError, listing every score, if `run` fails the gate of `baseline`.
+
+    update : write the baseline from the run instead. Options are those of `check`. A baseline that
+    does not exist is an AssertionError too.
+    """
+    if update:
+        Baseline.of(run).save(baseline)
+        return None
+    if not Path(baseline).exists():
+        raise AssertionError(f"{baseline}: no baseline yet, make it with --bsdsbench-update")
+    found = check(run, baseline, **options)
+    if not found.passed:
+        raise AssertionError(f"{run.name} is worse than {baseline}\n{found}")
+    return found
+
+
+def _limits(stored: Baseline, tolerance: float | Mapping[str, float]) -> dict[str, float]:
+    if not isinstance(tolerance, Mapping):
+        return {score: stored.tolerances.get(score, tolerance) for score in stored.scores}
+    unknown = sorted(set(tolerance) - set(stored.scores))
+    if unknown:
+        known = ", ".join(stored.scores)
+        raise DataError(f"tolerance of {unknown[0]!r}: expected one of {known}")
+    limits = {score: stored.tolerances.get(score, TOLERANCE) for score in stored.scores}
+    return {**limits, **tolerance}
+
+
+def _p_values(
+    run: Evaluation, stored: Baseline, level: float, n_boot: int, seed: int
+) -> dict[str, float]:
+    """Score -> p-value of the difference, after Holm over the scores."""
+    if not stored.records:
+        raise DataError(f"{stored.name}: the baseline has no counts, expected them for statistics")
+    before = Evaluation(stored.protocol, "baseline", stored.records)
+    shared = [m for m in run.metrics if m in before.metrics]
+    if not shared:
+        return {}
+    now = replace(run, name="now")
+    found = compare([now, before], n_boot=n_boot, seed=seed, level=level).differences
+    return dict(zip([d.score for d in found], holm([d.p for d in found]), strict=True))
+
+
+def _records(text: str) -> Sequence[ImageRecord]:
+    """Records from the base64 of a counts file."""
+    return unpack_records(Path("counts"), base64.b64decode(text, validate=True)) if text else ()
+
+
+def _xml_text(text: str) -> str:
+    """Without the control characters that XML cannot hold."""
+    return "".join(c if c.isprintable() else "?" for c in text)

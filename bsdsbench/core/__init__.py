@@ -1,0 +1,1 @@
+"""What every room uses: errors, inputs, protocols, label maps, soft maps, counts, ratios."""

@@ -1,0 +1,30 @@
+"""Label maps to boundaries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.errors import ShapeError
+
+
+def seg2bdry(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """The boundary pixels of a label map, at image size.
+
+    A pixel is boundary where its label differs from the pixel below, to the right or diagonally
+    below-right; neighbours outside the image count as equal.
+
+    labels : (H, W), any integer or bool dtype; the values only need to differ between regions.
+    Returns bool (H, W); an empty map gives an empty map. Raises ShapeError unless 2-D.
+    Source: official seg2bdry.m, 'imageSize'.
+    """
+    labels = np.asarray(labels)
+    if labels.ndim != 2:
+        raise ShapeError(f"label map: shape {labels.shape}, expected (H, W)")
+    edge = np.zeros(labels.shape, np.bool_)
+    edge[:-1] |= labels[:-1] != labels[1:]
+    edge[:, :-1] |= labels[:, :-1] != labels[:, 1:]
+    edge[:-1, :-1] |= labels[:-1, :-1] != labels[1:, 1:]
+    return edge

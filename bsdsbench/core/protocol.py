@@ -1,0 +1,438 @@
+"""The constants of a benchmark: a frozen `Protocol`, and the named presets of protocols/*.toml."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from importlib import resources
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.errors import FileFormatError, ProtocolError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def even_thresholds(count: int) -> tuple[float, ...]:
+    """linspace(1/(T+1), 1 - 1/(T+1), T): the official default grid (boundaryBench.m)."""
+    return tuple(np.linspace(1 / (count + 1), 1 - 1 / (count + 1), count).tolist())
+
+
+def byte_thresholds() -> tuple[float, ...]:
+    """k/255 for k = 1 .. 255: every level of an 8-bit picture but the trivial zero."""
+    return tuple((np.arange(1, 256) / 255).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class NMSParams:
+    """Edge non-maximum suppression as a data set's users run it (see bsdsbench.core.softmap).
+
+    radius, border : pixels compared on each side along the normal; pixels faded at the border
+    multiplier     : a pixel survives if multiplier * value is not below its neighbours
+    smooth         : filter the soft map once more before the comparison
+    bits           : 8 or 16: the result is rounded as a PNG of that depth would; 0: kept in float32
+    """
+
+    radius: int = 1
+    border: int = 5
+    multiplier: float = 1.01
+    smooth: bool = True
+    bits: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticParams:
+    """Per-class boundaries (see bsdsbench.metrics.semantic).
+
+    classes  : the names in the order of their labels
+    first    : the label of the first class; the others follow without a gap
+    ignore   : label of pixels that belong to nothing, or -1 for none
+    radius   : half width of the boundaries drawn from label maps, pixels; 0 is the one-pixel rule
+    interior : "keep", or "kill": predictions inside a region of their class, further from its
+               boundary than the tolerance, are not counted
+    absent   : "count" the predictions of a class in images without it, or "skip" such images
+    """
+
+    classes: tuple[str, ...] = ()
+    first: int = 0
+    ignore: int = 255
+    radius: int = 0
+    interior: str = "keep"
+    absent: str = "count"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.classes, list):
+            object.__setattr__(self, "classes", tuple(self.classes))
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How a prediction is turned into counts. Equal protocols give comparable scores.
+
+    thresholds  : increasing, in (0, 1]; in a file or in `replace` also an int (that many even
+                  ones) or "8bit" (k/255)
+    max_dist    : match tolerance, a fraction of the image diagonal
+    max_dist_px : the same in pixels; overrides max_dist when set
+    thin        : thin each thresholded map to one pixel before matching
+    nms         : apply edge NMS to the soft map before thresholding. Off in the presets of data
+                  sets, as only the user knows whether the files on disk have had it
+    nms_params  : the constants `nms` uses
+    invert      : the prediction is dark on bright (1 - value is taken)
+    gt_invert   : ground-truth pictures are dark boundaries on bright ground
+    gt_threshold : gray ground-truth pictures are boundary from this value in (0, 1] on; None
+                  refuses gray
+    gt_kind     : "boundaries", or "labels" for ground-truth pictures and arrays of region labels
+    ap_rule     : "bsds" (101 recall levels, nothing outside the measured range)
+    semantic    : options of per-class boundaries, or None where there are no classes
+    regions_from_soft : region measures close soft boundary maps into regions at each threshold
+
+    Raises ProtocolError, naming the field, for a value out of its range.
+    """
+
+    name: str = "custom"
+    version: int = 1
+    thresholds: tuple[float, ...] = even_thresholds(99)
+    max_dist: float = 0.0075
+    max_dist_px: float | None = None
+    thin: bool = True
+    nms: bool = False
+    nms_params: NMSParams = NMSParams()
+    invert: bool = False
+    gt_invert: bool = False
+    gt_threshold: float | None = None
+    gt_kind: str = "boundaries"
+    ap_rule: str = "bsds"
+    semantic: SemanticParams | None = None
+    regions_from_soft: bool = False
+
+    def __post_init__(self) -> None:
+        given: Any = self.thresholds
+        if given == "8bit":
+            given = byte_thresholds()
+        elif isinstance(given, int) and not isinstance(given, bool):
+            if not 1 <= given <= 65535:
+                raise ProtocolError(f"thresholds {given}: expected 1 to 65535 of them")
+            given = even_thresholds(given)
+        try:
+            object.__setattr__(self, "thresholds", tuple(float(t) for t in given))
+        except (TypeError, ValueError):
+            raise ProtocolError(
+                f"thresholds {given!r}: expected a number of them, a list, or '8bit'"
+            ) from None
+        if isinstance(self.nms_params, Mapping):
+            object.__setattr__(self, "nms_params", _nested(NMSParams, self.nms_params))
+        if isinstance(self.semantic, Mapping):
+            object.__setattr__(self, "semantic", _nested(SemanticParams, self.semantic))
+        _check(self)
+
+    @classmethod
+    def preset(cls, name: str) -> Protocol:
+        """The named protocol shipped with the package. Raises ProtocolError for an unknown name."""
+        return cls.from_toml(preset_text(name), name)
+
+    @classmethod
+    def load(cls, name_or_path: str | Path) -> Protocol:
+        """A preset by name, or the protocol in a .toml file.
+
+        A file may hold `base = "bsds500"` and only the fields it changes.
+        Raises ProtocolError for what is neither, FileFormatError for a broken file.
+        """
+        path = Path(name_or_path)
+        if path.suffix != ".toml":
+            return cls.preset(str(name_or_path))
+        try:
+            text = path.read_text("utf-8")
+        except OSError as error:
+            reason = error.strerror or "unreadable"
+            raise FileFormatError(f"{path}: {reason}, expected a protocol file") from None
+        except UnicodeDecodeError:
+            raise FileFormatError(f"{path}: not UTF-8 text, expected a protocol file") from None
+        return cls.from_toml(text, str(path))
+
+    @classmethod
+    def from_toml(cls, text: str, source: str = "protocol") -> Protocol:
+        """A protocol from TOML text; `source` names it in errors."""
+        try:
+            values = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise FileFormatError(f"{source}: not TOML: {error}") from None
+        try:
+            return cls.from_mapping(values)
+        except ProtocolError as error:
+            raise ProtocolError(f"{source}: {error}") from None
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> Protocol:
+        """A protocol from a TOML or JSON mapping. Raises ProtocolError for unknown names."""
+        rest = dict(values)
+        base = cls.preset(str(rest.pop("base"))) if "base" in rest else None
+        _known(cls, rest)
+        return base.replace(**rest) if base else cls(**rest)
+
+    def replace(self, **changes: Any) -> Protocol:
+        """A copy with some fields changed; any change of a preset shows in `name` as `name*`.
+
+        A mapping given for nms_params or semantic changes only the entries it names.
+        """
+        _known(type(self), changes)
+        for name, kind in (("nms_params", NMSParams), ("semantic", SemanticParams)):
+            given = changes.get(name)
+            if isinstance(given, Mapping):
+                old = getattr(self, name)
+                changes[name] = _nested(kind, {**(_plain(old) if old else {}), **given})
+        changed = replace(self, **changes)
+        if changed != self and "name" not in changes and not self.name.endswith("*"):
+            changed = replace(changed, name=self.name + "*")
+        return changed
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain values for JSON; `from_mapping` reads them back to an equal protocol."""
+        return _plain(self)
+
+    def to_toml(self) -> str:
+        """TOML text that `from_toml` reads back to an equal protocol."""
+        return _toml(self.to_mapping())
+
+    def differences(self, other: Protocol) -> list[str]:
+        """What makes scores under the two incomparable, one line per field; empty if nothing.
+
+        The name is not a difference, and nms_params only where NMS is applied.
+        """
+        mine, theirs = self.to_mapping(), other.to_mapping()
+        skip = {"name", "version"} | (set() if self.nms and other.nms else {"nms_params"})
+        return [
+            f"{key}: {_short(mine[key])} / {_short(theirs[key])}"
+            for key in mine
+            if key not in skip and mine[key] != theirs[key]
+        ]
+
+    def describe(self) -> str:
+        """One line with everything that moves a score, for printing beside it."""
+        t, px = self.thresholds, self.max_dist_px
+        parts = [
+            f"{len(t)} thresholds {t[0]:.3g}..{t[-1]:.3g}",
+            f"max_dist {self.max_dist:g} of the diagonal" if px is None else f"max_dist {px:g} px",
+            "thinned" if self.thin else "not thinned",
+        ]
+        if self.nms:
+            p = self.nms_params
+            depth = f"{p.bits} bit" if p.bits else "float"
+            smooth = "" if p.smooth else ", not smoothed"
+            parts.append(f"NMS {p.radius}, {p.border}, {p.multiplier:g} ({depth}{smooth})")
+        else:
+            parts.append("no NMS")
+        if self.invert:
+            parts.append("inverted")
+        if self.gt_invert:
+            parts.append("ground truth inverted")
+        if self.gt_threshold is not None:
+            parts.append(f"ground truth from {self.gt_threshold:g} on")
+        if self.gt_kind != "boundaries":
+            parts.append("ground truth from labels")
+        if self.regions_from_soft:
+            parts.append("regions from soft maps")
+        if self.semantic:
+            s = self.semantic
+            parts.append(f"{len(s.classes)} classes, interior {s.interior}, absent {s.absent}")
+        return f"{self.name} v{self.version}: {'; '.join([*parts, f'AP rule {self.ap_rule}'])}"
+
+    def gt_options(self) -> dict[str, Any]:
+        """What `load_ground_truth` has to know."""
+        return {
+            "gt_invert": self.gt_invert,
+            "gt_threshold": self.gt_threshold,
+            "kind": self.gt_kind,
+        }
+
+    def threshold_array(self) -> NDArray[np.float64]:
+        """thresholds as f8 (T,)."""
+        return np.array(self.thresholds, np.float64)
+
+    def radius(self, shape: tuple[int, int]) -> float:
+        """The match tolerance in pixels for an image of `shape` (rows, columns)."""
+        if self.max_dist_px is not None:
+            return self.max_dist_px
+        return self.max_dist * math.hypot(*shape)
+
+
+def preset_text(name: str) -> str:
+    """The TOML text of a preset, with its comments. Raises ProtocolError for an unknown name."""
+    if name not in preset_names():
+        raise ProtocolError(
+            f"protocol {name!r}: expected a .toml file or one of {', '.join(preset_names())}"
+        )
+    return resources.files("bsdsbench.core.protocols").joinpath(f"{name}.toml").read_text("utf-8")
+
+
+def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
+    """`["max_dist=0.011", "nms_params.radius=2"]` -> the changes for `Protocol.replace`.
+
+    Values are TOML (true, 0.011, [0.2, 0.5], "text"); anything else is taken as text. Raises
+    ProtocolError for an item without "=".
+    """
+    changes: dict[str, Any] = {}
+    for item in items:
+        key, equals, text = item.partition("=")
+        key, text = key.strip().replace("-", "_"), text.strip()
+        if not equals or not key or not text:
+            raise ProtocolError(f"{item!r}: expected FIELD=VALUE")
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = None if text in ("none", "None") else text
+        outer, dot, inner = key.partition(".")
+        if dot:
+            changes.setdefault(outer, {})
+            if not isinstance(changes[outer], dict):
+                raise ProtocolError(f"{item!r}: {outer} is already given whole")
+            changes[outer][inner] = value
+        else:
+            changes[key] = value
+    return changes
+
+
+def preset_names() -> list[str]:
+    """The presets that `Protocol.preset` knows, sorted."""
+    folder = resources.files("bsdsbench.core.protocols")
+    return sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".toml"))
+
+
+def _known(kind: type, values: Mapping[str, Any]) -> None:
+    known = [f.name for f in fields(kind)]
+    for name in values:
+        if name not in known:
+            raise ProtocolError(f"protocol field {name!r}: expected one of {', '.join(known)}")
+
+
+def _nested(kind: Any, values: Mapping[str, Any]) -> Any:
+    _known(kind, values)
+    return kind(**values)
+
+
+def _plain(record: Any) -> dict[str, Any]:
+    values = asdict(record)
+    for name, value in values.items():
+        if isinstance(value, tuple):
+            values[name] = list(value)
+        elif isinstance(value, dict):
+            values[name] = {k: list(v) if isinstance(v, tuple) else v for k, v in value.items()}
+    return values
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list) and len(value) > 4:
+        return f"{len(value)} of {value[0]:g} .. {value[-1]:g}"
+    return str(value)
+
+
+def _toml(values: Mapping[str, Any]) -> str:
+    """TOML of plain values and one level of tables; None is left out, as TOML has none."""
+    tables = {k: v for k, v in values.items() if isinstance(v, dict)}
+    lines = [
+        f"{k} = {json.dumps(v, ensure_ascii=False)}"
+        for k, v in values.items()
+        if v is not None and k not in tables
+    ]
+    for name, table in tables.items():
+        lines += ["", f"[{name}]", _toml(table).rstrip()]
+    return "\n".join(lines) + "\n"
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _check(protocol: Protocol) -> None:
+    """Every field in its range; the first that is not is named."""
+    p, n, s = protocol, protocol.nms_params, protocol.semantic
+    t, px = p.thresholds, p.max_dist_px
+    text = isinstance(p.name, str) and bool(p.name)
+    rules = [
+        (text, "name", p.name, "text"),
+        (_is_int(p.version) and p.version > 0, "version", p.version, "a whole number from 1"),
+        (bool(t) and all(0 < x <= 1 for x in t), "thresholds", t, "one or more values in (0, 1]"),
+        (
+            all(a < b for a, b in pairwise(t)),
+            "thresholds",
+            t,
+            "strictly increasing values",
+        ),
+        (
+            _is_number(p.max_dist) and 0 < p.max_dist < 1,
+            "max_dist",
+            p.max_dist,
+            "a fraction in (0, 1) of the diagonal",
+        ),
+        (
+            px is None or (_is_number(px) and 0 <= px < math.inf),
+            "max_dist_px",
+            px,
+            "pixels, 0 or more",
+        ),
+        (
+            p.gt_threshold is None or (_is_number(p.gt_threshold) and 0 < p.gt_threshold <= 1),
+            "gt_threshold",
+            p.gt_threshold,
+            "a value in (0, 1]",
+        ),
+        (
+            p.gt_kind in ("boundaries", "labels"),
+            "gt_kind",
+            p.gt_kind,
+            "'boundaries' or 'labels'",
+        ),
+        (p.ap_rule == "bsds", "ap_rule", p.ap_rule, "'bsds'"),
+        (isinstance(n, NMSParams), "nms_params", n, "the entries of NMSParams"),
+    ]
+    for name in ("thin", "nms", "invert", "gt_invert", "regions_from_soft"):
+        value = getattr(p, name)
+        rules.append((isinstance(value, bool), name, value, "true or false"))
+    if isinstance(n, NMSParams):
+        good = _is_number(n.multiplier) and 0 < n.multiplier < math.inf
+        rules += [
+            (_is_int(n.radius) and 0 < n.radius <= 99, "nms radius", n.radius, "1 to 99 pixels"),
+            (
+                _is_int(n.border) and 0 <= n.border <= 9999,
+                "nms border",
+                n.border,
+                "0 to 9999 pixels",
+            ),
+            (good, "nms multiplier", n.multiplier, "a number above 0"),
+            (isinstance(n.smooth, bool), "nms smooth", n.smooth, "true or false"),
+            (_is_int(n.bits) and n.bits in (0, 8, 16), "nms bits", n.bits, "0, 8 or 16"),
+        ]
+    if s is not None and not isinstance(s, SemanticParams):
+        rules.append((False, "semantic", s, "the entries of SemanticParams"))
+    elif s is not None:
+        names = isinstance(s.classes, tuple) and bool(s.classes)
+        names = names and all(isinstance(c, str) and c for c in s.classes)
+        rules += [
+            (names and len(set(s.classes)) == len(s.classes), "classes", s.classes, "names"),
+            (_is_int(s.first) and s.first >= 0, "first", s.first, "a label from 0"),
+            (_is_int(s.ignore) and s.ignore >= -1, "ignore", s.ignore, "a label, or -1"),
+            (_is_int(s.radius) and 0 <= s.radius <= 99, "semantic radius", s.radius, "0 to 99"),
+            (s.interior in ("keep", "kill"), "interior", s.interior, "'keep' or 'kill'"),
+            (s.absent in ("count", "skip"), "absent", s.absent, "'count' or 'skip'"),
+        ]
+    for good, name, value, expected in rules:
+        if not good:
+            raise ProtocolError(f"{name} {_short_value(value)}: expected {expected}")
+
+
+def _short_value(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,446 @@
+"""What is wrong with these inputs, said before an hour is spent on them.
+
+Names are compared first, then every file is read once (sizes, values), and what needs a transform
+(polarity, thickness, traces of JPEG, shift) is measured on a few images spread over the set. Each
+finding has the files and what mends it. Errors make a score wrong or impossible; warnings may be
+meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.errors import DataError, PairingError
+from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.softmap import unit
+from bsdsbench.diagnosis import symptoms
+from bsdsbench.loaders import load_ground_truth, load_prediction
+from bsdsbench.loaders.pairing import LAYOUTS, find_files, group, one_set, possible_ids, read_split
+from bsdsbench.loaders.reading import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES, listed
+
+# Thresholds of the verdicts. They lie far from what sound maps give: NMSed maps are 0.00 to 0.56
+# thick and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92;
+# sound maps of three detectors and of UCMs are 0.00 to 0.39 pixels off.
+THICK, THIN = 0.8, 0.6
+JPEG = 1.2
+SHIFT = 1.2
+FEW_VALUES = 10
+# Data sets whose images have many annotators, all of which count
+MANY_ANNOTATORS = ("bsds500", "bsds300", "mdbd-edges", "mdbd-boundaries")
+CORRELATED = 0.05
+# Words of the loaders' refusals: the code and what mends it
+REASONS = {
+    "no boundary pixel in any": ("empty-truth", "leave the image out"),
+    "expected boundaries of 0 and 1": (
+        "gt-values",
+        "--set gt_threshold=0.5 for gray, --set gt_kind=labels for region labels",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault: its code, "error" or "warning", what it is, the files, and what mends it."""
+
+    code: str
+    level: str
+    message: str
+    files: tuple[str, ...] = ()
+    mend: str = ""
+
+    def line(self, limit: int = 5) -> str:
+        """One printable line."""
+        where = f" [{listed(list(self.files), limit)}]" if self.files else ""
+        mend = f" -> {self.mend}" if self.mend else ""
+        return f"{self.level}: {self.code}: {self.message}{where}{mend}"
+
+
+@dataclass(slots=True)
+class _Case:
+    """A pair of files, read."""
+
+    image_id: str
+    pred: Prediction
+    gt: GroundTruth
+    soft: NDArray[np.float64] | None = None  # as the protocol takes it, in [0, 1]
+    faults: set[str] = field(default_factory=set)
+
+    @property
+    def file(self) -> str:
+        return self.pred.path.name if self.pred.path else self.image_id
+
+    def truth(self) -> NDArray[np.float64]:
+        return np.sum(self.gt.boundaries, axis=0, dtype=np.float64)
+
+
+def doctor(
+    pred_dir: str | Path,
+    gt_dir: str | Path,
+    protocol: Protocol | None = None,
+    *,
+    split_file: str | Path | None = None,
+    pred_kind: str = "soft",
+    looked_at: int = 12,
+) -> list[Finding]:
+    """Examine predictions and ground truth; errors first, an empty list if all is well.
+
+    protocol   : what `evaluate` will be called with, as some faults depend on it; bsds500 if None
+    split_file : only the ids in this file count
+    pred_kind  : "soft", or "labels" for pictures and arrays that hold label maps
+    looked_at  : how many images the slower measurements take, spread over the set
+    Raises PairingError if a folder cannot be listed; every fault of a file is a finding.
+    """
+    protocol = protocol or Protocol.preset("bsds500")
+    preds, gts = _listing(Path(pred_dir), Path(gt_dir), split_file, pred_kind)
+    found = [*_names(preds, gts), *_doubled(preds, gts, pred_kind)]
+    both = [i for i in gts if i in preds]
+    cases, unread = _read(both, preds, gts, protocol, pred_kind)
+    found += unread
+    found += _sizes(cases)
+    found += _annotators(cases, protocol)
+    found += _values(cases)
+    sound = [c for c in cases if c.soft is not None and not c.faults]
+    chosen = sound[:: max(1, -(-len(sound) // looked_at))]
+    for look in (_polarity, _thickness, _jpeg, _shift):
+        found += look(chosen, protocol)
+    return sorted(found, key=lambda f: f.level != "error")
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+
+Files = dict[str, list[Path]]
+
+
+def _listing(
+    pred_dir: Path, gt_dir: Path, split_file: str | Path | None, pred_kind: str
+) -> tuple[Files, Files]:
+    """image id -> its files, of predictions and of ground truth, in order of the id."""
+    pred_files = find_files(pred_dir, PREDICTION_SUFFIXES)
+    gt_files = find_files(gt_dir, GROUND_TRUTH_SUFFIXES)
+    for folder, files in ((pred_dir, pred_files), (gt_dir, gt_files)):
+        if not files:
+            raise PairingError(f"{folder}: no files that can be read, expected some")
+    wanted = set(read_split(split_file)) if split_file else None
+    layouts = LAYOUTS if pred_kind == "labels" else LAYOUTS[:1]
+    preds = group(pred_files, pred_dir, wanted or possible_ids(gt_files), layouts)
+    gts = group(gt_files, gt_dir, wanted or set(preds), LAYOUTS)
+    if wanted:
+        preds, gts = ({i: side[i] for i in side if i in wanted} for side in (preds, gts))
+    return dict(sorted(preds.items())), dict(sorted(gts.items()))
+
+
+def _names(preds: Files, gts: Files) -> list[Finding]:
+    missing = [i for i in gts if i not in preds]
+    extra = [i for i in preds if i not in gts]
+    if not missing and not extra:
+        return []
+    common = len(gts) - len(missing)
+    if missing and extra and common < len(gts) / 2:
+        longer = _renamed(missing, extra)
+        if longer:
+            return [
+                Finding(
+                    "names",
+                    "error",
+                    f"{len(extra)} prediction names differ from the image ids by {longer!r}",
+                    tuple(extra),
+                    "rename the files to ID.png",
+                )
+            ]
+        return [
+            Finding(
+                "split",
+                "error",
+                f"only {common} of {len(gts)} images have a prediction and {len(extra)} "
+                "predictions have no ground truth: two different splits?",
+                tuple(extra),
+                "give --gt of the same split",
+            )
+        ]
+    found = []
+    if missing:
+        message = f"{len(missing)} of {len(gts)} images have no prediction"
+        mend = "predict them, or --split-file with the ids, or --missing zero|skip"
+        found.append(Finding("missing", "error", message, tuple(missing), mend))
+    if extra:
+        message = f"{len(extra)} predictions have no ground truth"
+        mend = "check the split, or --split-file with the ids that count"
+        found.append(Finding("extra", "error", message, tuple(extra), mend))
+    return found
+
+
+def _renamed(missing: Sequence[str], extra: Sequence[str]) -> str:
+    """What was put before or after every id, or "" if it is not that."""
+    first = [(e, i) for i in missing[:1] for e in extra if i in e]
+    for name, image_id in first:
+        before, _, after = name.partition(image_id)
+        if all(f"{before}{i}{after}" in set(extra) for i in missing):
+            return f"{before}*{after}"
+    return ""
+
+
+def _doubled(preds: Files, gts: Files, pred_kind: str) -> list[Finding]:
+    """Images with several files where there should be one, in names that may differ in case."""
+    found = []
+    labels = pred_kind == "labels"
+    for what, side, several in (("prediction", preds, labels), ("ground truth", gts, True)):
+        same: dict[str, list[Path]] = {}
+        for image_id, paths in side.items():
+            same.setdefault(image_id.casefold(), []).extend(paths)
+        doubled = tuple(
+            str(p)
+            for paths in same.values()
+            if len(paths) > 1 and not (several and one_set(paths))
+            for p in paths
+        )
+        if doubled:
+            message = f"more than one {what} file for an image"
+            mend = "leave one file for each image"
+            found.append(Finding("doubled", "error", message, doubled, mend))
+    return found
+
+
+# ---- every file ----------------------------------------------------------------------------------
+
+
+def _read(
+    ids: Sequence[str],
+    preds: Files,
+    gts: Files,
+    protocol: Protocol,
+    pred_kind: str,
+) -> tuple[list[_Case], list[Finding]]:
+    """The pairs that can be read, and a finding for each kind of file that cannot."""
+    cases, ranges, broken = [], [], []
+    for image_id in ids:
+        try:
+            gt = load_ground_truth(gts[image_id], image_id, **protocol.gt_options())
+        except DataError as error:
+            broken.append((gts[image_id][0].name, str(error)))
+            continue
+        path = preds[image_id][0]
+        files = preds[image_id] if pred_kind == "labels" else path
+        try:
+            pred = load_prediction(files, image_id, pred_kind)
+        except DataError as error:
+            top = _largest(path)
+            if 1 < top <= 255:
+                ranges.append((path.name, top))
+            else:
+                broken.append((path.name, str(error)))
+            continue
+        soft = None
+        if pred.segs is None:
+            soft = unit(pred.boundary_map())
+            soft = 1 - soft if protocol.invert else soft
+        cases.append(_Case(image_id, pred, gt, soft))
+    found = []
+    for name, text in broken:
+        code, mend = next((v for k, v in REASONS.items() if k in text), ("unreadable", ""))
+        found.append(Finding(code, "error", text, (name,), mend))
+    if ranges:
+        message = f"float values up to {max(t for _, t in ranges):g}, expected 0 .. 1"
+        mend = "divide by 255, or save as 8-bit PNG"
+        found.append(Finding("range", "error", message, tuple(n for n, _ in ranges), mend))
+    return cases, found
+
+
+def _largest(path: Path) -> float:
+    """The largest value of a float array in a file, or -1 where there is none."""
+    from bsdsbench.loaders.arrays import read_npy, read_npz
+    from bsdsbench.loaders.images import read_image
+    from bsdsbench.loaders.matlab import read_mat
+
+    readers: dict[str, Callable[[Path], object]] = {
+        ".npy": read_npy,
+        ".npz": read_npz,
+        ".mat": read_mat,
+    }
+    try:
+        got = readers.get(path.suffix.lower(), read_image)(path)
+    except DataError:
+        return -1.0
+    arrays = got.values() if isinstance(got, dict) else [got]
+    tops = [
+        float(a.max())
+        for a in arrays
+        if isinstance(a, np.ndarray) and a.dtype.kind == "f" and a.size and a.min() >= 0
+    ]
+    return max(tops, default=-1.0)
+
+
+def _sizes(cases: Sequence[_Case]) -> list[Finding]:
+    turned, odd, mixed = [], [], []
+    for case in cases:
+        have, want = case.pred.shape, case.gt.shape
+        if any(b.shape != want for b in case.gt.boundaries):
+            mixed.append(case)
+        elif have == want:
+            continue
+        elif have == want[::-1]:
+            turned.append(case)
+        else:
+            odd.append(case)
+    found = []
+    if mixed:
+        found.append(_error("annotators", "annotators of one image have several sizes", mixed))
+    if turned:
+        message = f"{len(turned)} predictions are transposed: rows and columns are exchanged"
+        found.append(_error("transposed", message, turned, "transpose them before saving"))
+    if odd:
+        have, want = odd[0].pred.shape, odd[0].gt.shape
+        example = f"{have[0]} x {have[1]} for an image of {want[0]} x {want[1]}"
+        if len(odd) == len(cases):
+            message, code = f"every prediction is resized: {example}", "resized"
+        else:
+            message, code = f"mixed sizes: {len(odd)} of {len(cases)} differ: {example}", "sizes"
+        found.append(
+            _error(code, message, odd, "predict at the size of the image, or resize to it")
+        )
+    return found
+
+
+def _error(code: str, message: str, cases: Sequence[_Case], mend: str = "") -> Finding:
+    """An error of these files; they are not measured any further."""
+    for case in cases:
+        case.faults.add(code)
+    return Finding(code, "error", message, tuple(c.file for c in cases), mend)
+
+
+def _annotators(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
+    found: list[Finding] = []
+    empty: list[tuple[_Case, list[int]]] = []
+    dark: list[_Case] = []
+    for case in cases:
+        marks = [bool(b.any()) for b in case.gt.boundaries]
+        if not all(marks):
+            empty.append((case, [k + 1 for k, m in enumerate(marks) if not m]))
+        elif np.mean([b.mean() for b in case.gt.boundaries]) > 0.5:
+            dark.append(case)
+    alone = all(len(c.gt.boundaries) == 1 for c in cases)
+    if cases and alone and protocol.name.rstrip("*") in MANY_ANNOTATORS:
+        message = f"one annotator an image, where {protocol.name} has several that all count"
+        mend = "give --gt the original annotations, or --protocol of your data set"
+        found.append(Finding("one-annotator", "warning", message, (), mend))
+    if dark:
+        message = "most ground-truth pixels are boundary: dark lines on bright ground?"
+        found.append(_error("gt-polarity", message, dark, "--set gt_invert=true"))
+    if empty:
+        names = tuple(f"{c.image_id} annotator {', '.join(map(str, k))}" for c, k in empty)
+        message = f"{len(empty)} images have an annotator without any boundary"
+        found.append(Finding("empty-annotator", "warning", message, names, "check the annotations"))
+    return found
+
+
+def _values(cases: Sequence[_Case]) -> list[Finding]:
+    found: list[Finding] = []
+    zero: list[_Case] = []
+    full: list[_Case] = []
+    few: list[_Case] = []
+    for case in cases:
+        soft = case.soft
+        if soft is None or not soft.size:
+            continue
+        if soft.min() == soft.max():
+            (zero if soft.max() == 0 else full).append(case)
+        elif case.pred.soft is not None and len(np.unique(soft)) < FEW_VALUES:
+            few.append(case)
+    if zero:
+        found.append(_error("zero", f"{len(zero)} maps are zero everywhere", zero, "predict again"))
+    if full:
+        message = f"{len(full)} maps have one value everywhere (saturated?)"
+        found.append(
+            _error("saturated", message, full, "save the sigmoid's output, not the logits")
+        )
+    if few:
+        message = f"{len(few)} maps have fewer than {FEW_VALUES} values: the curve has few points"
+        names = tuple(c.file for c in few)
+        found.append(Finding("few-values", "warning", message, names, "save soft maps"))
+    return found
+
+
+# ---- a few images --------------------------------------------------------------------------------
+
+
+def _soft(case: _Case) -> NDArray[np.float64]:
+    if case.soft is None:
+        raise ValueError("a case without a soft map was chosen")
+    return case.soft
+
+
+def _polarity(cases: Sequence[_Case], _: Protocol) -> list[Finding]:
+    """Inverted where the ground truth's neighbourhood is darker than the rest."""
+    dark, bright_ground = [], []
+    for case in cases:
+        near, far = symptoms.near_and_far(_soft(case), case.truth())
+        if near < far:
+            dark.append(case)
+            if np.median(_soft(case)) > 0.5:
+                bright_ground.append(case)
+    wrong = dark if len(dark) > len(cases) / 2 else bright_ground
+    if not wrong:
+        return []
+    message = f"{len(wrong)} of {len(cases)} maps are darker on the ground truth than off it"
+    return [_error("inverted", message, wrong, "--invert")]
+
+
+def _thickness(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
+    """Raw maps that need NMS, or thin ones that must not have it."""
+    soft = [c for c in cases if c.pred.soft is not None and "inverted" not in c.faults]
+    measured = [(c, symptoms.thickness(_soft(c))) for c in soft]
+    raw = [c for c, t in measured if t > THICK]
+    thin = [c for c, t in measured if t < THIN]
+    if raw and not protocol.nms and protocol.thin:
+        message = f"{len(raw)} of {len(soft)} maps have broad edges: never NMSed"
+        return [Finding("raw", "warning", message, tuple(c.file for c in raw), "--nms")]
+    if thin and (protocol.nms or not protocol.thin):
+        message = f"{len(thin)} of {len(soft)} maps are thinned already"
+        mend = "leave out --nms" if protocol.nms else "give the raw maps to this protocol"
+        return [Finding("thinned", "warning", message, tuple(c.file for c in thin), mend)]
+    return []
+
+
+def _jpeg(cases: Sequence[_Case], _: Protocol) -> list[Finding]:
+    marked = [
+        c
+        for c in cases
+        if c.file.lower().endswith((".jpg", ".jpeg"))
+        or (c.pred.soft is not None and symptoms.jpeg_ratio(_soft(c)) > JPEG)
+    ]
+    if not marked:
+        return []
+    message = f"{len(marked)} of {len(cases)} maps have been through JPEG, which invents edges"
+    return [
+        Finding("jpeg", "warning", message, tuple(c.file for c in marked), "save as PNG or .npy")
+    ]
+
+
+def _shift(cases: Sequence[_Case], _: Protocol) -> list[Finding]:
+    """A common displacement, and maps of square images that fit better transposed."""
+    cases = [c for c in cases if not c.faults]
+    if not cases:
+        return []
+    surfaces = [symptoms.correlation(_soft(c), c.truth()) for c in cases]
+    turned = [
+        c
+        for c, s in zip(cases, surfaces, strict=True)
+        if c.gt.shape[0] == c.gt.shape[1]
+        and symptoms.correlation(_soft(c).T, c.truth()).max() > 2 * max(s.max(), CORRELATED / 2)
+    ]
+    if turned:
+        message = f"{len(turned)} square predictions fit the ground truth better transposed"
+        return [_error("transposed", message, turned, "transpose them before saving")]
+    total = np.mean(surfaces, axis=0)
+    dy, dx = symptoms.shift_of(total)
+    if max(abs(dy), abs(dx)) <= SHIFT or total.max() < CORRELATED:
+        return []
+    message = f"maps are shifted by about {dy:+.1f} rows and {dx:+.1f} columns"
+    files = tuple(c.file for c in cases)
+    return [Finding("shift", "warning", message, files, "undo the padding or crop of the network")]

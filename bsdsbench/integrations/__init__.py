@@ -1,0 +1,1 @@
+"""Doors to other programs: pytest, torchmetrics."""

@@ -1,0 +1,194 @@
+"""The official result files: fixed columns of numbers, each written as C's `%10g`.
+
+| file | columns |
+|---|---|
+| eval_bdry.txt | bestT bestR bestP bestF R_max P_max F_max Area_PR |
+| eval_bdry_thr.txt | thresh R P F |
+| eval_bdry_img.txt | index bestT bestR bestP bestF |
+| eval_cover.txt, _th.txt, _img.txt | bestT ODS OIS Best; thresh R; index bestT bestR bestP |
+| eval_RI_VOI.txt, _thr.txt | tRI RI RI_ois tVOI VOI VOI_ois; thresh RI VOI |
+| ID_ev1.txt | thresh cntR sumR cntP sumP |
+
+Recall stands before precision here, and only here. The readers also take what others write in this
+shape: `%f`, commas, more columns, descending thresholds, dropped rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.errors import FileFormatError
+from bsdsbench.core.records import BoundaryCounts, ImageRecord
+from bsdsbench.loaders.reading import FaultError, id_of, read_bytes, reading, show
+
+COLUMNS = {
+    "eval_bdry.txt": 8,
+    "eval_bdry_thr.txt": 4,
+    "eval_bdry_img.txt": 5,
+    "eval_cover.txt": 4,
+    "eval_cover_th.txt": 2,
+    "eval_cover_img.txt": 4,
+    "eval_RI_VOI.txt": 6,
+    "eval_RI_VOI_thr.txt": 3,
+}
+PER_THRESHOLD = ("eval_bdry_thr.txt", "eval_cover_th.txt", "eval_RI_VOI_thr.txt")
+PER_IMAGE = "per_image"
+EV1, EV1_COLUMNS = "_ev1.txt", 5
+MAX_TEXT_BYTES = 16 << 20
+
+
+def format_rows(rows: Iterable[Iterable[float]]) -> str:
+    """Rows of numbers as official text: `%10g` each, one space between, a newline after each row.
+
+    No rows give the empty string. Six significant digits, as in the official files.
+    """
+    return "".join(" ".join(f"{v:10g}" for v in map(float, row)) + "\n" for row in rows)
+
+
+def read_rows(path: str | os.PathLike[str], columns: int) -> NDArray[np.float64]:
+    """The first `columns` numbers of every row of a text file, f8 (N, columns).
+
+    Empty lines and lines that start with # or % are passed over; commas count as spaces. Raises
+    FileFormatError, one line, for a missing file, a row that is too short, or no row at all.
+    """
+    data = read_bytes(path)
+    with reading(path, "rows of numbers"):
+        if len(data) > MAX_TEXT_BYTES:
+            raise FaultError(f"{len(data)} bytes, expected at most {MAX_TEXT_BYTES}")
+        lines = data.decode("utf-8-sig").replace(",", " ").splitlines()
+        rows = []
+        for number, line in enumerate(lines, 1):
+            words = line.split()
+            if not words or words[0][0] in "#%":
+                continue
+            if len(words) < columns:
+                raise FaultError(f"line {number} has {len(words)} numbers, expected {columns}")
+            rows.append([_number(w, number) for w in words[:columns]])
+        if not rows:
+            raise FaultError(f"has no rows, expected {columns} numbers in each")
+    return np.array(rows, np.float64)
+
+
+def _number(word: str, line: int) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise FaultError(f"line {line} has {show(word)[:40]!r}, expected a number") from None
+
+
+def format_ev1(counts: BoundaryCounts) -> str:
+    """ID_ev1.txt of one image: thresh cntR sumR cntP sumP."""
+    return format_rows(
+        zip(
+            counts.thresholds,
+            counts.matched_gt,
+            counts.total_gt,
+            counts.matched_pred,
+            counts.total_pred,
+            strict=True,
+        )
+    )
+
+
+def write_ev1(path: str | os.PathLike[str], counts: BoundaryCounts) -> None:
+    """Write ID_ev1.txt, whole or not at all. Raises OSError."""
+    from bsdsbench.core.files import write_atomic
+
+    write_atomic(Path(path), format_ev1(counts))
+
+
+def read_ev1(path: str | os.PathLike[str]) -> BoundaryCounts:
+    """The counts of an ID_ev1.txt, thresholds ascending. Raises FileFormatError."""
+    rows = read_rows(path, EV1_COLUMNS)
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    with reading(path, "an official ev1 table"):
+        counts = rows[:, 1:]
+        if not np.isfinite(rows).all() or (counts < 0).any() or (counts != np.rint(counts)).any():
+            raise FaultError("counts that are not whole numbers, expected thresh and four counts")
+        if (counts[:, 0] > counts[:, 1]).any() or (counts[:, 2] > counts[:, 3]).any():
+            raise FaultError("more matched than there are, expected thresh cntR sumR cntP sumP")
+        if (counts > 2**53).any():
+            raise FaultError("counts over 2^53, expected pixels")
+        return BoundaryCounts(rows[:, 0], *counts.T.astype(np.int64))
+
+
+def read_run_folder(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """The official tables in a folder, whichever program wrote them.
+
+    Returns {file name: f8 (N, columns)} for every eval_*.txt that is there, tables over thresholds
+    in ascending order, and under "ev1" {image id: BoundaryCounts} of ID_ev1.txt in the folder or in
+    its per_image/. Raises FileFormatError when none is there, or for the first damaged one.
+    """
+    root = Path(folder)
+    tables: dict[str, Any] = {}
+    for name, columns in COLUMNS.items():
+        if not (root / name).is_file():
+            continue
+        rows = read_rows(root / name, columns)
+        if name in PER_THRESHOLD:
+            rows = rows[np.argsort(rows[:, 0], kind="stable")]
+        tables[name] = rows
+    ev1 = sorted([*root.glob(f"*{EV1}"), *root.glob(f"{PER_IMAGE}/*{EV1}")])
+    tables["ev1"] = {id_of(p.name[: -len(EV1)]): read_ev1(p) for p in ev1}
+    if len(tables) == 1 and not ev1:
+        raise FileFormatError(
+            f"{show(root)}: no official result file, expected {next(iter(COLUMNS))} or ID{EV1}"
+        )
+    return tables
+
+
+def run_files(
+    records: Iterable[ImageRecord], scores: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """File name and text of every official file that a run's scores, by metric, fill.
+
+    A region score brings its tables as `official_rows()`: {file name: rows}.
+    """
+    tables: dict[str, Any] = {}
+    if "boundary" in scores:
+        tables.update(boundary_rows(scores["boundary"]))
+    if "region" in scores:
+        tables.update(scores["region"].official_rows())
+    for name, rows in tables.items():
+        yield name, format_rows(rows)
+    for record in records if "boundary" in scores else ():
+        if record.boundary is not None:
+            yield f"{PER_IMAGE}/{safe_name(record.image_id)}{EV1}", format_ev1(record.boundary)
+
+
+def boundary_rows(score: Any) -> dict[str, Sequence[Sequence[float]]]:
+    """The three boundary tables of a BoundaryScore, as rows in the official column order."""
+    ods, ois, curve = score.ods, score.ois, score.curve
+    best = (*_trpf(ods), ois.recall, ois.precision, ois.f, score.ap)
+    images = [(i, *_trpf(point)) for i, (_, point) in enumerate(score.per_image, 1)]
+    table = zip(curve.thresholds, curve.recall, curve.precision, curve.f, strict=True)
+    return {
+        "eval_bdry.txt": [best],
+        "eval_bdry_thr.txt": list(table),
+        "eval_bdry_img.txt": images,
+    }
+
+
+def _trpf(point: Any) -> tuple[float, float, float, float]:
+    return point.threshold, point.recall, point.precision, point.f
+
+
+def safe_name(image_id: str) -> str:
+    """An id as part of a file name on every system: separators and the like as %XX, long ones cut.
+
+    Different ids give different names.
+    """
+    name = re.sub(r'[%<>:"/\\|?*\x00-\x1f\x7f]', lambda m: f"%{ord(m[0]):02X}", image_id)
+    raw = name.encode("utf-8", "backslashreplace")
+    if len(raw) <= 200:
+        return raw.decode("utf-8")
+    mark = hashlib.blake2b(raw, digest_size=8).hexdigest()
+    return raw[:150].decode("utf-8", "ignore") + "-" + mark

@@ -1,0 +1,1 @@
+"""The region benchmark: covering, PRI, VOI, objects and parts, and more."""

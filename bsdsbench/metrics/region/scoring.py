@@ -1,0 +1,315 @@
+"""Region records to curves and scores. Pure: no disk, no kernels.
+
+Official rules (collect_eval_reg.m), T thresholds:
+
+- Covering: sums of covered and total area over images. ODS: the best single threshold, the first of
+  ties. OIS: each image at its best threshold, the last of ties. Best: every annotated region with
+  its best over all thresholds.
+- PRI and VOI: means over images. ODS: the best of the mean curve, the first of ties. OIS: the mean
+  of each image's best.
+
+SEISM (PAMI 2016). Objects and parts, and pairs of pixels: per threshold the mean precision and the
+mean recall over images, F of the means; ODS is its maximum, OIS the F of the means at each image's
+threshold of best F, both the first of ties. AP: precision at 101 recall levels, outside ignored.
+Humans: the published agreement (precision .6724, recall .4739) is a mean over left-out annotators
+as well; sums of counts give less, as annotators with many regions agree less. `fop_summed` has it.
+The other measures: means over images, ODS and OIS as for VOI; distances as a share of the image.
+Sums run in the order of the image ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.precision_recall import (
+    OperatingPoint,
+    PRCurve,
+    average_precision,
+    counts_by_id,
+    f_measure,
+    ratio,
+)
+from bsdsbench.core.records import ImageRecord, RegionCounts, frozen
+
+F8 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasureScore:
+    """A measure of a data set: the best at one threshold, the mean of each image's best, the curve.
+
+    curve is f8 (T,), its value at each threshold.
+    """
+
+    ods: float
+    ods_threshold: float
+    ois: float
+    curve: F8
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "curve", frozen(self.curve, np.float64))
+
+    def to_mapping(self) -> dict[str, float]:
+        """ods, ods_threshold, ois."""
+        return {"ods": self.ods, "ods_threshold": self.ods_threshold, "ois": self.ois}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoveringScore:
+    """Covering of the ground truth: ODS, OIS, Best, and the curve, f8 (T,)."""
+
+    ods: float
+    ods_threshold: float
+    ois: float
+    best: float
+    curve: F8
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "curve", frozen(self.curve, np.float64))
+
+    def to_mapping(self) -> dict[str, float]:
+        """ods, ods_threshold, ois, best."""
+        return {
+            "ods": self.ods,
+            "ods_threshold": self.ods_threshold,
+            "ois": self.ois,
+            "best": self.best,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FScore:
+    """A precision-recall measure whose data-set values are means over images."""
+
+    ods: OperatingPoint
+    ois: OperatingPoint
+    ap: float
+    curve: PRCurve
+
+    def to_mapping(self) -> dict[str, float]:
+        """ods, ois (F) and ap, and where the ODS is: threshold, recall, precision."""
+        return {
+            "ods": self.ods.f,
+            "ois": self.ois.f,
+            "ap": self.ap,
+            "ods_threshold": float(self.ods.threshold or 0.0),
+            "ods_recall": self.ods.recall,
+            "ods_precision": self.ods.precision,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RegionScore:
+    """The region benchmark of a data set.
+
+    covering, pri, voi : the official measures
+    fop, pair_f        : objects and parts; precision-recall over pairs of pixels
+    fop_summed         : objects and parts from counts summed over images, at its best threshold
+    others             : name -> MeasureScore, errors and distances, 0 is best: bgm, hamming_gt,
+                         hamming_pred, van_dongen (shares of the image area), bce, gce, lce, nvoi
+    per_image          : (image id, each measure's best and its threshold), in id order
+    """
+
+    thresholds: F8
+    n_images: int
+    covering: CoveringScore
+    pri: MeasureScore
+    voi: MeasureScore
+    fop: FScore
+    fop_summed: OperatingPoint
+    pair_f: FScore
+    others: Mapping[str, MeasureScore] = field(default_factory=dict)
+    per_image: tuple[tuple[str, dict[str, float]], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "thresholds", frozen(self.thresholds, np.float64))
+        object.__setattr__(self, "others", MappingProxyType(dict(self.others)))
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The `region` object of result.json."""
+        named = {name: getattr(self, name) for name in ("covering", "pri", "voi", "fop", "pair_f")}
+        mapped = {name: s.to_mapping() for name, s in {**named, **self.others}.items()}
+        mapped["fop"]["summed"] = self.fop_summed.f
+        return {**mapped, "n_images": self.n_images}
+
+    def curves(self) -> dict[str, F8]:
+        """Every measure at each threshold: name -> f8 (T,), `thresholds` first."""
+        out = {"thresholds": self.thresholds}
+        for name in ("covering", "pri", "voi"):
+            out[name] = getattr(self, name).curve
+        for name in ("fop", "pair"):
+            curve = (self.fop if name == "fop" else self.pair_f).curve
+            out[f"{name}_precision"], out[f"{name}_recall"] = curve.precision, curve.recall
+            out[f"{name}_f"] = curve.f
+        return {**out, **{name: score.curve for name, score in self.others.items()}}
+
+    def official_rows(self) -> dict[str, list[tuple[float, ...]]]:
+        """The five official tables: file name -> rows in the official column order."""
+        cover, pri, voi = self.covering, self.pri, self.voi
+        images: list[tuple[float, ...]] = [
+            (i, row["covering_threshold"], row["covering"], row["covering_pred"])
+            for i, (_, row) in enumerate(self.per_image, 1)
+        ]
+        best = (pri.ods_threshold, pri.ods, pri.ois, voi.ods_threshold, voi.ods, voi.ois)
+        t = self.thresholds.tolist()
+        return {
+            "eval_cover.txt": [(cover.ods_threshold, cover.ods, cover.ois, cover.best)],
+            "eval_cover_th.txt": list(zip(t, cover.curve.tolist(), strict=True)),
+            "eval_cover_img.txt": images,
+            "eval_RI_VOI.txt": [best],
+            "eval_RI_VOI_thr.txt": list(
+                zip(t, pri.curve.tolist(), voi.curve.tolist(), strict=True)
+            ),
+        }
+
+
+def region_score(records: Iterable[ImageRecord]) -> RegionScore:
+    """Score records that carry region counts, in any order.
+
+    Raises DataError for no records, one without region counts, or different thresholds (sets of
+    segmentations of unequal length). Source: collect_eval_reg.m; SEISM (see the module).
+    """
+    named: dict[str, RegionCounts] = counts_by_id(records, "region")
+    images = list(named.values())
+    return RegionScore(
+        thresholds=images[0].thresholds,
+        n_images=len(images),
+        covering=_covering(images),
+        pri=_score(images, lambda c: c.pri, highest=True),
+        voi=_score(images, lambda c: c.voi),
+        fop=_f_score(images, fop_curve),
+        fop_summed=_fop_summed(images),
+        pair_f=_f_score(images, pair_curve),
+        others={name: _score(images, value) for name, value in ERRORS.items()},
+        per_image=tuple((image_id, _image_row(c)) for image_id, c in named.items()),
+    )
+
+
+def _van_dongen(c: RegionCounts) -> F8:
+    return ratio(c.hamming_gt + c.hamming_pred, 2 * c.total_gt)
+
+
+def _nvoi(c: RegionCounts) -> F8:
+    return ratio(c.voi, np.log2(max(int(c.n_pixels), 1)))
+
+
+# One image's value at each threshold; 0 is best.
+ERRORS: Mapping[str, Callable[[RegionCounts], F8]] = MappingProxyType(
+    {
+        "bgm": lambda c: ratio(c.bgm, c.total_gt),
+        "hamming_gt": lambda c: ratio(c.hamming_gt, c.total_gt),
+        "hamming_pred": lambda c: ratio(c.hamming_pred, c.total_gt),
+        "van_dongen": _van_dongen,
+        "bce": lambda c: c.bce,
+        "gce": lambda c: c.gce,
+        "lce": lambda c: c.lce,
+        "nvoi": _nvoi,
+    }
+)
+
+
+def fop_curve(c: RegionCounts) -> PRCurve:
+    """One image's objects-and-parts precision and recall at each threshold."""
+    return PRCurve(c.thresholds, c.fop_precision, c.fop_recall)
+
+
+def pair_curve(c: RegionCounts) -> PRCurve:
+    """One image's precision and recall over pairs of pixels, means over annotators."""
+    return PRCurve(c.thresholds, c.pair_precision, c.pair_recall)
+
+
+def _fold(arrays: Sequence[Any]) -> Any:
+    """The sum in the order given: the same bits whatever computed the parts."""
+    return reduce(np.add, arrays)
+
+
+def _covering(images: Sequence[RegionCounts]) -> CoveringScore:
+    total = _fold([c.total_gt for c in images])
+    curve = ratio(_fold([c.covered_gt for c in images]), total)
+    best = int(np.argmax(curve))
+    at_best = [c.covered_gt[_last_best(ratio(c.covered_gt, c.total_gt))] for c in images]
+    return CoveringScore(
+        ods=float(curve[best]),
+        ods_threshold=float(images[0].thresholds[best]),
+        ois=float(ratio(_fold(at_best), total[0])),
+        best=float(ratio(_fold([c.best_covered_gt for c in images]), total[0])),
+        curve=curve,
+    )
+
+
+def _score(
+    images: Sequence[RegionCounts], value: Callable[[RegionCounts], F8], highest: bool = False
+) -> MeasureScore:
+    values = [value(c) for c in images]
+    curve = _fold(values) / len(images)
+    best = int(np.argmax(curve) if highest else np.argmin(curve))
+    bests = [v.max() if highest else v.min() for v in values]
+    return MeasureScore(
+        float(curve[best]),
+        float(images[0].thresholds[best]),
+        float(_fold(bests) / len(images)),
+        curve,
+    )
+
+
+def _f_score(images: Sequence[RegionCounts], curve_of: Callable[[RegionCounts], PRCurve]) -> FScore:
+    curves = [curve_of(c) for c in images]
+    mean = PRCurve(
+        images[0].thresholds,
+        _fold([c.precision for c in curves]) / len(images),
+        _fold([c.recall for c in curves]) / len(images),
+    )
+    at = [int(np.argmax(c.f)) for c in curves]
+    precision = float(_fold([c.precision[k] for c, k in zip(curves, at, strict=True)]))
+    recall = float(_fold([c.recall[k] for c, k in zip(curves, at, strict=True)]))
+    return FScore(
+        ods=_point(mean, int(np.argmax(mean.f))),
+        ois=_operating(None, precision / len(images), recall / len(images)),
+        ap=average_precision(mean),
+        curve=mean,
+    )
+
+
+def _fop_summed(images: Sequence[RegionCounts]) -> OperatingPoint:
+    precision = ratio(
+        _fold([c.fop_pred for c in images]), _fold([c.fop_pred_candidates for c in images])
+    )
+    recall = ratio(_fold([c.fop_gt for c in images]), _fold([c.fop_gt_candidates for c in images]))
+    curve = PRCurve(images[0].thresholds, precision, recall)
+    return _point(curve, int(np.argmax(curve.f)))
+
+
+def _point(curve: PRCurve, k: int) -> OperatingPoint:
+    return _operating(float(curve.thresholds[k]), float(curve.precision[k]), float(curve.recall[k]))
+
+
+def _operating(threshold: float | None, precision: float, recall: float) -> OperatingPoint:
+    return OperatingPoint(threshold, precision, recall, float(f_measure(precision, recall)))
+
+
+def _image_row(c: RegionCounts) -> dict[str, float]:
+    """One image's bests, at the first threshold of ties (as eval_cover_img.txt has it)."""
+    covering, fop = ratio(c.covered_gt, c.total_gt), fop_curve(c).f
+    at, at_pri, at_voi, at_fop = (int(np.argmax(v)) for v in (covering, c.pri, -c.voi, fop))
+    return {
+        "covering": float(covering[at]),
+        "covering_threshold": float(c.thresholds[at]),
+        "covering_pred": float(ratio(c.covered_pred, c.total_pred)[at]),
+        "pri": float(c.pri[at_pri]),
+        "pri_threshold": float(c.thresholds[at_pri]),
+        "voi": float(c.voi[at_voi]),
+        "voi_threshold": float(c.thresholds[at_voi]),
+        "fop": float(fop[at_fop]),
+        "fop_threshold": float(c.thresholds[at_fop]),
+    }
+
+
+def _last_best(values: F8) -> int:
+    return int(values.size - 1 - np.argmax(values[::-1]))

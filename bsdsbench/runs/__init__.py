@@ -1,0 +1,1 @@
+"""From folders to an Evaluation: jobs, executors, stored records, results on disk, streaming."""

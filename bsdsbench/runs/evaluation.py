@@ -1,0 +1,202 @@
+"""An evaluation: a protocol and one record per image; its scores, its folder on disk, its sum."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bsdsbench import __version__
+from bsdsbench.core.errors import FileFormatError, MergeError
+from bsdsbench.core.files import write_atomic
+from bsdsbench.core.precision_recall import (
+    BoundaryScore,
+    OperatingPoint,
+    PixelScore,
+    boundary_score,
+    pixel_score,
+)
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.records import ImageRecord
+from bsdsbench.runs.compressed import Records, gathered, image_ids, pack_records, unpack_records
+
+if TYPE_CHECKING:
+    from bsdsbench.metrics.region.scoring import RegionScore
+
+SCHEMA = "bsdsbench.result/1"
+METRICS = ("boundary", "region", "pixel")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """Records of one method on one data set under one protocol, sorted by image id.
+
+    records is a tuple, or with hundreds of images a sequence that keeps them compressed.
+    failed maps the ids that could not be evaluated to the reason; provenance holds plain values
+    (where the inputs came from). Two evaluations with equal protocols and disjoint ids add (`+`).
+    Raises MergeError for an id that is there twice, or a sum of different protocols. Without
+    records there are no metrics, and the scores raise DataError.
+    """
+
+    protocol: Protocol
+    name: str
+    records: Sequence[ImageRecord]
+    provenance: dict[str, Any] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.records, Records):
+            object.__setattr__(self, "records", gathered(self.records))
+        ids = image_ids(self.records)
+        doubled = sorted({a for a, b in pairwise(ids) if a == b})
+        if doubled:
+            raise MergeError(f"{self.name}: image {doubled[0]!r} is there twice, expected once")
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics of the records: some of "boundary", "region", "pixel"."""
+        return tuple(m for m in METRICS if self.records and m in self.records[0].counts())
+
+    def boundary_score(self) -> BoundaryScore:
+        """ODS, OIS, AP, R50 of the boundary benchmark."""
+        return boundary_score(self.records)
+
+    def pixel_score(self) -> PixelScore:
+        """The pixel benchmark without tolerance."""
+        return pixel_score(self.records)
+
+    def region_score(self) -> RegionScore:
+        """Covering, PRI, VOI and more."""
+        from bsdsbench.metrics.region.scoring import region_score
+
+        return region_score(self.records)
+
+    def __add__(self, other: Evaluation) -> Evaluation:
+        if not isinstance(other, Evaluation):
+            return NotImplemented
+        if self.protocol != other.protocol:
+            raise MergeError(f"{other.name}: its protocol differs from that of {self.name}")
+        return Evaluation(
+            self.protocol,
+            self.name,
+            gathered(chain(self.records, other.records)),
+            self.provenance,
+            {**self.failed, **other.failed},
+        )
+
+    def equals(self, other: object) -> bool:
+        """True if protocol and all records are the same; times and names take no part."""
+        return (
+            isinstance(other, Evaluation)
+            and self.protocol == other.protocol
+            and len(self.records) == len(other.records)
+            and all(a.equals(b) for a, b in zip(self.records, other.records, strict=True))
+        )
+
+    def scores(self) -> dict[str, Any]:
+        """The `scores` object of result.json, for the metrics that were computed."""
+        return {metric: score.to_mapping() for metric, score in self._scores().items()}
+
+    def _scores(self) -> dict[str, Any]:
+        return {m: getattr(self, f"{m}_score")() for m in self.metrics}
+
+    def save(self, folder: str | Path) -> Path:
+        """Write result.json, counts.npz, timing.json and the official txt files into `folder`.
+
+        With regions also region_curves.csv: every measure at each threshold.
+        Every file is written whole or not at all; result.json comes last. Raises OSError.
+        """
+        from bsdsbench.loaders.official_txt import run_files
+
+        out, scores = Path(folder), self._scores()
+        for name, text in run_files(self.records, scores):
+            write_atomic(out / name, text, durable=False)
+        if "region" in scores:
+            curves = _csv(scores["region"].curves())
+            write_atomic(out / "region_curves.csv", curves, durable=False)
+        write_atomic(out / "counts.npz", pack_records(self.records))
+        times = {r.image_id: round(r.seconds, 4) for r in self.records}
+        write_atomic(out / "timing.json", json.dumps({"seconds": times}, indent=1) + "\n")
+        write_atomic(out / "result.json", _json(self._mapping(scores)))
+        return out
+
+    def to_json(self) -> str:
+        """The text of result.json: the same bits for the same inputs, whatever ran them."""
+        return _json(self.to_mapping())
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The content of result.json as plain values."""
+        return self._mapping(self._scores())
+
+    def _mapping(self, scores: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "bsdsbench": __version__,
+            "name": self.name,
+            "protocol": self.protocol.to_mapping(),
+            "metrics": list(self.metrics),
+            "scores": {metric: score.to_mapping() for metric, score in scores.items()},
+            "n_images": len(self.records),
+            "images": self._image_table(scores),
+            "failed": self.failed,
+            "provenance": self.provenance,
+        }
+
+    def _image_table(self, scores: dict[str, Any]) -> list[dict[str, Any]]:
+        rows: dict[str, dict[str, Any]] = {
+            r.image_id: {"id": r.image_id, "size": list(r.size), "fingerprint": r.fingerprint}
+            for r in self.records
+        }
+        for metric, score in scores.items():
+            for image_id, best in score.per_image:
+                point = best.to_mapping() if isinstance(best, OperatingPoint) else best
+                rows[image_id][metric] = point
+        return list(rows.values())
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Evaluation:
+        """Read what `save` wrote. Raises FileFormatError naming the file and the fault."""
+        path = Path(folder)
+        source = path / "result.json"
+        try:
+            found = json.loads(source.read_text("utf-8"))
+        except OSError as error:
+            raise FileFormatError(
+                f"{source}: {error.strerror}, expected the folder of a finished run"
+            ) from None
+        except ValueError as error:
+            raise FileFormatError(f"{source}: not JSON ({error})") from None
+        if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+            raise FileFormatError(f"{source}: expected schema {SCHEMA!r}")
+        return cls(
+            Protocol.from_mapping(found["protocol"]),
+            found["name"],
+            unpack_records(path / "counts.npz"),
+            found.get("provenance", {}),
+            found.get("failed", {}),
+        )
+
+    @classmethod
+    def from_official(cls, folder: str | Path, name: str | None = None) -> Evaluation:
+        """Read a folder of official ID_ev1.txt files. See `bsdsbench.runs.official`."""
+        from bsdsbench.runs.official import from_official
+
+        return from_official(folder, name)
+
+
+def _json(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _csv(columns: dict[str, Any]) -> str:
+    """A header of names, then a row a threshold."""
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+    return out.getvalue()

@@ -1,0 +1,273 @@
+"""From two folders to an Evaluation: pair, run the jobs, keep the records, write the results."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Executor
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bsdsbench.core.errors import DataError, MergeError
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.records import ImageRecord
+from bsdsbench.loaders import ground_truths, pair
+from bsdsbench.loaders.reading import show
+from bsdsbench.runs.compressed import Gathering, gathered
+from bsdsbench.runs.evaluation import METRICS, Evaluation
+from bsdsbench.runs.executors import available_cores, outcomes
+from bsdsbench.runs.job import Failure, Job, Outcome, Unchanged
+from bsdsbench.runs.store import RecordStore, locked
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a run is carried out. None of it changes a score."""
+
+    workers: int | None = None
+    executor: str | Executor = "process"
+    out: Path | None = None
+    fresh: bool = False
+    on_error: str = "fail"
+    progress: Progress | None = None
+
+
+@dataclass(slots=True)
+class _Harvest:
+    records: Gathering = field(default_factory=Gathering)
+    failures: list[Failure] = field(default_factory=list)
+
+
+def evaluate(
+    pred_dir: str | Path,
+    gt_dir: str | Path,
+    protocol: Protocol | str = "bsds500",
+    *,
+    metrics: Sequence[str] = ("boundary",),
+    name: str | None = None,
+    split_file: str | Path | None = None,
+    missing: str = "error",
+    pred_kind: str = "soft",
+    shard: tuple[int, int] = (1, 1),
+    workers: int | None = None,
+    executor: str | Executor = "process",
+    out: str | Path | None = None,
+    fresh: bool = False,
+    on_error: str = "fail",
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Evaluate a folder of predictions against a folder of ground truth.
+
+    pred_dir, gt_dir : paired by image id over any mix of file formats and nested folders
+    protocol  : a Protocol or the name of a preset
+    metrics   : any of "boundary", "region", "pixel"
+    missing   : a prediction that is not there is an "error", counts as "zero", or is a "skip"
+    pred_kind : "soft", or "labels" for pictures and arrays that hold label maps
+    shard     : (i, n) evaluates the i-th of n parts of the images, i = 1 .. n
+    workers   : how many images at a time; default: the available cores
+    executor  : "process", "thread", "dask://host:port" or a concurrent.futures.Executor
+    out       : folder for results and for records, from which a later call goes on; None: nothing
+                is written
+    on_error  : "fail" raises when all images have been tried; "skip" leaves the bad ones out and
+                lists them in `failed`
+    progress  : called with (done, total, image_id)
+
+    Raises DataError that lists every problem of the run; the good images' records are kept in
+    `out`. An empty folder is an error. The scores do not depend on workers, executor or shards.
+    """
+    proto = Protocol.preset(protocol) if isinstance(protocol, str) else protocol
+    _check_words(metrics, missing, on_error, shard)
+    pairs = pair(pred_dir, gt_dir, split_file=split_file, missing=missing, pred_kind=pred_kind)
+    chosen = tuple(m for m in METRICS if m in metrics)
+    jobs = [Job(p, proto, chosen, pred_kind) for p in pairs]
+    whole = Evaluation(
+        proto,
+        name or show(Path(pred_dir).resolve().name),
+        (),
+        {"pred": show(pred_dir), "gt": show(gt_dir), "images": _digest(jobs)},
+    )
+    settings = Settings(workers, executor, Path(out) if out else None, fresh, on_error, progress)
+    return run(whole, jobs, settings, shard)
+
+
+def evaluate_humans(
+    gt_dir: str | Path,
+    protocol: Protocol | str = "bsds500",
+    *,
+    metrics: Sequence[str] = ("boundary",),
+    split_file: str | Path | None = None,
+    workers: int | None = None,
+    executor: str | Executor = "process",
+    out: str | Path | None = None,
+    fresh: bool = False,
+    on_error: str = "fail",
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Evaluate each annotator of a data set against the others: the human point of the plots.
+
+    metrics are "boundary" and "region"; the other arguments are those of `evaluate`. Every image
+    needs two annotators. Raises DataError as `evaluate`. Source: see bsdsbench.metrics.humans.
+    """
+    proto = Protocol.preset(protocol) if isinstance(protocol, str) else protocol
+    _check_words(metrics, "error", on_error, (1, 1))
+    chosen = tuple(m for m in METRICS if m in metrics)
+    pairs = ground_truths(gt_dir, split_file)
+    jobs = [Job(p, proto, chosen, humans=True) for p in pairs]
+    blank = Evaluation(proto, "human", (), {"gt": show(gt_dir), "images": _digest(jobs)})
+    settings = Settings(workers, executor, Path(out) if out else None, fresh, on_error, progress)
+    return run(blank, jobs, settings)
+
+
+def run(
+    blank: Evaluation, jobs: Sequence[Job], settings: Settings, shard: tuple[int, int] = (1, 1)
+) -> Evaluation:
+    """Carry out the jobs of one shard and give `blank` their records. See `evaluate`."""
+    mine = list(jobs[shard[0] - 1 :: shard[1]])
+    if shard != (1, 1):
+        blank = replace(blank, provenance={**blank.provenance, "shard": f"{shard[0]}/{shard[1]}"})
+    with locked(settings.out) if settings.out else nullcontext():
+        harvest = _harvest(mine, settings)
+        problems = {f.image_id: f for f in sorted(harvest.failures, key=lambda f: f.image_id)}
+        if problems and (settings.on_error == "fail" or not harvest.records):
+            lines = [line for f in problems.values() for line in f.problems]
+            raise DataError("\n".join(lines), lines)
+        done = replace(
+            blank,
+            records=harvest.records.done(),
+            failed={k: "; ".join(f.problems) for k, f in problems.items()},
+        )
+        if settings.out:
+            done.save(settings.out)
+    return done
+
+
+def _harvest(jobs: list[Job], settings: Settings) -> _Harvest:
+    store = RecordStore(settings.out) if settings.out else None
+    if store and settings.fresh:
+        store.clear()
+    harvest = _Harvest()
+    with closing(_outcomes(jobs, store, settings)) as stream:
+        for count, outcome in enumerate(stream, 1):
+            if isinstance(outcome, ImageRecord):
+                harvest.records.add(outcome)
+            elif isinstance(outcome, Failure):
+                harvest.failures.append(outcome)
+            if settings.progress:
+                settings.progress(count, len(jobs), outcome.image_id)
+    return harvest
+
+
+def _outcomes(
+    jobs: list[Job], store: RecordStore | None, settings: Settings
+) -> Generator[Outcome, None, None]:
+    """Every job's record or failure; stored records are read back, new ones stored."""
+    workers = settings.workers or available_cores()
+    workers = max(1, min(workers, len(jobs)))
+    if store is None:
+        yield from outcomes(jobs, settings.executor, workers)
+        return
+    again: list[Job] = []
+    ready = (replace(job, known=store.fingerprint(job.pair.image_id)) for job in jobs)
+    by_id = {job.pair.image_id: job for job in jobs}
+    with closing(outcomes(ready, settings.executor, workers)) as stream:
+        for outcome in stream:
+            if isinstance(outcome, Unchanged):
+                kept = store.load(outcome.image_id)
+                if kept is None:
+                    again.append(by_id[outcome.image_id])
+                    continue
+                outcome = kept
+            elif isinstance(outcome, ImageRecord):
+                store.add(outcome)
+            yield outcome
+    if again:
+        store.forget(job.pair.image_id for job in again)
+        yield from _outcomes(again, store, settings)
+
+
+def _digest(jobs: Sequence[Job]) -> str:
+    """A hash of the ids of the whole set, by which shards know that they belong together."""
+    ids = "\0".join(job.pair.image_id for job in jobs).encode("utf-8", "surrogateescape")
+    return hashlib.blake2b(ids, digest_size=8).hexdigest()
+
+
+def _check_words(
+    metrics: Sequence[str], missing: str, on_error: str, shard: tuple[int, int]
+) -> None:
+    problems = []
+    for value, what, allowed in (
+        *((m, "metrics", METRICS) for m in metrics),
+        (missing, "missing", ("error", "zero", "skip")),
+        (on_error, "on_error", ("fail", "skip")),
+    ):
+        if value not in allowed:
+            problems.append(f"{what} {value!r}: expected one of {', '.join(allowed)}")
+    if not metrics:
+        problems.append("metrics: none given, expected at least one")
+    if not 1 <= shard[0] <= shard[1]:
+        problems.append(f"shard {shard[0]}/{shard[1]}: expected I/N with 1 <= I <= N")
+    if problems:
+        raise DataError("\n".join(problems), problems)
+
+
+def merge(runs: Sequence[Evaluation]) -> Evaluation:
+    """Join the shards of one run; the result is bit for bit that of the undivided run.
+
+    Raises MergeError if they are not all the parts of one whole.
+    """
+    if not runs:
+        raise MergeError("merge: no runs given, expected the shards of one run")
+    shards: dict[str, str] = {}
+    problems: list[str] = []
+    first = runs[0]
+    for number, each in enumerate(runs, 1):
+        label = f"run {number} ({each.name})"
+        part = each.provenance.get("shard")
+        if part is None:
+            problems.append(f"{label}: not a shard, expected a run made with --shard I/N")
+        elif part in shards:
+            problems.append(f"{label}: shard {part} again, expected each once")
+        else:
+            shards[part] = label
+        problems += _strangers(first, each, label)
+    if not problems:
+        count = int(next(iter(shards)).partition("/")[2])
+        lost = [f"{i}/{count}" for i in range(1, count + 1) if f"{i}/{count}" not in shards]
+        if lost or len(shards) != count:
+            problems.append(f"merge: shards {', '.join(lost)} are not there, expected all {count}")
+    if problems:
+        raise MergeError("\n".join(problems), problems)
+    return _joined(runs)
+
+
+def _strangers(first: Evaluation, other: Evaluation, label: str) -> list[str]:
+    problems = []
+    if other.protocol != first.protocol:
+        problems.append(f"{label}: another protocol than run 1, expected the same")
+    if other.metrics != first.metrics:
+        problems.append(f"{label}: another set of metrics than run 1, expected the same")
+    if other.provenance.get("images") != first.provenance.get("images"):
+        problems.append(f"{label}: a part of another list of images than run 1, expected the same")
+    if _parts(other) != _parts(first):
+        problems.append(f"{label}: {_parts(other)} shards, expected {_parts(first)} as in run 1")
+    return problems
+
+
+def _parts(run: Evaluation) -> str:
+    return str(run.provenance.get("shard", "")).partition("/")[2]
+
+
+def _joined(runs: Sequence[Evaluation]) -> Evaluation:
+    origin: dict[str, Any] = {k: v for k, v in runs[0].provenance.items() if k != "shard"}
+    return Evaluation(
+        runs[0].protocol,
+        runs[0].name,
+        gathered(heapq.merge(*(each.records for each in runs), key=lambda r: r.image_id)),
+        origin,
+        dict(sorted((k, v) for each in runs for k, v in each.failed.items())),
+    )

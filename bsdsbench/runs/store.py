@@ -1,0 +1,95 @@
+"""The records a run has made so far, one file each, so that a killed run goes on where it was."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bsdsbench.core.errors import FileFormatError, RunLockedError
+from bsdsbench.core.files import sweep, write_atomic
+from bsdsbench.core.records import ImageRecord
+from bsdsbench.loaders.official_txt import PER_IMAGE
+from bsdsbench.runs.compressed import pack_records, unpack_records
+
+FOLDER = ".records"
+
+
+class RecordStore:
+    """Records under OUT/.records, named by a hash of the image id and by their fingerprint."""
+
+    def __init__(self, out: Path) -> None:
+        self.folder = out / FOLDER
+        self.known: dict[str, str] = {}
+        for path in self.folder.glob("*-*.npz"):
+            key, _, mark = path.stem.partition("-")
+            self.known[key] = mark
+
+    def fingerprint(self, image_id: str) -> str:
+        """The fingerprint of the stored record of this image, or ''."""
+        return self.known.get(_key(image_id), "")
+
+    def load(self, image_id: str) -> ImageRecord | None:
+        """The stored record, or None if its file is gone or broken."""
+        try:
+            records = unpack_records(self._path(image_id))
+        except FileFormatError:
+            return None
+        return records[0] if len(records) == 1 and records[0].image_id == image_id else None
+
+    def add(self, record: ImageRecord) -> None:
+        """Keep a record; an older one of the same image is dropped. Raises OSError."""
+        key = _key(record.image_id)
+        old = self._path(record.image_id) if key in self.known else None
+        self.known[key] = record.fingerprint
+        write_atomic(self._path(record.image_id), pack_records([record]), durable=False)
+        if old is not None and old != self._path(record.image_id):
+            old.unlink(missing_ok=True)
+
+    def forget(self, image_ids: Iterable[str]) -> None:
+        """Drop the stored records of these images."""
+        for image_id in image_ids:
+            self._path(image_id).unlink(missing_ok=True)
+            self.known.pop(_key(image_id))
+
+    def clear(self) -> None:
+        """Forget everything (`--fresh`)."""
+        for path in self.folder.glob("*-*.npz"):
+            path.unlink(missing_ok=True)
+        self.known.clear()
+
+    def _path(self, image_id: str) -> Path:
+        key = _key(image_id)
+        return self.folder / f"{key}-{self.known[key]}.npz"
+
+
+def _key(image_id: str) -> str:
+    raw = image_id.encode("utf-8", "surrogateescape")
+    return hashlib.blake2b(raw, digest_size=10).hexdigest()
+
+
+@contextmanager
+def locked(out: Path) -> Iterator[None]:
+    """Hold OUT for one run, free of what a killed run left half written.
+
+    Raises RunLockedError at once if another run holds it.
+    """
+    from filelock import FileLock, Timeout
+
+    out.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(out / ".lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise RunLockedError(
+            f"{out}: another run is writing there, expected a folder of its own"
+        ) from None
+    try:
+        for folder in (out, out / FOLDER, out / PER_IMAGE):
+            sweep(folder)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            lock.release()

@@ -1,0 +1,230 @@
+"""Evaluation inside a training loop: update with arrays, merge over ranks, compute.
+
+>>> ev = StreamingEvaluator("bsds500", fast=True)            # doctest: +SKIP
+>>> for batch in loader: ev.update(model(batch.x), batch.annotators, image_id=batch.ids)
+>>> ev.compute().boundary_score().ods.f
+
+The state is one ImageRecord per image, so `compute` gives the same bits as `evaluate` on the same
+arrays, however the images were split over updates, batches and ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.checks import binary_map
+from bsdsbench.core.errors import DataError, MergeError, ShapeError
+from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.records import ImageRecord
+from bsdsbench.runs.evaluation import METRICS, Evaluation
+
+FAST_THRESHOLDS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class FastError:
+    """What fewer thresholds cost, measured: fast minus exact, of the same images.
+
+    ods, ois, ap : the signed errors; thresholds : how many the fast mode has
+    """
+
+    ods: float
+    ois: float
+    ap: float
+    thresholds: int
+    n_images: int
+
+    def __str__(self) -> str:
+        return (
+            f"fast mode, {self.thresholds} thresholds on {self.n_images} images: "
+            f"ODS {self.ods:+.4f}, OIS {self.ois:+.4f}, AP {self.ap:+.4f} from the exact scores"
+        )
+
+
+class StreamingEvaluator:
+    """Collects counts image by image. Picklable; an image counts once.
+
+    protocol : a Protocol or the name of a preset
+    metrics  : any of "boundary", "region", "pixel"
+    fast     : every image at 15 of the protocol's thresholds: the curve has fewer points, the
+               counts at them are the exact ones. `measure_fast` gives what that costs the scores
+    Raises DataError for unknown metrics, ProtocolError for an unknown preset.
+    """
+
+    def __init__(
+        self,
+        protocol: Protocol | str = "bsds500",
+        metrics: Sequence[str] = ("boundary",),
+        *,
+        fast: bool = False,
+        name: str = "streaming",
+    ) -> None:
+        exact = Protocol.preset(protocol) if isinstance(protocol, str) else protocol
+        unknown = [m for m in metrics if m not in METRICS]
+        if unknown or not metrics:
+            raise DataError(f"metrics {list(metrics)}: expected some of {', '.join(METRICS)}")
+        self.exact_protocol = exact
+        self.protocol = fast_protocol(exact) if fast else exact
+        self.metrics = tuple(m for m in METRICS if m in metrics)
+        self.fast = fast
+        self.name = name
+        self._records: dict[str, ImageRecord] = {}
+
+    def update(self, pred: Any, gts: Any, image_id: str | Sequence[str] | None = None) -> None:
+        """Add one image or a batch.
+
+        pred : one image: (H, W) soft map, numpy or torch, as for `boundary_counts`, or a
+            Prediction; a batch: (B, H, W) or (B, 1, H, W), or a list of images
+        gts  : one image: its annotators, (H, W) each, as a list, an (A, H, W) array (values as for
+            `boundary_counts`), or a GroundTruth; a batch: a sequence of these
+        image_id : a name, for a batch a list of names; None numbers them, which ranks that are to
+            be merged must not rely on
+        Raises ShapeError if the numbers of images differ, DataError for an image that is already
+        there and for what the metrics refuse. A batch with a fault adds nothing.
+        """
+        items = image_items(pred, gts, image_id, len(self._records))
+        fresh: dict[str, ImageRecord] = {}
+        for one, annotators, name in items:
+            if name in self._records or name in fresh:
+                raise DataError(f"{name}: this image is already there, expected each once")
+            fresh[name] = measure(one, annotators, name, self.protocol, self.metrics)
+        self._records.update(fresh)
+
+    def compute(self) -> Evaluation:
+        """The Evaluation of all images so far. Raises DataError if there are none."""
+        if not self._records:
+            raise DataError("no images yet, expected an update before compute")
+        note = {"fast": f"{len(self.protocol.thresholds)} thresholds"} if self.fast else {}
+        return Evaluation(self.protocol, self.name, tuple(self._records.values()), dict(note))
+
+    def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
+        """Add the images of `other` (another rank); returns self.
+
+        Raises MergeError for another protocol, other metrics, or an image that both have.
+        """
+        if (self.protocol, self.metrics) != (other.protocol, other.metrics):
+            raise MergeError(f"{other.name}: its protocol or metrics differ from {self.name}'s")
+        shared = sorted(self._records.keys() & other._records.keys())
+        if shared:
+            raise MergeError(f"image {shared[0]!r} is in both, expected each image once")
+        self._records.update(other._records)
+        return self
+
+    def reset(self) -> None:
+        """Forget all images."""
+        self._records.clear()
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+
+def fast_protocol(protocol: Protocol, thresholds: int = FAST_THRESHOLDS) -> Protocol:
+    """The protocol at about `thresholds` of its own thresholds, the first and the last kept."""
+    own = protocol.thresholds
+    if len(own) <= thresholds:
+        return protocol
+    at = np.unique(np.rint(np.linspace(0, len(own) - 1, thresholds)).astype(int))
+    return protocol.replace(thresholds=tuple(own[i] for i in at))
+
+
+def measure_fast(run: Evaluation, thresholds: int = FAST_THRESHOLDS) -> FastError:
+    """The error of the fast mode on the images of an exact run.
+
+    The fast mode counts at some of the run's own thresholds, so its counts are picked out of the
+    run's and nothing has to be matched again. Raises DataError if there are no boundary counts.
+    """
+    from dataclasses import replace
+
+    from bsdsbench.core.precision_recall import boundary_score
+
+    if "boundary" not in run.metrics:
+        raise DataError(f"{run.name}: no boundary counts, expected them to measure the fast mode")
+    some = fast_protocol(run.protocol, thresholds).thresholds
+    at = np.isin(run.protocol.threshold_array(), some)
+    fewer = []
+    for record in run.records:
+        counts = record.boundary
+        if counts is None or counts.thresholds.size != at.size:
+            raise DataError(f"{run.name}: {record.image_id} has other thresholds than the protocol")
+        picked = type(counts)(*(array[at] for array in counts.arrays().values()))
+        fewer.append(replace(record, boundary=picked))
+    exact, fast = run.boundary_score(), boundary_score(fewer)
+    return FastError(
+        fast.ods.f - exact.ods.f,
+        fast.ois.f - exact.ois.f,
+        fast.ap - exact.ap,
+        len(some),
+        len(fewer),
+    )
+
+
+def measure(
+    pred: Any, gts: Any, image_id: str, protocol: Protocol, metrics: Sequence[str]
+) -> ImageRecord:
+    """One image's record from arrays, by the same functions that `evaluate` calls."""
+    from bsdsbench.runs.job import metric_function
+
+    if not isinstance(pred, Prediction):
+        pred = Prediction(image_id, soft=_plane(pred))
+    if not isinstance(gts, GroundTruth):
+        what = f"{image_id}: ground truth"
+        gts = GroundTruth(image_id, tuple(binary_map(a, what) for a in annotator_maps(gts)))
+    counts = {m: metric_function(m)(pred, gts, protocol) for m in metrics}
+    return ImageRecord(image_id, gts.shape, **counts)
+
+
+def to_numpy(value: Any) -> NDArray[Any]:
+    """A numpy array of an array or a torch tensor, wherever the tensor is."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        # numpy has no bfloat16; float32 holds every half precision value.
+        if "float16" in str(value.dtype):
+            value = value.float()
+        value = value.numpy()
+    return np.asarray(value)
+
+
+def _plane(pred: Any) -> NDArray[Any]:
+    """(H, W) from (H, W) or (1, H, W)."""
+    soft = to_numpy(pred)
+    return soft[0] if soft.ndim == 3 and soft.shape[0] == 1 else soft
+
+
+def annotator_maps(gts: Any) -> list[NDArray[Any]]:
+    """The (H, W) maps of one image: from a list of them, (A, H, W) or a single (H, W)."""
+    if isinstance(gts, list | tuple):
+        maps = [to_numpy(g) for g in gts]
+        return [m[0] if m.ndim == 3 and m.shape[0] == 1 else m for m in maps]
+    maps_array = to_numpy(gts)
+    return [maps_array] if maps_array.ndim == 2 else list(maps_array)
+
+
+def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[Any, Any, str]]:
+    """(prediction, annotators, id) of each image of an update."""
+    if not _is_batch(pred):
+        name = f"image{known:06d}" if image_id is None else image_id
+        if not isinstance(name, str):
+            raise DataError(f"image_id {name!r}: expected one name for one image")
+        return [(pred, gts, name)]
+    preds = list(pred)
+    count = len(preds)
+    names = [f"image{known + i:06d}" for i in range(count)] if image_id is None else image_id
+    for what, values in (("ground truths", gts), ("image ids", names)):
+        if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != count:
+            found = len(values) if hasattr(values, "__len__") else type(values).__name__
+            raise ShapeError(f"{found} {what} for a batch of {count} predictions")
+    return [(p, g, str(n)) for p, g, n in zip(preds, gts, names, strict=True)]
+
+
+def _is_batch(pred: Any) -> bool:
+    if isinstance(pred, Prediction):
+        return False
+    if isinstance(pred, list | tuple):
+        return True
+    return getattr(pred, "ndim", 0) > 2

@@ -1,0 +1,80 @@
+"""bsdsbench demo: the main job on the shipped sample, here on four of its images."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bsdsbench import Evaluation
+from bsdsbench.cli import cli
+from bsdsbench.loaders import sample
+
+IDS = ("fruit1", "herd1", "leaves1", "town1")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root, whole = tmp_path_factory.mktemp("sample"), sample.sample_root()
+    for image_id in IDS:
+        for path in whole.rglob(f"{image_id}.*"):
+            (root / path.relative_to(whole)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, root / path.relative_to(whole))
+    return root
+
+
+@pytest.fixture(scope="module")
+def ran(small: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
+    out = tmp_path_factory.mktemp("demo") / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sample, "sample_root", lambda: small)
+        arguments = ["demo", "-o", str(out), "--workers", "1", "--quiet"]
+        return CliRunner().invoke(cli, arguments, standalone_mode=False), out
+
+
+def test_demo_ranks_the_detectors_by_ods(ran: tuple[Result, Path]) -> None:
+    result, out = ran
+    assert result.exception is None
+    scores = {}
+    for method in sample.DETECTORS:
+        run = Evaluation.load(out / method)
+        assert [record.image_id for record in run.records] == sorted(IDS)
+        stored = json.loads((out / method / "result.json").read_text("utf-8"))
+        assert stored["scores"]["boundary"]["ods"]["f"] == run.boundary_score().ods.f
+        scores[run.name] = run.boundary_score().ods.f
+    best_first = sorted(scores, key=lambda name: -scores[name])
+    table = result.output.split("what differs")[0].splitlines()
+    rows = [line for line in table if any(line.strip().startswith(name) for name in scores)]
+    assert [next(n for n in scores if row.strip().startswith(n)) for row in rows] == best_first
+    assert f"{scores[best_first[0]]:.4f}" in rows[0]
+
+
+def test_demo_shows_each_difference_once_and_what_to_beware_of(ran: tuple[Result, Path]) -> None:
+    result, out = ran
+    score = {m: Evaluation.load(out / m).boundary_score().ods.f for m in sample.DETECTORS}
+    gap = score["canny"] - score["sobel"]
+    name, sign = ("Canny - Sobel", 1) if gap > 0 else ("Sobel - Canny", -1)
+    (row,) = [line for line in result.output.splitlines() if line.strip().startswith(name)]
+    assert f"{sign * gap:+.4f}" in row
+    assert result.output.count(" - ") == 3
+    assert "note: 4 images only" in result.output
+
+
+def test_demo_writes_plots_that_are_pictures(ran: tuple[Result, Path]) -> None:
+    _, out = ran
+    for name in ("pr.png", "f_threshold.png", "images.png"):
+        assert (out / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_first_command_it_suggests_works(ran: tuple[Result, Path]) -> None:
+    result, _ = ran
+    lines = [line.strip() for line in result.output.splitlines()]
+    commands = [line for line in lines if line.startswith("bsdsbench ")]
+    assert [shlex.split(line)[1] for line in commands] == ["doctor", "report", "evaluate"]
+    found = CliRunner().invoke(cli, shlex.split(commands[0])[1:], standalone_mode=False)
+    assert found.exception is None
+    assert "--nms" in found.output

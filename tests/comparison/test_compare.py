@@ -1,0 +1,309 @@
+"""The bootstrap against `aggregate` sample by sample, against truth on simulated populations."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from functools import reduce
+from operator import add
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import bsdsbench as bb
+from bsdsbench.comparison.bootstrap import (
+    CurveSampler,
+    bootstrap_weights,
+    jackknife_weights,
+    run_scores,
+    samplers,
+)
+from bsdsbench.comparison.compare import bootstrap_band
+from bsdsbench.comparison.significance import (
+    bca_interval,
+    holm,
+    letters,
+    p_value,
+    percentile_interval,
+)
+from bsdsbench.core.precision_recall import (
+    average_precision,
+    best_point,
+    optimal_image_scale,
+    pr_curve,
+    recall_at_precision,
+)
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.records import BoundaryCounts, ImageRecord
+from bsdsbench.loaders import pair as pair_files
+from bsdsbench.loaders.sample import sample_ground_truth, sample_results
+from bsdsbench.metrics.region.scoring import region_score
+from bsdsbench.report import comparison_mapping, comparison_tables, to_csv, to_latex, to_markdown
+from tests.runs.simulated import simulated_run
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return [
+        simulated_run("better", 25, quality=0.3, seed=1, pixel=True),
+        simulated_run("worse", 25, quality=0.0, seed=2, pixel=True),
+    ]
+
+
+@pytest.mark.parametrize("metric", ["boundary", "pixel"])
+def test_every_sample_has_the_scores_of_aggregate_to_the_bit(pair, metric):
+    records = pair[0].records
+    weights = bootstrap_weights(len(records), 20, 3)
+    found = CurveSampler(records, metric).scores(weights)
+    for b, row in enumerate(weights.astype(int)):
+        drawn = [r.counts()[metric] for r, n in zip(records, row, strict=True) for _ in range(n)]
+        curve = pr_curve(reduce(add, drawn))
+        assert found["ods"][b] == best_point(curve).f
+        assert found["ois"][b] == optimal_image_scale(drawn).f
+        assert found["ap"][b] == average_precision(curve)
+        if metric == "boundary":
+            assert found["r50"][b] == recall_at_precision(curve)
+
+
+def test_samples_of_uneven_curves_have_the_scores_of_aggregate():
+    """Counts with equal recalls, empty thresholds and curves that go up and down."""
+    rng = np.random.default_rng(5)
+    for size in (1, 2, 7):
+        t = np.linspace(0.1, 0.9, size)
+        records = []
+        for i in range(6):
+            gt, pred = np.full(size, rng.integers(0, 4)), rng.integers(0, 5, size)
+            counts = BoundaryCounts(t, rng.integers(0, gt + 1), gt, rng.integers(0, pred + 1), pred)
+            records.append(ImageRecord(str(i), (3, 5), boundary=counts))
+        weights = bootstrap_weights(6, 40, size)
+        found = CurveSampler(records, "boundary").scores(weights)
+        for b, row in enumerate(weights.astype(int)):
+            drawn = [r.boundary for r, n in zip(records, row, strict=True) for _ in range(n)]
+            curve = pr_curve(reduce(add, drawn))
+            assert found["ods"][b] == best_point(curve).f
+            assert found["ap"][b] == average_precision(curve)
+            assert found["r50"][b] == recall_at_precision(curve)
+
+
+def test_the_whole_set_gives_the_run_s_scores(pair):
+    found = run_scores(samplers(pair[0]), np.ones((1, 25)))
+    score, pixel = pair[0].boundary_score(), pair[0].pixel_score()
+    assert found["boundary.ods"][0] == score.ods.f
+    assert found["boundary.ap"][0] == score.ap
+    assert found["pixel.mae"][0] == pytest.approx(pixel.mae, rel=1e-14)
+
+
+def test_region_scores_of_the_whole_set_and_of_a_sample(tmp_path):
+    run = bb.evaluate(
+        sample_results("watershed-ucm"),
+        sample_ground_truth(),
+        Protocol.preset("bsds500").replace(thresholds=5),
+        metrics=("region",),
+        workers=1,
+        executor="thread",
+        **chosen_ids(tmp_path),
+    )
+    sampler = samplers(run)["region"]
+    weights = np.array([[1.0, 1.0, 1.0], [3.0, 0.0, 0.0]])
+    found = sampler.scores(weights)
+    for row, records in ((0, run.records), (1, run.records[:1])):
+        score = region_score(records)
+        expected = {
+            "covering.ods": score.covering.ods,
+            "covering.ois": score.covering.ois,
+            "covering.best": score.covering.best,
+            "pri.ods": score.pri.ods,
+            "pri.ois": score.pri.ois,
+            "voi.ods": score.voi.ods,
+            "voi.ois": score.voi.ois,
+            "fop.ods": score.fop.ods.f,
+            "fop.ois": score.fop.ois.f,
+            "fop.ap": score.fop.ap,
+        }
+        assert {k: v[row] for k, v in found.items()} == pytest.approx(expected, rel=1e-12)
+    table = bb.compare([run, replace(run, name="twin")], n_boot=50)
+    assert table.images[0].metric == "region"
+    assert {d.p for d in table.differences} == {1.0}
+
+
+def chosen_ids(folder):
+    ids = [p.image_id for p in pair_files(sample_results("watershed-ucm"), sample_ground_truth())]
+    (folder / "ids.txt").write_text("\n".join(ids[:3]))
+    return {"split_file": folder / "ids.txt"}
+
+
+def test_identical_runs_give_p_one_and_an_empty_interval(pair):
+    twin = replace(pair[0], name="twin")
+    found = bb.compare([pair[0], twin], n_boot=500)
+    for d in found.differences:
+        assert (d.value, d.low, d.high, d.p, d.p_holm) == (0.0, 0.0, 0.0, 1.0, 1.0)
+    assert set(found.letters["boundary.ods"]) == {"a"}
+    assert found.images[0].record == (0, 25, 0)
+
+
+@pytest.mark.parametrize("interval", ["percentile", "bca"])
+def test_a_clear_difference_is_found_and_seeded(pair, interval):
+    found = bb.compare(pair, n_boot=1000, seed=4, interval=interval)
+    d = found.difference_of("better", "worse", "boundary.ods")
+    assert d.value == pair[0].boundary_score().ods.f - pair[1].boundary_score().ods.f
+    assert 0 < d.low < d.value < d.high
+    assert d.p_holm < 0.05
+    assert found.letters["boundary.ods"] == ("a", "b")
+    turned = found.difference_of("worse", "better", "boundary.ods")
+    assert (turned.value, turned.low, turned.high) == (-d.value, -d.high, -d.low)
+    again = bb.compare(pair, n_boot=1000, seed=4, interval=interval)
+    assert again.differences == found.differences
+    assert bb.compare(pair, n_boot=1000, seed=5).differences != found.differences
+
+
+def test_influence_is_what_leaving_an_image_out_does(pair):
+    found = bb.compare(pair, n_boot=10).images[0]
+    rest = [replace(run, records=run.records[1:]) for run in pair]
+    ods = [run.boundary_score().ods.f for run in pair]
+    without = [run.boundary_score().ods.f for run in rest]
+    first = found.effects[0]
+    assert first.image_id == "im0000"
+    assert first.influence == (ods[0] - ods[1]) - (without[0] - without[1])
+    best = dict(pair[0].boundary_score().per_image)["im0000"].f
+    assert first.a == best
+    assert first.difference == first.a - first.b
+    assert sum(found.record) == 25
+
+
+@pytest.mark.parametrize("n_images", [12, 40])
+def test_intervals_cover_the_population_s_difference_as_often_as_they_say(n_images):
+    """95 % intervals of the ODS difference over 300 draws from two populations of 3000 images.
+
+    Bounds: 0.95 less what small samples cost, and three binomial standard errors (0.013).
+    """
+    proto = Protocol.preset("bsds500").replace(thresholds=9)
+    whole = [
+        CurveSampler(simulated_run("x", 3000, q, s, 1.0, proto).records, "boundary")
+        for q, s in ((0.3, 1), (0.0, 2))
+    ]
+    truth = np.subtract(*(w.scores(np.ones((1, 3000)))["ods"][0] for w in whole))
+    rng = np.random.default_rng(7)
+    inside = {"percentile": 0, "bca": 0}
+    trials, rejected = 300, 0
+    for trial in range(trials):
+        drawn = rng.integers(0, 3000, n_images)
+        weights = bootstrap_weights(n_images, 600, trial)
+        parts = []
+        for w in whole:
+            part = CurveSampler.__new__(CurveSampler)
+            part.metric, part.table, part.chosen = "boundary", w.table[drawn], w.chosen[drawn]
+            parts.append(part)
+        value, draws, left = (
+            np.subtract(*(p.scores(x)["ods"] for p in parts))
+            for x in (np.ones((1, n_images)), weights, jackknife_weights(n_images))
+        )
+        low, high = percentile_interval(draws, 0.95, n_images)
+        inside["percentile"] += low <= truth <= high
+        low, high = bca_interval(float(value[0]), draws, left, 0.95)
+        inside["bca"] += low <= truth <= high
+        rejected += p_value(draws - truth, n_images) < 0.05
+    for hits in inside.values():
+        assert 0.87 <= hits / trials <= 0.99
+    assert rejected / trials <= 0.12
+
+
+def test_normal_draws_give_the_interval_and_p_of_student_s_t():
+    n = 15
+    mean, error = 1.0, 0.4  # the bootstrap's standard error is that of t times sqrt((n-1)/n)
+    draws = mean + error * np.sqrt((n - 1) / n) * stats.norm.ppf((np.arange(20001) + 0.5) / 20001)
+    low, high = percentile_interval(draws, 0.95, n)
+    assert (low, high) == pytest.approx(stats.t.interval(0.95, n - 1, mean, error), abs=2e-3)
+    assert p_value(draws, n) == pytest.approx(2 * stats.t.sf(mean / error, n - 1), rel=0.06)
+
+
+def test_bca_agrees_with_scipy():
+    rng = np.random.default_rng(0)
+    data = rng.exponential(size=30)
+    weights = bootstrap_weights(30, 20_000, 1)
+    left = (data.sum() - data) / 29
+    expected = stats.bootstrap(
+        (data,), np.mean, n_resamples=20_000, method="BCa", random_state=2
+    ).confidence_interval
+    # scipy has no correction for few images: ask for the level whose tails are the plain ones.
+    z = stats.norm.ppf(0.975) / np.sqrt(30 / 29)
+    level = 2 * stats.t.cdf(z, 29) - 1
+    found = bca_interval(float(data.mean()), weights @ data / 30, left, level)
+    assert found == pytest.approx((expected.low, expected.high), abs=0.02)
+
+
+def test_one_image_says_nothing(pair):
+    one = [replace(run, records=run.records[:1]) for run in pair]
+    found = bb.compare(one, n_boot=50)
+    assert all(d.p == 1.0 for d in found.differences)
+    assert "1 images only" in found.notes[-1]
+
+
+def test_holm_by_hand():
+    # 4 x .01, 3 x .015, 2 x .03, 1 x .04 made monotone: .04 .045 .06 .06
+    assert holm([0.03, 0.01, 0.04, 0.015]) == pytest.approx([0.06, 0.04, 0.06, 0.045])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_letters_by_hand():
+    apart = {frozenset("ac"), frozenset("ad"), frozenset("bd")}
+    assert letters("abcd", apart) == {"a": "a", "b": "ab", "c": "bc", "d": "c"}
+    assert letters("abc", set()) == {"a": "a", "b": "a", "c": "a"}
+    everyone = {frozenset("ab"), frozenset("ac"), frozenset("bc")}
+    assert letters("abc", everyone) == {"a": "a", "b": "b", "c": "c"}
+
+
+def test_refusals_name_the_fault(pair):
+    a, b = pair
+    fewer = replace(b, records=b.records[1:])
+    with pytest.raises(bb.DataError, match=r"1 images are not in every run, such as 'im0000'"):
+        bb.compare([a, fewer])
+    assert bb.compare([a, fewer], n_boot=10, common=True).n_images == 24
+    other = replace(b, protocol=b.protocol.replace(max_dist=0.011))
+    with pytest.raises(bb.DataError, match=r"max_dist.*do not compare"):
+        bb.compare([a, other])
+    assert "max_dist" in bb.compare([a, other], n_boot=10, force=True).notes[0]
+    strange = simulated_run("strange", 25, images_seed=3)
+    with pytest.raises(bb.DataError, match="ground truth of image 'im0000' differs"):
+        bb.compare([a, strange])
+    with pytest.raises(bb.DataError, match="two runs are named 'better'"):
+        bb.compare([a, a])
+    with pytest.raises(bb.DataError, match="no runs given"):
+        bb.compare([])
+    with pytest.raises(bb.DataError, match="n_boot 0"):
+        bb.compare(pair, n_boot=0)
+    with pytest.raises(bb.DataError, match="interval 'wald'"):
+        bb.compare(pair, interval="wald")
+
+
+def test_tables_hold_the_numbers_and_keep_names_as_text(pair):
+    nasty = [replace(pair[0], name="a|b_$<i>%"), pair[1]]
+    found = bb.compare(nasty, n_boot=50)
+    tables = comparison_tables(found)
+    rows = list(csv.reader(io.StringIO(to_csv(tables))))
+    header, first = rows[0], rows[1]
+    assert first[1] == "a|b_$<i>%"
+    assert float(first[header.index("ODS")]) == pair[0].boundary_score().ods.f
+    latex = to_latex(tables)
+    assert r"a|b\_\$\textless{}i\textgreater{}\%" in latex
+    assert r"\toprule" in latex
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 3
+    assert r"a\|b\_$&lt;i&gt;%" in to_markdown(tables)
+    mapping = json.loads(json.dumps(comparison_mapping(found)))
+    assert mapping["differences"][0]["value"] == found.differences[0].value
+    assert len(mapping["images"][0]["effects"]) == 25
+
+
+def test_band_holds_the_curve(pair):
+    band = bootstrap_band(pair[0], n_boot=400, seed=1)
+    curve = pair[0].boundary_score().curve
+    order = np.argsort(curve.recall)
+    at = np.interp(band.recall, curve.recall[order], curve.precision[order])
+    assert band.recall.size > 50
+    assert np.mean((band.low <= at) & (at <= band.high)) > 0.95
+    assert (band.low < band.high).mean() > 0.9
+    with pytest.raises(bb.DataError, match="no pixel counts"):
+        bootstrap_band(simulated_run("x", 3), "pixel")

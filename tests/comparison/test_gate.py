@@ -1,0 +1,193 @@
+"""The regression gate: a planted drop fails it, noise does not; command line, JUnit, pytest."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from importlib.metadata import entry_points
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bsdsbench as bb
+from bsdsbench.cli import cli
+from bsdsbench.comparison.gate import Baseline, assert_scores, check
+from bsdsbench.core.records import BoundaryCounts
+from tests.runs.simulated import simulated_run
+
+ROOT = Path(__file__).parents[2]
+
+
+def changed(run, share, seed=0):
+    """`run` with each image's matched pixels times 1 - share (+ noise of 2 % where share is 0)."""
+    rng = np.random.default_rng(seed)
+    records = []
+    for r in run.records:
+        c = r.boundary
+        factor = 1 - share if share else 1 + 0.02 * rng.normal()
+        gt, pred = (
+            np.minimum(np.round(m * factor), t)
+            for m, t in ((c.matched_gt, c.total_gt), (c.matched_pred, c.total_pred))
+        )
+        records.append(
+            replace(r, boundary=BoundaryCounts(c.thresholds, gt, c.total_gt, pred, c.total_pred))
+        )
+    return replace(run, records=tuple(records))
+
+
+@pytest.fixture(scope="module")
+def run():
+    return simulated_run("ours", 60, quality=0.2, seed=3)
+
+
+@pytest.mark.parametrize("statistical", [False, True])
+def test_a_planted_drop_of_one_hundredth_fails(run, statistical):
+    worse = changed(run, 0.0137)
+    drop = run.boundary_score().ods.f - worse.boundary_score().ods.f
+    assert drop == pytest.approx(0.01, abs=5e-4)
+    found = check(worse, Baseline.of(run), statistical=statistical, n_boot=2000)
+    ods = found.checks[0]
+    assert (ods.score, ods.failed) == ("boundary.ods", True)
+    assert ods.drop == drop
+    assert not found.passed
+
+
+def test_noise_does_not_fail_the_statistical_form(run):
+    baseline = Baseline.of(run)
+    failures, drops = 0, []
+    for seed in range(30):
+        found = check(changed(run, 0, seed), baseline, statistical=True, tolerance=0.0, n_boot=400)
+        failures += not found.passed
+        drops.append(found.checks[0].drop)
+    assert max(drops) > 0.001  # without statistics and tolerance these would have failed
+    assert failures <= 3
+
+
+def test_noise_within_the_tolerance_and_a_better_run_pass(run):
+    assert check(run, Baseline.of(run)).passed
+    better = Baseline.of(changed(run, 0.05))
+    assert check(run, better).passed
+    slightly = changed(run, 0.0015)
+    assert check(slightly, Baseline.of(run)).passed
+    assert not check(slightly, Baseline.of(run), tolerance=0.0).passed
+    assert not check(slightly, Baseline.of(run), tolerance={"boundary.ap": 0.0}).passed
+    assert check(slightly, Baseline.of(run, {"boundary.ods": 0.5}), tolerance=0.002).passed
+
+
+def test_lower_is_better_where_it_is():
+    mine = simulated_run("ours", 5, pixel=True)
+    baseline = Baseline.of(mine)
+    lower = replace(baseline, scores={"pixel.mae": baseline.scores["pixel.mae"] - 0.01})
+    higher = replace(baseline, scores={"pixel.mae": baseline.scores["pixel.mae"] + 0.01})
+    assert not check(mine, lower).passed
+    assert check(mine, higher).passed
+
+
+def test_a_score_that_is_gone_fails(run):
+    baseline = Baseline.of(simulated_run("ours", 60, quality=0.2, seed=3, pixel=True))
+    found = check(run, baseline)
+    assert [c.failed for c in found.checks if c.score == "pixel.ods"] == [True]
+    assert "pixel.ods: missing" in str(found)
+
+
+def test_baseline_round_trip_and_refusals(run, tmp_path):
+    path = tmp_path / "b.json"
+    Baseline.of(run, {"boundary.ap": 0.01}).save(path)
+    stored = Baseline.load(path)
+    assert stored.scores == Baseline.of(run).scores
+    assert stored.tolerances == {"boundary.ap": 0.01}
+    assert all(a.equals(b) for a, b in zip(stored.records, run.records, strict=True))
+
+    with pytest.raises(bb.DataError, match=r"protocol differs.*max_dist"):
+        check(replace(run, protocol=run.protocol.replace(max_dist=0.01)), stored)
+    with pytest.raises(bb.DataError, match="59 images, the baseline has 60"):
+        check(replace(run, records=run.records[1:]), stored)
+    with pytest.raises(bb.DataError, match=r"tolerance of 'ods': expected one of boundary\.ods"):
+        check(run, stored, tolerance={"ods": 0.1})
+    with pytest.raises(bb.DataError, match="has no counts"):
+        check(run, replace(stored, records=()), statistical=True)
+    path.write_text("[]")
+    with pytest.raises(bb.DataError, match=r"b\.json: expected schema"):
+        Baseline.load(path)
+    content = {"schema": "bsdsbench.baseline/1", "name": "x"}
+    path.write_text(json.dumps(content))
+    with pytest.raises(bb.DataError, match="not a baseline"):
+        Baseline.load(path)
+    with pytest.raises(bb.DataError, match="No such file"):
+        Baseline.load(tmp_path / "none.json")
+
+
+def test_command_line(run, tmp_path):
+    good, bad, base = tmp_path / "good", tmp_path / "bad", tmp_path / "baseline.json"
+    run.save(good)
+    changed(run, 0.0137).save(bad)
+    call = CliRunner().invoke
+
+    def status(*arguments):
+        found = call(cli, ["check", *map(str, arguments)], standalone_mode=False)
+        return found.return_value, found
+
+    assert status(good, "--baseline", base, "--update")[0] == 0
+    assert status(good, "--baseline", base)[0] == 0
+    junit = tmp_path / "junit.xml"
+    code, found = status(bad, "--baseline", base, "--junit", junit, "--statistical")
+    assert code == 1
+    assert "FAIL boundary.ods" in found.output
+    suite = ElementTree.parse(junit).getroot()
+    assert suite.get("tests") == "4"
+    assert int(suite.get("failures")) == len(suite.findall("testcase/failure")) > 0
+    assert status(bad, "--baseline", base, "--tolerance", "0.05")[0] == 0
+    assert isinstance(
+        status(bad, "--baseline", base, "--tolerance", "x")[1].exception, bb.DataError
+    )
+
+
+def test_assert_scores(run, tmp_path):
+    path = tmp_path / "b.json"
+    with pytest.raises(AssertionError, match="no baseline yet"):
+        assert_scores(run, path)
+    assert assert_scores(run, path, update=True) is None
+    assert assert_scores(run, path).passed
+    with pytest.raises(AssertionError, match=r"(?s)ours is worse than.*FAIL boundary\.ods"):
+        assert_scores(changed(run, 0.0137), path)
+
+
+def test_the_pytest_plugin(run, tmp_path):
+    run.save(tmp_path / "good")
+    changed(run, 0.0137).save(tmp_path / "bad")
+    (tmp_path / "test_mine.py").write_text(
+        "import os\n"
+        "from bsdsbench.runs.evaluation import Evaluation\n"
+        "def test_scores(assert_scores):\n"
+        "    run = Evaluation.load(os.environ['RUN'])\n"
+        "    assert_scores(run, 'baseline.json', tolerance=0.002)\n"
+    )
+    installed = any(
+        e.value == "bsdsbench.integrations.pytest_plugin" for e in entry_points(group="pytest11")
+    )
+
+    def run_pytest(which, *arguments):
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+        if not installed:
+            command += ["-p", "bsdsbench.integrations.pytest_plugin"]
+        return subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**os.environ, "RUN": str(tmp_path / which), "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    assert run_pytest("good", "--bsdsbench-update").returncode == 0
+    assert (tmp_path / "baseline.json").exists()
+    assert run_pytest("good").returncode == 0
+    bad = run_pytest("bad")
+    assert bad.returncode == 1
+    assert "FAIL boundary.ods" in bad.stdout

@@ -1,0 +1,213 @@
+"""Presets, files, overrides: what a protocol holds and how it is read and printed."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+
+from bsdsbench.core.errors import FileFormatError, ProtocolError
+from bsdsbench.core.protocol import (
+    NMSParams,
+    Protocol,
+    even_thresholds,
+    parse_overrides,
+    preset_names,
+    preset_text,
+)
+
+NAMES = [
+    "biped",
+    "brind",
+    "bsds300",
+    "bsds500",
+    "cityscapes",
+    "cityscapes-raw",
+    "crispness-ceval",
+    "crispness-seval",
+    "mdbd-boundaries",
+    "mdbd-edges",
+    "nyudv2",
+    "pascal-context",
+    "saliency",
+    "sbd",
+    "uded",
+]
+
+
+def test_the_presets_are_those_named_in_the_documentation():
+    assert preset_names() == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_preset_round_trips_and_names_its_source(name, tmp_path):
+    preset = Protocol.preset(name)
+    assert preset.name == name
+    assert preset.version == 1
+    assert re.search(r"^#.*(19|20)\d\d|^# .*as cityscapes", preset_text(name), re.M)
+    assert Protocol.from_mapping(preset.to_mapping()) == preset
+    file = tmp_path / "mine.toml"
+    file.write_text(preset.to_toml(), "utf-8")
+    assert Protocol.load(file) == preset
+
+
+def test_preset_constants():
+    """Tolerance, thinning and NMS of each data set, from its paper."""
+    rows = {n: Protocol.preset(n) for n in NAMES}
+    tolerance = {n: p.max_dist for n, p in rows.items() if p.max_dist != 0.0075}
+    assert tolerance == {"nyudv2": 0.011, "sbd": 0.02, "cityscapes": 0.0035, "cityscapes-raw": 0.02}
+    multiplier = {n: p.nms_params.multiplier for n, p in rows.items()}
+    assert {n: m for n, m in multiplier.items() if m != 1.01} == {"biped": 1.03, "uded": 1.04}
+    assert [n for n, p in rows.items() if p.nms] == ["crispness-seval"]
+    assert [n for n, p in rows.items() if not p.thin] == [
+        "cityscapes-raw",
+        "crispness-ceval",
+        "saliency",
+        "sbd",
+    ]
+    assert len(rows["sbd"].semantic.classes) == 20
+    assert len(rows["cityscapes"].semantic.classes) == 19
+
+
+def test_thresholds_of_the_official_grid_and_of_bytes():
+    grid = Protocol.preset("bsds500").thresholds
+    assert len(grid) == 99
+    assert grid[0] == pytest.approx(0.01)
+    assert grid[-1] == pytest.approx(0.99)
+    levels = Protocol.preset("saliency").thresholds
+    assert levels == tuple(k / 255 for k in range(1, 256))
+    assert Protocol(thresholds=5).thresholds == even_thresholds(5)
+
+
+def test_radius_is_a_fraction_of_the_diagonal_unless_given_in_pixels():
+    preset = Protocol.preset("bsds500")
+    assert preset.radius((321, 481)) == pytest.approx(0.0075 * math.sqrt(321**2 + 481**2))
+    assert preset.replace(max_dist_px=3).radius((321, 481)) == 3
+
+
+def test_a_file_may_change_only_some_fields(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('base = "bsds500"\nmax_dist = 0.011\n[nms_params]\nradius = 2\n')
+    mine = Protocol.load(file)
+    assert mine == Protocol.preset("bsds500").replace(max_dist=0.011, nms_params={"radius": 2})
+    assert mine.name == "bsds500*"
+    assert mine.nms_params == NMSParams(radius=2)
+
+
+def test_overrides_reach_every_kind_of_field():
+    changes = parse_overrides(
+        [
+            "max_dist=0.011",
+            "thin=false",
+            "nms_params.radius=2",
+            "nms-params.bits=0",
+            "name=mine",
+            "thresholds=[0.2, 0.5]",
+            "max_dist_px=none",
+            "semantic.interior=kill",
+        ]
+    )
+    mine = Protocol.preset("sbd").replace(**changes)
+    assert (mine.max_dist, mine.thin, mine.name) == (0.011, False, "mine")
+    assert mine.nms_params == NMSParams(radius=2, bits=0)
+    assert mine.thresholds == (0.2, 0.5)
+    assert mine.semantic.interior == "kill"
+    assert len(mine.semantic.classes) == 20
+
+
+def test_differences_leave_out_what_moves_no_score():
+    a = Protocol.preset("bsds500")
+    assert a.differences(a.replace(name="other")) == []
+    assert a.differences(a.replace(nms_params={"radius": 2})) == []
+    assert a.differences(Protocol.preset("nyudv2")) == ["max_dist: 0.0075 / 0.011"]
+    on = a.replace(nms=True)
+    assert len(on.differences(on.replace(nms_params={"radius": 2}))) == 1
+    assert a.differences(on) == ["nms: False / True"]
+
+
+def test_describe_says_what_moves_a_score():
+    line = Protocol.preset("nyudv2").replace(nms=True, thin=False, invert=True).describe()
+    assert line == (
+        "nyudv2* v1: 99 thresholds 0.01..0.99; max_dist 0.011 of the diagonal; not thinned; "
+        "NMS 1, 5, 1.01 (8 bit); inverted; AP rule bsds"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_dist": 0}, "max_dist 0: expected a fraction"),
+        ({"max_dist_px": -1}, "max_dist_px -1: expected pixels"),
+        ({"thresholds": [0.5, 0.2]}, "strictly increasing"),
+        ({"thresholds": []}, "thresholds"),
+        ({"thresholds": 0}, "thresholds 0"),
+        ({"thresholds": "many"}, "thresholds 'many'"),
+        ({"thin": "no"}, "thin 'no': expected true or false"),
+        ({"gt_threshold": 0}, "gt_threshold 0: expected a value in (0, 1]"),
+        ({"gt_kind": "edges"}, "gt_kind 'edges'"),
+        ({"ap_rule": "coco"}, "ap_rule 'coco'"),
+        ({"nms_params": {"radius": 0}}, "nms radius 0"),
+        ({"nms_params": {"bits": 12}}, "nms bits 12: expected 0, 8 or 16"),
+        ({"nms_params": {"width": 1}}, "'width': expected one of radius"),
+        ({"semantic": {"classes": ["a", "a"]}}, "classes"),
+        ({"semantic": {"classes": ["a"], "interior": "drop"}}, "interior 'drop'"),
+        ({"tolerance": 1}, "'tolerance': expected one of name"),
+        ({"version": True}, "version True"),
+    ],
+)
+def test_values_out_of_range_are_named(changes, message):
+    with pytest.raises(ProtocolError, match=re.escape(message)):
+        Protocol.preset("bsds500").replace(**changes)
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, -1, 0, 10**12, math.nan, math.inf, "x", "", [], [0.5, "x"], {}, {"a": 1}]
+)
+def test_any_wrong_value_of_any_field_is_a_protocol_error(value):
+    """Whatever a file holds: a protocol that checks out, or one line that names the field."""
+    base = Protocol.preset("sbd").to_mapping()
+    for outer in base:
+        inner = base[outer] if isinstance(base[outer], dict) else {"": None}
+        for name in ("", *filter(None, inner)):
+            wrong = value if not name else {**base[outer], name: value}
+            try:
+                read = Protocol.from_mapping({**base, outer: wrong})
+            except ProtocolError as error:
+                assert "\n" not in str(error)  # noqa: PT017
+            else:
+                assert Protocol.from_mapping(read.to_mapping()) == read
+
+
+def test_what_is_no_protocol_is_said_in_one_line(tmp_path):
+    with pytest.raises(ProtocolError, match=r"'bsds': expected a \.toml file or one of biped"):
+        Protocol.load("bsds")
+    with pytest.raises(FileFormatError, match=r"gone\.toml: No such file"):
+        Protocol.load(tmp_path / "gone.toml")
+    file = tmp_path / "bad.toml"
+    file.write_text("name = ")
+    with pytest.raises(FileFormatError, match=r"bad\.toml: not TOML"):
+        Protocol.load(file)
+    file.write_text("max_dist = 2.0")
+    with pytest.raises(ProtocolError, match=r"bad\.toml: max_dist 2\.0"):
+        Protocol.load(file)
+    for text in ("max_dist", "=3", "nms_params=1 nms_params.radius=2"):
+        with pytest.raises(ProtocolError, match="expected"):
+            Protocol.preset("bsds500").replace(**parse_overrides([text]))
+
+
+def test_command_line_lists_and_shows(tmp_path):
+    import json
+
+    from click.testing import CliRunner
+
+    from bsdsbench.cli.verb_protocols import command
+
+    listed = CliRunner().invoke(command, []).stdout.splitlines()
+    assert [line.split(" ")[0] for line in listed] == NAMES
+    assert listed[0].endswith("--nms means 1, 5, 1.03")
+    assert CliRunner().invoke(command, ["nyudv2"]).stdout == preset_text("nyudv2")
+    toml = CliRunner().invoke(command, ["sbd", "--format", "toml"]).stdout
+    assert Protocol.from_toml(toml) == Protocol.preset("sbd")
+    found = json.loads(CliRunner().invoke(command, ["--format", "json"]).stdout)
+    assert [Protocol.from_mapping(p) for p in found] == [Protocol.preset(n) for n in NAMES]

@@ -1,0 +1,267 @@
+"""Conversions, hull, interpolation, areas, dominance, crossings: the documents' worked examples."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from bsdsbench import curves
+from bsdsbench.core.errors import DataError, ShapeError
+
+# 20 positives, 2000 negatives: two ROC curves given by their corners (slides of 2006).
+P, N = 20, 2000
+CURVE_1 = np.array([0, 0, 0.75, 1]), np.array([0, 0.5, 1, 1])
+CURVE_2 = np.array([0, 0.25, 1]), np.array([0, 1, 1])
+
+
+def counts(curve):
+    return curve[1] * P, curve[0] * N
+
+
+def test_davis_goadrich_table():
+    precision, recall = curves.interpolate_pr([5, 10], [5, 30], 20)
+    assert [f"{p:.3f}" for p in precision] == ["0.500", "0.375", "0.318", "0.286", "0.265", "0.250"]
+    assert recall.tolist() == [0.25, 0.3, 0.35, 0.4, 0.45, 0.5]
+    # x runs over 1 .. TP_B - TP_A - 1: four new points between the two.
+    assert precision.tolist() == [t / (t + 5 + 5 * (t - 5)) for t in range(5, 11)]
+
+
+def test_twenty_against_two_thousand():
+    assert curves.auc_roc(*CURVE_1) == 0.8125
+    assert curves.auc_roc(*CURVE_2) == 0.875
+    one = curves.davis_goadrich_area(*counts(CURVE_1), P)
+    assert f"{one:.4f}" == "0.5198"
+    assert curves.davis_goadrich_area(*counts(CURVE_2), P) == pytest.approx(1 / 26, rel=1e-15)
+    pr, roc = curves.auccalculator_areas(*counts(CURVE_1), P, N)
+    assert (f"{pr:.4f}", f"{roc:.4f}") == ("0.5373", "0.8125")
+    unit = curves.interpolate_pr(*counts(CURVE_1), P)
+    assert f"{curves.auc_pr(*unit, rule='step'):.4f}" == "0.5126"
+    # The closed form is the integral of the count-linear precision.
+    k = (1500 - 0) / (20 - 10)
+    integral = 0.5 + quad(lambda t: t / (t + k * (t - 10)), 10, 20, epsabs=1e-13)[0] / P
+    assert one == pytest.approx(integral, rel=1e-12)
+
+
+def test_more_area_in_roc_is_not_more_in_pr():
+    """Curve II has the larger area in ROC space, curve I in PR space; neither dominates."""
+    assert not curves.dominates(CURVE_1, CURVE_2)
+    assert not curves.dominates(CURVE_2, CURVE_1)
+    assert curves.dominates(CURVE_1, CURVE_2, within=(0, 0.15))
+    assert curves.dominates(CURVE_2, CURVE_1, within=(0.15, 1))
+    cross = curves.crossings(CURVE_1, CURVE_2)
+    assert cross.fpr == pytest.approx([0.15])
+    assert cross.tpr == pytest.approx([0.6])
+    pr_1, pr_2 = (curves.roc_to_pr(c[0][1:], c[1][1:], P, N) for c in (CURVE_1, CURVE_2))
+    there = curves.crossings(pr_1, pr_2, space="pr")
+    assert there.recall == pytest.approx([0.6])
+    assert there.precision == pytest.approx([12 / (12 + 300)])
+    back = curves.pr_to_roc(*there, P, N)
+    assert (back.fpr, back.tpr) == (pytest.approx([0.15]), pytest.approx([0.6]))
+
+
+def test_points_of_the_note():
+    # 3.2.1: TP 4, FP 2, FN 1, TN 3
+    fpr, tpr = 2 / (2 + 3), 4 / (4 + 1)
+    precision, recall = curves.roc_to_pr([fpr], [tpr], 5, 5)
+    assert (fpr, tpr) == (2 / 5, 4 / 5)
+    assert (recall[0], precision[0]) == (4 / 5, pytest.approx(2 / 3, abs=1e-15))
+    back = curves.pr_to_roc(precision, recall, 5, 5)
+    assert (back.fpr[0], back.tpr[0]) == (pytest.approx(2 / 5, abs=1e-15), 4 / 5)
+
+
+def test_impossible_points_of_the_note():
+    """3.3.1: with 5 positives and 5 negatives, no ranking is at (0.8, 0.2) or (0.8, 0.3)."""
+    with pytest.raises(DataError, match=r"precision 0.2 at recall 0.8: .* rate of 3.2 with 5"):
+        curves.pr_to_roc([0.2, 0.3], [0.8, 0.8], 5, 5)
+    fpr = curves.pr_to_roc([0.2, 0.3], [0.8, 0.8], 5, 5, check=False).fpr
+    assert fpr == pytest.approx([3.2, 0.8 * 7 / 3])
+    with pytest.raises(DataError, match=r"precision 0 at recall 0\.5"):
+        curves.pr_to_roc([0.0], [0.5], 5, 5)
+
+
+def test_where_the_spaces_do_not_map():
+    precision, recall = curves.roc_to_pr([0, 0.5], [0, 0], 5, 5)
+    assert math.isnan(precision[0])
+    assert (precision[1], recall.tolist()) == (0, [0, 0])
+    fpr = curves.pr_to_roc([1, 0, math.nan], [0, 0, 0], 5, 5).fpr
+    assert fpr[0] == 0
+    assert np.isnan(fpr[1:]).all()
+
+
+def test_hull_by_hand():
+    hull = curves.roc_convex_hull([0.2, 0.1, 0.4, 0.6, 0.7], [0.4, 0.2, 0.8, 0.7, 0.85])
+    # (0.1, 0.2) and (0.2, 0.4) lie on the line to (0.4, 0.8); (0.6, 0.7) lies below
+    assert hull.fpr.tolist() == [0, 0.4, 1]
+    assert hull.tpr.tolist() == [0, 0.8, 1]
+    assert curves.roc_convex_hull([], []).tpr.tolist() == [0, 1]
+    worse = curves.roc_convex_hull([0.5], [0.1])
+    assert worse.fpr.tolist() == [0, 1]
+
+
+def test_achievable_pr_by_hand():
+    # 4 positives, 4 negatives, one point TP 2, FP 1: hull (0,0) (1/4,1/2) (1,1)
+    precision, recall = curves.achievable_pr([0.25], [0.5], 4, 4)
+    assert recall.tolist() == [0, 0.25, 0.5, 0.75, 1]
+    assert precision == pytest.approx([2 / 3, 2 / 3, 2 / 3, 3 / (3 + 2.5), 4 / 8])
+
+
+def test_interpolation_edges():
+    assert curves.interpolate_pr([], [], 5).recall.tolist() == []
+    precision, recall = curves.interpolate_pr([0, 0, 2], [0, 3, 3], 4)
+    assert precision == pytest.approx([0, 0, 1 / 4, 2 / 5])
+    assert recall.tolist() == [0, 0, 0.25, 0.5]
+    assert curves.interpolate_pr([0], [0], 4).precision.tolist() == [1]
+    # fractional ends: whole counts strictly between only
+    assert curves.interpolate_pr([0.5, 2.5], [1, 1], 1).recall.tolist() == [0.5, 1, 2, 2.5]
+    with pytest.raises(DataError, match="tp: expected counts, 0 or more, that do not fall"):
+        curves.interpolate_pr([2, 1], [0, 0], 5)
+    with pytest.raises(DataError, match="positives 0: expected a number above 0"):
+        curves.interpolate_pr([1], [0], 0)
+
+
+def test_every_rule_by_hand():
+    precision, recall = np.array([1.0, 0.5, 2 / 3]), np.array([0.25, 0.25, 0.5])
+    area = {rule: curves.auc_pr(precision, recall, rule=rule) for rule in ("step", "trapezoid")}
+    assert area["step"] == pytest.approx(0.25 * 1 + 0.25 * 2 / 3)
+    assert area["trapezoid"] == pytest.approx(0.25 * (0.5 + 2 / 3) / 2)
+    eleven = curves.auc_pr(precision, recall, rule="11-point")
+    assert eleven == pytest.approx((3 * 1 + 3 * 2 / 3) / 11)  # 0 .1 .2 | .3 .4 .5
+    coco = curves.auc_pr(precision, recall, rule="101-point")
+    assert coco == pytest.approx((26 * 1 + 25 * 2 / 3) / 101)
+    # (recall 1/4, 2/4): FP per positive 0, then 1/4: flat 1, a jump, then FP stands still
+    closed = curves.auc_pr(precision, recall)
+    integral = 0.25 + quad(lambda r: r / (r + 0.25), 0.25, 0.5)[0]
+    assert closed == pytest.approx(integral, rel=1e-12)
+    assert curves.auc_pr([1, 1], [0, 1], rule="bsds") == 1.01
+    assert curves.auc_pr([0.5], [0.5], rule="bsds") == 0
+    # the order of the points does not matter, only for the first of equal recalls under "bsds"
+    for rule in ("step", "trapezoid", "11-point", "davis-goadrich"):
+        forth, back = (
+            curves.auc_pr(precision[s], recall[s], rule=rule) for s in (np.s_[:], np.s_[::-1])
+        )
+        assert forth == back
+    assert curves.auc_pr([], [], rule="step") == 0
+
+
+def test_auccalculator_is_optimistic_when_negatives_come_first():
+    # ranking - + +: the ROC area is 0, AUCCalculator drops the TP = 0 point and says 1/4
+    roc = curves.roc([-1, 1, 1], [3.0, 2, 1])
+    assert roc.auc == 0
+    _, area = curves.auccalculator_areas(roc.tp, roc.fp, 2, 1)
+    assert area == 0.25
+    flat = curves.auccalculator_areas(roc.tp, roc.fp, 2, 1)[0]
+    honest = curves.davis_goadrich_area(roc.tp, roc.fp, 2)
+    assert flat == pytest.approx((0.5 + (0.5 + 2 / 3) / 2) / 2)
+    assert honest == pytest.approx(quad(lambda t: t / (t + 1), 0, 2)[0] / 2)
+    assert honest < flat
+
+
+def test_auccalculator_puts_a_point_before_the_first():
+    # TP 4, FP 2 first: (1, 1/2) comes before it, all on one line through the origin
+    pr, roc = curves.auccalculator_areas([4], [2], 4, 8)
+    assert pr == pytest.approx(4 / 6)
+    assert roc == pytest.approx((0.25 * 1 / 2) + 0.75 * 1)
+    from_points = curves.auc_pr(
+        [4 / 6, 4 / 12], [1, 1], rule="auccalculator", positives=4, negatives=8
+    )
+    assert from_points == pytest.approx(pr)
+
+
+def test_min_recall_cuts_the_left_part():
+    tp, fp = [0, 10, 20], [0, 0, 1500]
+    whole, right = (curves.davis_goadrich_area(tp, fp, P, min_recall=m) for m in (0, 0.5))
+    assert whole - right == pytest.approx(0.5)
+    k = 150
+    tail = quad(lambda t: t / (t + k * (t - 10)), 15, 20, epsabs=1e-13)[0] / P
+    assert curves.davis_goadrich_area(tp, fp, P, min_recall=0.75) == pytest.approx(tail, rel=1e-11)
+    full = curves.auccalculator_areas(tp, fp, P, N)[0]
+    cut = curves.auccalculator_areas(tp, fp, P, N, min_recall=0.5)[0]
+    assert full - cut == pytest.approx(0.5)
+    with pytest.raises(DataError, match="min_recall: not part of rule 'step'"):
+        curves.auc_pr([1], [1], rule="step", min_recall=0.5)
+
+
+def test_crossings_through_upright_and_shared_stretches():
+    stairs = [0, 0.2, 0.2, 0.6, 0.6], [0.3, 0.3, 0.7, 0.7, 1]
+    line = [0, 1], [0, 1]
+    cross = curves.crossings(stairs, line)
+    # above at 0, level with the line inside upright and flat pieces
+    assert cross.fpr.tolist() == []
+    low = [0, 0.4, 0.4, 1], [0, 0, 0.9, 1]
+    cross = curves.crossings(low, line)
+    assert (cross.fpr.tolist(), cross.tpr.tolist()) == ([0.4], [0.4])
+    shared = [0, 0.2, 0.5, 1], [0, 0.4, 0.5, 0.6]
+    cross = curves.crossings(shared, line)
+    assert (cross.fpr.tolist(), cross.tpr.tolist()) == ([0.5], [0.5])
+    together = [0, 0.2, 0.4, 0.6, 0.8], [0, 0.3, 0.4, 0.6, 0.7]
+    cross = curves.crossings(together, line)
+    assert (cross.fpr.tolist(), cross.tpr.tolist()) == ([0.4], [0.4])
+    touching = [0, 0.2, 0.4, 0.6, 0.8], [0, 0.3, 0.4, 0.7, 0.9]
+    assert curves.crossings(touching, line).fpr.size == 0
+    assert curves.dominates(touching, line)
+    assert not curves.dominates(line, touching)
+    assert curves.dominates(line, line)
+
+
+def test_dominates_takes_results():
+    labels = np.array([1, -1, 1, -1, 1, -1])
+    good, bad = curves.roc(labels, labels), curves.roc(labels, np.arange(6.0))
+    assert curves.dominates(good, bad)
+    assert not curves.dominates(bad, good)
+    scores = [6.0, 5, 4, 3, 2, 1]
+    a, b = curves.pr(labels, scores), curves.pr(labels, scores[::-1])
+    with pytest.raises(DataError, match="precision: expected above 0 wherever recall"):
+        curves.dominates(([1, 0], [0, 0]), a, space="pr")
+    assert curves.dominates(a, b, space="pr")
+
+
+@pytest.mark.parametrize(
+    ("error", "match", "call"),
+    [
+        (DataError, "rule 'best': expected one of", lambda: curves.auc_pr([1], [1], rule="best")),
+        (ShapeError, "precision: 1 values, recall: 2", lambda: curves.auc_pr([1], [0, 1])),
+        (
+            DataError,
+            "recall: expected values that rise",
+            lambda: curves.auc_pr([1] * 3, [0, 1, 0.5]),
+        ),
+        (DataError, r"precision: 1 to 2, expected 0\.\.1", lambda: curves.auc_pr([1, 2], [0, 1])),
+        (DataError, "precision: 1 NaN", lambda: curves.auc_pr([math.nan], [1])),
+        (DataError, "precision 0 at a recall above 0", lambda: curves.auc_pr([0], [1])),
+        (
+            DataError,
+            "rule 'auccalculator': expected positives and negatives",
+            lambda: curves.auc_pr([1], [1], rule="auccalculator"),
+        ),
+        (DataError, "fpr: values from 0 to 2", lambda: curves.roc_convex_hull([0, 2], [0, 1])),
+        (ShapeError, "fpr: 2 values, tpr: 1", lambda: curves.roc_to_pr([0, 1], [0], 1, 1)),
+        (ShapeError, "fpr: 2 values, tpr: 1", lambda: curves.auc_roc([0, 1], [0])),
+        (ShapeError, "tp: 2 values, fp: 1", lambda: curves.interpolate_pr([0, 1], [0], 1)),
+        (DataError, "negatives inf", lambda: curves.roc_to_pr([0], [0], 1, math.inf)),
+        (DataError, "space 'x'", lambda: curves.dominates(CURVE_1, CURVE_2, space="x")),
+        (DataError, "lines 'x'", lambda: curves.dominates(CURVE_1, CURVE_2, lines="x")),
+        (DataError, "within", lambda: curves.dominates(CURVE_1, CURVE_2, within=(0.5, 0.5))),
+        (DataError, "expected a result or a pair", lambda: curves.dominates([1, 2, 3], CURVE_2)),
+        (ShapeError, "1 and 2 values", lambda: curves.dominates(([0], [0, 1]), CURVE_2)),
+        (DataError, "fpr: 1 NaN", lambda: curves.dominates(([math.nan], [0]), CURVE_2)),
+        (
+            DataError,
+            "not turning back",
+            lambda: curves.dominates(([0, 0.6, 0.4], [0, 1, 1]), CURVE_2),
+        ),
+    ],
+)
+def test_bad_input_says_so(error, match, call):
+    with pytest.raises(error, match=match):
+        call()
+
+
+@pytest.mark.parametrize("positives", [0, -1, float("nan")])
+def test_areas_need_totals_above_0(positives):
+    with pytest.raises(DataError, match=r"positives .*: expected a number above 0"):
+        curves.davis_goadrich_area([1], [1], positives)
+    with pytest.raises(DataError, match=r"positives .*: expected a number above 0"):
+        curves.auccalculator_areas([1], [1], positives, 3)

@@ -1,0 +1,428 @@
+"""pr, roc and det against hand counts, the slow VLFeat definition, and scikit-learn."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from bsdsbench import curves
+from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.curves import ranking as ranking_module
+from tests.reference import curves as slow
+
+# 7 samples, 3 positives, 4 negatives, no ties:  score 7 6 5 4 3 2 1 -> + - + - - + -
+LABELS = np.array([-1, 1, -1, 1, -1, 1, -1])
+SCORES = np.array([1.0, 2, 3, 5, 4, 7, 6])
+
+
+@pytest.fixture(params=["numpy", "compiled"])
+def path(request, monkeypatch):
+    """Both ways through the package: small inputs never reach the compiled one otherwise."""
+    if request.param == "compiled":
+        monkeypatch.setattr("bsdsbench.curves.ranking._LARGE", 0)
+        monkeypatch.setattr("bsdsbench.curves.ranked._LARGE", 0)
+    return request.param
+
+
+def samples(seed, n=200, tied=False, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    labels = np.where(rng.random(n) < 0.35, 1, -1)
+    scores = rng.normal(size=n) + 0.8 * labels
+    return labels, (np.round(scores * 3) / 4 if tied else scores).astype(dtype)
+
+
+def test_pr_by_hand(path):
+    r = curves.pr(LABELS, SCORES)
+    assert r.tp.tolist() == [0, 1, 1, 2, 2, 2, 3, 3]
+    assert r.fp.tolist() == [0, 0, 1, 1, 2, 3, 3, 4]
+    assert r.recall.tolist() == [0, 1 / 3, 1 / 3, 2 / 3, 2 / 3, 2 / 3, 1, 1]
+    assert r.precision == pytest.approx([1, 1, 1 / 2, 2 / 3, 1 / 2, 2 / 5, 1 / 2, 3 / 7])
+    assert r.thresholds.tolist() == [math.inf, 7, 6, 5, 4, 3, 2, 1]
+    assert r.ap == pytest.approx((1 + 2 / 3 + 1 / 2) / 3)
+    assert r.auc == pytest.approx((1 + (1 / 2 + 2 / 3) / 2 + (2 / 5 + 1 / 2) / 2) / 3)
+    # levels 0..0.3 see precision 1, 0.4..0.6 see 2/3, 0.7..1 see 1/2
+    assert r.ap_11 == pytest.approx((4 * 1 + 3 * 2 / 3 + 4 / 2) / 11)
+    assert (r.chance, r.positives, r.negatives) == (3 / 7, 3, 4)
+
+
+def test_roc_by_hand(path):
+    r = curves.roc(LABELS, SCORES)
+    assert r.fpr.tolist() == [0, 0, 1 / 4, 1 / 4, 2 / 4, 3 / 4, 3 / 4, 1]
+    assert r.tpr.tolist() == [0, 1 / 3, 1 / 3, 2 / 3, 2 / 3, 2 / 3, 1, 1]
+    # pairs won by the positives: 4 + 3 + 1 of 12
+    assert r.auc == 8 / 12
+    # TNR > TPR for the last time at point 3 (3/4 > 2/3); point 4 has TNR 1/2, same TPR
+    assert r.eer == 1 - 2 / 3
+    assert r.eer_threshold == 4
+    d = curves.det(LABELS, SCORES)
+    assert d.fpr.tolist() == r.fpr.tolist()
+    assert d.fnr.tolist() == (1 - r.tpr).tolist()
+    assert (d.eer, d.eer_threshold) == (r.eer, r.eer_threshold)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"interpolate": True},
+        {"normalize_prior": 0.2},
+        {"num_positives": 90},
+        {"num_negatives": 900},
+    ],
+    ids=str,
+)
+def test_pr_is_vlfeat(path, tied, dtype, options):
+    labels, scores = samples(1, tied=tied, dtype=dtype)
+    labels[::17] = 0
+    r = curves.pr(labels, scores, **options)
+    words = {"normalize_prior": "prior"}
+    expected = slow.vl_pr(labels, scores, **{words.get(k, k): v for k, v in options.items()})
+    np.testing.assert_allclose(r.recall, expected[0], rtol=0, atol=1e-15)
+    np.testing.assert_allclose(r.precision, expected[1], rtol=0, atol=1e-15)
+    assert (r.auc, r.ap, r.ap_11) == pytest.approx(expected[2:], rel=0, abs=1e-13)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("plot", ["fptp", "tntp", "tptn", "fpfn"])
+@pytest.mark.parametrize("options", [{}, {"num_positives": 90, "num_negatives": 900}], ids=str)
+def test_roc_is_vlfeat(path, tied, plot, options):
+    labels, scores = samples(2, tied=tied)
+    labels[::17] = 0
+    r = curves.roc(labels, scores, plot=plot, **options)
+    tpr, tnr, *numbers = slow.vl_roc(labels, scores, plot, **options)
+    np.testing.assert_allclose(r.tpr, tpr, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(r.tnr, tnr, rtol=0, atol=1e-15)
+    np.testing.assert_allclose([r.auc, r.eer, r.eer_threshold], numbers, rtol=0, atol=1e-13)
+    assert r.plot == plot
+
+
+def test_surrogate_negatives_do_not_extend_the_curve():
+    labels, scores = (
+        np.r_[np.ones(100), -np.ones(100)],
+        np.r_[np.arange(100.0), np.arange(100) - 3.5],
+    )
+    wide = {"num_negatives": 10_000}
+    small = curves.roc(labels, scores).auc
+    assert curves.roc(labels, scores, **wide).auc == pytest.approx(small / 100)
+    assert curves.roc(labels, scores, plot="tptn", **wide).auc > 0.99
+    assert curves.roc(labels, scores, plot="fpfn").auc == pytest.approx(1 - small)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8])
+def test_merged_is_sklearn(path, tied, dtype):
+    labels, scores = samples(3, tied=tied)
+    if dtype == np.uint8:
+        scores = np.clip(scores * 40 + 120, 0, 255)
+    scores = scores.astype(dtype)
+    pr, roc = curves.pr(labels, scores, ties="merge"), curves.roc(labels, scores, ties="merge")
+    precision, recall, thresholds = metrics.precision_recall_curve(labels, scores)
+    np.testing.assert_allclose(pr.precision[::-1], np.r_[precision[:-1], 1], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(pr.recall[::-1], recall, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(pr.thresholds[:0:-1], thresholds)
+    fpr, tpr, thresholds = metrics.roc_curve(labels, scores, drop_intermediate=False)
+    np.testing.assert_allclose(roc.fpr, fpr, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(roc.tpr, tpr, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(roc.thresholds, thresholds)
+    assert abs(pr.ap - metrics.average_precision_score(labels, scores)) < 1e-12
+    assert abs(pr.auc - metrics.auc(recall, precision)) < 1e-12
+    assert abs(roc.auc - metrics.roc_auc_score(labels, scores)) < 1e-12
+
+
+@pytest.mark.parametrize("digits", [2, 15])
+def test_many_samples_are_sklearn_too(digits):
+    """Beyond the size from which the compiled passes are in use."""
+    labels, scores = samples(10, n=100_000)
+    scores = np.round(scores, digits)
+    pr, roc = curves.pr(labels, scores, ties="merge"), curves.roc(labels, scores, ties="merge")
+    precision, recall, _ = metrics.precision_recall_curve(labels, scores)
+    np.testing.assert_allclose(pr.precision[::-1], precision, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(pr.recall[::-1], recall, rtol=0, atol=1e-12)
+    assert abs(pr.ap - metrics.average_precision_score(labels, scores)) < 1e-12
+    assert abs(pr.auc - metrics.auc(recall, precision)) < 1e-12
+    assert abs(roc.auc - metrics.roc_auc_score(labels, scores)) < 1e-12
+    # Per sample: the plain definition, tied or not.
+    order = np.argsort(-scores, kind="stable")
+    assert curves.rank(labels, scores).tp[1:].tolist() == np.cumsum(labels[order] > 0).tolist()
+
+
+def test_det_against_sklearn():
+    labels, scores = samples(4, n=60)
+    fpr, fnr, thresholds = metrics.det_curve(labels, scores)
+    d = curves.det(labels, scores, ties="merge")
+    # scikit-learn runs the other way and keeps only last FPR = 0 .. first FNR = 0.
+    first, last = np.flatnonzero(d.fpr == 0)[-1], np.flatnonzero(d.fnr == 0)[0]
+    kept = slice(first, last + 1)
+    np.testing.assert_allclose(d.fpr[kept][::-1], fpr, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(d.fnr[kept][::-1], fnr, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(d.thresholds[kept][::-1], thresholds)
+    assert len(d.fpr) == 61 > len(fpr)
+
+
+def test_where_sklearn_differs():
+    """Ties per sample, the floor of 1e-10, a missing class, -inf scores."""
+    labels = np.array([1, -1, 1, -1])
+    flat = np.zeros(4)
+    assert metrics.roc_auc_score(labels, flat) == curves.roc(labels, flat, ties="merge").auc == 0.5
+    assert curves.roc(labels, flat).auc == 0.75
+    assert curves.roc(labels[::-1], flat).auc == 0.25
+    assert curves.roc([1, 1, -1, -1], flat).auc == 1
+    assert curves.roc([-1, -1, 1, 1], flat).auc == 0
+    late = curves.pr([-1, 1], [2.0, 1.0])
+    assert late.precision[1] == 1e-10
+    assert curves.pr([-1, 1], [2.0, 1.0], ties="merge").precision[1] == 0
+    with pytest.warns(UserWarning, match="No positive class"):
+        assert metrics.average_precision_score([0, 0], [2.0, 1.0]) == 0
+    assert math.isnan(curves.pr([-1, -1], [2.0, 1.0], ties="merge").ap)
+    with pytest.raises(ValueError, match="infinity"):
+        metrics.roc_auc_score(labels, [1, 2, 3, -math.inf])
+    with pytest.raises(ValueError, match="one class"):
+        metrics.det_curve([1, 1], [1.0, 2.0])
+
+
+def test_without_ties_both_modes_agree(path):
+    labels, scores = samples(5)
+    a, b = (curves.pr(labels, scores, ties=t) for t in ("sample", "merge"))
+    assert a.tp.tolist() == b.tp.tolist()
+    assert (a.auc, a.ap, a.ap_11) == pytest.approx((b.auc, b.ap, b.ap_11), rel=0, abs=1e-9)
+    for prior in (0, 0.3, 1):
+        a, b = (
+            curves.pr(labels, scores, ties=t, normalize_prior=prior) for t in ("sample", "merge")
+        )
+        np.testing.assert_allclose(a.precision, b.precision, rtol=0, atol=1e-7)
+    a, b = (curves.roc(labels, scores, ties=t) for t in ("sample", "merge"))
+    assert (a.auc, a.eer, a.eer_threshold) == (b.auc, b.eer, b.eer_threshold)
+
+
+def test_merged_eer_lies_on_the_straight_line():
+    # one level: from (0, 0) to (1, 1), which crosses TPR = TNR at 1/2
+    r = curves.roc([1, 1, -1], np.ones(3), ties="merge")
+    assert (r.eer, r.eer_threshold) == (0.5, 1)
+    # levels: (TP 2, FP 1) of (3, 2), then the rest: from (1/2, 2/3) on; TNR 1/2 < TPR 2/3
+    r = curves.roc([1, 1, -1, 1, -1], [2, 2, 2, 1, 1], ties="merge")
+    assert r.eer == pytest.approx(3 / 7)  # 2t/3 = 1 - t/2
+    assert r.eer_threshold == 2
+
+
+def test_minus_infinity_is_never_retrieved(path):
+    labels, scores = [1, -1, 1, -1, 1], [3.0, 2, -math.inf, -math.inf, 1]
+    r = curves.pr(labels, scores)
+    assert (r.tp.tolist(), r.fp.tolist()) == ([0, 1, 1, 2], [0, 0, 1, 1])
+    assert (r.positives, r.negatives, r.recall[-1]) == (3, 2, 2 / 3)
+    assert r.ap == pytest.approx((1 + 2 / 3) / 3)
+    r = curves.pr(labels, scores, include_inf=True)
+    assert (r.tp.tolist(), r.fp.tolist()) == ([0, 1, 1, 2, 3, 3], [0, 0, 1, 1, 1, 2])
+    merged = curves.pr(labels, scores, include_inf=True, ties="merge")
+    assert (merged.tp.tolist(), merged.fp.tolist()) == ([0, 1, 1, 2, 3], [0, 0, 1, 1, 2])
+    assert curves.pr(labels, scores, ties="merge").tp.tolist() == [0, 1, 1, 2]
+    # num_positives brings no surrogate in, include_inf or not
+    assert curves.pr(labels, scores, include_inf=True, num_positives=9).recall[-1] == 3 / 9
+    # all of them: only the "nothing predicted" point is left
+    none = curves.roc([1, -1], [-math.inf] * 2)
+    assert (none.tpr.tolist(), none.auc, none.eer_threshold) == ([0], 0, 0)
+    assert math.isnan(none.eer)
+
+
+def test_plus_infinity_is_ordinary(path):
+    for ties in ("sample", "merge"):
+        r = curves.pr([-1, 1, 1], [math.inf, math.inf, 0], ties=ties)
+        assert r.fp.tolist() == ([0, 1, 1, 1] if ties == "sample" else [0, 1, 1])
+
+
+def test_ignored_rows_keep_a_point_but_add_nothing(path):
+    labels, scores = [1, 0, -1, 0], [4.0, 3, 2, 1]
+    r = curves.pr(labels, scores)
+    assert (r.tp.tolist(), r.fp.tolist()) == ([0, 1, 1, 1, 1], [0, 0, 0, 1, 1])
+    assert curves.pr(labels, scores, ties="merge").tp.tolist() == [0, 1, 1]
+    assert curves.pr([1, 0, 0], [3.0, 2, 1]).precision.tolist() == [1, 1, 1, 1]
+
+
+def test_true_and_false_are_both_classes():
+    labels, scores = samples(6)
+    assert curves.roc(labels > 0, scores).equals(curves.roc(labels, scores))
+
+
+@pytest.mark.parametrize("ties", ["sample", "merge"])
+def test_stable_gives_input_order(ties):
+    labels = np.array([1, -1, 0, 1, -1, 1, 0])
+    scores = np.array([2.0, 5, 5, -math.inf, 5, 7, -math.inf])
+    plain, stable = (curves.pr(labels, scores, ties=ties, stable=s) for s in (False, True))
+    assert stable.recall.shape == (7,)
+    assert np.isnan(stable.recall).tolist() == [False] * 3 + [True, False, False, True]
+    assert stable.tp[3] == -1
+    assert (stable.auc, stable.ap, stable.ap_11) == (plain.auc, plain.ap, plain.ap_11)
+    # rank order: row 5, then rows 1, 2, 4 (score 5), then row 0
+    assert stable.tp.tolist() == [2, 1, 1, -1, 1, 1, -1]
+    first = 1 if ties == "sample" else 2
+    assert stable.fp.tolist() == [2, first, first, -1, 2, 0, -1]
+    roc = curves.roc(labels, scores, ties=ties, stable=True)
+    np.testing.assert_array_equal(roc.tpr, stable.recall)
+    np.testing.assert_array_equal(roc.tnr, 1 - roc.fpr)
+    np.testing.assert_array_equal(curves.det(labels, scores, ties=ties, stable=True).fnr, roc.fnr)
+
+
+def test_empty_and_one_class():
+    e = curves.pr([], [])
+    assert (e.recall.tolist(), e.precision.tolist(), e.auc, e.ap_11) == ([0], [1], 0, 1 / 11)
+    assert math.isnan(e.ap)
+    r = curves.roc([], [])
+    assert (r.tpr.tolist(), r.tnr.tolist(), r.auc, r.eer_threshold) == ([0], [1], 0, 0)
+    assert math.isnan(r.eer)
+    positives = curves.roc([1, 1], [2.0, 1])
+    assert (positives.auc, positives.eer) == (0, 0)
+    assert curves.roc([1, 1], [2.0, 1], plot="tptn").auc == 1
+    assert curves.pr([1, 1], [2.0, 1]).ap == 1
+    negatives = curves.roc([-1, -1], [2.0, 1])
+    assert (negatives.tpr.tolist(), negatives.auc, negatives.eer) == ([0, 0, 0], 0, 1)
+    assert curves.pr([-1, -1], [2.0, 1]).ap_11 == pytest.approx(1 / 11)
+    for ties in ("sample", "merge"):
+        assert curves.pr([0, 0], [2.0, 1], ties=ties).recall.max() == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "match", "labels", "scores", "options"),
+    [
+        (ShapeError, "labels: 2 values, scores: 3 values", [1, -1], [1.0, 2, 3], {}),
+        (DataError, "scores: 1 NaN, the first at index 1", [1, -1], [1.0, math.nan], {}),
+        (DataError, "labels: 2 NaN, the first at index 0", [math.nan] * 2, [1.0, 2], {}),
+        (DataError, "scores: type <U1, expected real numbers", [1, -1], ["a", "b"], {}),
+        (DataError, "labels: type complex128", [1j, -1], [1.0, 2], {}),
+        (DataError, "scores: rows of different lengths", [1, -1], [[1.0], [2.0, 3.0]], {}),
+        (DataError, r"integers beyond 2\*\*53", [1, -1], [2**60, 2**60 + 1], {}),
+        (
+            DataError,
+            "ties 'best': expected 'sample' or 'merge'",
+            [1, -1],
+            [1.0, 2],
+            {"ties": "best"},
+        ),
+        (
+            DataError,
+            "normalize_prior 2: expected a share",
+            [1, -1],
+            [1.0, 2],
+            {"normalize_prior": 2},
+        ),
+        (DataError, "num_positives -1: expected a whole", [1, -1], [1.0, 2], {"num_positives": -1}),
+        (
+            DataError,
+            "num_negatives 1.5: expected a whole",
+            [1, -1],
+            [1.0, 2],
+            {"num_negatives": 1.5},
+        ),
+        (
+            DataError,
+            "num_negatives 'x': expected a whole",
+            [1, -1],
+            [1.0, 2],
+            {"num_negatives": "x"},
+        ),
+    ],
+)
+def test_bad_input_says_so(error, match, labels, scores, options):
+    with pytest.raises(error, match=match):
+        curves.pr(labels, scores, **options)
+
+
+def test_bad_variant_says_so():
+    with pytest.raises(DataError, match="plot 'FPTP': expected one of fptp, tntp, tptn, fpfn"):
+        curves.roc([1, -1], [1.0, 2], plot="FPTP")
+
+
+def test_an_unknown_option_is_an_error():
+    with pytest.raises(TypeError, match="interpolate"):
+        curves.roc([1, -1], [1.0, 2], interpolate=True)
+
+
+def test_too_small_a_total_warns():
+    with pytest.warns(UserWarning, match="num_positives 1: fewer than the 3 there are") as caught:
+        r = curves.pr(LABELS, SCORES, num_positives=1)
+    assert caught[0].filename == __file__
+    assert r.recall[-1] == 3
+
+
+def test_results_are_read_only_and_comparable():
+    a, b = curves.pr(LABELS, SCORES), curves.pr(LABELS, SCORES)
+    assert a.equals(b)
+    assert not a.equals(curves.pr(LABELS, SCORES, interpolate=True))
+    assert not a.equals(curves.roc(LABELS, SCORES))
+    with pytest.raises(ValueError, match="read-only"):
+        a.recall[0] = 1
+    labels, scores = LABELS.copy(), SCORES.copy()
+    curves.pr(labels, scores)
+    labels[0], scores[0] = 0, 0  # the input stays the caller's own
+
+
+def test_any_shape_is_flattened():
+    labels, scores = samples(7, n=12)
+    flat = curves.roc(labels, scores)
+    assert curves.roc(labels.reshape(3, 4), scores.reshape(3, 4)).equals(flat)
+
+
+@pytest.mark.parametrize("ties", ["sample", "merge"])
+def test_compiled_path_ranks_as_the_plain_one(ties, monkeypatch):
+    """Ties between and inside classes, -0, infinities, ignored rows, wide and narrow floats."""
+    rng = np.random.default_rng(8)
+    scores = rng.choice([-math.inf, -2.5, -0.0, 0.0, 1e-40, 0.1, 1 / 3, 7, math.inf], 500)
+    wide = np.r_[scores, 1 + 1e-12, 1 + 2e-12]  # not distinct as float32
+    whole = [rng.integers(-9, 9, 500).astype(t) for t in (np.int8, np.int16, np.int64)]
+    whole += [rng.integers(0, 9, 500).astype(t) for t in (np.uint8, np.uint16, bool)]
+    for values in (scores, scores.astype(np.float32), wide, -wide, rng.normal(size=500), *whole):
+        for labels in (rng.integers(-1, 2, values.size), rng.choice([-1, 1], values.size)):
+            for include_inf in (False, True):
+                ask = {"ties": ties, "include_inf": include_inf}
+                monkeypatch.setattr(ranking_module, "_LARGE", 1 << 16)
+                plain = curves.rank(labels, values, **ask)
+                monkeypatch.setattr(ranking_module, "_LARGE", 0)
+                quick = curves.rank(labels, values, **ask)
+                for name in ("thresholds", "tp", "fp"):
+                    np.testing.assert_array_equal(getattr(quick, name), getattr(plain, name))
+
+
+def test_ranking_from_counts():
+    r = curves.Ranking.from_counts([0.2, 0.8, 0.5], [4, 1, 2], [3, 0, 3], 5, 6)
+    assert r.thresholds.tolist() == [math.inf, 0.8, 0.5, 0.2]
+    assert r.tp.tolist() == [0, 1, 2, 4]
+    assert r.fp.tolist() == [0, 0, 3, 3]
+    assert curves.roc_from_ranking(r).tpr.tolist() == [0, 1 / 5, 2 / 5, 4 / 5]
+    whole = curves.Ranking.from_counts([0.2], [4], [3], 5, 6, complete=True)
+    assert (whole.tp.tolist(), whole.fp.tolist()) == ([0, 4, 5], [0, 3, 6])
+    assert whole.thresholds.tolist() == [math.inf, 0.2, -math.inf]
+    with pytest.raises(ShapeError, match="thresholds, tp, fp: 1, 2 and 1 values"):
+        curves.Ranking.from_counts([1], [1, 2], [1], 5, 6)
+    with pytest.raises(DataError, match="tp: expected counts from 0 to 5 that grow"):
+        curves.Ranking.from_counts([1, 2], [6, 1], [0, 0], 5, 6)
+    with pytest.raises(DataError, match="fp: expected counts from 0 to 6 that grow"):
+        curves.Ranking.from_counts([1, 2], [1, 1], [0, 1], 5, 6)
+    with pytest.raises(DataError, match="stable: expected a ranking made with rows=True"):
+        curves.pr_from_ranking(r, stable=True)
+
+
+def test_the_pixel_benchmark_uses_these_curves():
+    """Its area and EER are those of all pixels ranked by their level."""
+    from bsdsbench import ImageRecord, PixelCounts, pixel_score
+
+    rng = np.random.default_rng(9)
+    thresholds = np.linspace(0.1, 0.9, 9)
+    levels, truth = rng.integers(0, 10, (2, 20, 30)), rng.random((2, 20, 30)) < 0.3
+    levels += 3 * truth
+    records = []
+    for k in range(2):
+        hit = levels[k] >= np.arange(1, 10)[:, None, None]
+        tp, fp = (hit & truth[k]).sum((1, 2)), (hit & ~truth[k]).sum((1, 2))
+        p, n = truth[k].sum(), (~truth[k]).sum()
+        counts = PixelCounts(thresholds, tp, fp, p - tp, n - fp)
+        records.append(ImageRecord(str(k), (20, 30), pixel=counts))
+    score = pixel_score(records)
+    # Levels above the highest threshold are one level to the benchmark.
+    expected = curves.roc(truth, np.minimum(levels, 9), ties="merge")
+    assert (score.auc_roc, score.eer) == (expected.auc, expected.eer)
+    assert score.auc_roc == pytest.approx(
+        metrics.roc_auc_score(truth.ravel(), np.minimum(levels, 9).ravel()), rel=0, abs=1e-12
+    )

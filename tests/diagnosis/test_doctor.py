@@ -1,0 +1,325 @@
+"""Every fault the doctor knows, planted in a copy of the sample; nothing on the clean sample."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.io import loadmat, savemat
+
+from bsdsbench.cli.verb_doctor import command
+from bsdsbench.core.errors import PairingError
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.diagnosis.doctor import doctor
+from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
+
+ALL = sample_ground_truth()
+RAW = "structure-tensor-raw"
+CLEAN = "structure-tensor"
+SIX = ("fruit1", "herd1", "herd2", "lake1", "lake2", "leaves1")
+
+
+def copy(folder, target):
+    """The files of six images, one of them upright."""
+    target.mkdir()
+    for path in folder.iterdir():
+        if path.is_file() and path.stem in SIX:
+            shutil.copy(path, target)
+    return target
+
+
+@pytest.fixture(scope="module")
+def six(tmp_path_factory):
+    """Ground truth of the six images, not to be changed."""
+    return copy(ALL, tmp_path_factory.mktemp("truth") / "gt")
+
+
+@pytest.fixture
+def pred(tmp_path):
+    return copy(sample_results(CLEAN), tmp_path / "pred")
+
+
+@pytest.fixture
+def gt(tmp_path):
+    return copy(ALL, tmp_path / "gt")
+
+
+def change(folder, function, names="*.png"):
+    """Replace pictures by what `function` makes of them."""
+    for path in sorted(folder.glob(names)):
+        iio.imwrite(path, function(iio.imread(path)))
+
+
+def only(findings):
+    """The one finding there is."""
+    assert len(findings) == 1, [f.line() for f in findings]
+    return findings[0]
+
+
+@pytest.mark.parametrize("method", [*DETECTORS, "watershed-ucm"])
+def test_silent_on_the_clean_sample(method):
+    assert doctor(sample_results(method), ALL) == []
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        Protocol.preset("bsds500").replace(nms=True),
+        Protocol.preset("crispness-seval"),
+        Protocol.preset("crispness-ceval"),
+    ],
+)
+def test_silent_on_raw_maps_under_a_protocol_for_raw_maps(protocol):
+    assert doctor(sample_results(RAW), ALL, protocol) == []
+
+
+def test_never_nmsed():
+    found = only(doctor(sample_results(RAW), ALL))
+    assert (found.code, found.level, found.mend) == ("raw", "warning", "--nms")
+    assert "fruit1.png" in found.files
+
+
+@pytest.mark.parametrize("protocol", ["crispness-seval", "crispness-ceval"])
+def test_already_thinned(protocol):
+    found = only(doctor(sample_results(CLEAN), ALL, Protocol.preset(protocol)))
+    assert (found.code, found.level) == ("thinned", "warning")
+
+
+@pytest.mark.parametrize("method", [*DETECTORS, RAW])
+def test_inverted(method, tmp_path, six):
+    folder = copy(sample_results(method), tmp_path / "pred")
+    change(folder, lambda a: 255 - a)
+    found = only(doctor(folder, six))
+    assert (found.code, found.level, found.mend) == ("inverted", "error", "--invert")
+    right = Protocol.preset("bsds500").replace(invert=True, nms=method == RAW)
+    assert doctor(folder, six, right) == []
+
+
+def test_one_file_inverted(pred, six):
+    change(pred, lambda a: 255 - a, "fruit1.png")
+    found = only(doctor(pred, six, looked_at=100))
+    assert (found.code, found.files) == ("inverted", ("fruit1.png",))
+
+
+def test_range_of_a_byte_in_float(pred, six):
+    for path in pred.glob("*.png"):
+        np.save(path.with_suffix(".npy"), iio.imread(path).astype(np.float32))
+        path.unlink()
+    found = only(doctor(pred, six))
+    assert (found.code, found.level) == ("range", "error")
+    assert len(found.files) == 6
+    assert "divide by 255" in found.mend
+
+
+@pytest.mark.parametrize(("value", "code"), [(0, "zero"), (255, "saturated")])
+def test_one_value_everywhere(pred, value, code, six):
+    change(pred, lambda a: np.full_like(a, value), "herd1.png")
+    found = only(doctor(pred, six))
+    assert (found.code, found.level, found.files) == (code, "error", ("herd1.png",))
+
+
+def test_transposed(pred, six):
+    change(pred, lambda a: a.T)
+    found = only(doctor(pred, six))
+    assert (found.code, found.level, len(found.files)) == ("transposed", "error", 6)
+
+
+def test_transposed_squares(tmp_path):
+    preds, truths = tmp_path / "pred", tmp_path / "gt"
+    preds.mkdir(), truths.mkdir()
+    for path in sorted(sample_results(CLEAN).glob("*.png"))[:4]:
+        iio.imwrite(preds / path.name, iio.imread(path)[:320, :320].T)
+        marks = loadmat(ALL / f"{path.stem}.mat")["groundTruth"][0, 0]["Boundaries"][0, 0]
+        iio.imwrite(truths / path.name, 255 * marks[:320, :320].astype(np.uint8))
+    found = only(doctor(preds, truths, Protocol.preset("brind")))
+    assert (found.code, len(found.files)) == ("transposed", 4)
+
+
+def test_resized(pred, six):
+    change(pred, lambda a: a[::2, ::2])
+    found = only(doctor(pred, six))
+    assert (found.code, found.level, len(found.files)) == ("resized", "error", 6)
+    assert "161 x 241 for an image of 321 x 481" in found.message
+
+
+def test_mixed_sizes(pred, six):
+    change(pred, lambda a: a[:-1, :-1], "*2.png")
+    found = only(doctor(pred, six))
+    assert (found.code, found.level, len(found.files)) == ("sizes", "error", 2)
+
+
+@pytest.mark.parametrize("shift", [(2, 2), (0, 4), (-3, 0), (-8, 5)])
+def test_off_by_some_pixels(pred, shift, six):
+    change(pred, lambda a: np.roll(a, shift, (0, 1)))
+    found = only(doctor(pred, six))
+    assert (found.code, found.level) == ("shift", "warning")
+    words = found.message.split()
+    measured = [float(words[words.index(unit) - 1]) for unit in ("rows", "columns")]
+    assert np.abs(np.array(measured) - shift).max() <= 0.75
+
+
+def test_fewer_than_ten_values(pred, six):
+    change(pred, lambda a: ((a // 32) * 32).astype(np.uint8))
+    found = only(doctor(pred, six))
+    assert (found.code, found.level, len(found.files)) == ("few-values", "warning", 6)
+
+
+@pytest.mark.parametrize("method", [*DETECTORS, RAW])
+@pytest.mark.parametrize("keep_suffix", [True, False])
+def test_jpeg(method, keep_suffix, tmp_path, six):
+    """Saved as JPEG, or as JPEG and then as PNG."""
+    folder = tmp_path / "pred"
+    folder.mkdir()
+    for path in copy(sample_results(method), tmp_path / "png").iterdir():
+        data = iio.imwrite("<bytes>", iio.imread(path), extension=".jpg", quality=90)
+        if keep_suffix:
+            (folder / f"{path.stem}.jpg").write_bytes(data)
+        else:
+            iio.imwrite(folder / path.name, iio.imread(data))
+    found = only(doctor(folder, six, Protocol.preset("bsds500").replace(nms=method == RAW)))
+    assert (found.code, found.level) == ("jpeg", "warning")
+    assert len(found.files) == 6
+
+
+def edit_annotators(path, function):
+    cells = loadmat(path)["groundTruth"]
+    for k in range(cells.shape[1]):
+        cells[0, k]["Boundaries"][0, 0] = function(k, cells[0, k]["Boundaries"][0, 0])
+    savemat(path, {"groundTruth": cells})
+
+
+def test_empty_annotator(pred, gt):
+    edit_annotators(gt / "lake1.mat", lambda k, b: b * (k != 1))
+    found = only(doctor(pred, gt))
+    assert (found.code, found.level) == ("empty-annotator", "warning")
+    assert found.files == ("lake1 annotator 2",)
+
+
+def test_all_annotators_empty(pred, gt):
+    edit_annotators(gt / "lake1.mat", lambda k, b: b * 0)
+    found = only(doctor(pred, gt))
+    assert (found.code, found.level, found.files) == ("empty-truth", "error", ("lake1.mat",))
+
+
+def test_dark_ground_truth(tmp_path, pred, six):
+    folder = tmp_path / "gt"
+    folder.mkdir()
+    for path in six.glob("*.mat"):
+        marks = loadmat(path)["groundTruth"][0, 0]["Boundaries"][0, 0]
+        iio.imwrite(folder / f"{path.stem}.png", np.where(marks, 0, 255).astype(np.uint8))
+    found = only(doctor(pred, folder, Protocol.preset("brind")))
+    assert (found.code, found.level) == ("gt-polarity", "error")
+    right = Protocol.preset("brind").replace(gt_invert=True)
+    assert doctor(pred, folder, right) == []
+
+
+def test_one_annotator_where_the_data_set_has_several(pred, six, tmp_path):
+    for path in six.glob("*.mat"):
+        cells = loadmat(path)["groundTruth"]
+        savemat(tmp_path / path.name, {"groundTruth": cells[:, :1]})
+    gt = copy(tmp_path, tmp_path / "gt")
+    found = only(doctor(pred, gt))
+    assert (found.code, found.level) == ("one-annotator", "warning")
+    assert doctor(pred, gt, Protocol.preset("brind")) == []
+
+
+def test_label_maps(pred, six):
+    for path in sorted(pred.iterdir()):
+        iio.imwrite(path, (iio.imread(path) > 40).astype(np.uint8))
+    assert "few-values" in {f.code for f in doctor(pred, six)}
+    assert doctor(pred, six, pred_kind="labels") == []
+
+
+@pytest.mark.parametrize("kind", ["gray", "labels"])
+def test_ground_truth_that_is_no_boundary_map(pred, six, tmp_path, kind):
+    folder = tmp_path / "gt"
+    folder.mkdir()
+    for path in six.glob("*.mat"):
+        first = loadmat(path)["groundTruth"][0, 0]
+        gray = np.maximum(200 * first["Boundaries"][0, 0], 3)
+        picture = gray if kind == "gray" else first["Segmentation"][0, 0]
+        iio.imwrite(folder / f"{path.stem}.png", picture.astype(np.uint8))
+    brind = Protocol.preset("brind")
+    found = doctor(pred, folder, brind)
+    assert {(f.code, f.level) for f in found} == {("gt-values", "error")}
+    assert "--set gt_threshold=0.5" in found[0].mend
+    changes = {"gt_threshold": 0.5} if kind == "gray" else {"gt_kind": "labels"}
+    assert doctor(pred, folder, brind.replace(**changes)) == []
+
+
+def test_wrong_split(pred, six):
+    for number, path in enumerate(sorted(pred.glob("*.png"))):
+        path.rename(pred / f"other{number}.png")
+    found = only(doctor(pred, six))
+    assert (found.code, found.level) == ("split", "error")
+    assert "only 0 of 6 images" in found.message
+
+
+def test_renamed(pred, six):
+    for path in pred.glob("*.png"):
+        path.rename(pred / f"{path.stem}_edge.png")
+    found = only(doctor(pred, six))
+    assert (found.code, found.level) == ("names", "error")
+    assert "'*_edge'" in found.message
+
+
+def test_missing_extra_and_the_split_file_that_mends(pred, tmp_path, six):
+    (pred / "lake1.png").unlink()
+    found = only(doctor(pred, six))
+    assert (found.code, found.level, found.files) == ("missing", "error", ("lake1",))
+    assert "--missing zero|skip" in found.mend
+    shutil.copy(pred / "lake2.png", pred / "more.png")
+    codes = {f.code: f.files for f in doctor(pred, six)}
+    assert codes == {"missing": ("lake1",), "extra": ("more",)}
+    split = tmp_path / "ids.txt"
+    split.write_text("lake2\nherd1\n")
+    assert doctor(pred, six, split_file=split) == []
+
+
+def test_doubled(pred, six):
+    np.save(pred / "lake1.npy", iio.imread(pred / "lake1.png") / 255)
+    found = only(doctor(pred, six))
+    assert (found.code, found.level) == ("doubled", "error")
+    assert [Path(f).name for f in found.files] == ["lake1.npy", "lake1.png"]
+
+
+def test_unreadable(pred, six):
+    (pred / "lake1.png").write_bytes(b"not a picture")
+    found = only(doctor(pred, six))
+    assert (found.code, found.level, found.files) == ("unreadable", "error", ("lake1.png",))
+
+
+def test_several_faults_at_once_errors_first(pred, gt):
+    change(pred, lambda a: np.zeros_like(a), "herd1.png")
+    change(pred, lambda a: a.T, "herd2.png")
+    edit_annotators(gt / "lake1.mat", lambda k, b: b * (k != 0))
+    found = doctor(pred, gt)
+    assert [f.level for f in found] == ["error", "error", "warning"]
+    assert {f.code for f in found} == {"transposed", "zero", "empty-annotator"}
+
+
+def test_no_folder(tmp_path):
+    with pytest.raises(PairingError, match="is not there, expected a folder"):
+        doctor(tmp_path / "gone", ALL)
+    with pytest.raises(PairingError, match="no files that can be read"):
+        doctor(tmp_path, ALL)
+
+
+@pytest.mark.parametrize(("method", "status"), [(CLEAN, 0), (RAW, 0), ("inverted", 2)])
+def test_exit_status(method, status, pred, six):
+    if method == "inverted":
+        change(pred, lambda a: 255 - a)
+    if method == RAW:
+        shutil.rmtree(pred)
+        copy(sample_results(RAW), pred)
+    result = CliRunner().invoke(
+        command, [str(pred), "--gt", str(six)], standalone_mode=False, catch_exceptions=False
+    )
+    assert result.return_value == status
+    assert ("--invert" in result.output) == (status == 2)
+    assert ("nothing found" in result.output) == (method == CLEAN)
+    assert "protocol bsds500 v1" in result.output

@@ -1,0 +1,75 @@
+"""The torchmetrics adapter against StreamingEvaluator; two gathered ranks against one."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.core.protocol import Protocol
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torchmetrics", reason="torchmetrics is not installed")
+
+PROTOCOL = Protocol(thresholds=5, max_dist_px=2)
+
+
+def images(count, seed=0):
+    rng = np.random.default_rng(seed)
+    for i in range(count):
+        soft = rng.random((12, 17)).astype(np.float32)
+        yield f"im{i}", soft, [rng.random((12, 17)) < 0.2 for _ in range(1 + i % 3)]
+
+
+@pytest.fixture
+def exact():
+    ev = bb.StreamingEvaluator(PROTOCOL)
+    for name, soft, gts in images(6):
+        ev.update(soft, gts, image_id=name)
+    return ev.compute().boundary_score()
+
+
+def filled(rows):
+    from bsdsbench.integrations.torchmetrics import BoundaryMetric
+
+    metric = BoundaryMetric(PROTOCOL)
+    for name, soft, gts in rows:
+        metric.update(torch.from_numpy(soft), [torch.from_numpy(g) for g in gts], image_id=name)
+    return metric
+
+
+def test_the_scores_are_those_of_the_streaming_evaluator(exact):
+    metric = filled(images(6))
+    found = metric.compute()
+    assert found["ods"].item() == exact.ods.f
+    assert found["ois"].item() == exact.ois.f
+    assert found["ap"].item() == exact.ap
+    assert found["r50"].item() == exact.r50
+    again = pickle.loads(pickle.dumps(metric)).compute()
+    assert again["ods"].item() == exact.ods.f
+    metric.reset()
+    with pytest.raises(bb.DataError, match="no images yet"):
+        metric.evaluation()
+
+
+def test_gathered_ranks_with_a_repeated_image_give_the_numbers_of_one(exact):
+    rows = list(images(6))
+    one, two = filled(rows[:3]), filled([*rows[3:], rows[0]])
+    # what a gather over ranks leaves in a "cat" state
+    one.counts = torch.cat([*one.counts, *two.counts])
+    assert one.compute()["ods"].item() == exact.ods.f
+    assert one.compute()["ap"].item() == exact.ap
+
+
+def test_batches_without_names_and_forward(exact):
+    from bsdsbench.integrations.torchmetrics import BoundaryMetric
+
+    rows = list(images(6))
+    metric = BoundaryMetric(PROTOCOL)
+    for k in (0, 3):
+        soft = torch.from_numpy(np.stack([r[1] for r in rows[k : k + 3]]))[:, None]
+        step = metric(soft, [r[2] for r in rows[k : k + 3]])
+        assert 0 <= step["ods"].item() <= 1
+    assert metric.compute()["ods"].item() == exact.ods.f

@@ -1,0 +1,228 @@
+"""The matching engine against scipy and a dense exact solver; its memory; the compiler off."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.ndimage import gaussian_filter
+
+from bsdsbench.core.errors import DataError
+from bsdsbench.core.labels import seg2bdry
+from bsdsbench.kernels import graph
+from bsdsbench.kernels.matching import match_maps, match_steps
+from bsdsbench.kernels.thinning import stack_events, thinning_events
+from bsdsbench.metrics.boundary import match_boundaries
+from tests.reference import matching as reference
+
+
+def random_map(rng, shape, share):
+    return rng.random(shape) < share
+
+
+def cold(bmaps, gts, max_dist_px):
+    """Counts of each map alone, from nothing."""
+    found = [match_steps(*stack_events(bmap[None]), gts, max_dist_px) for bmap in bmaps]
+    return np.array([(g[0], p[0]) for g, p in found]).T
+
+
+@pytest.mark.parametrize("max_dist", [0, 1, 1.5, 2.9, 4.34, 9.9])
+@pytest.mark.parametrize("share", [(0.02, 0.1), (0.15, 0.15), (0.5, 0.1), (0.1, 0.6), (0.9, 0.9)])
+def test_the_pairs_are_the_one_optimum(max_dist, share) -> None:
+    rng = np.random.default_rng(round(100 * max_dist + 1000 * share[0]))
+    shape = (11, 17)
+    bmap, gt = random_map(rng, shape, share[0]), random_map(rng, shape, share[1])
+    for annotator in (0, 3):
+        cost, chosen = reference.optimum(bmap, gt, max_dist, annotator)
+        assert sorted(map(tuple, match_maps(bmap, gt, max_dist, annotator).T)) == sorted(chosen)
+    assert match_boundaries(bmap, gt, max_dist).cost == reference.dense_cost(bmap, gt, max_dist)
+    cost, _ = reference.optimum(bmap, gt, max_dist)
+    assert match_boundaries(bmap, gt, max_dist).cost == cost
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_cost_and_cardinality_equal_scipy_on_larger_maps(seed) -> None:
+    rng = np.random.default_rng(seed)
+    shape = (60, 83)
+    bmap, gt = random_map(rng, shape, 0.02 * 2**seed), random_map(rng, shape, 0.12)
+    match = match_boundaries(bmap, gt, 4.34)
+    assert match.cost == reference.sparse_cost(bmap, gt, 4.34)
+    assert match.n_matched == reference.cardinality(bmap, gt, 4.34)
+
+
+def test_a_pair_more_comes_before_a_shorter_pair() -> None:
+    bmap, gt = np.zeros((3, 12), bool), np.zeros((3, 12), bool)
+    bmap[1, [2, 5]] = True
+    gt[1, [5, 8]] = True  # 5-5 alone would leave 2 and 8 alone
+    match = match_boundaries(bmap, gt, 3)
+    assert match.n_matched == 2
+    assert match.cost == 600 + 30000 * 2
+    assert match.pred_match[1, 2] == 12 + 5
+    assert match.gt_match[1, 8] == 12 + 5
+    assert match_boundaries(bmap, gt, 2.99).n_matched == 1
+
+
+def test_warm_start_equals_each_map_alone_on_soft_maps() -> None:
+    rng = np.random.default_rng(5)
+    gts = rng.random((3, 40, 53)) < 0.1
+    noise = rng.integers(0, 13, (40, 53)).astype(np.int16)
+    smooth = np.add.outer(np.arange(40) % 13, np.arange(53) % 7).astype(np.int16) % 13
+    for level in (noise, smooth, np.full((40, 53), 12, np.int16)):
+        for do_thin in (True, False):
+            start, pixel, added = thinning_events(level, 12, do_thin)
+            bmap, bmaps = np.zeros(level.shape, bool), []
+            for k in range(12):
+                step = slice(start[k], start[k + 1])
+                bmap.flat[pixel[step]] = added[step]
+                bmaps.append(bmap.copy())
+            warm = match_steps(start, pixel, added, gts, 3.3)
+            np.testing.assert_array_equal(warm, cold(bmaps, gts, 3.3))
+
+
+def test_warm_start_equals_each_map_alone_where_maps_do_not_nest() -> None:
+    rng = np.random.default_rng(6)
+    gts = rng.random((2, 31, 44)) < 0.15
+    bmaps = np.stack([rng.random((31, 44)) < share for share in (0.3, 0.05, 0, 0.9, 0.2, 0.2)])
+    warm = np.array(match_steps(*stack_events(bmaps), gts, 2.5))
+    np.testing.assert_array_equal(warm[:, ::-1], cold(bmaps, gts, 2.5))
+
+
+def test_more_thresholds_than_bits_in_a_word() -> None:
+    rng = np.random.default_rng(7)
+    level = rng.integers(0, 201, (25, 33)).astype(np.int16)
+    gts = rng.random((2, 25, 33)) < 0.2
+    events = thinning_events(level, 200)
+    every = np.array(match_steps(*events, gts, 2))
+    for kept in (10, 64, 65, 128, 200):
+        few = thinning_events(np.maximum(level - (200 - kept), 0).astype(np.int16), kept)
+        np.testing.assert_array_equal(match_steps(*few, gts, 2), every[:, :kept])
+
+
+def test_a_small_arena_changes_nothing(monkeypatch) -> None:
+    rng = np.random.default_rng(8)
+    level = rng.integers(0, 9, (40, 50)).astype(np.int16)
+    gts = rng.random((2, 40, 50)) < 0.3
+    events = thinning_events(level, 8)
+    expected = match_steps(*events, gts, 4)
+    monkeypatch.setattr(graph, "_ARENA", 1)
+    np.testing.assert_array_equal(match_steps(*events, gts, 4), expected)
+
+
+def test_a_reach_whose_table_would_not_fit_is_refused() -> None:
+    bmap = np.zeros((1500, 1500), bool)
+    with pytest.raises(DataError, match="max_dist of 2000 px: expected at most 1800 px"):
+        match_maps(bmap, bmap, 2000)
+
+
+def test_fewer_tie_bits_where_sums_would_not_fit() -> None:
+    few = graph.geometry((9, 9), graph.disk(4.34, (9, 9)), 3000, 0)
+    many = graph.geometry((9, 9), graph.disk(400.0, (9, 9)), 2**30, 0)
+    assert 64 - int(few.drop) == 24
+    assert 64 - int(many.drop) == 60 - 31 - 22
+    for geo in (few, many):
+        assert 0 < int(geo.gain.max()) < 2**60
+    with pytest.raises(DataError, match="too large to match exactly"):
+        graph.geometry((9, 9), graph.disk(1e12, (9, 9)), 2**30, 0)
+
+
+def test_more_than_16384_ground_truth_pixels() -> None:
+    rng = np.random.default_rng(9)
+    bmap, gt = random_map(rng, (200, 211), 0.3), random_map(rng, (200, 211), 0.5)
+    assert np.count_nonzero(gt) > 16384
+    match = match_boundaries(bmap, gt, 1.5)
+    assert match.n_matched == reference.cardinality(bmap, gt, 1.5)
+    assert match.cost == reference.sparse_cost(bmap, gt, 1.5)
+
+
+@pytest.mark.parametrize("max_dist", [0.0, 0.3, 5.0])
+def test_empty_maps(max_dist) -> None:
+    some, none = np.eye(5, 7, dtype=bool), np.zeros((5, 7), bool)
+    lost = reference.lost_pair(max_dist)
+    for bmap, gt in ((some, none), (none, some), (none, none)):
+        match = match_boundaries(bmap, gt, max_dist)
+        assert match.n_matched == 0
+        assert match.cost == lost * (bmap.sum() + gt.sum())
+        assert np.all(match.pred_match == -1)
+        assert np.all(match.gt_match == -1)
+    assert match_boundaries(some, some, max_dist).n_matched == 5
+    assert match_boundaries(np.zeros((0, 4), bool), np.zeros((0, 4), bool), max_dist).cost == 0
+
+
+def test_the_kernels_are_plain_python_too() -> None:
+    """With the compiler off, the same pairs: nothing depends on overflow or wrap-around indices."""
+    code = """
+import os
+import subprocess
+import sys
+
+import numpy as np
+from bsdsbench.kernels.matching import match_steps
+from bsdsbench.kernels.thinning import stack_events
+rng = np.random.default_rng(10)
+bmaps, gts = rng.random((4, 12, 15)) < 0.3, rng.random((2, 12, 15)) < 0.2
+with np.errstate(over="ignore"):  # the hash wraps on purpose
+    print(*np.concatenate(match_steps(*stack_events(bmaps), gts, 2.5)))
+"""
+    counts = []
+    for off in ("1", "0"):
+        env = {**os.environ, "NUMBA_DISABLE_JIT": off}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+        )
+        counts.append(done.stdout.split())
+    assert counts[0] == counts[1]
+    assert len(counts[0]) == 8
+
+
+def outlines(rng, shape: tuple[int, int], sigma: float):
+    field = gaussian_filter(rng.random(shape, np.float32), sigma)
+    return seg2bdry(field > np.median(field))
+
+
+def grown_memory(folder: Path, shape: tuple[int, int], kind: str) -> float:
+    """Bytes per pixel that counting one image adds to the peak of a process of its own."""
+    rng = np.random.default_rng(0)
+    soft = rng.random(shape, np.float32)
+    gts = np.stack([outlines(rng, shape, min(shape) / 20) for _ in range(2)])
+    if kind == "smooth":
+        soft = gaussian_filter(soft, 2)
+        soft = (soft - soft.min()) / np.ptp(soft)
+    elif kind == "lines":
+        noise = np.any([outlines(rng, shape, sigma) for sigma in (6, 12, 24)], axis=0)
+        soft = soft * noise + (1 - soft) * np.roll(gts[0], 3, 1) * ~noise
+    np.savez(folder / "image.npz", soft=soft, gts=gts)
+    code = """
+import sys, numpy as np
+from pathlib import Path
+from bsdsbench.metrics.boundary import boundary_counts
+def memory(kind):
+    rows = Path("/proc/self/status").read_text().splitlines()
+    return next(1024 * int(row.split()[1]) for row in rows if row.startswith(kind))
+boundary_counts(np.eye(30, 40), np.ones((2, 30, 40)))
+image = np.load(sys.argv[1])
+soft, gts = image["soft"], image["gts"]
+Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+before = memory("VmRSS")
+boundary_counts(soft, gts)
+print((memory("VmHWM") - before) / soft.size)
+"""
+    run = [sys.executable, "-c", code, str(folder / "image.npz")]
+    return float(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are read from /proc")
+@pytest.mark.parametrize("kind", ["smooth", "noise"])
+def test_memory_of_one_image(tmp_path, kind) -> None:
+    """Far below 300 MB a worker at 321x481: 154,401 pixels at 200 bytes are 31 MB."""
+    assert 0 < grown_memory(tmp_path, (321, 481), kind) < 200
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are read from /proc")
+@pytest.mark.heavy
+def test_memory_of_a_4k_image(tmp_path) -> None:
+    """A contour map of 8.3 million pixels takes at most 50 bytes a pixel, 400 MB."""
+    assert 0 < grown_memory(tmp_path, (2160, 3840), "lines") < 50

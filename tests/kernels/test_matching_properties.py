@@ -1,0 +1,106 @@
+"""What any matching must keep, on maps drawn by hypothesis: any shape, empty maps too."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.kernels.matching import match_maps, match_steps
+from bsdsbench.kernels.thinning import stack_events
+from bsdsbench.metrics.boundary import boundary_counts, match_boundaries
+from tests.reference import matching as reference
+
+SHAPES = st.tuples(st.integers(1, 9), st.integers(1, 13))
+RADII = st.sampled_from([0.0, 1.0, 1.42, 2.0, 3.5, 6.0, 40.0])
+QUICK = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+@st.composite
+def two_maps(draw):
+    shape = draw(SHAPES)
+    return draw(hnp.arrays(bool, shape)), draw(hnp.arrays(bool, shape))
+
+
+@st.composite
+def steps(draw):
+    """(T, H, W) maps in any order, (A, H, W) annotators."""
+    shape = draw(SHAPES)
+    bmaps = draw(hnp.arrays(bool, (draw(st.integers(1, 5)), *shape)))
+    return bmaps, draw(hnp.arrays(bool, (draw(st.integers(1, 3)), *shape)))
+
+
+@QUICK
+@given(two_maps(), RADII, st.integers(0, 4))
+def test_the_one_optimum(maps, radius, annotator) -> None:
+    _, chosen = reference.optimum(*maps, radius, annotator)
+    assert sorted(map(tuple, match_maps(*maps, radius, annotator).T)) == sorted(chosen)
+    assert match_boundaries(*maps, radius).cost == reference.dense_cost(*maps, radius)
+
+
+@QUICK
+@given(steps(), RADII)
+def test_each_step_equals_its_map_alone(case, radius) -> None:
+    """Pixels enter, leave and come back; the history must not show in any count."""
+    bmaps, gts = case
+    warm = np.array(match_steps(*stack_events(bmaps), gts, radius))[:, ::-1]
+    for k, bmap in enumerate(bmaps):
+        pairs = [reference.optimum(bmap, gt, radius, a)[1] for a, gt in enumerate(gts)]
+        assert warm[0, k] == sum(map(len, pairs))
+        assert warm[1, k] == len({pred for found in pairs for pred, _ in found})
+
+
+@QUICK
+@given(two_maps(), RADII)
+def test_symmetries_keep_the_cost(maps, radius) -> None:
+    bmap, gt = maps
+    match = match_boundaries(bmap, gt, radius)
+    shifted = [np.pad(m, ((3, 1), (2, 5))) for m in maps]
+    for other in ((gt, bmap), (bmap.T, gt.T), (bmap[::-1], gt[::-1]), shifted):
+        again = match_boundaries(*other, radius)
+        assert (again.cost, again.n_matched) == (match.cost, match.n_matched)
+
+
+@QUICK
+@given(two_maps(), RADII)
+def test_pairs_are_one_to_one_within_reach_and_add_up(maps, radius) -> None:
+    bmap, gt = maps
+    match = match_boundaries(bmap, gt, radius)
+    pred_at = np.flatnonzero(match.pred_match.ravel() >= 0)
+    gt_at = match.pred_match.ravel()[pred_at]
+    np.testing.assert_array_equal(match.gt_match.ravel()[gt_at], pred_at)
+    assert np.count_nonzero(match.gt_match >= 0) == pred_at.size == match.n_matched
+    assert np.all(bmap.ravel()[pred_at])
+    assert np.all(gt.ravel()[gt_at])
+    cols = bmap.shape[1]
+    apart = np.hypot(pred_at // cols - gt_at // cols, pred_at % cols - gt_at % cols)
+    assert np.all(apart <= radius)
+    lost = reference.lost_pair(radius) * (bmap.sum() + gt.sum() - match.n_matched)
+    assert match.cost == np.rint(100 * apart).sum() + lost
+
+
+@QUICK
+@given(two_maps(), RADII, st.integers(2, 4))
+def test_copies_of_an_annotator(maps, radius, copies) -> None:
+    """Recall's counts multiply; a union over annotators can only grow, up to the pixels there."""
+    bmap, gt = maps
+    protocol = Protocol(thresholds=(0.5,), thin=False, max_dist_px=radius)
+    one = boundary_counts(bmap, [gt], protocol)
+    many = boundary_counts(bmap, [gt] * copies, protocol)
+    assert many.matched_gt[0] == copies * one.matched_gt[0]
+    assert many.total_gt[0] == copies * one.total_gt[0]
+    assert one.matched_pred[0] == one.matched_gt[0]
+    assert one.matched_pred[0] <= many.matched_pred[0] <= many.total_pred[0] == bmap.sum()
+
+
+@QUICK
+@given(two_maps(), RADII)
+def test_a_pixel_more_never_loses_a_pair(maps, radius) -> None:
+    bmap, gt = maps
+    before = match_boundaries(bmap, gt, radius).n_matched
+    for at in np.flatnonzero(~bmap)[:3]:
+        more = bmap.copy()
+        more.flat[at] = True
+        assert match_boundaries(more, gt, radius).n_matched - before in (0, 1)

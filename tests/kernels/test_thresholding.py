@@ -1,0 +1,123 @@
+"""Levels and confusion counts: ties, every integer value, every dtype, hand-counted maps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import confusion_matrix
+
+from bsdsbench.core.protocol import even_thresholds
+from bsdsbench.kernels.thresholding import confusion, levels
+from tests.reference import thinning as reference
+
+OFFICIAL = np.array(even_thresholds(99))
+
+
+@pytest.mark.parametrize("count", [1, 5, 99, 254, 255, 1000])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_every_integer_value(dtype, count):
+    values = np.arange(np.iinfo(dtype).max + 1, dtype=np.int64).astype(dtype).reshape(-1, 2)
+    thresholds = np.array(even_thresholds(count))
+    expected = np.searchsorted(thresholds, values / np.iinfo(dtype).max, side="right")
+    found = levels(values, thresholds)
+    assert found.dtype == np.int16
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_integer_ties_count_as_reached(dtype):
+    top = np.iinfo(dtype).max
+    values = np.arange(1, top + 1, max(1, top // 300)).astype(dtype)
+    assert np.array_equal(levels(values, values / top), np.arange(1, values.size + 1))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_float_ties_count_as_reached(dtype):
+    at = OFFICIAL.astype(dtype)
+    thresholds = at.astype(np.float64)
+    n = np.arange(99)
+    assert np.array_equal(levels(at, thresholds), n + 1)
+    assert np.array_equal(levels(np.nextafter(at, dtype(0)), thresholds), n)
+    assert np.array_equal(levels(np.nextafter(at, dtype(1)), thresholds), n + 1)
+
+
+def test_float32_is_promoted_not_the_threshold_rounded():
+    # float32(0.1) lies above 0.1, float32(0.7) below 0.7.
+    assert levels(np.float32([0.1, 0.7]), np.array([0.1, 0.7])).tolist() == [1, 1]
+
+
+def test_values_outside_the_range_and_nan():
+    values = np.array([-1.0, 0.0, 1.0, 7.0, np.inf, -np.inf, np.nan])
+    assert levels(values, np.array([0.5, 1.0])).tolist() == [0, 0, 2, 2, 2, 0, 0]
+    assert levels(values, np.array([0.0])).tolist() == [0, 1, 1, 1, 1, 0, 0]
+
+
+def test_crowded_thresholds():
+    thresholds = 0.3 + 1e-12 * np.arange(500)
+    values = np.concatenate([thresholds, np.nextafter(thresholds, 0), [0.0, 0.5]]).reshape(2, -1)
+    expected = np.searchsorted(thresholds, values, side="right")
+    assert np.array_equal(levels(values, thresholds), expected)
+    gt = np.arange(values.size).reshape(values.shape) % 3 == 0
+    tp, fp, _, _ = confusion(values, gt, thresholds)
+    on = expected[None] > np.arange(500)[:, None, None]
+    assert np.array_equal(tp, (on & gt).sum((1, 2)))
+    assert np.array_equal(fp, (on & ~gt).sum((1, 2)))
+
+
+def test_bool_is_zero_or_one():
+    bmap = np.array([[True, False, True]])
+    assert levels(bmap, np.array([0.5, 1.0])).tolist() == [[2, 0, 2]]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
+def test_confusion_agrees_with_scikit_learn(dtype):
+    rng = np.random.default_rng(3)
+    values = rng.random((23, 41))
+    top = np.iinfo(dtype).max if np.dtype(dtype).kind == "u" else 1
+    values = (values * top).astype(dtype)
+    gt = rng.random((23, 41)) < 0.3
+    tp, fp, fn, tn = confusion(values, gt, OFFICIAL)
+    for i in range(0, 99, 14):
+        on = values.astype(np.float64) / top >= OFFICIAL[i]
+        matrix = confusion_matrix(gt.ravel(), on.ravel())
+        assert [[tn[i], fp[i]], [fn[i], tp[i]]] == matrix.tolist()
+
+
+def test_confusion_by_hand():
+    values = np.array([[0.9, 0.5, 0.1], [0.5, 0.0, 1.0]])
+    gt = np.array([[True, False, True], [True, False, False]])
+    tp, fp, fn, tn = confusion(values, gt, np.array([0.05, 0.5, 0.95]))
+    assert tp.tolist() == [3, 2, 0]
+    assert fp.tolist() == [2, 2, 1]
+    assert fn.tolist() == [0, 1, 3]
+    assert tn.tolist() == [1, 1, 2]
+    assert {a.dtype for a in (tp, fp, fn, tn)} == {np.dtype(np.int64)}
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_no_pixels(dtype):
+    empty = np.zeros((0, 4), dtype)
+    assert levels(empty, OFFICIAL).shape == (0, 4)
+    for counts in confusion(empty, empty > 0, OFFICIAL):
+        assert counts.tolist() == [0] * 99
+
+
+def test_views_are_read_in_their_own_order():
+    values = np.random.default_rng(5).random((9, 14))
+    gt = values.T > 0.6
+    found = confusion(values.T, gt, OFFICIAL)
+    for a, b in zip(found, confusion(values.T.copy(), gt.copy(), OFFICIAL), strict=True):
+        assert np.array_equal(a, b)
+    assert np.array_equal(levels(values[::-1, ::2], OFFICIAL), levels(values, OFFICIAL)[::-1, ::2])
+    assert np.array_equal(levels(values[:, 3], OFFICIAL), reference.levels(values[:, 3], OFFICIAL))
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match="dtype int64, expected uint8"):
+        levels(np.zeros((2, 2), np.int64), OFFICIAL)
+    with pytest.raises(ValueError, match="increasing"):
+        levels(np.zeros((2, 2)), OFFICIAL[::-1])
+    with pytest.raises(ValueError, match="at most 32767"):
+        levels(np.zeros((2, 2)), np.linspace(0, 1, 40_000))
+    with pytest.raises(ValueError, match=r"gt: shape \(3, 2\), expected \(2, 3\)"):
+        confusion(np.zeros((2, 3)), np.zeros((3, 2), bool), OFFICIAL)

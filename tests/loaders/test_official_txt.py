@@ -1,0 +1,98 @@
+"""The official txt files: exact text, and the ways others write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bsdsbench.core.errors import FileFormatError
+from bsdsbench.core.records import BoundaryCounts
+from bsdsbench.loaders.official_txt import (
+    format_ev1,
+    format_rows,
+    read_ev1,
+    read_rows,
+    read_run_folder,
+    safe_name,
+    write_ev1,
+)
+
+
+def _counts() -> BoundaryCounts:
+    t = np.array([0.25, 0.5, 0.75])
+    return BoundaryCounts(t, np.array([9, 5, 0]), np.array([12] * 3), [30, 7, 0], [31, 8, 0])
+
+
+def test_rows_are_ten_wide_with_six_digits() -> None:
+    text = format_rows([[1 / 6, 0.64611, 1], [1234567, 1e-9, 3]])
+    assert text == "  0.166667    0.64611          1\n1.23457e+06      1e-09          3\n"
+    assert format_rows([]) == ""
+
+
+def test_ev1_round_trip(tmp_path: Path) -> None:
+    path = tmp_path / "7_ev1.txt"
+    write_ev1(path, _counts())
+    assert path.read_text() == format_ev1(_counts())
+    assert (
+        path.read_text().splitlines()[0] == "      0.25          9         12         30         31"
+    )
+    assert read_ev1(path).equals(_counts())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("0.5 1 2 3\n", "line 1 has 4 numbers, expected 5"),
+        ("0.5 1 2 3 4\n0.6 1 2 x 4\n", "line 2 has 'x', expected a number"),
+        ("0.5 1.5 2 3 4\n", "not whole numbers"),
+        ("0.5 -1 2 3 4\n", "not whole numbers"),
+        ("0.5 nan 2 3 4\n", "not whole numbers"),
+        ("0.5 3 2 3 4\n", "more matched than there are"),
+        ("0.5 1 1e300 3 4\n", "over 2\\^53"),
+        ("# only words\n", "has no rows"),
+    ],
+)
+def test_damaged_ev1(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "a_ev1.txt").write_text(text)
+    with pytest.raises(FileFormatError, match=rf"a_ev1\.txt: .*{words}"):
+        read_ev1(tmp_path / "a_ev1.txt")
+
+
+def test_rows_as_others_write_them(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(
+        "% thresh R P F extra\n0.500000,0.250000, 0.75,1,9\n\n1 2 3 4\n"
+    )
+    np.testing.assert_array_equal(
+        read_rows(tmp_path / "a.txt", 4), [[0.5, 0.25, 0.75, 1], [1, 2, 3, 4]]
+    )
+
+
+def test_run_folder_of_another_program(tmp_path: Path) -> None:
+    """Descending thresholds, %f, an extra column, a dropped row; counts beside the tables."""
+    (tmp_path / "eval_bdry.txt").write_text("0.5 0.6 0.7 0.646 0.6 0.7 0.65 0.61\n")
+    (tmp_path / "eval_bdry_thr.txt").write_text("0.900000 0.1 0.9 0.2 7\n0.100000 0.8 0.3 0.4 7\n")
+    write_ev1(tmp_path / "per_image" / "a_ev1.txt", _counts())
+    write_ev1(tmp_path / "b_ev1.txt", _counts())
+    found = read_run_folder(tmp_path)
+    assert set(found) == {"eval_bdry.txt", "eval_bdry_thr.txt", "ev1"}
+    np.testing.assert_array_equal(found["eval_bdry_thr.txt"][:, 0], [0.1, 0.9])
+    np.testing.assert_array_equal(found["eval_bdry_thr.txt"][:, 1], [0.8, 0.1])
+    assert sorted(found["ev1"]) == ["a", "b"]
+    assert found["ev1"]["a"].equals(_counts())
+
+
+def test_run_folder_without_results(tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match=r"no official result file, expected eval_bdry\.txt"):
+        read_run_folder(tmp_path)
+
+
+def test_names_that_are_safe_on_every_system() -> None:
+    assert safe_name("2018") == "2018"
+    assert safe_name("a/b") == "a%2Fb"
+    assert safe_name("a%2Fb") == "a%252Fb"
+    assert safe_name("<b>\"'\\") == "%3Cb%3E%22'%5C"
+    long = [safe_name("\u00e9" * 300 + end) for end in "ab"]
+    assert long[0] != long[1]
+    assert all(len(name.encode()) <= 200 for name in long)

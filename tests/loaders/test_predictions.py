@@ -1,0 +1,329 @@
+"""Every form of prediction, from files written by other libraries."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.io import savemat
+from scipy.sparse import csc_matrix
+
+from bsdsbench.core.errors import FileFormatError
+from bsdsbench.loaders import Pair, load_prediction
+from bsdsbench.loaders.matlab import read_mat
+
+GRAY = (np.arange(3 * 5).reshape(3, 5) * 17).astype(np.uint8)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".PNG", ".tif", ".tiff", ".bmp"])
+def test_gray_pictures(tmp_path: Path, suffix: str) -> None:
+    Image.fromarray(GRAY).save(tmp_path / f"a.b{suffix}")
+    pred = load_prediction(tmp_path / f"a.b{suffix}")
+    assert pred.image_id == "a.b"
+    assert pred.soft is not None
+    assert pred.soft.dtype == np.uint8
+    np.testing.assert_array_equal(pred.soft, GRAY)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".tif"])
+def test_sixteen_bits_keep_every_value(tmp_path: Path, suffix: str) -> None:
+    wide = (np.arange(15).reshape(3, 5) * 4681).astype(np.uint16)
+    Image.fromarray(wide).save(tmp_path / f"a{suffix}")
+    soft = load_prediction(tmp_path / f"a{suffix}").soft
+    assert soft is not None
+    assert soft.dtype == np.uint16
+    np.testing.assert_array_equal(soft, wide)
+
+
+def test_big_endian_sixteen_bit_tiff(tmp_path: Path) -> None:
+    wide = (np.arange(15).reshape(3, 5) * 4681).astype(">u2")
+    tags = [(256, 3, 5), (257, 3, 3), (258, 3, 16), (259, 3, 1), (262, 3, 1), (273, 4, 110)]
+    tags += [(277, 3, 1), (278, 3, 3)]
+    entries = b"".join(
+        t.to_bytes(2, "big")
+        + k.to_bytes(2, "big")
+        + (1).to_bytes(4, "big")
+        + (v.to_bytes(2, "big") + b"\0\0" if k == 3 else v.to_bytes(4, "big"))
+        for t, k, v in tags
+    )
+    head = b"MM\0*" + (8).to_bytes(4, "big") + len(tags).to_bytes(2, "big") + entries + b"\0" * 4
+    assert len(head) == 110
+    (tmp_path / "a.tif").write_bytes(head + wide.tobytes())
+    soft = load_prediction(tmp_path / "a.tif").soft
+    assert soft is not None
+    assert soft.dtype == np.dtype(np.uint16)
+    np.testing.assert_array_equal(soft, wide)
+
+
+def test_jpeg_gray_and_as_three_equal_channels(tmp_path: Path) -> None:
+    flat = np.full((16, 24), 77, np.uint8)
+    Image.fromarray(flat).save(tmp_path / "a.jpg", quality=100)
+    Image.fromarray(flat).convert("RGB").save(tmp_path / "b.jpeg", quality=100)
+    for name in ("a.jpg", "b.jpeg"):
+        np.testing.assert_array_equal(load_prediction(tmp_path / name).soft, flat)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "LA", "P"])
+def test_colour_modes_that_say_gray(tmp_path: Path, mode: str) -> None:
+    Image.fromarray(GRAY).convert(mode).save(tmp_path / "a.png")
+    np.testing.assert_array_equal(load_prediction(tmp_path / "a.png").soft, GRAY)
+
+
+def test_one_bit_gives_zero_and_white(tmp_path: Path) -> None:
+    Image.fromarray(GRAY > 99).save(tmp_path / "a.png")
+    np.testing.assert_array_equal(load_prediction(tmp_path / "a.png").soft, (GRAY > 99) * 255)
+
+
+def test_colour_transparency_and_pages_are_refused(tmp_path: Path) -> None:
+    rgb = np.stack([GRAY, GRAY, GRAY], -1)
+    rgb[1, 2, 0] ^= 1
+    Image.fromarray(rgb).save(tmp_path / "c.png")
+    with pytest.raises(FileFormatError, match=r"c\.png: is a colour picture .* expected gray"):
+        load_prediction(tmp_path / "c.png")
+    Image.fromarray(np.dstack([GRAY, GRAY, GRAY, GRAY])).save(tmp_path / "t.png")
+    with pytest.raises(FileFormatError, match="has transparent pixels"):
+        load_prediction(tmp_path / "t.png")
+    page = Image.fromarray(GRAY)
+    page.save(tmp_path / "p.tif", save_all=True, append_images=[page, page])
+    with pytest.raises(FileFormatError, match="has 3 pages, expected one"):
+        load_prediction(tmp_path / "p.tif")
+
+
+def test_sixteen_bit_colour_is_refused_not_halved(tmp_path: Path) -> None:
+    import struct
+    import zlib
+
+    rows = b"".join(b"\0" + bytes(range(12)) for _ in range(2))
+    parts = [(b"IHDR", struct.pack(">IIBBBBB", 2, 2, 16, 2, 0, 0, 0))]
+    parts += [(b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
+    body = b"".join(
+        struct.pack(">I", len(b)) + n + b + struct.pack(">I", zlib.crc32(n + b)) for n, b in parts
+    )
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + body)
+    with pytest.raises(FileFormatError, match="16-bit colour, expected gray"):
+        load_prediction(tmp_path / "a.png")
+
+
+@pytest.mark.parametrize(
+    ("array", "dtype"),
+    [
+        (np.float32([[0, 0.5], [1, 0.25], [0, 0]]), np.float32),
+        (np.float64([[0, 0.5, 1]]), np.float64),
+        (np.float16([[0, 0.5], [1, 0.25], [0, 0]]), np.float32),
+        (np.array([[0, 0.5, 1]], ">f4"), np.float32),
+        (GRAY, np.uint8),
+        (GRAY.astype(np.uint16), np.uint16),
+        (np.asfortranarray(GRAY), np.uint8),
+        (GRAY[None, None], np.uint8),
+        (GRAY[..., None], np.uint8),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_numpy_arrays(tmp_path: Path, array: Any, dtype: type, suffix: str) -> None:
+    path = tmp_path / f"a{suffix}"
+    if suffix == ".npy":
+        np.save(path, array)
+    else:
+        np.savez_compressed(path, whatever=array)
+    soft = load_prediction(path).soft
+    assert soft is not None
+    assert soft.dtype == np.dtype(dtype)
+    assert soft.flags.c_contiguous
+    np.testing.assert_array_equal(soft, array.reshape(soft.shape))
+
+
+def test_bool_array_is_black_and_white(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", GRAY > 99)
+    np.testing.assert_array_equal(load_prediction(tmp_path / "a.npy").soft, (GRAY > 99) * 255)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([[0.0, 200.0]], r"values from 0 to 200, expected floats in \[0, 1\] .*divide by 255"),
+        ([[0.0, 40000.0]], "divide by 65535"),
+        ([[-3.0, 4.0]], "apply the sigmoid"),
+        ([[0.0, 1.0001]], "overshoot"),
+        ([[0.0, 1e9]], "scale to 0..1"),
+        ([[np.nan, 0.5]], "1 of 2 values are NaN or infinite"),
+        ([[np.inf, -np.inf]], "2 of 2 values are NaN or infinite"),
+    ],
+)
+def test_values_out_of_range_say_why(tmp_path: Path, values: Any, words: str) -> None:
+    np.save(tmp_path / "a.npy", np.array(values))
+    with pytest.raises(FileFormatError, match=words):
+        load_prediction(tmp_path / "a.npy")
+
+
+def test_integers_that_are_no_soft_map(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", GRAY.astype(np.int64))
+    with pytest.raises(FileFormatError, match=r"int64 values from 0 to 238, .* kind 'labels'"):
+        load_prediction(tmp_path / "a.npy")
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (7,), (2, 3, 4), ()])
+def test_shapes_that_are_no_map(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    np.save(tmp_path / "a.npy", np.zeros(shape))
+    with pytest.raises(FileFormatError, match=r"a\.npy: .*(shape|2-D)"):
+        load_prediction(tmp_path / "a.npy")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_matlab_ucm2(tmp_path: Path, packed: bool) -> None:
+    ucm2 = np.arange(7 * 11).reshape(7, 11) / 77
+    savemat(tmp_path / "a.mat", {"ucm2": ucm2, "x": 1.0}, do_compression=packed)
+    pred = load_prediction(tmp_path / "a.mat")
+    assert pred.shape == (3, 5)
+    assert pred.ucm2 is not None
+    np.testing.assert_array_equal(pred.ucm2, ucm2)
+    np.testing.assert_array_equal(pred.boundary_map(), ucm2[2::2, 2::2])
+
+
+def test_matlab_ucm2_of_even_size_is_refused(tmp_path: Path) -> None:
+    savemat(tmp_path / "a.mat", {"ucm2": np.zeros((6, 10))})
+    with pytest.raises(FileFormatError, match=r"ucm2 of shape \(6, 10\), expected odd sizes"):
+        load_prediction(tmp_path / "a.mat")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_matlab_segs(tmp_path: Path, packed: bool) -> None:
+    cells = np.empty((1, 3), object)
+    for k in range(3):
+        cells[0, k] = (GRAY // (k + 40) + 1).astype((np.uint16, np.float64, np.uint8)[k])
+    savemat(tmp_path / "a.mat", {"segs": cells}, do_compression=packed)
+    segs = load_prediction(tmp_path / "a.mat").segs
+    assert segs is not None
+    assert len(segs) == 3
+    for k in range(3):
+        assert segs[k].dtype == np.int32
+        np.testing.assert_array_equal(segs[k], GRAY // (k + 40) + 1)
+
+
+def test_matlab_soft_map_by_being_alone_by_usual_or_given_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.mat"
+    soft = GRAY / 255
+    savemat(path, {"strange": soft, "scalar": 2.0, "text": "hello"})
+    np.testing.assert_array_equal(load_prediction(path).soft, soft)
+    savemat(path, {"E": soft, "O": soft * 0})
+    np.testing.assert_array_equal(load_prediction(path).soft, soft)
+    savemat(path, {"one": soft * 0, "two": soft})
+    np.testing.assert_array_equal(load_prediction(path, name="two").soft, soft)
+    with pytest.raises(FileFormatError, match="variables one, two, expected ucm2, segs or one"):
+        load_prediction(path)
+    with pytest.raises(FileFormatError, match="variables one, two, expected 'three'"):
+        load_prediction(path, name="three")
+
+
+def test_matlab_logical_sparse_and_single(tmp_path: Path) -> None:
+    path = tmp_path / "a.mat"
+    savemat(path, {"edges": GRAY > 99})
+    np.testing.assert_array_equal(load_prediction(path).soft, (GRAY > 99) * 255)
+    savemat(path, {"edges": csc_matrix(GRAY / 255)})
+    np.testing.assert_array_equal(load_prediction(path).soft, GRAY / 255)
+    savemat(path, {"edges": np.float32(GRAY / 255)})
+    assert load_prediction(path).soft.dtype == np.float32  # type: ignore[union-attr]
+
+
+def test_matlab_values_survive_any_nesting(tmp_path: Path) -> None:
+    inner = np.empty((1, 2), object)
+    inner[0, 0], inner[0, 1] = np.int8([[-1, 2, 3]]), "text"
+    value = {"s": {"a": np.arange(6.0).reshape(2, 3), "c": inner}, "n": np.uint64([[2**63]])}
+    savemat(tmp_path / "a.mat", value)
+    found = read_mat(tmp_path / "a.mat")
+    np.testing.assert_array_equal(found["s"]["a"], [[0, 1, 2], [3, 4, 5]])
+    np.testing.assert_array_equal(found["s"]["c"][0], [[-1, 2, 3]])
+    assert found["s"]["c"][1] is None
+    assert found["n"][0, 0] == 2**63
+    assert list(read_mat(tmp_path / "a.mat", ["n"])) == ["n"]
+
+
+def _save_hdf5(path: Path, ucm2: np.ndarray, segs: list[np.ndarray]) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w", userblock_size=512) as file:
+        file.create_dataset("ucm2", data=ucm2.T, compression="gzip")
+        refs = np.empty((len(segs), 1), h5py.ref_dtype)
+        for k, labels in enumerate(segs):
+            file[f"#refs#/{k}"] = labels.T
+            refs[k, 0] = file[f"#refs#/{k}"].ref
+        file.create_dataset("segs", data=refs).attrs["MATLAB_class"] = np.bytes_("cell")
+
+
+def test_matlab_7_3(tmp_path: Path) -> None:
+    ucm2 = np.arange(7 * 11).reshape(7, 11) / 77
+    segs = [GRAY // 50, GRAY // 90]
+    _save_hdf5(tmp_path / "a.mat", ucm2, segs)
+    np.testing.assert_array_equal(load_prediction(tmp_path / "a.mat").ucm2, ucm2)
+    found = load_prediction(tmp_path / "a.mat", name="segs").segs
+    assert found is not None
+    np.testing.assert_array_equal(found, segs)
+
+
+def test_matlab_7_3_without_h5py_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _save_hdf5(tmp_path / "a.mat", np.zeros((3, 3)), [GRAY])
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(FileFormatError, match=r"pip install 'bsdsbench\[hdf5\]'"):
+        load_prediction(tmp_path / "a.mat")
+
+
+def test_matlab_7_3_links_to_other_files_are_not_followed(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "secret.h5", "w") as file:
+        file["x"] = GRAY
+    with h5py.File(tmp_path / "a.mat", "w") as file:
+        file["ucm2"] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "x")
+    with pytest.raises(FileFormatError, match="'ucm2' is a link, expected data"):
+        load_prediction(tmp_path / "a.mat")
+
+
+def test_label_maps_as_pictures_and_arrays(tmp_path: Path) -> None:
+    labels = GRAY // 50
+    picture = Image.fromarray(labels).convert("P")
+    picture.putpalette([255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 9, 9, 8, 8, 8])
+    picture.putdata(labels.ravel().tolist())
+    picture.save(tmp_path / "p.png")
+    Image.fromarray(labels.astype(np.uint16)).save(tmp_path / "g.png")
+    np.save(tmp_path / "a.npy", labels.astype(np.float64))
+    for name in ("p.png", "g.png", "a.npy"):
+        segs = load_prediction(tmp_path / name, kind="labels").segs
+        assert segs is not None
+        assert len(segs) == 1
+        np.testing.assert_array_equal(segs[0], labels)
+    with pytest.raises(FileFormatError, match="is a colour picture"):
+        load_prediction(tmp_path / "p.png")
+
+
+def test_several_label_maps_of_one_image(tmp_path: Path) -> None:
+    for k in range(2):
+        Image.fromarray(GRAY // (k + 20)).save(tmp_path / f"{k}.png")
+    paths = (tmp_path / "0.png", tmp_path / "1.png")
+    pred = load_prediction(Pair("7", paths, ()))
+    assert pred.image_id == "7"
+    np.testing.assert_array_equal(pred.segs, [GRAY // 20, GRAY // 21])
+    Image.fromarray(GRAY.T).save(tmp_path / "1.png")
+    with pytest.raises(FileFormatError, match=r"sizes \(3, 5\), \(5, 3\), expected one size"):
+        load_prediction(paths)
+
+
+def test_labels_stay_small_enough_to_index_tables(tmp_path: Path) -> None:
+    labels = np.array([[-5, 7, 7], [2**40, -5, 7]])
+    np.save(tmp_path / "a.npy", labels)
+    segs = load_prediction(tmp_path / "a.npy", kind="labels").segs
+    np.testing.assert_array_equal(segs, [[[0, 1, 1], [2, 0, 1]]])
+
+
+def test_labels_that_are_not_whole(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.array([[0.5, 1], [2, 3]]))
+    with pytest.raises(FileFormatError, match="not whole numbers, expected integer labels"):
+        load_prediction(tmp_path / "a.npy", kind="labels")
+
+
+def test_unknown_suffix_lists_the_known(tmp_path: Path) -> None:
+    (tmp_path / "a.exr").write_bytes(b"x")
+    with pytest.raises(FileFormatError, match=r"suffix \.exr, expected one of \.png, .*\.mat"):
+        load_prediction(tmp_path / "a.exr")

@@ -1,0 +1,315 @@
+"""Region counts of one image against slow definitions and cases counted by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.kernels.ucm import join_levels
+from bsdsbench.metrics.region import measures as rm
+from bsdsbench.metrics.region.counting import (
+    close_regions,
+    human_region_counts,
+    region_counts,
+    ucm_tables,
+)
+from tests.reference import regions as slow
+
+FIVE = Protocol(thresholds=5)
+
+# 3 x 4 pixels, unequal rows and columns. n = [[4, 2], [0, 3], [0, 3]]; a = 6, 3, 3; b = 4, 8.
+SEG = np.array([[1, 1, 1, 7], [1, 1, 1, 7], [3, 3, 3, 7]])
+GT = np.array([[5, 5, 2, 2], [5, 5, 2, 2], [2, 2, 2, 2]])
+
+
+def random_ucm(rng, shape, levels=8, closed=True):
+    """A double-size map with random contours, corners as strong as the contours that meet there;
+    unless closed, one corner in five is weaker."""
+    height, width = shape
+    ucm2 = np.zeros((2 * height + 1, 2 * width + 1))
+    strength = rng.integers(0, levels + 1, ucm2.shape) / levels
+    strength[rng.random(ucm2.shape) < 0.4] = 0
+    ucm2[1::2, ::2] = strength[1::2, ::2]
+    ucm2[::2, 1::2] = strength[::2, 1::2]
+    around = np.pad(ucm2, 1)
+    sides = (around[:-2, 1:-1], around[2:, 1:-1], around[1:-1, :-2], around[1:-1, 2:])
+    ucm2[::2, ::2] = np.max(sides, axis=0)[::2, ::2]
+    if not closed:
+        leak = rng.random(ucm2.shape) < 0.2
+        leak[1::2] = leak[:, 1::2] = False
+        ucm2[leak] *= rng.random(leak.sum())
+    return ucm2
+
+
+def blocky(rng, shape, regions):
+    """A label map with connected and unconnected regions of very unequal size."""
+    coarse = rng.integers(0, regions, (shape[0] // 3 + 1, shape[1] // 3 + 1))
+    coarse[rng.random(coarse.shape) < 0.4] = 0
+    return np.kron(coarse, np.ones((3, 3), int))[: shape[0], : shape[1]]
+
+
+def expected(segs, gts):
+    """Field -> values by the slow definitions."""
+    fop = [slow.fop(s, gts) for s in segs]
+    errors = [[slow.consistency_errors(s, g) for g in gts] for s in segs]
+    return {
+        "covered_gt": [slow.covered_gt(s, gts) for s in segs],
+        "covered_pred": [slow.covered_pred(s, gts) for s in segs],
+        "best_covered_gt": slow.best_covered_gt(segs, gts),
+        "total_gt": [gts[0].size * len(gts)] * len(segs),
+        "total_pred": [gts[0].size] * len(segs),
+        "n_pixels": gts[0].size,
+        "pri": [np.mean([slow.rand_index(s, g) for g in gts]) for s in segs],
+        "voi": [np.mean([slow.voi(s, g) for g in gts]) for s in segs],
+        "hamming_gt": [sum(slow.hamming(s, g)[0] for g in gts) for s in segs],
+        "hamming_pred": [sum(slow.hamming(s, g)[1] for g in gts) for s in segs],
+        "bce": np.mean(errors, axis=1)[:, 0],
+        "gce": np.mean(errors, axis=1)[:, 1],
+        "lce": np.mean(errors, axis=1)[:, 2],
+        "fop_pred": [f[0] for f in fop],
+        "fop_pred_candidates": [f[1] for f in fop],
+        "fop_gt": [f[2] for f in fop],
+        "fop_gt_candidates": [f[3] for f in fop],
+    }
+
+
+OFFICIAL = ("covered_gt", "covered_pred", "best_covered_gt", "pri", "voi", "total_gt")
+
+
+def agree(counts, wanted, names=None):
+    found = counts.arrays()
+    for name in names or wanted:
+        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def test_hand_counted():
+    covering_4 = 4 / 6  # the region of 4 pixels lies in one of 6
+    covering_8 = 3 / 8  # three regions share 2, 3 and 3 pixels with the one of 8
+    assert rm.covering(SEG, GT) == pytest.approx((4 * covering_4 + 8 * covering_8) / 12)
+    assert rm.covering(GT, SEG) == pytest.approx((6 * 4 / 6 + 3 * 3 / 8 + 3 * 3 / 8) / 12)
+    n11, n10, n01 = 6 + 1 + 3 + 3, 15 + 3 + 3 - 13, 6 + 28 - 13
+    assert rm.rand_index(SEG, GT) == pytest.approx(1 - (n10 + n01) / 66)
+    assert rm.pair_precision_recall(SEG, GT) == pytest.approx((n11 / 21, n11 / 34))
+    assert rm.pair_f(SEG, GT) == pytest.approx(2 * n11 / (21 + 34))
+    assert rm.directional_hamming(SEG, GT) == (12 - (4 + 3), 12 - (4 + 3 + 3))
+    assert rm.van_dongen(SEG, GT) == 3.5
+    assert rm.bgm(SEG, GT) == 12 - (4 + 3)
+    # cells (n, 1 - n/a, 1 - n/b): (4, 2/6, 0), (2, 4/6, 6/8), (3, 0, 5/8), (3, 0, 5/8)
+    assert rm.bce(SEG, GT) == pytest.approx((4 / 3 + 2 * 0.75 + 6 * 0.625) / 12)
+    assert rm.lce(SEG, GT) == pytest.approx((2 * 4 / 6) / 12)
+    assert rm.gce(SEG, GT) == pytest.approx((4 / 3 + 4 / 3) / 12)
+    assert rm.normalised_voi(SEG, GT) == pytest.approx(slow.voi(SEG, GT) / np.log2(12))
+
+
+def test_objects_and_parts_by_hand():
+    # Annotator: regions of 20 and 20. Segmentation: one object of 20, the other cut 6 + 14.
+    gt = np.repeat([1, 2], 20).reshape(4, 10)
+    seg = np.array([1] * 20 + [2] * 6 + [3] * 14).reshape(4, 10)
+    # 6/20 and 14/20 of a region: parts. Over-segmentation 6/20 + 14/20 = 1.
+    assert rm.fop(seg, [gt]) == pytest.approx(((1 + 0.1 + 0.1) / 3, (1 + 1) / 2))
+    # A part of 4 pixels is below gamma_part: the region is nothing, and has no under-segmentation.
+    small = np.array([1] * 20 + [2] * 4 + [3] * 16).reshape(4, 10)
+    assert rm.fop(small, [gt]) == pytest.approx(((1 + 0 + 0.1) / 3, (1 + 1) / 2))
+    # Merged: the annotator's regions are parts, the one region is under-segmented by 1/2 + 1/2;
+    # a second annotator with one region makes it an object, whatever the order.
+    one = np.ones((4, 10), int)
+    assert rm.fop(one, [gt]) == pytest.approx((0.5 + 0.5, 0.1))
+    for gts in ([gt, one], [one, gt]):
+        assert rm.fop(one, gts) == pytest.approx((1, (0.1 + 0.1 + 1) / 3))
+    # Under-segmentation is shared by the annotators: (1/2 + 1/2 + 3 * 1/4 + ...) / 2.
+    quarters = np.repeat([1, 2, 3, 4], 10).reshape(4, 10)
+    precision, recall = rm.fop(one, [gt, quarters])
+    assert precision == pytest.approx((0.5 * 2 + 0.25 * 4) / 2)
+    assert recall == pytest.approx(0.1)  # six parts of six candidates
+
+
+def test_objects_and_parts_at_the_very_limits():
+    # Region 2 of 10 pixels has 9 in region 1 of 20: precision 0.9, recall 0.45, over 0.55 + 0.45.
+    gt = np.repeat([1, 2], 20).reshape(4, 10)
+    seg = np.array([1] * 11 + [2] * 10 + [3] * 19).reshape(4, 10)
+    assert rm.fop(seg, [gt]) == pytest.approx(((1 + 0.1 + 0.1) / 3, (1 + 1) / 2))
+    assert rm.fop(gt, [seg]) == pytest.approx(((1 + 1) / 2, (1 + 0.1 + 0.1) / 3))
+    # precision 0.9 and recall 1: an object
+    ten, nine = np.full((4, 10), 2), np.full((4, 10), 2)
+    ten[0], nine[0, :9] = 1, 1
+    assert rm.fop(ten, [nine]) == rm.fop(nine, [ten]) == (1, 1)
+    # recall 0.25 and precision 1: a part
+    quarter = np.array([1] * 5 + [2] * 15 + [3] * 20).reshape(4, 10)
+    assert rm.fop(quarter, [gt]) == pytest.approx(((1 + 0.2) / 3, (1 + 1) / 2))
+
+
+def test_candidates_stop_at_99_percent():
+    areas = np.array([1, 90, 2, 7])
+    assert rm.fop_candidates(areas).tolist() == [False, True, True, True]
+    assert rm.fop_candidates(np.array([50, 49, 1])).tolist() == [True, True, False]
+    assert rm.fop_candidates(np.array([1, 98, 1])).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("closed", [True, False])
+def test_ucm_as_each_threshold_apart(seed, closed):
+    rng = np.random.default_rng(seed)
+    ucm2 = random_ucm(rng, (11, 17), closed=closed)
+    gts = [blocky(rng, (11, 17), k) for k in (2, 5, 40)]
+    counts = region_counts(ucm2, gts, FIVE)
+    official = [slow.official_regions(ucm2, t) for t in FIVE.thresholds]
+    seism = [slow.seism_regions(ucm2, t) for t in FIVE.thresholds]
+    assert len({s.max() for s in official}) > 1
+    if not closed:
+        assert any(a.max() != b.max() for a, b in zip(official, seism, strict=True))
+    agree(counts, expected(official, gts), OFFICIAL)
+    wanted = expected(seism, gts)
+    agree(counts, wanted, set(wanted) - set(OFFICIAL))
+
+
+def test_merged_tables_are_the_tables_of_each_threshold():
+    rng = np.random.default_rng(3)
+    gts = rm.Annotators.of([blocky(rng, (23, 31), k) for k in (3, 30)])
+    thresholds = np.linspace(0.05, 0.95, 13)
+    for closed in (True, False):
+        ucm2 = random_ucm(rng, (23, 31), levels=20, closed=closed)
+        levels = join_levels(ucm2, thresholds, True)
+        for t, table in zip(thresholds, ucm_tables(levels, gts, 13), strict=True):
+            labels, area = rm.canonical(slow.official_regions(ucm2, t))
+            fresh = rm.Table.of(labels, area.size, gts)
+            for name in ("indptr", "cols", "counts"):
+                np.testing.assert_array_equal(getattr(table, name), getattr(fresh, name))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_label_maps_by_the_definitions(seed):
+    rng = np.random.default_rng(seed)
+    segs = [blocky(rng, (9, 14), k) for k in (3, 12)]
+    gts = [blocky(rng, (9, 14), k) for k in (2, 6)]
+    counts = region_counts(segs, gts)
+    assert counts.thresholds.tolist() == [1, 2]
+    agree(counts, expected(segs, gts))
+    for s, p, r in zip(segs, counts.pair_precision, counts.pair_recall, strict=True):
+        parts = [slow.pair_counts(s, g) for g in gts]
+        assert p == pytest.approx(np.mean([a / (a + b) for a, b, _, _ in parts]))
+        assert r == pytest.approx(np.mean([a / (a + c) for a, _, c, _ in parts]))
+
+
+@pytest.mark.parametrize("labels", [2, 5, 20, 60])
+@pytest.mark.parametrize("seed", range(6))
+def test_bipartite_matching_on_the_whole_table(seed, labels):
+    from scipy.optimize import linear_sum_assignment
+
+    rng = np.random.default_rng(seed)
+    seg, gt = rng.integers(0, labels, (20, 26)), rng.integers(0, 3 + 8 * seed, (20, 26))
+    seg, gt = np.sort(seg, axis=seed % 2), np.sort(gt, axis=1)
+    for a, b in ((seg, gt), (gt, seg)):
+        n = slow.table(a, b)
+        best = n[linear_sum_assignment(n, maximize=True)].sum()
+        assert rm.bgm(a, b) == a.size - best
+
+
+def test_forms_of_a_prediction_agree():
+    one = region_counts(SEG, [GT])
+    for pred in ([SEG], SEG[None], SEG.astype(np.uint8), Prediction("a", segs=(SEG.astype("i4"),))):
+        gt = GroundTruth("a", (), (GT.astype(np.int32),))
+        assert region_counts(pred, gt).equals(one)
+    assert one.thresholds.tolist() == [1]
+
+
+def test_soft_maps_are_closed_when_asked():
+    soft = np.zeros((5, 7), np.uint8)
+    soft[:, 3] = 128
+    soft[2, 4:] = 77
+    gt = np.ones((5, 7), int)
+    with pytest.raises(DataError, match=r"soft boundary map, expected ucm2, segs or a label map"):
+        region_counts(Prediction("a", soft=soft), [gt], FIVE)
+    counts = region_counts(
+        Prediction("a", soft=soft),
+        [gt],
+        FIVE.replace(regions_from_soft=True, thresholds=(0.3, 0.4, 0.6)),
+    )
+    maps = [close_regions(soft, t) for t in (0.3, 0.4, 0.6)]
+    assert [len(np.unique(m)) for m in maps] == [3, 2, 1]
+    assert maps[1][0].tolist() == [1, 1, 1, maps[1][0, 3], 2, 2, 2]
+    agree(counts, expected(maps, [gt]))
+
+
+def test_empty_soft_map_is_one_region():
+    counts = region_counts(Prediction("a", soft=np.zeros(GT.shape, np.uint8)), [GT], FIVE)
+    assert counts.pri.tolist() == [rm.rand_index(np.ones_like(GT), GT)] * 5
+    everywhere = close_regions(np.ones(GT.shape, np.float32), 0.5)
+    assert everywhere.tolist() == np.ones_like(GT).tolist()
+
+
+def test_soft_maps_follow_the_protocol():
+    soft = np.full((6, 8), 255, np.uint8)
+    soft[:, 4] = 0
+    pred = Prediction("a", soft=soft)
+    gt = np.repeat([[1, 1, 1, 1, 1, 2, 2, 2]], 6, axis=0)
+    proto = Protocol(thresholds=(0.5,), regions_from_soft=True, invert=True)
+    assert region_counts(pred, [gt], proto).covered_gt[0] == 48
+
+
+def test_humans_are_left_out_in_turn():
+    rng = np.random.default_rng(5)
+    gts = [blocky(rng, (9, 14), k) for k in (2, 4, 6)]
+    found = human_region_counts(GroundTruth("a", (), tuple(g.astype(np.int32) for g in gts)))
+    apart = [expected([gts[k]], gts[:k] + gts[k + 1 :]) for k in range(3)]
+    for name in ("covered_gt", "total_gt", "fop_pred", "fop_gt", "fop_gt_candidates", "hamming_gt"):
+        assert getattr(found, name)[0] == pytest.approx(sum(row[name][0] for row in apart))
+    assert found.pri[0] == pytest.approx(np.mean([row["pri"][0] for row in apart]))
+    precision = [row["fop_pred"][0] / row["fop_pred_candidates"][0] for row in apart]
+    assert found.fop_precision[0] == pytest.approx(np.mean(precision))
+    assert found.n_pixels == 126
+    assert found.thresholds.tolist() == [1]
+    with pytest.raises(DataError, match="1 annotator"):
+        human_region_counts([GT])
+
+
+def test_one_pixel():
+    counts = region_counts(np.array([[4]]), [np.array([[9]])])
+    assert (counts.pri[0], counts.voi[0], counts.covered_gt[0]) == (1, 0, 1)
+    assert rm.normalised_voi(np.array([[4]]), np.array([[9]])) == 0
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint16, np.int32, np.uint64])
+def test_labels_far_apart(dtype):
+    top = min(np.iinfo(dtype).max, 2**40)
+    far = np.where(SEG == 7, top, SEG).astype(dtype)
+    assert region_counts(far, [GT]).equals(region_counts(SEG, [GT]))
+
+
+def test_negative_and_bool_labels():
+    assert region_counts(-SEG, [GT]).equals(region_counts(SEG, [GT]))
+    assert region_counts(GT == 5, [GT]).covered_gt[0] == 12
+
+
+def test_bad_inputs():
+    gt = GroundTruth("7", (GT == 5,))
+    with pytest.raises(DataError, match="7: ground truth without segmentations"):
+        region_counts(SEG, gt)
+    with pytest.raises(DataError, match="no segmentation, expected one label map or more"):
+        region_counts(SEG, [])
+    with pytest.raises(ShapeError, match="segmentation: 4x3 pixels, expected 3x4"):
+        region_counts(SEG.T, [GT])
+    with pytest.raises(ShapeError, match="ground truth: 4x3 pixels, expected 3x4"):
+        region_counts(SEG, [GT, GT.T])
+    with pytest.raises(ShapeError, match="ucm2: 5x7, expected 7x9 for a 3x4 image"):
+        region_counts(Prediction("a", ucm2=np.zeros((5, 7))), [GT])
+    with pytest.raises(DataError, match="ucm2: holds NaN"):
+        region_counts(Prediction("a", ucm2=np.full((7, 9), np.nan)), [GT])
+    with pytest.raises(DataError, match="strengths at pixel positions"):
+        region_counts(Prediction("a", ucm2=np.ones((7, 9))), [GT])
+    with pytest.raises(DataError, match="no segmentation"):
+        region_counts(Prediction("a"), [GT])
+    with pytest.raises(DataError, match="float64 array of shape"):
+        rm.covering(SEG.astype(float), GT)
+    with pytest.raises(DataError, match="map of integer labels"):
+        region_counts(np.zeros((0, 4), int), [np.zeros((0, 4), int)])
+
+
+def test_inputs_stay_as_they_are():
+    ucm2 = random_ucm(np.random.default_rng(0), (3, 4))
+    before, gt = ucm2.copy(), GT.copy()
+    region_counts(ucm2, [gt], FIVE)
+    assert np.array_equal(ucm2, before)
+    assert np.array_equal(gt, GT)

@@ -1,0 +1,120 @@
+"""What must hold for any two segmentations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from skimage.metrics import adapted_rand_error, variation_of_information
+
+from bsdsbench.metrics.region import measures as rm
+from bsdsbench.metrics.region.counting import region_counts
+from tests.reference import regions as slow
+
+SHAPES = st.tuples(st.integers(1, 7), st.integers(1, 9))
+
+
+@st.composite
+def maps(draw, count, labels=5):
+    shape = draw(SHAPES)
+    elements = st.integers(0, labels)
+    return [draw(hnp.arrays(np.int64, shape, elements=elements)) for _ in range(count)]
+
+
+@settings(max_examples=80, deadline=None)
+@given(maps(3), st.randoms(use_true_random=False))
+def test_permuting_labels_changes_nothing(three, random):
+    seg, *gts = three
+
+    def renamed(labels):
+        names = random.sample(range(-50, 50), 6)
+        return np.array(names)[labels]
+
+    again = region_counts(renamed(seg), [renamed(g) for g in gts])
+    assert again.equals(region_counts(seg, gts))
+
+
+@settings(max_examples=80, deadline=None)
+@given(maps(1))
+def test_itself_is_perfect(one):
+    seg = one[0]
+    counts = region_counts(seg, [seg, seg])
+    covered, total = counts.covered_gt[0], counts.total_gt[0]
+    assert covered == pytest.approx(total, abs=1e-9)
+    assert (counts.pri[0], counts.voi[0]) == (1, 0)
+    for name in ("hamming_gt", "hamming_pred", "bgm", "bce", "gce", "lce"):
+        assert getattr(counts, name)[0] == 0, name
+    assert counts.fop_pred[0] == counts.fop_pred_candidates[0]
+    assert counts.fop_gt[0] == counts.fop_gt_candidates[0]
+
+
+@settings(max_examples=80, deadline=None)
+@given(maps(3))
+def test_voi_is_a_metric(three):
+    a, b, c = three
+    assert rm.voi(a, c) <= rm.voi(a, b) + rm.voi(b, c) + 1e-12
+    assert rm.voi(a, b) == pytest.approx(rm.voi(b, a), abs=1e-12)
+    assert 0 <= rm.normalised_voi(a, b) <= 1 + 1e-12
+
+
+@settings(max_examples=80, deadline=None)
+@given(maps(2))
+def test_bounds(two):
+    seg, gt = two
+    n = slow.table(seg, gt)
+    # any region gives at least its own intersection over union: b_j / N for the whole image
+    assert 1 / seg.size <= rm.covering(seg, gt) <= 1 + 1e-12
+    assert rm.covering(np.zeros_like(gt), gt) == pytest.approx((n.sum(0) ** 2).sum() / gt.size**2)
+    assert 0 <= rm.lce(seg, gt) <= rm.gce(seg, gt) + 1e-12
+    assert rm.gce(seg, gt) <= rm.bce(seg, gt) + 1e-12
+    assert rm.bce(seg, gt) < 1
+    assert rm.van_dongen(seg, gt) <= rm.bgm(seg, gt) < seg.size
+    precision, recall = rm.fop(seg, [gt])
+    assert 0 <= precision <= 1 + 1e-12
+    assert 0 <= recall <= 1 + 1e-12
+
+
+@settings(max_examples=60, deadline=None)
+@given(maps(2))
+def test_refining_costs_nothing_in_consistency(two):
+    seg, gt = two
+    finer = seg * 10 + gt
+    assert rm.lce(finer, gt) == pytest.approx(0, abs=1e-12)
+    assert rm.gce(gt, finer) == pytest.approx(0, abs=1e-12)
+    assert rm.directional_hamming(finer, gt)[1] == 0
+    assert rm.pair_precision_recall(finer, gt)[0] in (0, 1)  # 0 where no pair is together
+
+
+@settings(max_examples=80, deadline=None)
+@given(maps(2))
+def test_pairs_and_bits_as_others_count_them(two):
+    seg, gt = two
+    together, only_seg, only_gt, apart = slow.pair_counts(seg, gt)
+    pairs = together + only_seg + only_gt + apart
+    wanted = (together + apart) / pairs if pairs else 1
+    assert rm.rand_index(seg, gt) == pytest.approx(wanted, abs=1e-12)
+    assert rm.voi(seg, gt) == pytest.approx(slow.voi(seg, gt), abs=1e-9)
+    halves = variation_of_information(gt, seg, ignore_labels=())
+    assert rm.voi(seg, gt) == pytest.approx(float(np.sum(halves)), abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(maps(2))
+def test_pair_precision_as_skimage_counts_pairs(two):
+    seg, gt = two
+    if len(np.unique(seg)) == seg.size or len(np.unique(gt)) == gt.size:
+        return  # no pair together: skimage divides by zero
+    error, *both = adapted_rand_error(gt, seg, ignore_labels=())
+    assert rm.pair_f(seg, gt) == pytest.approx(1 - error, abs=1e-9)
+    # skimage's two names are the other way round than its description says
+    assert sorted(rm.pair_precision_recall(seg, gt)) == pytest.approx(sorted(both), abs=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(maps(3, labels=12))
+def test_objects_and_parts_by_definition(three):
+    seg, *gts = three
+    found = rm.fop_sums(rm.table_of(seg, gts))
+    assert tuple(found) == pytest.approx(slow.fop(seg, gts), abs=1e-9)

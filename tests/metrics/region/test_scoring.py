@@ -1,0 +1,152 @@
+"""Data-set scores from region records, counted by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bsdsbench.core.errors import DataError
+from bsdsbench.core.records import ImageRecord, RegionCounts
+from bsdsbench.metrics.region.counting import region_counts
+from bsdsbench.metrics.region.scoring import region_score
+from bsdsbench.runs.compressed import pack_records, unpack_records
+
+T = [0.25, 0.5, 0.75]
+
+
+def counts(thresholds=T, **changes):
+    n = len(thresholds)
+    base = {
+        "thresholds": thresholds,
+        "n_pixels": 16,
+        "covered_gt": [1.0, 2.0, 2.0][:n],
+        "total_gt": [4] * n,
+        "covered_pred": [1.0, 3.0, 2.0][:n],
+        "total_pred": [4] * n,
+        "best_covered_gt": 3.0,
+        "pri": [0.5, 0.75, 0.75][:n],
+        "voi": [2.0, 1.0, 1.0][:n],
+        "fop_pred": [1.0, 2.0, 3.0][:n],
+        "fop_pred_candidates": [4] * n,
+        "fop_gt": [3.0, 2.0, 0.0][:n],
+        "fop_gt_candidates": [4] * n,
+        "fop_precision": [0.25, 0.5, 0.75][:n],
+        "fop_recall": [0.75, 0.5, 0.0][:n],
+        "pair_precision": [0.25, 0.5, 1.0][:n],
+        "pair_recall": [1.0, 0.5, 0.25][:n],
+        "hamming_gt": [1, 2, 3][:n],
+        "hamming_pred": [3, 2, 3][:n],
+        "bgm": [2, 3, 4][:n],
+        "bce": [0.5, 0.25, 0.25][:n],
+        "gce": [0.25] * n,
+        "lce": [0.25, 0.0, 0.125][:n],
+    }
+    return RegionCounts(**{**base, **changes})
+
+
+def score(*rows):
+    return region_score([ImageRecord(str(k), (2, 2), region=c) for k, c in enumerate(rows)])
+
+
+def test_official_rules():
+    other = counts(
+        covered_gt=[9.0, 0.0, 6.0],
+        total_gt=[12, 12, 12],
+        best_covered_gt=10.0,
+        pri=[1.0, 0.5, 0.75],
+        voi=[0.0, 3.0, 1.0],
+    )
+    found = score(counts(), other)
+    assert found.covering.curve.tolist() == [10 / 16, 2 / 16, 8 / 16]
+    assert (found.covering.ods, found.covering.ods_threshold) == (10 / 16, 0.25)
+    assert found.covering.ois == (2 + 9) / 16
+    assert found.covering.best == 13 / 16
+    assert found.pri.curve.tolist() == [0.75, 0.625, 0.75]
+    assert (found.pri.ods, found.pri.ods_threshold, found.pri.ois) == (0.75, 0.25, 0.875)
+    assert (found.voi.ods, found.voi.ods_threshold, found.voi.ois) == (1.0, 0.25, 0.5)
+    assert found.official_rows() == {
+        "eval_cover.txt": [(0.25, 10 / 16, 11 / 16, 13 / 16)],
+        "eval_cover_th.txt": [(0.25, 10 / 16), (0.5, 2 / 16), (0.75, 8 / 16)],
+        "eval_cover_img.txt": [(1, 0.5, 0.5, 0.75), (2, 0.25, 0.75, 0.25)],
+        "eval_RI_VOI.txt": [(0.25, 0.75, 0.875, 0.25, 1.0, 0.5)],
+        "eval_RI_VOI_thr.txt": [(0.25, 0.75, 1.0), (0.5, 0.625, 2.0), (0.75, 0.75, 1.0)],
+    }
+
+
+def test_objects_and_parts_take_means_over_images():
+    other = counts(
+        fop_pred=[1.0, 1.0, 2.0],
+        fop_pred_candidates=[2, 2, 2],
+        fop_gt=[0.0, 1.0, 8.0],
+        fop_gt_candidates=[8, 8, 8],
+        fop_precision=[0.5, 0.5, 1.0],
+        fop_recall=[0.0, 0.125, 1.0],
+    )
+    both = score(counts(), other)
+    assert (both.fop_summed.threshold, both.fop_summed.precision) == (0.75, 5 / 6)
+    assert both.fop_summed.recall == 8 / 12
+    found = both.fop
+    precision = [(0.25 + 0.5) / 2, (0.5 + 0.5) / 2, (0.75 + 1) / 2]
+    recall = [(0.75 + 0) / 2, (0.5 + 0.125) / 2, (0 + 1) / 2]
+    f = [2 * p * r / (p + r) for p, r in zip(precision, recall, strict=True)]
+    assert found.curve.f.tolist() == pytest.approx(f)
+    assert (found.ods.threshold, found.ods.f) == (0.75, pytest.approx(f[2]))
+    # best F: image 0 at 0.5 (P .5, R .5), image 1 at 0.75 (P 1, R 1)
+    assert (found.ois.precision, found.ois.recall, found.ois.f) == (0.75, 0.75, 0.75)
+    # recall .3125 (P .5), .375 (P .375), .5 (P .875): levels .32 .. .50 lie on the two lines
+    levels = np.arange(32, 51) / 100
+    line = np.interp(levels, [0.3125, 0.375, 0.5], [0.5, 0.375, 0.875])
+    assert found.ap == pytest.approx(line.sum() / 100)
+
+
+def test_errors_are_shares_and_means():
+    found = score(counts(), counts(total_gt=[8] * 3, n_pixels=4)).others
+    assert found["hamming_gt"].curve.tolist() == [3 / 16, 6 / 16, 9 / 16]
+    assert found["van_dongen"].curve.tolist() == [0.375, 0.375, 0.5625]
+    assert found["bgm"].ods == pytest.approx((2 / 4 + 2 / 8) / 2)
+    assert found["nvoi"].curve.tolist() == [(2 / 4 + 2 / 2) / 2, 0.375, 0.375]
+    assert (found["bce"].ods, found["bce"].ods_threshold) == (0.25, 0.5)
+    assert found["lce"].ois == 0
+
+
+def test_mapping_has_the_names_of_the_result_file():
+    found = score(counts()).to_mapping()
+    assert {"ods", "ods_threshold", "ois", "best"} == set(found["covering"])
+    assert {"ods", "ods_threshold", "ois"} == set(found["pri"]) == set(found["voi"])
+    assert {"ods", "ois", "ap"} <= set(found["fop"])
+    assert found["n_images"] == 1
+
+
+def test_curves_have_every_measure_at_each_threshold():
+    curves = score(counts()).curves()
+    assert next(iter(curves)) == "thresholds"
+    assert {"covering", "fop_f", "pair_recall", "van_dongen", "nvoi"} <= set(curves)
+    assert {c.shape for c in curves.values()} == {(3,)}
+    assert curves["pair_f"].tolist() == [0.4, 0.5, 0.4]
+
+
+def test_order_of_records_does_not_matter():
+    rng = np.random.default_rng(0)
+    rows = [
+        ImageRecord(f"{k}", (5, 6), region=region_counts(a, [b]))
+        for k, (a, b) in enumerate(rng.integers(0, 4, (9, 2, 5, 6)))
+    ]
+    assert region_score(rows).to_mapping() == region_score(rows[::-1]).to_mapping()
+
+
+def test_records_survive_the_disk(tmp_path):
+    record = ImageRecord(
+        "a", (5, 6), region=region_counts(np.eye(5, 6, dtype=int), [np.eye(5, 6) > 0])
+    )
+    path = tmp_path / "counts.npz"
+    path.write_bytes(pack_records([record]))
+    assert unpack_records(path)[0].equals(record)
+
+
+def test_bad_records():
+    with pytest.raises(DataError, match="expected every record to have region counts"):
+        region_score([])
+    with pytest.raises(DataError, match="images have different thresholds"):
+        score(counts(), counts([0.25, 0.5]))
+    with pytest.raises(DataError, match=r"voi: shape \(2,\), expected \(3,\)"):
+        counts(voi=[1.0, 2.0])

@@ -1,0 +1,209 @@
+"""boundary_counts, match_boundaries and the overlay maps: hand-counted cases and bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.metrics import boundary
+from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps, match_boundaries
+
+PROTOCOL = Protocol(thresholds=(0.25, 0.5, 0.75), max_dist_px=1.5)
+
+
+@pytest.fixture
+def lines():
+    """A 9x14 soft map with lines of 10, 6 and 4 pixels, and two annotators."""
+    soft = np.zeros((9, 14))
+    soft[1, 2:12], soft[4, 2:8], soft[7, 3:7] = 0.8, 0.5, 0.3
+    gts = np.zeros((2, 9, 14), bool)
+    gts[0, 2, 2:12] = True  # one below the first line
+    gts[1, 1, 2:7] = True  # half of the first line
+    gts[1, 4, 5:12] = True  # overlaps three pixels of the second
+    return soft, gts
+
+
+def test_hand_counted(lines) -> None:
+    soft, gts = lines
+    counts = boundary_counts(soft, gts, PROTOCOL)
+    np.testing.assert_array_equal(counts.thresholds, [0.25, 0.5, 0.75])
+    np.testing.assert_array_equal(counts.total_gt, [22] * 3)
+    np.testing.assert_array_equal(counts.total_pred, [20, 16, 10])
+    # annotator 1: all 10 at every threshold; annotator 2: 5 on the first line and, from the
+    # second, columns 5 .. 7 and one more that reaches column 8, so 4
+    np.testing.assert_array_equal(counts.matched_gt, [19, 19, 15])
+    np.testing.assert_array_equal(counts.matched_pred, [14, 14, 10])
+
+
+def test_every_form_of_one_map_gives_the_same_counts(lines) -> None:
+    soft, gts = lines
+    byte = np.rint(soft * 255).astype(np.uint8)
+    expected = boundary_counts(byte, gts, PROTOCOL)
+    ucm = np.zeros((19, 29))
+    ucm[2::2, 2::2] = byte / 255
+    segs = tuple((byte / 255 >= t).astype(np.int32) for t in PROTOCOL.thresholds)
+    forms = [
+        byte / 255,
+        np.rint(byte / 255 * 65535).astype(np.uint16),
+        Prediction("a", soft=byte),
+        Prediction("a", ucm2=ucm),
+    ]
+    for form in forms:
+        assert boundary_counts(form, gts, PROTOCOL).equals(expected)
+    truth = GroundTruth("a", tuple(gts))
+    assert boundary_counts(byte, truth, PROTOCOL).equals(expected)
+    assert boundary_counts(byte, gts.astype(np.uint8), PROTOCOL).equals(expected)
+    inverted = boundary_counts(255 - byte, gts, PROTOCOL.replace(invert=True))
+    assert inverted.equals(expected)
+    by_seg = boundary_counts(Prediction("a", segs=segs), gts, PROTOCOL)
+    np.testing.assert_array_equal(by_seg.thresholds, [1, 2, 3])
+
+
+def test_segmentations_go_by_their_boundaries() -> None:
+    left, top = np.zeros((6, 8), np.int32), np.zeros((6, 8), np.int32)
+    left[:, :3], top[:2] = 1, 1
+    gt = np.zeros((6, 8), bool)
+    gt[:, 2] = True  # the official boundary of `left`: the pixels left of the change
+    pred = Prediction("a", segs=(left, top, np.zeros_like(left)))
+    counts = boundary_counts(pred, [gt], PROTOCOL.replace(max_dist_px=0.0))
+    np.testing.assert_array_equal(counts.total_pred, [6, 8, 0])
+    np.testing.assert_array_equal(counts.matched_gt, [6, 1, 0])
+    np.testing.assert_array_equal(counts.matched_pred, [6, 1, 0])
+
+
+def test_thinning_can_be_switched_off() -> None:
+    soft = np.zeros((7, 12))
+    soft[2:5, 2:10] = 1
+    gt = np.zeros((7, 12), bool)
+    gt[3, 2:10] = True
+    thick = boundary_counts(soft, [gt], PROTOCOL.replace(thin=False))
+    np.testing.assert_array_equal(thick.total_pred, [24] * 3)
+    np.testing.assert_array_equal(thick.matched_gt, [8] * 3)
+    thinned = boundary_counts(soft, [gt], PROTOCOL)
+    assert thinned.total_pred[0] == boundary.thin(soft).sum() < 24
+
+
+def test_nms_comes_before_the_thresholds() -> None:
+    soft = np.add.outer(np.zeros(30), np.exp(-(((np.arange(41) - 20) / 3) ** 2)))
+    soft += np.linspace(0, 0.01, 30)[:, None] * soft  # a slope along the ridge
+    soft /= soft.max()
+    gt = np.zeros((30, 41), bool)
+    gt[:, 20] = True
+    protocol = PROTOCOL.replace(thin=False)
+    thick = boundary_counts(soft, [gt], protocol)
+    thinned = boundary_counts(soft, [gt], protocol.replace(nms=True))
+    assert np.all(thinned.total_pred < thick.total_pred)
+
+
+def test_overlay_maps_sum_to_the_counts(lines) -> None:
+    soft, gts = lines
+    counts = boundary_counts(soft, gts, PROTOCOL)
+    for k, threshold in enumerate(PROTOCOL.thresholds):
+        maps = boundary_match_maps(soft, gts, PROTOCOL, threshold)
+        assert maps.true_pred.sum() == counts.matched_pred[k]
+        assert maps.false_pred.sum() == counts.total_pred[k] - counts.matched_pred[k]
+        assert maps.matched_gt.sum() == counts.matched_gt[k]
+        np.testing.assert_array_equal(maps.matched_gt | maps.missed_gt, gts)
+        assert not np.any(maps.matched_gt & maps.missed_gt)
+    segs = tuple((soft >= t).astype(np.int32) for t in PROTOCOL.thresholds)
+    pred = Prediction("a", segs=segs)
+    assert (
+        boundary_match_maps(pred, gts, PROTOCOL, 2).true_pred.sum()
+        == boundary_counts(pred, gts, PROTOCOL).matched_pred[1]
+    )
+    with pytest.raises(DataError, match=r"threshold 0.5: expected a number 1 .. 3"):
+        boundary_match_maps(pred, gts, PROTOCOL, 0.5)
+
+
+def test_match_points_both_ways(lines) -> None:
+    soft, gts = lines
+    match = match_boundaries(soft >= 0.75, gts[0], 1.5)
+    assert match.n_matched == 10
+    at = np.flatnonzero(match.pred_match >= 0)
+    np.testing.assert_array_equal(match.gt_match.ravel()[match.pred_match.ravel()[at]], at)
+    assert match.cost == 10 * 100 + 15000 * 10
+    with pytest.raises(ValueError, match="read-only"):
+        match.pred_match[0, 0] = 3
+
+
+def test_the_diagonal_decides_the_radius() -> None:
+    soft, gt = np.zeros((321, 481)), np.zeros((321, 481), bool)
+    soft[100, 100], gt[103, 103] = 1, True  # 4.243 px; the tolerance is 4.337 px
+    soft[200, 200], gt[204, 202] = 1, True  # 4.472 px
+    counts = boundary_counts(soft, [gt])
+    assert counts.thresholds.size == 99
+    assert set(counts.matched_gt) == {1}
+
+
+def test_nothing_predicted_and_nothing_true() -> None:
+    counts = boundary_counts(np.zeros((5, 8)), np.zeros((2, 5, 8), bool), PROTOCOL)
+    for name in ("matched_gt", "total_gt", "matched_pred", "total_pred"):
+        np.testing.assert_array_equal(getattr(counts, name), [0, 0, 0])
+    assert boundary_counts(np.ones((0, 8)), np.zeros((1, 0, 8)), PROTOCOL).total_pred.sum() == 0
+
+
+GT = np.zeros((1, 4, 6), bool)
+
+
+@pytest.mark.parametrize(
+    ("pred", "gts", "error", "message"),
+    [
+        (np.zeros((6, 4)), GT, ShapeError, r"prediction: shape \(6, 4\), transposed, expected"),
+        (np.zeros((4, 7)), GT, ShapeError, r"prediction: shape \(4, 7\), expected \(4, 6\)"),
+        (np.zeros((4, 6, 3)), GT, ShapeError, r"prediction: shape \(4, 6, 3\)"),
+        (np.full((4, 6), np.nan), GT, DataError, "prediction: NaN, expected values in 0 .. 1"),
+        (np.full((4, 6), 1.5), GT, DataError, "values 1.5 .. 1.5, expected 0 .. 1"),
+        (np.full((4, 6), -np.inf), GT, DataError, "values -inf"),
+        (np.zeros((4, 6), np.int64), GT, DataError, "dtype int64"),
+        (np.zeros((4, 6)), [], DataError, "no annotators"),
+        (np.zeros((4, 6)), GT[0], ShapeError, r"ground truth 1: shape \(6,\)"),
+        (np.zeros((4, 6)), GT + 2, DataError, "ground truth 1: values other than 0 and 1"),
+        (np.zeros((4, 6)), [GT[0], GT[0].T], ShapeError, "expected one"),
+        (Prediction("a"), GT, ShapeError, r"shape \(0, 0\)"),
+        (Prediction("a", soft=np.ones((4, 6)) * 3), GT, DataError, "values 3 .. 3"),
+        (Prediction("a", ucm2=np.zeros((13, 9))), GT, ShapeError, "transposed"),
+        (Prediction("a", segs=(GT[0], GT[0].T)), GT, ShapeError, "transposed"),
+    ],
+)
+def test_bad_input_is_one_line(pred, gts, error, message) -> None:
+    with pytest.raises(error, match=message) as caught:
+        boundary_counts(pred, gts, PROTOCOL)
+    assert "\n" not in str(caught.value)
+
+
+def test_bytes_of_0_and_255_are_maps_of_0_and_1(lines) -> None:
+    soft, gts = lines
+    white = gts.astype(np.uint8) * np.uint8(255)
+    for same in (white, [white[0], gts[1].astype(np.uint8)], gts.astype(float)):
+        counts = boundary_counts(soft, same, PROTOCOL)
+        np.testing.assert_array_equal(counts.total_gt, [22] * 3)
+        np.testing.assert_array_equal(counts.matched_gt, [19, 19, 15])
+    found, expected = match_boundaries(white[0], white[1], 1.5), match_boundaries(*gts, 1.5)
+    np.testing.assert_array_equal(found.pred_match, expected.pred_match)
+    assert (found.n_matched, found.cost) == (expected.n_matched, expected.cost)
+    assert found.n_matched > 0
+    np.testing.assert_array_equal(boundary.thin(white[0]), boundary.thin(gts[0]))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([[0, 1, 255]], np.uint8),
+        np.array([[0, 254, 254]], np.uint8),
+        np.array([[0, 255, 255]], np.int32),
+        np.array([[0.0, 255.0, 255.0]]),
+        np.array([[0.0, 1.0, np.nan]]),
+    ],
+)
+def test_other_values_are_no_boundary_map(values) -> None:
+    with pytest.raises(DataError, match=r"other than 0 and 1 \(uint8: or 0 and 255\)"):
+        match_boundaries(np.ones((1, 3), bool), values, 1.0)
+
+
+@pytest.mark.parametrize("max_dist", [-1, np.nan, np.inf])
+def test_a_distance_that_is_none(max_dist) -> None:
+    with pytest.raises(DataError, match="expected pixels, 0 or more"):
+        match_boundaries(GT[0], GT[0], max_dist)

@@ -1,0 +1,122 @@
+"""Average crispness, the two evaluations beside it, and tolerance sweeps."""
+
+from __future__ import annotations
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bsdsbench.cli.verb_crispness import command
+from bsdsbench.core.errors import DataError, ProtocolError
+from bsdsbench.core.protocol import NMSParams, Protocol
+from bsdsbench.metrics.crispness import crispness, image_crispness, parse_range, tolerance_sweep
+from bsdsbench.runs.runner import evaluate
+from tests.crops import crops
+from tests.reference.nms import edge_nms
+
+RAW = "structure-tensor-raw"
+FAST = {"workers": 1, "executor": "thread"}
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory):
+    return crops(tmp_path_factory.mktemp("raw"), RAW)
+
+
+def test_of_one_image_is_the_share_the_nms_keeps(raw):
+    soft = iio.imread(raw[0] / "herd2.png")
+    thin, _ = edge_nms(soft / 255, 2, 5, 1.01, smooth=True)
+    assert image_crispness(soft) == pytest.approx(thin.sum() / (soft / 255).sum(), rel=0.01)
+
+
+def test_a_one_pixel_line_is_crisp_and_a_broad_one_is_not():
+    x = np.arange(101) - 50.0
+    line, broad = (np.tile(np.exp(-(x**2) / (2 * s**2)), (61, 1)) for s in (0.3, 4.0))
+    plain = NMSParams(2, 0, 1.01, smooth=False)
+    assert image_crispness(line.astype(np.float32), plain) > 0.95
+    assert image_crispness(broad.astype(np.float32), plain) < 0.35
+    assert image_crispness(np.zeros((20, 30), np.float32)) == 0.0
+
+
+def test_one_run_gives_what_three_would(raw, tmp_path):
+    found = crispness(*raw, out=tmp_path / "out", **FAST)
+    each = [image_crispness(iio.imread(p)) for p in sorted(raw[0].iterdir())]
+    assert found.average == pytest.approx(np.mean(each))
+    assert dict(found.per_image) == dict(zip(["fruit1", "herd2"], each, strict=True))
+    for name, run in (("seval", found.seval), ("ceval", found.ceval)):
+        assert run.equals(evaluate(*raw, Protocol.preset(f"crispness-{name}"), **FAST))
+        assert (tmp_path / "out" / name / "result.json").is_file()
+    seval, ceval = found.scores()
+    assert ceval.ods.f < seval.ods.f
+    assert found.to_mapping()["ceval"]["ods"]["f"] == ceval.ods.f
+
+
+def test_changes_reach_both_protocols_but_not_their_difference(raw):
+    found = crispness(*raw, changes={"max_dist": 0.02, "thresholds": 5}, **FAST)
+    for run in (found.seval, found.ceval):
+        assert (run.protocol.max_dist, len(run.protocol.thresholds)) == (0.02, 5)
+    with pytest.raises(ProtocolError, match="SEval and CEval differ"):
+        crispness(*raw, changes={"thin": True})
+
+
+def test_segmentations_have_no_crispness(raw, tmp_path):
+    for name in ("fruit1", "herd2"):
+        np.savez(tmp_path / f"{name}.npz", segs=np.zeros((1, 80, 120), np.int32))
+    with pytest.raises(DataError, match="expected the raw map of a detector"):
+        crispness(tmp_path, raw[1], **FAST)
+
+
+def test_command_line(raw):
+    result = CliRunner().invoke(
+        command,
+        [str(raw[0]), "--gt", str(raw[1]), "--quiet", "--workers", "1", "--set", "thresholds=5"],
+        catch_exceptions=False,
+    )
+    assert "average crispness" in result.stdout
+    assert "SEval protocol crispness-seval* v1" in result.stdout
+    assert "CEval protocol crispness-ceval* v1" in result.stdout
+
+
+def test_tolerance_sweep_is_a_growing_curve_of_single_runs(raw):
+    proto = Protocol.preset("bsds500").replace(thresholds=9, nms=True)
+    sweep = tolerance_sweep(*raw, proto, parse_range("0.002:0.02:3"), **FAST)
+    assert [d for d, _ in sweep] == [0.002, pytest.approx(0.011), 0.02]
+    scores = [run.boundary_score().ods.f for _, run in sweep]
+    assert scores[0] < scores[1] <= scores[2]
+    assert sweep[2][1].equals(evaluate(*raw, proto.replace(max_dist=0.02), **FAST))
+
+
+@pytest.mark.parametrize("text", ["0.1", "0.1:0.2", "0.2:0.1:3", "0:0.1:3", "0.1:0.2:1", "a:b:c"])
+def test_range_must_be_one(text):
+    with pytest.raises(ProtocolError, match="expected"):
+        parse_range(text)
+    with pytest.raises(ProtocolError, match="no values"):
+        tolerance_sweep("a", "b", Protocol(), ())
+    with pytest.raises(ProtocolError, match="max_dist_px"):
+        tolerance_sweep("a", "b", Protocol(max_dist_px=3), (0.1,))
+
+
+def test_sweep_on_the_command_line(raw, tmp_path):
+    from bsdsbench.cli.verb_evaluate import command as evaluate_command
+    from bsdsbench.plotting.tolerance import ToleranceDisplay
+
+    arguments = [str(raw[0]), "--gt", str(raw[1]), "--max-dist", "0.005:0.02:3", "--quiet"]
+    arguments += ["--thresholds", "5", "--executor", "thread", "--workers", "1", "--nms"]
+    out = tmp_path / "out"
+    result = CliRunner().invoke(evaluate_command, [*arguments, "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    rows = (out / "tolerance.csv").read_text().splitlines()
+    assert rows[0] == "max_dist,ods,ois,ap"
+    assert [float(r.split(",")[0]) for r in rows[1:]] == [0.005, 0.0125, 0.02]
+    assert "protocol, but for max_dist: bsds500*" in result.stdout
+    assert (out / "max_dist_0.0125" / "result.json").is_file()
+    assert (out / "tolerance.png").stat().st_size > 0
+    proto = Protocol.preset("bsds500").replace(thresholds=5, nms=True)
+    sweep = tolerance_sweep(*raw, proto, (0.005, 0.0125, 0.02), **FAST)
+    shown = ToleranceDisplay.from_sweep(sweep).plot()
+    assert [line.get_label() for line in shown.lines_] == ["ODS", "OIS", "AP"]
+    drawn = shown.lines_[0].get_ydata()
+    assert drawn.tolist() == [float(r.split(",")[1]) for r in rows[1:]]
+    other = CliRunner().invoke(evaluate_command, [*arguments, "--metrics", "boundary,pixel"])
+    assert "only the boundary metric" in str(other.exception)

@@ -1,0 +1,59 @@
+"""Each annotator against the others."""
+
+from __future__ import annotations
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.metrics.humans import human_boundary_counts, human_counts
+
+PROTOCOL = bb.Protocol.preset("bsds500").replace(max_dist_px=1)
+
+
+def line(column, rows=9, shape=(9, 14)):
+    drawn = np.zeros(shape, bool)
+    drawn[:rows, column] = True
+    return drawn
+
+
+def test_counts_by_hand():
+    """Lines at columns 3, 4 and 10, of 9, 9 and 5 pixels, tolerance 1 pixel."""
+    gt = bb.GroundTruth("a", (line(3), line(4), line(10, rows=5)))
+    found = human_boundary_counts(gt, PROTOCOL)
+    assert found.thresholds.tolist() == [0.5]
+    assert found.total_gt.tolist() == [(9 + 5) + (9 + 5) + (9 + 9)]
+    assert found.matched_gt.tolist() == [9 + 9 + 0]
+    assert found.total_pred.tolist() == [9 + 9 + 5]
+    assert found.matched_pred.tolist() == [9 + 9 + 0]
+
+
+def test_annotators_who_agree_score_one(tmp_path):
+    for name in ("x", "y"):
+        for a in (1, 2, 3):
+            (tmp_path / name).mkdir(exist_ok=True)
+            iio.imwrite(tmp_path / name / f"{a}.png", line(5).astype(np.uint8) * 255)
+    run = bb.evaluate_humans(tmp_path, workers=1)
+    assert [r.image_id for r in run.records] == ["x", "y"]
+    assert run.name == "human"
+    assert run.boundary_score().ods.f == 1.0
+
+
+def test_one_annotator_has_nobody_to_be_compared_with(tmp_path):
+    iio.imwrite(tmp_path / "lonely.png", line(5).astype(np.uint8) * 255)
+    with pytest.raises(bb.DataError, match=r"lonely.*1 annotator\(s\), expected two or more"):
+        bb.evaluate_humans(tmp_path, workers=1)
+    with pytest.raises(bb.DataError, match="compared by boundary or region"):
+        bb.evaluate_humans(tmp_path, metrics=("pixel",), workers=1)
+
+
+def test_regions_of_annotators_who_agree():
+    labels = np.ones((9, 14), np.int32)
+    labels[:, 6:] = 2
+    labels[4:, 10:] = 3
+    gt = bb.GroundTruth("a", (bb.seg2bdry(labels),) * 3, (labels,) * 3)
+    record = bb.ImageRecord("a", labels.shape, region=human_counts("region", gt, PROTOCOL))
+    score = bb.region_score([record]).to_mapping()
+    assert (score["covering"]["ods"], score["pri"]["ods"]) == (1.0, 1.0)
+    assert score["voi"]["ods"] == pytest.approx(0.0, abs=1e-12)

@@ -1,0 +1,136 @@
+"""Pixel counts: the worked examples of the 2013 note, several annotators, every form of input.
+
+zhenglab's note "ROC and PR" has some misprints; the tests use the corrected values and say so.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import confusion_matrix
+
+from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.precision_recall import pixel_score
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.records import ImageRecord
+from bsdsbench.metrics.pixel import pixel_counts
+
+QUARTERS = Protocol(thresholds=(0.25, 0.5, 0.75, 1.0))
+
+
+def points(counts):
+    """(FPR, TPR) and (recall, precision) at each threshold."""
+    recall = counts.tp / (counts.tp + counts.fn)
+    roc = list(zip(counts.fp / (counts.fp + counts.tn), recall, strict=True))
+    return roc, list(zip(recall, counts.tp / (counts.tp + counts.fp), strict=True))
+
+
+def test_note_3_2_1():
+    # 4 hits, 2 false alarms, 1 miss, 3 rejections: (2/5, 4/5) in ROC space, (4/5, 2/3) in PR space.
+    gt = np.array([[1, 1, 1, 1, 1], [0, 0, 0, 0, 0]])
+    pred = np.array([[0.9, 0.5, 0.7, 0.6, 0.1], [0.5, 0.8, 0.4, 0.0, 0.2]])
+    counts = pixel_counts(pred, [gt], Protocol(thresholds=(0.5,)))
+    assert [int(c[0]) for c in (counts.tp, counts.fp, counts.fn, counts.tn)] == [4, 2, 1, 3]
+    roc, pr = points(counts)
+    assert roc == [pytest.approx((2 / 5, 4 / 5))]
+    assert pr == [pytest.approx((4 / 5, 2 / 3))]
+
+
+NOTE_GT = np.array([[0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 0]], bool)
+
+
+def test_note_5_1():
+    # Table 3, with the corner of Table 4 corrected to 64/255; thresholds apply with >=.
+    table_3 = np.array([[128, 0, 0, 0], [0, 255, 0, 0], [0, 64, 192, 0], [0, 0, 0, 64]], np.uint8)
+    counts = pixel_counts(table_3, [NOTE_GT], QUARTERS)
+    roc, pr = points(counts)
+    assert roc[0] == pytest.approx((1 / 6, 0.75))
+    assert roc[1] == pytest.approx((1 / 12, 0.5))
+    assert roc[2] == pytest.approx((0, 0.5))
+    assert pr[0] == pytest.approx((0.75, 0.6))
+    assert pr[1] == pytest.approx((0.5, 2 / 3))
+    assert pr[2] == pytest.approx((0.5, 1.0))  # printed as (0.5, 0.4)
+    assert (roc[3], pr[3]) == (pytest.approx((0, 0.25)), pytest.approx((0.25, 1.0)))
+    # |255 - 255| + |255 - 0| + |255 - 64| + |255 - 192| on the object, 128 + 64 off it
+    assert float(counts.abs_error_sum) == pytest.approx((255 + 191 + 63 + 128 + 64) / 255)
+    assert counts.n_pixels == 16
+
+
+def test_note_5_2_sums_before_it_divides():
+    # Tables 6 to 9, with the corner of Table 6 corrected to 0, as its recall says.
+    table_7 = np.array([[0.5, 0, 0, 0], [0, 1, 0, 0], [0, 0.25, 0.75, 0], [0, 0, 0, 0.25]])
+    table_8 = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+    table_9 = np.array([[0.6, 0, 0, 0], [0.8, 0.4, 0, 0], [0, 0.7, 0.8, 0], [0, 0, 0, 0]])
+    first = pixel_counts(table_7, [NOTE_GT], QUARTERS)
+    second = pixel_counts(table_9, [table_8], QUARTERS)
+    _, pr = points(first + second)
+    assert pr[1] == pytest.approx((4 / 8, 4 / 7))
+    records = [ImageRecord("a", (4, 4), pixel=first), ImageRecord("b", (4, 4), pixel=second)]
+    curve = pixel_score(records).curve
+    assert (curve.recall[1], curve.precision[1]) == pytest.approx((4 / 8, 4 / 7))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64, np.bool_])
+def test_counts_are_sums_over_annotators(dtype):
+    rng = np.random.default_rng(11)
+    soft = rng.random((13, 21))
+    top = np.iinfo(dtype).max if np.dtype(dtype).kind == "u" else 1
+    soft = soft > 0.5 if dtype is np.bool_ else (soft * top).astype(dtype)
+    gts = [rng.random((13, 21)) < p for p in (0.1, 0.3, 0.6)]
+    counts = pixel_counts(soft, gts, QUARTERS)
+    value = soft.astype(np.float64) / top
+    for i, t in enumerate(QUARTERS.thresholds):
+        expected = sum(confusion_matrix(gt.ravel(), (value >= t).ravel()) for gt in gts)
+        found = [[counts.tn[i], counts.fp[i]], [counts.fn[i], counts.tp[i]]]
+        assert found == expected.tolist()
+    error = sum(float(np.abs(value - gt).sum()) for gt in gts)
+    assert float(counts.abs_error_sum) == pytest.approx(error, rel=1e-12)
+    assert counts.n_pixels == 13 * 21 * 3
+
+
+def test_forms_of_a_prediction():
+    rng = np.random.default_rng(2)
+    ucm2 = rng.random((13, 17))
+    gt = GroundTruth("a", boundaries=(rng.random((6, 8)) < 0.4,))
+    of_ucm = pixel_counts(Prediction("a", ucm2=ucm2), gt, QUARTERS)
+    assert of_ucm.equals(pixel_counts(ucm2[2::2, 2::2], gt, QUARTERS))
+    inverted = pixel_counts(1 - ucm2[2::2, 2::2], gt, QUARTERS.replace(invert=True))
+    assert np.array_equal(inverted.tp, of_ucm.tp)
+    assert pixel_counts(ucm2[2::2, 2::2], gt).thresholds.size == 99
+
+
+def test_segmentations_count_at_their_numbers():
+    first = np.array([[1, 1, 2], [1, 1, 2]])  # boundary: column 1
+    second = np.array([[1, 1, 1], [2, 2, 2]])  # boundary: row 0
+    gt = np.array([[0, 1, 0], [0, 1, 1]])
+    counts = pixel_counts(Prediction("a", segs=(first, second)), [gt, gt], QUARTERS)
+    assert counts.thresholds.tolist() == [1.0, 2.0]
+    assert counts.tp.tolist() == [4, 2]
+    assert counts.fp.tolist() == [0, 4]
+    assert counts.fn.tolist() == [2, 4]
+    assert counts.tn.tolist() == [6, 2]
+    # shares [[.5, 1, .5], [0, .5, 0]] against the ground truth, twice
+    assert float(counts.abs_error_sum) == 2 * (0.5 + 0 + 0.5 + 0 + 0.5 + 1)
+
+
+def test_what_is_refused():
+    gt = np.zeros((3, 5), bool)
+    with pytest.raises(ShapeError, match=r"\(5, 3\), transposed, expected \(3, 5\)"):
+        pixel_counts(np.zeros((5, 3)), [gt])
+    with pytest.raises(DataError, match="NaN"):
+        pixel_counts(np.full((3, 5), np.nan), [gt])
+    with pytest.raises(DataError, match=r"values 0 \.\. 7, expected 0 \.\. 1"):
+        pixel_counts(np.eye(3, 5) * 7, [gt])
+    with pytest.raises(DataError, match="no annotators"):
+        pixel_counts(np.zeros((3, 5)), [])
+    with pytest.raises(DataError, match="other than 0 and 1"):
+        pixel_counts(np.zeros((3, 5)), [gt + 2])
+    with pytest.raises(ShapeError, match="transposed"):
+        pixel_counts(Prediction("a", segs=(gt.T.astype(np.int32),)), [gt])
+
+
+def test_empty_image():
+    counts = pixel_counts(np.zeros((0, 4)), [np.zeros((0, 4), bool)], QUARTERS)
+    assert counts.n_pixels == 0
+    assert float(counts.abs_error_sum) == 0

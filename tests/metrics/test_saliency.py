@@ -1,0 +1,217 @@
+"""Saliency measures on cases worked by hand from the papers' definitions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.metrics.saliency import (
+    e_measure,
+    f_beta,
+    s_measure,
+    saliency_record,
+    saliency_score,
+    weighted_f,
+)
+
+# 2 x 3: the map is right on the mask's left pixel, half right on the next, wrong on one below
+MASK = np.array([[1, 1, 0], [0, 0, 0]], bool)
+SOFT = np.array([[1.0, 0.6, 0.0], [0.4, 0.0, 0.0]])
+
+
+def slow_e(binary, mask):
+    """The paper's formula, pixel by pixel."""
+    g, m = mask - mask.mean(), binary - binary.mean()
+    total = 0.0
+    for gi, mi in zip(g.ravel(), m.ravel(), strict=True):
+        a = 2 * gi * mi / (gi * gi + mi * mi)
+        total += (1 + a) ** 2 / 4
+    return total / mask.size
+
+
+def test_mean_absolute_error():
+    score = saliency_score([saliency_record(SOFT, MASK)])
+    assert score.mae_mean == pytest.approx(0.8 / 6)
+
+
+def test_f_by_hand():
+    # threshold 0.6: tp 2, fp 0; at 0.4: tp 2, fp 1, P = 2/3, R = 1, F = 1.3 * 2/3 / (0.2 + 1)
+    record = saliency_record(SOFT, MASK)
+    assert (record.tp[153], record.fp[153]) == (2, 0)
+    assert (record.tp[102], record.fp[102]) == (2, 1)
+    assert (record.tp[0], record.fp[0]) == (2, 4)
+    assert f_beta(2, 1, 2) == pytest.approx(1.3 * (2 / 3) / (0.3 * 2 / 3 + 1))
+    assert saliency_score([record]).max_f_mean == 1.0
+    # adaptive: twice the mean is 4/6, so only the pixel of 1.0: P 1, R 1/2
+    assert (record.tp[256], record.fp[256]) == (1, 0)
+    assert saliency_score([record]).adaptive_f_mean == pytest.approx(1.3 * 0.5 / (0.3 + 0.5))
+
+
+def test_adaptive_threshold_is_at_most_the_maximum():
+    flat = saliency_record(np.full((2, 3), 0.6), MASK)
+    assert (flat.tp[256], flat.fp[256]) == (2, 4)
+
+
+def test_iou_and_dice_by_hand():
+    other = np.array([[1.0, 0.0, 0.7], [0.4, 0.0, 0.0]])
+    score = saliency_score([saliency_record(SOFT, MASK, "a"), saliency_record(other, MASK, "b")])
+    # a: tp 2 fp 0 fn 0; b: tp 1 fp 1 fn 1
+    assert score.iou_mean == pytest.approx((1 + 1 / 3) / 2)
+    assert score.iou_sum == pytest.approx(3 / 5)
+    assert score.dice_mean == pytest.approx((1 + 1 / 2) / 2)
+    assert score.dice_sum == pytest.approx(6 / 8)
+
+
+def test_e_measure_by_hand_and_pixel_by_pixel():
+    # mask 2 of 6, map 1 of 6, inside: g = 2/3, -1/3; m = 5/6, -1/6
+    one = 2 * (2 / 3) * (5 / 6) / ((2 / 3) ** 2 + (5 / 6) ** 2)
+    miss = -2 * (2 / 3) * (1 / 6) / ((2 / 3) ** 2 + (1 / 6) ** 2)
+    off = 2 * (1 / 3) * (1 / 6) / ((1 / 3) ** 2 + (1 / 6) ** 2)
+    by_hand = ((1 + one) ** 2 + (1 + miss) ** 2 + 4 * (1 + off) ** 2) / 4 / 6
+    assert e_measure(1, 0, 2, 6) == pytest.approx(by_hand)
+    for bits in itertools.product((0, 1), repeat=6):
+        binary = np.array(bits, float).reshape(2, 3)
+        tp, fp = (binary * MASK).sum(), (binary * ~MASK).sum()
+        assert e_measure(tp, fp, 2, 6) == pytest.approx(slow_e(binary, MASK))
+    assert e_measure(2, 0, 2, 6) == 1.0
+
+
+def test_e_measure_of_empty_and_full_masks():
+    assert e_measure(0, 2, 0, 6) == pytest.approx(4 / 6)
+    assert e_measure(2, 0, 6, 6) == pytest.approx(2 / 6)
+
+
+def test_s_measure_by_hand():
+    # object: mask pixels 1.0, 0.6: mean 0.8, sd sqrt(0.08); others 1 - (0, 0.4, 0, 0): mean 0.9,
+    # sd 0.2
+    inside = 2 * 0.8 / (0.64 + 1 + math.sqrt(0.08))
+    outside = 2 * 0.9 / (0.81 + 1 + 0.2)
+    by_object = 2 / 6 * inside + 4 / 6 * outside
+    # region: the centroid is row 1, column 1.5, rounded to 2: the cut is below row 1 and after
+    # column 2. Left above: map (1, 0.6), mask (1, 1): no covariance, but some variance: 0.
+    # Right above: 0 against 0: 1. Below left: map (0.4, 0), mask 0: 0. Below right: 1.
+    by_region = (2 * 0 + 1 * 1 + 2 * 0 + 1 * 1) / 6
+    assert s_measure(SOFT, MASK) == pytest.approx(0.5 * by_object + 0.5 * by_region)
+
+
+def test_s_measure_region_with_covariance_by_hand():
+    mask = np.array([[1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]], bool)
+    soft = np.array([[0.8, 0.2, 0, 0], [0, 0, 0, 0.5], [0, 0, 0, 0]])
+    # centroid row 1.5 -> 2, column 2.5 -> 3; the quarters are 2x3, 2x1, 1x3, 1x1
+    a, b = soft[:2, :3], mask[:2, :3].astype(float)
+    cov = np.cov(a.ravel(), b.ravel())
+    first = 4 * a.mean() * b.mean() * cov[0, 1] / ((a.mean() ** 2 + b.mean() ** 2) * np.trace(cov))
+    a, b = soft[:2, 3:], mask[:2, 3:].astype(float)
+    cov = np.cov(a.ravel(), b.ravel())
+    second = 4 * a.mean() * b.mean() * cov[0, 1] / ((a.mean() ** 2 + b.mean() ** 2) * np.trace(cov))
+    by_region = (6 * first + 2 * second + 3 + 1) / 12
+    assert s_measure(soft, mask, alpha=0.0) == pytest.approx(by_region)
+
+
+def test_s_measure_of_perfect_empty_and_full():
+    assert s_measure(MASK.astype(float), MASK) == pytest.approx(1.0)
+    assert s_measure(SOFT, np.zeros((2, 3), bool)) == pytest.approx(1 - 2 / 6)
+    assert s_measure(SOFT, np.ones((2, 3), bool)) == pytest.approx(2 / 6)
+
+
+def test_weighted_f_by_hand_of_one_pixel():
+    mask = np.zeros((9, 11), bool)
+    mask[4, 5] = True
+    soft = np.zeros((9, 11))
+    soft[4, 5] = 0.5
+    soft[4, 8] = 1.0  # three pixels away
+    # off the mask every error is first the one of the only mask pixel, 0.5, everywhere: the blur
+    # leaves 0.5. So the mask pixel's error is 0.5; the other weighs 2 - 0.5^(3/5)
+    hit, false = 0.5, 2 - 0.5**0.6
+    p, r = hit / (hit + false), 0.5
+    assert weighted_f(soft, mask) == pytest.approx(2 * p * r / (p + r))
+    assert weighted_f(mask.astype(float), mask) == pytest.approx(1.0)
+    assert weighted_f(soft, np.zeros((9, 11), bool)) == 0.0
+
+
+def test_weighted_f_blurs_within_the_mask():
+    # a mask of a whole 7x7 image with one error in the middle: the blurred error there is the
+    # kernel's own centre, and smaller than the error
+    y, x = np.mgrid[-3:4, -3:4]
+    kernel = np.exp(-(x * x + y * y) / 50)
+    kernel /= kernel.sum()
+    soft = np.ones((7, 7))
+    soft[3, 3] = 0.0
+    recall = 1 - kernel[3, 3] / 49
+    assert weighted_f(soft, np.ones((7, 7), bool)) == pytest.approx(2 * recall / (1 + recall))
+
+
+def test_mean_and_sum_forms_differ_and_are_both_right():
+    big = np.zeros((4, 5), bool)
+    big[:3] = True
+    a = saliency_record(np.where(MASK, 1.0, 0.0), MASK, "a")  # perfect: 2 of 6
+    b = saliency_record(np.zeros((4, 5)), big, "b")  # empty: 0 of 15
+    score = saliency_score([b, a])
+    assert score.mae_mean == pytest.approx((0 + 15 / 20) / 2)
+    assert score.mae_sum == pytest.approx(15 / 26)
+    # mean: at level 0 the F of everything on is P = 2/6 and 15/20, R = 1; at 255 it is 1 and 0
+    all_on = (f_beta(2, 4, 2) + f_beta(15, 5, 15)) / 2
+    assert score.max_f_mean == pytest.approx(float(max(all_on, 0.5)))
+    assert score.max_f_sum == pytest.approx(float(max(f_beta(17, 9, 17), f_beta(2, 0, 17))))
+    p, r = (2 / 6 + 15 / 20) / 2, 1.0
+    assert score.max_f_pr == pytest.approx(max(1.3 * p * r / (0.3 * p + r), 1.3 * 0.25 / 0.65))
+
+
+def test_eight_bit_and_float_maps_give_the_same_counts():
+    levels = np.arange(256, dtype=np.uint8).reshape(8, 32)
+    mask = levels > 100
+    one, two = saliency_record(levels, mask), saliency_record(levels / 255, mask)
+    assert np.array_equal(one.tp, two.tp)
+    assert np.array_equal(one.fp, two.fp)
+    assert one.tp[101] == 155
+    assert one.fp[101] == 0
+
+
+def test_normalise_stretches():
+    low = saliency_record(SOFT / 4 + 0.1, MASK, normalise=True)
+    assert np.array_equal(low.tp, saliency_record(SOFT, MASK).tp)
+
+
+def test_faults_are_said():
+    with pytest.raises(ShapeError, match=r"a: map \(2, 3\), expected the mask's \(3, 2\)"):
+        saliency_record(SOFT, MASK.T, "a")
+    with pytest.raises(DataError, match="empty image"):
+        saliency_record(np.zeros((0, 3)), np.zeros((0, 3), bool))
+    with pytest.raises(DataError, match="no images"):
+        saliency_score([])
+
+
+def test_folders_and_command_line(tmp_path):
+    import json
+
+    import imageio.v3 as iio
+    from click.testing import CliRunner
+
+    from bsdsbench.cli.verb_saliency import command
+    from bsdsbench.metrics.saliency import evaluate_saliency
+
+    pred, gt = tmp_path / "pred", tmp_path / "gt"
+    pred.mkdir(), gt.mkdir()
+    rng = np.random.default_rng(5)
+    for name in ("b", "a"):
+        mask = rng.random((12, 17)) > 0.6
+        iio.imwrite(gt / f"{name}.png", 255 * mask.astype(np.uint8))
+        soft = np.clip(0.5 * mask + 0.5 * rng.random(mask.shape), 0, 1)
+        iio.imwrite(pred / f"{name}.png", (255 * soft).astype(np.uint8))
+    score = saliency_score(evaluate_saliency(pred, gt, workers=2))
+    assert score.n_images == 2
+    assert score.max_f_mean == 1.0
+    arguments = [str(pred), "--gt", str(gt), "--quiet"]
+    text = CliRunner().invoke(command, arguments, catch_exceptions=False).stdout
+    assert f"mae_mean           {score.mae_mean:.4f}" in text
+    assert "protocol saliency v1" in text
+    found = json.loads(CliRunner().invoke(command, [*arguments, "--format", "json"]).stdout)
+    assert found == score.to_mapping()
+    np.save(gt / "c.npy", np.ones((2, 12, 17), np.uint8))
+    iio.imwrite(pred / "c.png", np.zeros((12, 17), np.uint8))
+    with pytest.raises(DataError, match="c: expected one soft map and one mask"):
+        evaluate_saliency(pred, gt)

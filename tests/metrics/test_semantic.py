@@ -1,0 +1,214 @@
+"""Per-class boundaries: drawing, options, files, means."""
+
+from __future__ import annotations
+
+import json
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.io import savemat
+from scipy.sparse import csc_matrix
+
+from bsdsbench.cli.verb_semantic import command
+from bsdsbench.core.errors import DataError, PairingError, ProtocolError, ShapeError
+from bsdsbench.core.labels import seg2bdry
+from bsdsbench.core.protocol import Protocol, SemanticParams
+from bsdsbench.metrics.boundary import boundary_counts
+from bsdsbench.metrics.semantic import (
+    class_boundaries,
+    evaluate_semantic,
+    semantic_counts,
+    semantic_score,
+)
+
+PARAMS = SemanticParams(classes=("cat", "dog", "sheep"), first=1)
+PROTO = Protocol(
+    name="pets", thresholds=(0.25, 0.5, 0.75), max_dist_px=1.5, thin=False, semantic=PARAMS
+)
+
+
+def labels():
+    """24 x 30: a cat, a dog touching it, an ignored strip, background."""
+    a = np.zeros((24, 30), np.uint8)
+    a[4:18, 3:12] = 1
+    a[6:20, 12:22] = 2
+    a[:, 27:] = 255
+    return a
+
+
+def test_boundaries_of_a_class_are_those_of_its_mask():
+    a = labels()
+    found = class_boundaries(a, PARAMS)
+    assert found.shape == (3, 24, 30)
+    for k in (0, 1):
+        assert np.array_equal(found[k], seg2bdry(a == k + 1))
+    assert not found[2].any()
+
+
+def test_ignored_pixels_have_no_boundary():
+    a = labels()
+    a[2:10, 24:30] = 3
+    a[:, 27:] = 255
+    drawn = class_boundaries(a, PARAMS)[2]
+    assert drawn[1:10, 23].all()
+    assert not drawn[2:9, 24:].any()
+    assert not drawn[:, 27:].any()
+    a[:, 27:] = 0
+    everything = class_boundaries(a, SemanticParams(PARAMS.classes, 1, ignore=-1, radius=1))
+    assert everything[2][2:10, 26].all()
+
+
+def test_radius_draws_a_band_on_both_sides():
+    a = np.zeros((9, 20), np.uint8)
+    a[:, 10:] = 1
+    for radius in (1, 2, 3):
+        band = class_boundaries(a, SemanticParams(("half",), 1, radius=radius))[0]
+        assert np.flatnonzero(band.all(axis=0)).tolist() == list(range(10 - radius, 10 + radius))
+        assert band.sum() == 2 * radius * 9
+
+
+def test_label_faults_are_said():
+    with pytest.raises(DataError, match=r"label 9, expected 1 \.\. 3, 0 or 255"):
+        class_boundaries(np.full((3, 4), 9), PARAMS)
+    with pytest.raises(ShapeError, match="float64"):
+        class_boundaries(np.zeros((3, 4)), PARAMS)
+
+
+def test_counts_are_those_of_the_boundary_benchmark():
+    rng = np.random.default_rng(3)
+    soft = rng.random((3, 24, 30)).astype(np.float32)
+    found = semantic_counts(soft, labels(), PROTO)
+    truth = class_boundaries(labels(), PARAMS)
+    assert list(found) == ["cat", "dog", "sheep"]
+    for k, counts in enumerate(found.values()):
+        assert counts.equals(boundary_counts(soft[k], (truth[k],), PROTO))
+    assert found["sheep"].total_gt.tolist() == [0, 0, 0]
+    assert found["sheep"].total_pred[0] > 0
+
+
+def test_label_map_predictions():
+    perfect = semantic_counts(labels(), labels(), PROTO)
+    assert np.array_equal(perfect["cat"].matched_gt, perfect["cat"].total_gt)
+    assert np.array_equal(perfect["cat"].matched_pred, perfect["cat"].total_pred)
+    moved = semantic_counts(np.roll(labels()[:, :27], 6, axis=0), labels()[:, :27], PROTO)
+    assert moved["cat"].matched_gt[0] < perfect["cat"].total_gt[0]
+
+
+def test_absent_classes_are_counted_or_skipped():
+    soft = np.full((3, 24, 30), 0.6, np.float32)
+    skip = PROTO.replace(semantic={"absent": "skip"})
+    assert list(semantic_counts(soft, labels(), skip)) == ["cat", "dog"]
+
+
+def test_interior_is_kept_or_killed():
+    """A false line within the cat, one at its boundary, one outside."""
+    soft = np.zeros((3, 24, 30), np.float32)
+    soft[0, 8:13, 7] = 1  # inside, further than 1.5 from the boundary: 5 pixels
+    soft[0, 6:10, 3] = 1  # inside, within 1.5
+    soft[0, 21, 2:8] = 1  # outside: 6 pixels
+    kept = semantic_counts(soft, labels(), PROTO)["cat"]
+    killed = semantic_counts(soft, labels(), PROTO.replace(semantic={"interior": "kill"}))["cat"]
+    assert kept.total_pred.tolist() == [15, 15, 15]
+    assert killed.total_pred.tolist() == [10, 10, 10]
+    assert np.array_equal(killed.matched_pred, kept.matched_pred)
+    boundaries = class_boundaries(labels(), PARAMS)
+    with pytest.raises(DataError, match="expected labels"):
+        semantic_counts(soft, boundaries, PROTO.replace(semantic={"interior": "kill"}))
+
+
+def test_thin_and_raw():
+    soft = class_boundaries(labels(), SemanticParams(PARAMS.classes, 1, radius=2)).astype(
+        np.float32
+    )
+    raw = semantic_counts(soft, labels(), PROTO)["cat"]
+    thin = semantic_counts(soft, labels(), PROTO.replace(thin=True))["cat"]
+    assert thin.total_pred[0] < raw.total_pred[0] / 2
+
+
+def test_shapes_and_protocol_are_checked():
+    with pytest.raises(ShapeError, match=r"expected \(3, rows, columns\)"):
+        semantic_counts(np.zeros((2, 24, 30), np.float32), labels(), PROTO)
+    with pytest.raises(ShapeError, match=r"expected the size \(24, 30\)"):
+        semantic_counts(np.zeros((3, 24, 31), np.float32), labels(), PROTO)
+    with pytest.raises(ProtocolError, match="no classes"):
+        semantic_counts(labels(), labels(), Protocol.preset("bsds500"))
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Ground truth as PNG labels; the prediction is right on `a` and empty on `b`."""
+    gt, pred = tmp_path / "gt", tmp_path / "pred"
+    gt.mkdir(), pred.mkdir()
+    for name in ("a", "b"):
+        iio.imwrite(gt / f"{name}.png", labels())
+        drawn = class_boundaries(labels(), PARAMS) * (name == "a")
+        np.save(pred / f"{name}.npy", drawn.astype(np.float32))
+    return pred, gt
+
+
+def test_folders_and_means(folders):
+    runs = evaluate_semantic(*folders, PROTO, workers=2)
+    score = semantic_score(runs)
+    assert list(score.per_class) == ["cat", "dog"]
+    assert score.absent == ("sheep",)
+    # each class: half of the ground truth found, all predictions right
+    assert score.per_class["cat"].ods.f == pytest.approx(2 / 3)
+    assert score.ods_mean == pytest.approx(2 / 3)
+    assert [r.image_id for r in runs["sheep"].records] == ["a", "b"]
+
+
+def test_every_form_on_disk_gives_the_same(folders, tmp_path):
+    want = evaluate_semantic(*folders, PROTO)
+    per_class, as_labels, as_mat = tmp_path / "classes", tmp_path / "labels", tmp_path / "mat"
+    as_labels.mkdir(), as_mat.mkdir()
+    for k, name in enumerate(PARAMS.classes):
+        (per_class / name).mkdir(parents=True)
+        for image_id in ("a", "b"):
+            array = np.load(folders[0] / f"{image_id}.npy")[k]
+            iio.imwrite(per_class / name / f"{image_id}.png", (255 * array).astype(np.uint8))
+    for image_id in ("a", "b"):
+        iio.imwrite(as_labels / f"{image_id}.png", labels() * (image_id == "a"))
+        cells = np.empty((3, 1), object)
+        for k, b in enumerate(class_boundaries(labels(), PARAMS)):
+            cells[k, 0] = csc_matrix(b.astype(float))
+        struct = {"Boundaries": cells, "Segmentation": labels(), "CategoriesPresent": [1, 2]}
+        savemat(as_mat / f"{image_id}.mat", {"GTcls": struct})
+    for pred, gt in (
+        (per_class, folders[1]),
+        (as_labels, folders[1]),
+        (folders[0], as_mat),
+    ):
+        got = evaluate_semantic(pred, gt, PROTO)
+        assert all(got[c].equals(want[c]) for c in PARAMS.classes)
+    killed = PROTO.replace(semantic={"interior": "kill"})
+    assert evaluate_semantic(folders[0], as_mat, killed)["cat"].records
+
+
+def test_missing_and_broken_files_are_named(folders, tmp_path):
+    (folders[0] / "b.npy").unlink()
+    with pytest.raises(PairingError, match="nothing for b, expected a prediction"):
+        evaluate_semantic(*folders, PROTO)
+    np.save(folders[0] / "b.npy", np.zeros((3, 5, 5), np.float32))
+    with pytest.raises(DataError, match=r"b: prediction \(5, 5\), expected the size \(24, 30\)"):
+        evaluate_semantic(*folders, PROTO)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(PairingError, match="no label maps"):
+        evaluate_semantic(folders[0], tmp_path / "empty", PROTO)
+
+
+def test_command_line_and_saved_classes(folders, tmp_path):
+    proto = tmp_path / "pets.toml"
+    proto.write_text(PROTO.to_toml())
+    arguments = [str(folders[0]), "--gt", str(folders[1]), "--protocol", str(proto), "--quiet"]
+    result = CliRunner().invoke(
+        command, [*arguments, "-o", str(tmp_path / "out")], catch_exceptions=False
+    )
+    assert "mean of 2 classes: ODS 0.6667" in result.stdout
+    assert "not in the ground truth: sheep" in result.stdout
+    assert "protocol pets v1" in result.stdout
+    assert (tmp_path / "out" / "cat" / "result.json").is_file()
+    found = json.loads(CliRunner().invoke(command, [*arguments, "--format", "json"]).stdout)
+    assert found["ods_mean"] == pytest.approx(2 / 3)
+    assert found["protocol"]["semantic"]["classes"] == ["cat", "dog", "sheep"]

@@ -1,0 +1,114 @@
+"""Superpixel measures on cases counted by hand, and against plain loops."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.metrics import superpixel as sp
+
+# n = [[4, 2], [0, 3], [0, 3]]; a = 6, 3, 3; b = 4, 8; 3 x 4 pixels
+SEG = np.array([[1, 1, 1, 7], [1, 1, 1, 7], [3, 3, 3, 7]])
+GT = np.array([[5, 5, 2, 2], [5, 5, 2, 2], [2, 2, 2, 2]])
+
+
+def test_undersegmentation_by_hand():
+    # region 5 meets superpixel 1 (4 in, 2 out: 2 leak), region 2 meets 1 (2 in), 7 and 3 (none out)
+    assert sp.undersegmentation_error(SEG, GT) == pytest.approx((2 + 2) / 12)
+    assert sp.undersegmentation_error_levin(SEG, GT) == pytest.approx(
+        ((6 - 4) / 4 + (12 - 8) / 8) / 2
+    )
+
+
+def test_accuracy_by_hand():
+    assert sp.achievable_segmentation_accuracy(SEG, GT) == pytest.approx((4 + 3 + 3) / 12)
+
+
+def test_boundary_recall_by_hand():
+    gt = np.zeros((7, 10), int)
+    gt[:, 5:] = 1  # boundary at column 4
+    seg = np.zeros((7, 10), int)
+    seg[:3, 6:] = 1  # boundary: rows 0-2 at column 5, and row 2 from column 5 on
+    assert sp.boundary_recall(seg, gt, radius=0) == 0
+    assert sp.boundary_recall(seg, gt, radius=1) == pytest.approx(4 / 7)
+    assert sp.boundary_recall(seg, gt, radius=9) == 1
+    assert sp.boundary_recall(gt, gt) == 1
+    assert sp.boundary_recall(gt, np.zeros_like(gt)) == 0
+    with pytest.raises(DataError, match="radius -1"):
+        sp.boundary_recall(seg, gt, radius=-1)
+
+
+def test_boundary_recall_default_radius():
+    gt = np.zeros((321, 481), int)
+    gt[:, 200:] = 1
+    near, far = np.roll(gt, 1, axis=1), np.roll(gt, 2, axis=1)  # 0.0025 x 578 px: one pixel
+    near[:, :10] = far[:, :10] = 0
+    assert sp.boundary_recall(near, gt) == 1
+    assert sp.boundary_recall(far, gt) == 0
+
+
+def test_compactness_by_hand():
+    square = np.kron([[1, 2], [3, 4]], np.ones((5, 5), int))
+    assert sp.compactness(square) == pytest.approx(math.pi / 4)
+    # areas 6, 3, 3 with perimeters 10, 8, 8
+    value = (6 * 24 * math.pi / 100 + 2 * 3 * 12 * math.pi / 64) / 12
+    assert sp.compactness(SEG) == pytest.approx(value)
+
+
+def test_explained_variation():
+    image = np.array([[0, 0, 0, 10], [0, 0, 0, 10], [4, 5, 6, 10]])
+    mean = image.mean()
+    explained = 6 * mean**2 + 3 * (10 - mean) ** 2 + 3 * (5 - mean) ** 2
+    assert sp.explained_variation(SEG, image) == pytest.approx(
+        explained / ((image - mean) ** 2).sum()
+    )
+    colour = np.stack([image, image, image], axis=2).astype(np.uint8)
+    assert sp.explained_variation(SEG, colour) == pytest.approx(sp.explained_variation(SEG, image))
+    assert sp.explained_variation(np.arange(12).reshape(3, 4), image) == 1
+    assert sp.explained_variation(np.ones((3, 4), int), image) == 0
+    assert sp.explained_variation(SEG, np.full((3, 4), 7)) == 0
+
+
+def test_against_loops():
+    rng = np.random.default_rng(1)
+    seg, gt = rng.integers(0, 6, (8, 11)), rng.integers(0, 4, (8, 11))
+    leak, levin = 0, 0.0
+    for j in range(4):
+        met = np.unique(seg[gt == j])
+        for i in met:
+            inside = ((seg == i) & (gt == j)).sum()
+            leak += min(inside, (seg == i).sum() - inside)
+        levin += (np.isin(seg, met).sum() - (gt == j).sum()) / (gt == j).sum() / 4
+    assert sp.undersegmentation_error(seg, gt) == pytest.approx(leak / 88)
+    assert sp.undersegmentation_error_levin(seg, gt) == pytest.approx(levin)
+    best = sum(max(((seg == i) & (gt == j)).sum() for j in range(4)) for i in range(6))
+    assert sp.achievable_segmentation_accuracy(seg, gt) == pytest.approx(best / 88)
+
+
+def test_equal_maps_are_perfect():
+    assert sp.undersegmentation_error(GT, GT) == 0
+    assert sp.undersegmentation_error_levin(GT, GT) == 0
+    assert sp.achievable_segmentation_accuracy(GT, GT) == 1
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        sp.undersegmentation_error,
+        sp.undersegmentation_error_levin,
+        sp.achievable_segmentation_accuracy,
+        sp.boundary_recall,
+        sp.explained_variation,
+    ],
+)
+def test_shapes_must_agree(measure):
+    with pytest.raises(ShapeError, match="expected"):
+        measure(SEG, GT.T)
+
+
+def test_labels_must_be_integers():
+    with pytest.raises(DataError, match="map of integer labels"):
+        sp.compactness(SEG / 2)

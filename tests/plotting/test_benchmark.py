@@ -1,0 +1,152 @@
+"""Benchmark pictures by their artists: what is drawn where, and files that do not change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.comparison.compare import bootstrap_band
+from bsdsbench.comparison.published import HUMAN_POINT
+from bsdsbench.core.records import BoundaryCounts, ImageRecord
+from bsdsbench.plotting import (
+    FThresholdDisplay,
+    ImageScatterDisplay,
+    PRCurveDisplay,
+    plot_f,
+    plot_runs,
+    plot_scatter,
+)
+from bsdsbench.plotting.benchmark import short
+from bsdsbench.plotting.style import new_axes
+from tests.runs.simulated import simulated_run
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return [
+        simulated_run("better", 8, quality=0.4, seed=1),
+        simulated_run("worse", 8, quality=0.0, seed=2),
+    ]
+
+
+def legend_texts(figure):
+    found = figure.axes[0].get_legend() or figure.legends[0]
+    return [t.get_text() for t in found.get_texts()]
+
+
+def test_pr_display_draws_the_curve_and_its_best_point(runs):
+    shown = PRCurveDisplay.from_evaluation(runs[0], name="mine").plot()
+    score = runs[0].boundary_score()
+    np.testing.assert_array_equal(shown.line_.get_xdata(), score.curve.recall)
+    np.testing.assert_array_equal(shown.line_.get_ydata(), score.curve.precision)
+    assert shown.point_.get_xdata()[0] == score.ods.recall
+    assert shown.point_.get_ydata()[0] == score.ods.precision
+    assert shown.ax_.get_xlabel() == "Recall"
+    assert legend_texts(shown.figure_) == [f"[F={short(score.ods.f)}] mine"]
+
+
+def test_thresholds_without_predictions_are_not_drawn():
+    t = np.array([0.2, 0.5, 0.8])
+    counts = BoundaryCounts(t, [4, 2, 0], [5, 5, 5], [4, 2, 0], [8, 2, 0])
+    record = ImageRecord("a", (5, 7), boundary=counts)
+    proto = bb.Protocol(thresholds=tuple(t))
+    shown = PRCurveDisplay.from_evaluation(bb.Evaluation(proto, "x", (record,))).plot()
+    assert shown.line_.get_xydata().tolist() == [[0.8, 0.5], [0.4, 1.0]]
+
+
+def test_a_display_draws_on_given_axes_without_touching_them(runs):
+    ax = new_axes()
+    first = PRCurveDisplay.from_evaluation(runs[0]).plot(ax, color="red", iso_f=True)
+    second = PRCurveDisplay.from_evaluation(runs[1]).plot(ax, color="blue")
+    assert first.ax_ is second.ax_ is ax
+    assert len(ax.lines) == 4  # two curves, two points, no lines of equal F
+    assert first.point_.get_color() == "red"
+
+
+def test_band_lies_around_the_curve(runs):
+    band = bootstrap_band(runs[0], n_boot=100)
+    shown = PRCurveDisplay.from_evaluation(runs[0], band=band).plot()
+    low, high = shown.band_.get_paths()[0].get_extents().intervaly
+    assert (low, high) == (band.low.min(), band.high.max())
+
+
+def test_many_runs_with_human_and_published(runs):
+    figure = plot_runs(runs, published=("hed", "canny"), human=True)
+    texts = legend_texts(figure)
+    scores = [float(t[3:].partition("]")[0]) for t in texts]
+    assert scores == sorted(scores, reverse=True)
+    assert "[F=.788] HED (2015, published)" in texts
+    assert "[F=.803] Human (BSDS500 test)" in texts
+    assert len(texts) == 5
+    ax = figure.axes[0]
+    points = [tuple(line.get_xydata()[0]) for line in ax.lines if len(line.get_xdata()) == 1]
+    assert HUMAN_POINT in points
+    hed = next(line for line in ax.lines if "HED" in str(line.get_label()))
+    r, p = hed.get_xydata().T
+    np.testing.assert_allclose(2 * r * p / (r + p), 0.788, rtol=1e-12)
+
+
+def test_a_long_legend_stands_beneath(runs):
+    keys = ("hed", "rcf", "cob", "se", "mcg", "edter")
+    figure = plot_runs(runs, published=keys)
+    assert figure.axes[0].get_legend() is None
+    assert len(legend_texts(figure)) == 9
+
+
+def test_f_over_threshold(runs):
+    shown = FThresholdDisplay.from_evaluation(runs[0]).plot()
+    score = runs[0].boundary_score()
+    np.testing.assert_array_equal(shown.line_.get_ydata(), score.curve.f)
+    assert shown.point_.get_xydata().tolist() == [[score.ods.threshold, score.ods.f]]
+    assert len(legend_texts(plot_f(runs))) == 2
+
+
+def test_scatter_pairs_the_images(runs):
+    shown = ImageScatterDisplay.from_evaluations(runs[1], runs[0]).plot(label=2)
+    x = dict(runs[1].boundary_score().per_image)
+    y = dict(runs[0].boundary_score().per_image)
+    expected = [[x[i].f, y[i].f] for i in sorted(x)]
+    assert shown.points_.get_offsets().tolist() == expected
+    better = sum(b > a for a, b in expected)
+    assert f"better better on {better}, worse on {8 - better}" in shown.ax_.get_title()
+    widest = max(sorted(x), key=lambda i: abs(x[i].f - y[i].f))
+    assert shown.ax_.texts[0].get_text() == widest
+    assert len(shown.ax_.texts) == 2
+
+
+def test_names_with_dollars_stay_text(runs, tmp_path):
+    odd = replace(runs[0], name="$x_1$ <b>")
+    figure = plot_runs([odd], human=False, path=tmp_path / "odd.svg")
+    found = figure.axes[0].get_legend().get_texts()[0]
+    assert found.get_text().endswith("$x_1$ <b>")
+    assert not found.get_parse_math()
+
+
+@pytest.mark.parametrize("suffix", ["pdf", "svg", "png"])
+def test_files_are_the_same_bytes_each_time(runs, tmp_path, suffix):
+    for name in ("a", "b"):
+        plot_runs(runs, path=tmp_path / f"{name}.{suffix}")
+    a, b = (tmp_path / f"{n}.{suffix}" for n in "ab")
+    assert a.read_bytes() == b.read_bytes()
+    assert a.stat().st_size > 5000
+
+
+def test_refusals(runs, tmp_path):
+    with pytest.raises(bb.DataError, match="published method 'nope': expected one of human"):
+        plot_runs(runs, published=("nope",))
+    with pytest.raises(bb.DataError, match="1 names for 2 runs"):
+        plot_runs(runs, names=["a"])
+    with pytest.raises(bb.DataError, match="no runs given"):
+        plot_runs([])
+    with pytest.raises(bb.DataError, match=r"\.gif"):
+        plot_runs(runs, path=tmp_path / "x.gif")
+    with pytest.raises(bb.DataError, match="'region' has no PR curve"):
+        plot_runs(runs, metric="region")
+    with pytest.raises(bb.DataError, match="1 runs, expected two"):
+        plot_scatter(runs[:1])
+    fewer = replace(runs[1], records=runs[1].records[1:])
+    with pytest.raises(bb.DataError, match="image 'im0000' is in one only"):
+        ImageScatterDisplay.from_evaluations(runs[0], fewer)

@@ -1,0 +1,192 @@
+"""Overlays: their pixels add up to the counts, and each is where the hand count says."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+from skimage.io import imsave
+
+import bsdsbench as bb
+from bsdsbench.cli import cli
+from bsdsbench.core.records import BoundaryCounts
+from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
+from bsdsbench.report import write_report
+from bsdsbench.report.overlays import (
+    COLORS,
+    FALSE,
+    MATCHED,
+    MISSED,
+    draw_overlays,
+    find_sources,
+    image_threshold,
+    paint,
+    png_bytes,
+    write_overlays,
+)
+
+PROTOCOL = bb.Protocol(thresholds=(0.3, 0.6), max_dist_px=1.0)
+SHAPE = (9, 14)
+
+
+@pytest.fixture
+def made(tmp_path):
+    """One image: a line of 10 on row 4, found over 6 pixels; a false line of 3 on row 0, weak."""
+    gt, pred = np.zeros(SHAPE, np.uint8), np.zeros(SHAPE, np.uint8)
+    gt[4, 2:12] = 255
+    pred[4, 2:8] = 200
+    pred[0, 9:12] = 100
+    folders = [tmp_path / n for n in ("maps", "groundTruth/test", "images/test")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    photo = np.zeros((*SHAPE, 3), np.uint8)
+    photo[..., 0] = 90
+    for folder, pixels in zip(folders, (pred, gt, photo), strict=True):
+        imsave(folder / "a.png", pixels, check_contrast=False)
+    run = bb.evaluate(folders[0], folders[1], PROTOCOL, workers=1, executor="thread")
+    return run, folders, pred > 0, gt > 0
+
+
+def test_pixels_are_where_the_hand_count_says(made):
+    run, folders, _, gt = made
+    sources = find_sources(run)
+    assert sources.photos == {"a": folders[2] / "a.png"}
+    by_kind = {kind: (found, photo) for _, kind, found, photo in draw_overlays(run, sources)}
+    best, photo = by_kind["best"]
+    assert best.threshold == 0.6
+    assert image_threshold(run.records[0]) == 0.6
+    assert (best.precision, best.recall) == (1.0, 0.6)
+    rows, cols = np.nonzero(best.classes == MATCHED)
+    assert set(rows) == {4}
+    assert cols.tolist() == list(range(2, 8))
+    missed = (best.classes == MISSED) & gt
+    assert np.nonzero(missed)[1].tolist() == [8, 9, 10, 11]
+    assert not (best.classes == FALSE).any()
+    assert photo.shape == (*SHAPE, 3)
+
+
+def test_sums_are_the_counts_at_every_threshold(made):
+    run = made[0]
+    sources = find_sources(run)
+    for _, _, found, _ in draw_overlays(run, sources):
+        counts = run.records[0].boundary
+        k = list(counts.thresholds).index(found.threshold)
+        assert (found.classes == MATCHED).sum() == counts.matched_pred[k]
+        on = counts.total_pred[k]
+        assert ((found.classes == MATCHED) | (found.classes == FALSE)).sum() == on
+
+
+@pytest.mark.parametrize(
+    ("truth", "changes"),
+    [
+        (np.where(np.arange(14) < 6, 90, 200), {"gt_threshold": 0.5}),  # gray, cut at 127.5
+        (np.where(np.arange(14) < 6, 3, 7), {"gt_kind": "labels"}),
+    ],
+)
+def test_ground_truth_is_read_as_the_run_read_it(tmp_path, truth, changes):
+    for folder, row in (("maps", np.arange(14) * 10), ("gt", truth)):
+        (tmp_path / folder).mkdir()
+        pixels = np.broadcast_to(row, SHAPE).astype(np.uint8)
+        imsave(tmp_path / folder / "a.png", pixels, check_contrast=False)
+    run = bb.evaluate(
+        tmp_path / "maps",
+        tmp_path / "gt",
+        PROTOCOL.replace(**changes),
+        workers=1,
+        executor="thread",
+    )
+    sources = find_sources(run)
+    _, gt = sources.load("a", run)
+    assert gt.boundaries[0].sum() * len(gt.boundaries) == run.records[0].boundary.total_gt[0]
+    assert len(list(draw_overlays(run, sources))) == 2
+
+
+def test_files_of_the_overlays(made, tmp_path):
+    run, folders, _, _ = made
+    written = write_overlays(run, tmp_path / "overlays")
+    assert [p.name for p in written] == ["a_best.png", "a_ods.png"]
+    pixels = read_photo(written[0])
+    assert pixels[4, 3].tolist() == list(COLORS[MATCHED])
+    assert pixels[4, 10].tolist() == list(COLORS[MISSED])
+    assert pixels[8, 0].tolist() == [round(255 * 0.62 + 30 * 0.38)] * 3
+    imsave(folders[2] / "a.png", np.zeros((3, 3, 3), np.uint8), check_contrast=False)
+    odd = write_overlays(run, tmp_path / "white")
+    assert read_photo(odd[0])[8, 0].tolist() == [255, 255, 255]
+
+
+def test_sources_that_are_not_there(made, tmp_path):
+    run, folders, _, _ = made
+    blank = bb.Evaluation(run.protocol, "x", run.records)
+    with pytest.raises(bb.DataError, match="x: where its predictions and ground truth are"):
+        find_sources(blank)
+    assert find_sources(blank, folders[0], folders[1]).photos
+    (folders[1] / "a.png").unlink()
+    with pytest.raises(bb.DataError, match="no ground truth"):
+        find_sources(run)
+    assert photos_beside(tmp_path / "maps") is None
+    assert list(find_photos(folders[2])) == ["a"]
+    (folders[2] / "b.jpg").write_bytes(b"not a picture")
+    with pytest.raises(bb.DataError, match=r"b\.jpg"):
+        read_photo(folders[2] / "b.jpg")
+
+
+def test_files_that_changed_since_the_run_are_refused(made, tmp_path):
+    run, folders, pred, _ = made
+    imsave(folders[0] / "a.png", np.where(pred, 255, 0).astype(np.uint8), check_contrast=False)
+    with pytest.raises(bb.DataError, match=r"a: .* matched pixels, the run has"):
+        write_overlays(changed_counts(run), tmp_path / "x")
+    notes = write_report([changed_counts(run)], tmp_path / "r.html", n_boot=10)
+    assert "no pictures: maps: a: " in "".join(notes)
+    assert (tmp_path / "r.html").exists()
+
+
+def changed_counts(run):
+    """The run as it would be had its one image matched a pixel less."""
+    c = run.records[0].boundary
+    less = BoundaryCounts(
+        c.thresholds, c.matched_gt - 1, c.total_gt, c.matched_pred - 1, c.total_pred
+    )
+    return replace(run, records=(replace(run.records[0], boundary=less),))
+
+
+def test_label_maps_are_told_by_their_thresholds(tmp_path):
+    labels = np.ones(SHAPE, np.uint8)
+    labels[4:] = 2
+    for folder, pixels in (("maps", labels), ("gt", (labels == 2) * np.uint8(255))):
+        (tmp_path / folder).mkdir()
+        imsave(tmp_path / folder / "a.png", pixels, check_contrast=False)
+    run = bb.evaluate(
+        tmp_path / "maps", tmp_path / "gt", pred_kind="labels", workers=1, executor="thread"
+    )
+    assert run.records[0].boundary.thresholds.tolist() == [1.0]
+    assert find_sources(run).pred_kind == "labels"
+    assert len(write_overlays(run, tmp_path / "o")) == 2
+    assert write_report([run], tmp_path / "r.html", n_boot=10) == []
+
+
+def test_palette_png_is_lossless_and_transparent_where_nothing_is():
+    classes = np.random.default_rng(0).integers(0, 4, (7, 11)).astype(np.uint8)
+    palette = [(*color, 255 if i else 0) for i, color in enumerate(COLORS)]
+    with Image.open(io.BytesIO(png_bytes(classes, palette))) as image:
+        assert image.mode == "P"
+        pixels = np.array(image.convert("RGBA"))
+    np.testing.assert_array_equal(pixels[..., 3] == 0, classes == 0)
+    shown = pixels[..., 3] > 0
+    np.testing.assert_array_equal(pixels[..., :3][shown], paint(classes)[shown])
+
+
+def test_evaluate_writes_them(made, tmp_path):
+    _, folders, _, _ = made
+    out = tmp_path / "out"
+    arguments = ["evaluate", folders[0], "--gt", folders[1], "--overlays", "--workers", "1"]
+    arguments += ["--executor", "thread"]
+    call = CliRunner().invoke
+    found = call(cli, [str(a) for a in [*arguments, "-o", out]], standalone_mode=False)
+    assert found.exception is None
+    assert sorted(p.name for p in (out / "overlays").iterdir()) == ["a_best.png", "a_ods.png"]
+    refused = call(cli, [str(a) for a in arguments], standalone_mode=False)
+    assert "--overlays needs" in str(refused.exception)

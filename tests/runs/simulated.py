@@ -1,0 +1,61 @@
+"""Made runs for tests of statistics and pictures: counts without any images."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.records import BoundaryCounts, ImageRecord, PixelCounts
+from bsdsbench.runs.evaluation import Evaluation
+
+SIZE = (321, 481)
+
+
+def simulated_record(
+    image_id: str,
+    thresholds: np.ndarray,
+    hard: float,
+    total_gt: int,
+    quality: float,
+    pixel: bool = False,
+) -> ImageRecord:
+    """One image: recall falls and precision rises with the threshold; `hard` pulls both down."""
+    t = thresholds
+    recall = 1 / (1 + np.exp((t - 0.45 - 0.1 * quality + 0.05 * hard) * 7))
+    precision = 1 / (1 + np.exp(-(t - 0.15 - 0.1 * hard + 0.1 * quality) * 6))
+    matched_gt = np.round(total_gt * recall).astype(np.int64)
+    total_pred = np.maximum(np.round(total_gt / 5 * recall / np.maximum(precision, 0.05)), 1)
+    matched_pred = np.round(total_pred * precision)
+    boundary = BoundaryCounts(
+        t, matched_gt, np.full_like(matched_gt, total_gt), matched_pred, total_pred
+    )
+    extra = None
+    if pixel:
+        fn, fp = total_gt - matched_gt, total_pred - matched_pred
+        tn = SIZE[0] * SIZE[1] * 5 - matched_gt - fn - fp
+        extra = PixelCounts(t, matched_gt, fp, fn, tn, 1000.5 + hard)
+    return ImageRecord(image_id, SIZE, boundary=boundary, pixel=extra)
+
+
+def simulated_run(
+    name: str,
+    n_images: int = 30,
+    quality: float = 0.0,
+    seed: int = 0,
+    noise: float = 0.5,
+    protocol: Protocol | None = None,
+    pixel: bool = False,
+    images_seed: int = 1000,
+) -> Evaluation:
+    """A run whose images are the same (difficulty, ground truth) for one images_seed."""
+    proto = protocol or Protocol.preset("bsds500")
+    images = np.random.default_rng(images_seed)
+    mine = np.random.default_rng(seed)
+    records = []
+    for i in range(n_images):
+        hard, total = images.normal(0, 1.0), int(images.integers(5000, 15000))
+        own = hard + noise * mine.normal()
+        records.append(
+            simulated_record(f"im{i:04d}", proto.threshold_array(), own, total, quality, pixel)
+        )
+    return Evaluation(proto, name, tuple(records))

@@ -1,0 +1,84 @@
+"""bsdsbench nms: raw maps to pictures, and from raw maps to scores in one command."""
+
+from __future__ import annotations
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bsdsbench.cli.verb_nms import command
+from bsdsbench.core.errors import DataError
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.softmap import nms, quantise
+from bsdsbench.runs.convert import nms_files
+from bsdsbench.runs.runner import evaluate
+from tests.crops import crops
+
+
+@pytest.fixture
+def raw(tmp_path):
+    return crops(tmp_path, "structure-tensor-raw")
+
+
+def test_written_and_read_again_scores_as_with_the_switch(raw, tmp_path):
+    proto = Protocol.preset("biped").replace(thresholds=9)
+    done = []
+    count = nms_files(raw[0], tmp_path / "thin", proto, progress=lambda *a: done.append(a))
+    assert (count, len(done)) == (2, 2)
+    options = {"workers": 1, "executor": "thread"}
+    switched = evaluate(*raw, proto.replace(nms=True), **options)
+    written = evaluate(tmp_path / "thin", raw[1], proto, **options)
+    for a, b in zip(switched.records, written.records, strict=True):
+        assert a.boundary.equals(b.boundary)
+
+
+@pytest.mark.parametrize(("bits", "dtype"), [("8", np.uint8), ("16", np.uint16)])
+def test_one_file_at_both_depths(raw, tmp_path, bits, dtype):
+    source, target = raw[0] / "herd2.png", tmp_path / "thin.png"
+    result = CliRunner().invoke(
+        command,
+        [str(source), str(target), "--bits", bits, "--set", "nms_params.radius=2", "--quiet"],
+        catch_exceptions=False,
+    )
+    assert "NMS 2, 5, 1.01" in result.stdout
+    written = iio.imread(target)
+    assert written.dtype == dtype
+    assert np.array_equal(written, quantise(nms(iio.imread(source), radius=2), int(bits)))
+
+
+def test_float_protocol_is_written_as_bytes(raw, tmp_path):
+    proto = Protocol.preset("bsds500").replace(nms_params={"bits": 0})
+    nms_files(raw[0] / "herd2.png", tmp_path / "thin.png", proto)
+    assert iio.imread(tmp_path / "thin.png").dtype == np.uint8
+
+
+def test_faults_are_said_together_and_the_rest_is_written(raw, tmp_path):
+    (raw[0] / "a.png").write_bytes(b"no picture")
+    (raw[0] / "b.png").write_bytes(b"no picture")
+    with pytest.raises(DataError, match=r"a\.png(.|\n)*b\.png"):
+        nms_files(raw[0], tmp_path / "thin", Protocol())
+    assert sorted(p.name for p in (tmp_path / "thin").iterdir()) == ["fruit1.png", "herd2.png"]
+
+
+def test_nothing_is_overwritten_or_guessed(raw, tmp_path):
+    proto = Protocol()
+    with pytest.raises(DataError, match="the same as the input"):
+        nms_files(raw[0], raw[0], proto)
+    with pytest.raises(DataError, match=r"expected a \.png file"):
+        nms_files(raw[0] / "herd2.png", tmp_path / "thin.jpg", proto)
+    with pytest.raises(DataError, match="no soft maps"):
+        nms_files(tmp_path / "pred" / "..", tmp_path / "thin", proto)
+    np.save(raw[0] / "herd2.npy", np.zeros((80, 120)))
+    with pytest.raises(DataError, match=r"two files for herd2\.png"):
+        nms_files(raw[0], tmp_path / "thin", proto)
+
+
+def test_hidden_files_and_folders_below_are_passed_over(tmp_path):
+    raw = tmp_path / "raw"
+    (raw / "below").mkdir(parents=True)
+    for path in (raw / "a.npy", raw / "below" / "b.npy"):
+        np.save(path, np.zeros((20, 24), np.float32))
+    (raw / "._a.npy").write_bytes(b"left by a file system")
+    assert nms_files(raw, tmp_path / "thin", Protocol()) == 1
+    assert [p.name for p in (tmp_path / "thin").iterdir()] == ["a.png"]

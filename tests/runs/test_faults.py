@@ -1,0 +1,174 @@
+"""Runs that are killed, interrupted or short of disk: nothing is lost, nothing is half written."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.runs.store import FOLDER
+from tests.making import make_set
+from tests.runs.test_runner import bits
+
+ROOT = Path(__file__).parents[2]
+IMAGES = 60
+
+needs_signals = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    return make_set(tmp_path_factory.mktemp("many"), images=IMAGES, shape=(90, 120), annotators=3)
+
+
+def start(many, out, *more, **environment):
+    pred, gt = many
+    command = [sys.executable, "-m", "bsdsbench", "evaluate", str(pred), "--gt", str(gt)]
+    # Where the tests run in the background Ctrl-C is ignored, and the child would inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(
+            [*command, "-o", str(out), "--workers", "2", *more],
+            cwd=ROOT,
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def finish(process, seconds=120):
+    out, err = process.communicate(timeout=seconds)
+    assert process.returncode == 0, err
+    return out
+
+
+def stored(out):
+    return len(list((out / FOLDER).glob("*.npz"))) if out.exists() else 0
+
+
+def processes_of(session):
+    """The living processes of a session (Linux: read from /proc)."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session and fields[0] != "Z":
+                found.append(int(stat.parent.name))
+    return found
+
+
+def gone(session, seconds):
+    limit = time.monotonic() + seconds
+    while processes_of(session) and time.monotonic() < limit:
+        time.sleep(0.05)
+    return not processes_of(session)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(many, tmp_path_factory):
+    out = tmp_path_factory.mktemp("undisturbed") / "out"
+    started = time.monotonic()
+    finish(start(many, out))
+    return bits(out), time.monotonic() - started
+
+
+@needs_signals
+def test_a_run_killed_at_five_moments_ends_with_the_same_bytes(many, undisturbed, tmp_path):
+    expected, seconds = undisturbed
+    moments = random.Random(7)
+    kept = []
+    for k in range(5):
+        out = tmp_path / f"out{k}"
+        process = start(many, out)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=seconds * moments.uniform(0.3, 0.98))
+        process.kill()
+        process.communicate()
+        assert gone(process.pid, 10), "a worker outlived its parent"
+        kept.append(stored(out))
+        finish(start(many, out))
+        assert bits(out) == expected, f"killed with {kept[-1]} records kept"
+    assert max(kept) > 0, "no kill fell into the work itself"
+
+
+def test_what_a_killed_writer_left_half_written_is_swept_away(many, undisturbed, tmp_path):
+    out = tmp_path / "out"
+    for folder in (out, out / FOLDER, out / "per_image"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".im011_ev1.txt.a1b2c3.part").write_bytes(b"0.1")
+    finish(start(many, out))
+    assert bits(out) == undisturbed[0]
+    assert not list(out.rglob("*.part"))
+
+
+@needs_signals
+def test_a_killed_worker_loses_nothing(many, undisturbed, tmp_path):
+    out = tmp_path / "out"
+    process = start(many, out)
+    limit = time.monotonic() + 60
+    while stored(out) < 5 and time.monotonic() < limit:
+        time.sleep(0.01)
+    # The workers are forked from the server, so they are not our grandchildren only: take the last.
+    os.kill(max(processes_of(process.pid)), signal.SIGKILL)
+    finish(process)
+    assert bits(out) == undisturbed[0]
+
+
+@needs_signals
+def test_ctrl_c_stops_soon_keeps_what_is_done_and_leaves_no_child(many, undisturbed, tmp_path):
+    out = tmp_path / "out"
+    process = start(many, out)
+    limit = time.monotonic() + 60
+    while stored(out) < 3 and time.monotonic() < limit:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 130, err
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert gone(process.pid, 2)
+    assert stored(out) >= 3
+    assert not (out / "result.json").exists()
+    finish(start(many, out))
+    assert bits(out) == undisturbed[0]
+
+
+def test_spawned_workers_give_the_same_bytes(many, undisturbed, tmp_path):
+    out = tmp_path / "out"
+    finish(start(many, out, BSDSBENCH_START_METHOD="spawn"))
+    assert bits(out) == undisturbed[0]
+
+
+def test_a_full_disk_is_one_line_and_a_later_run_goes_on(tiny, tmp_path, monkeypatch):
+    import bsdsbench.runs.store as store
+
+    real, calls = store.write_atomic, []
+
+    def full(path, data, **how):
+        calls.append(path)
+        if len(calls) > 3:
+            raise OSError(28, "No space left on device", str(path))
+        real(path, data, **how)
+
+    monkeypatch.setattr(store, "write_atomic", full)
+    out = tmp_path / "out"
+    with pytest.raises(OSError, match="No space left"):
+        bb.evaluate(*tiny, workers=1, out=out)
+    assert not (out / "result.json").exists()
+    assert stored(out) == 3
+    monkeypatch.undo()
+    run = bb.evaluate(*tiny, workers=1, out=out)
+    assert len(json.loads((out / "result.json").read_text("utf-8"))["images"]) == len(run.records)

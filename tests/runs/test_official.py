@@ -1,0 +1,163 @@
+"""Runs from folders: ours, others' per-image counts, others' tables alone; the published table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bsdsbench as bb
+from bsdsbench.cli import cli
+from bsdsbench.comparison.published import HUMAN_POINT, find_published, published_results
+from bsdsbench.report import score_tables, to_csv
+from bsdsbench.runs.official import ReportedRun, load_run, load_runs
+from tests.runs.simulated import simulated_run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    run = simulated_run("mine", 25, quality=0.2, seed=4)
+    return run, run.save(tmp_path_factory.mktemp("mine"))
+
+
+def test_ev1_files_alone_give_the_same_scores_and_bootstrap(folder, tmp_path):
+    run, path = folder
+    shutil.copytree(path / "per_image", tmp_path / "theirs")
+    theirs = bb.Evaluation.from_official(tmp_path / "theirs")
+    assert theirs.name == "theirs"
+    assert theirs.boundary_score().to_mapping() == run.boundary_score().to_mapping()
+    found = bb.compare([run, theirs], n_boot=100)
+    assert {d.p for d in found.differences} == {1.0}
+    assert found.notes == ("theirs: from official files, which do not state the protocol",)
+
+
+def test_others_formats_of_ev1(folder, tmp_path):
+    """Descending thresholds, %f numbers and Windows line ends, as some programs write them."""
+    run, _ = folder
+    for r in run.records[:3]:
+        c = r.boundary
+        rows = zip(
+            c.thresholds, c.matched_gt, c.total_gt, c.matched_pred, c.total_pred, strict=True
+        )
+        lines = [" ".join(f"{v:f}" for v in row) for row in rows]
+        (tmp_path / f"{r.image_id}_ev1.txt").write_bytes("\r\n".join(lines[::-1]).encode())
+    theirs = bb.Evaluation.from_official(tmp_path)
+    for a, b in zip(theirs.records, run.records[:3], strict=True):
+        assert a.boundary.equals(b.boundary)
+
+
+def test_tables_alone_give_scores_and_a_curve(folder, tmp_path):
+    run, path = folder
+    for name in ("eval_bdry.txt", "eval_bdry_thr.txt", "eval_bdry_img.txt"):
+        shutil.copy(path / name, tmp_path)
+    theirs = load_run(tmp_path, "theirs")
+    assert isinstance(theirs, ReportedRun)
+    mine, told = run.boundary_score(), theirs.boundary_score()
+    assert told.ods.f == pytest.approx(mine.ods.f, rel=1e-5)
+    assert told.ois.precision == pytest.approx(mine.ois.precision, rel=1e-5)
+    assert told.ap == pytest.approx(mine.ap, rel=1e-5)
+    np.testing.assert_allclose(told.curve.recall, mine.curve.recall, rtol=1e-5)
+    assert len(told.per_image) == 25
+    with pytest.raises(bb.DataError, match="theirs: no counts per image"):
+        bb.compare([run, theirs])
+    assert score_tables([theirs], ["theirs"])[0].rows[0][1].text == f"{mine.ods.f:.3f}"
+
+
+def test_a_table_without_ods_file_takes_the_curve_s_best(folder, tmp_path):
+    run, path = folder
+    shutil.copy(path / "eval_bdry_thr.txt", tmp_path)
+    told = load_run(tmp_path).boundary_score()
+    assert told.ods.f == pytest.approx(run.boundary_score().ods.f, abs=2e-6)
+    assert np.isnan(told.ois.f)
+
+
+def test_the_official_programs_own_folders(bsds500_bench):
+    found = load_run(bsds500_bench / "test_1")
+    assert found.metrics == ("boundary", "region")
+    assert found.boundary_score().ods.f == np.loadtxt(bsds500_bench / "test_1/eval_bdry.txt")[3]
+    row = np.loadtxt(bsds500_bench / "test_1" / "eval_cover.txt")
+    assert found.scores()["region"]["covering"] == {
+        "ods": row[1],
+        "ois": row[2],
+        "best": row[3],
+    }
+
+
+def test_runs_of_one_name_are_told_apart_and_faults_come_together(folder, tmp_path):
+    _, path = folder
+    again = shutil.copytree(path, tmp_path / "again")
+    runs = load_runs([path, again])
+    assert {r.name for r in runs} == {f"mine ({path})", f"mine ({again})"}
+    assert [r.name for r in load_runs([path, again], ["a", "b"])] == ["a", "b"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(bb.DataError) as caught:
+        load_runs([tmp_path / "empty", tmp_path / "gone"])
+    assert len(caught.value.problems) == 2
+    with pytest.raises(bb.DataError, match="1 names for 2 runs"):
+        load_runs([path, again], ["a"])
+
+
+def test_published_results_have_scores_and_papers():
+    found = published_results()
+    assert found["hed"].boundary == {"ods": 0.788, "ois": 0.808, "ap": 0.840}
+    assert found["gpb-owt-ucm"].region["covering"]["best"] == 0.744
+    for result in found.values():
+        assert result.paper
+        assert result.boundary or result.region
+        assert all(0 < v < 1 for v in result.boundary.values())
+    recall, precision = HUMAN_POINT
+    f = 2 * precision * recall / (precision + recall)
+    assert f == pytest.approx(found["human"].boundary["ods"], abs=5e-4)
+    with pytest.raises(bb.DataError) as caught:
+        find_published(["hed", "x", "y"])
+    assert len(caught.value.problems) == 2
+
+
+def test_score_table_marks_the_best_and_keeps_full_precision(folder):
+    run, _ = folder
+    tables = score_tables([run], ["mine"], find_published(["hed", "human"]))
+    header, mine, hed, human = csv.reader(io.StringIO(to_csv(tables)))
+    assert header == ["table", "Method", "ODS", "OIS", "AP", "R50"]
+    assert float(mine[2]) == run.boundary_score().ods.f
+    assert hed[2:] == ["0.788", "0.808", "0.84", "-"]
+    assert human[2:] == ["0.803", "-", "-", "-"]
+    best = [row[1].best for row in tables[0].rows]
+    assert best == [False, False, True]
+
+
+def call(*arguments):
+    found = CliRunner().invoke(cli, [str(a) for a in arguments], standalone_mode=False)
+    if found.exception:
+        raise found.exception
+    return found.output
+
+
+def test_command_lines(folder, tmp_path):
+    run, path = folder
+    other = simulated_run("other", 25, seed=6).save(tmp_path / "other")
+    found = json.loads(
+        call("compare", path, other, "--format", "json", "--n-boot", 50).partition("\n}")[0] + "}"
+    )
+    assert found["names"] == ["mine", "other"]
+    assert found["n_boot"] == 50
+    shown = call("compare", path, other, "--n-boot", 50, "--names", "ours,[x]")
+    assert "[x]" in shown
+    assert "A wins" in shown
+    out = tmp_path / "t.tex"
+    call("compare", path, other, "--n-boot", 50, "--format", "latex", "-o", out)
+    assert r"\bottomrule" in out.read_text()
+    for kind in ("pr", "f", "scatter"):
+        picture = tmp_path / f"{kind}.png"
+        call("plot", path, other, "-o", picture, "--kind", kind)
+        assert picture.read_bytes()[:4] == b"\x89PNG"
+    text = call("report", path, other, "--published", "hed")
+    assert "| HED (2015, published) |" in text
+    assert text.count("| mine |") == 1
+    with pytest.raises(bb.DataError, match=r"expected -o FILE\.html"):
+        call("report", path, "--format", "html")
+    assert run.name == "mine"

@@ -1,0 +1,172 @@
+"""Runs: the same bits however they are carried out, faults that name their file, resume."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.core.errors import MergeError, PairingError, RunLockedError
+from bsdsbench.runs.store import FOLDER, locked
+
+TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
+
+
+def bits(folder):
+    """Name -> bytes of every result file; times are not results."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and not name.startswith(".") and name != "timing.json":
+            found[name] = path.read_bytes()
+    return found
+
+
+def test_any_worker_number_and_executor_give_the_same_bits(tiny, tmp_path):
+    pred, gt = tiny
+    options = {"one": {"workers": 1}, "two": {"workers": 2}, "three": {"workers": 3}}
+    options["threads"] = {"workers": 2, "executor": "thread"}
+    with ThreadPoolExecutor(2) as pool:
+        options["own"] = {"executor": pool}
+        for name, how in options.items():
+            run = bb.evaluate(
+                pred, gt, TEN, metrics=("boundary", "pixel"), out=tmp_path / name, **how
+            )
+            assert len(run.records) == 6
+    first = bits(tmp_path / "one")
+    assert {"result.json", "counts.npz", "eval_bdry.txt", "per_image/im000_ev1.txt"} <= set(first)
+    for name in options:
+        assert bits(tmp_path / name) == first, name
+
+
+def test_saved_and_loaded_are_equal(tiny, tmp_path):
+    run = bb.evaluate(*tiny, TEN, workers=1, out=tmp_path / "out")
+    again = bb.Evaluation.load(tmp_path / "out")
+    assert again.equals(run)
+    assert again.scores() == run.scores()
+    found = json.loads((tmp_path / "out" / "result.json").read_text("utf-8"))
+    assert found["schema"] == "bsdsbench.result/1"
+    assert set(found["scores"]["boundary"]) == {"ods", "ois", "ap", "r50", "n_images"}
+    assert set(found["scores"]["boundary"]["ods"]) == {"threshold", "recall", "precision", "f"}
+
+
+def test_an_unchanged_image_is_not_evaluated_again(tiny, tmp_path, monkeypatch):
+    pred, gt = tiny
+    out = tmp_path / "out"
+    bb.evaluate(pred, gt, TEN, workers=1, out=out)
+    iio.imwrite(pred / "im002.png", np.full((40, 52), 255, np.uint8))
+    seen = []
+    real = bb.boundary.boundary_counts
+    monkeypatch.setattr(
+        "bsdsbench.metrics.boundary.boundary_counts",
+        lambda p, *rest: seen.append(p.image_id) or real(p, *rest),
+    )
+    again = bb.evaluate(pred, gt, TEN, workers=1, out=out)
+    assert seen == ["im002"]
+    assert again.equals(bb.evaluate(pred, gt, TEN, workers=1))
+    seen.clear()
+    bb.evaluate(pred, gt, TEN, workers=1, out=out, fresh=True)
+    assert len(seen) == 6
+    seen.clear()
+    bb.evaluate(pred, gt, TEN.replace(max_dist=0.02), workers=1, out=out)
+    assert len(seen) == 6
+
+
+def test_a_broken_stored_record_is_made_again(tiny, tmp_path):
+    out = tmp_path / "out"
+    run = bb.evaluate(*tiny, TEN, workers=1, out=out)
+    for k, path in enumerate(sorted((out / FOLDER).glob("*.npz"))):
+        path.write_bytes(path.read_bytes()[: 50 * k])
+    assert bb.evaluate(*tiny, TEN, workers=1, out=out).equals(run)
+
+
+def test_shards_merge_to_the_bits_of_the_whole(tiny, tmp_path):
+    bb.evaluate(*tiny, TEN, workers=1, out=tmp_path / "whole")
+    parts = []
+    for i in (1, 2, 3, 4):
+        bb.evaluate(*tiny, TEN, workers=1, shard=(i, 4), out=tmp_path / f"part{i}")
+        parts.append(bb.Evaluation.load(tmp_path / f"part{i}"))
+    bb.merge(parts[::-1]).save(tmp_path / "merged")
+    assert bits(tmp_path / "merged") == bits(tmp_path / "whole")
+
+
+def test_shards_that_do_not_belong_together_are_refused(tiny, tmp_path):
+    one, two = (bb.evaluate(*tiny, TEN, workers=1, shard=(i, 2)) for i in (1, 2))
+    with pytest.raises(MergeError, match="shard 1/2 again"):
+        bb.merge([one, two, one])
+    with pytest.raises(MergeError, match="shards 2/2 are not there"):
+        bb.merge([one])
+    with pytest.raises(MergeError, match="not a shard"):
+        bb.merge([one, bb.evaluate(*tiny, TEN, workers=1)])
+    other = bb.evaluate(*tiny, TEN.replace(thin=False), workers=1, shard=(2, 2))
+    with pytest.raises(MergeError, match="another protocol"):
+        bb.merge([one, other])
+    third = bb.evaluate(*tiny, TEN, workers=1, shard=(3, 3))
+    with pytest.raises(MergeError, match="3 shards, expected 2"):
+        bb.merge([one, third])
+
+
+def test_every_bad_file_is_named_and_nothing_is_written(tiny, tmp_path):
+    pred, gt = tiny
+    (pred / "im001.png").write_bytes((pred / "im001.png").read_bytes()[:60])
+    iio.imwrite(pred / "im003.png", np.zeros((52, 40), np.uint8))
+    (pred / "im004.png").unlink()
+    np.save(pred / "im004.npy", np.full((40, 52), np.nan))
+    (pred / "im005.png").unlink()
+    np.save(pred / "im005.npy", np.full((40, 52), 254.0))
+    out = tmp_path / "out"
+    with pytest.raises(bb.DataError) as caught:
+        bb.evaluate(pred, gt, TEN, workers=2, out=out)
+    text = str(caught.value)
+    assert len(caught.value.problems) == 4
+    for name in ("im001.png", "im003.png", "im004.npy", "im005.npy"):
+        assert sum(name in line for line in caught.value.problems) == 1
+    assert "transposed" in text
+    assert [p.name for p in out.iterdir() if not p.name.startswith(".")] == []
+    run = bb.evaluate(pred, gt, TEN, workers=2, out=out, on_error="skip")
+    assert [r.image_id for r in run.records] == ["im000", "im002"]
+    assert sorted(run.failed) == ["im001", "im003", "im004", "im005"]
+
+
+def test_missing_predictions(tiny):
+    pred, gt = tiny
+    (pred / "im002.png").unlink()
+    with pytest.raises(PairingError, match="im002"):
+        bb.evaluate(pred, gt, TEN, workers=1)
+    skipped = bb.evaluate(pred, gt, TEN, workers=1, missing="skip")
+    assert len(skipped.records) == 5
+    zero = bb.evaluate(pred, gt, TEN, workers=1, missing="zero")
+    assert zero.records[2].boundary.total_pred.tolist() == [0] * 10
+    assert zero.records[2].boundary.total_gt[0] > 0
+
+
+def test_the_second_run_on_one_folder_stops(tiny, tmp_path):
+    with locked(tmp_path / "out"), pytest.raises(RunLockedError, match="another run"):
+        bb.evaluate(*tiny, TEN, workers=1, out=tmp_path / "out")
+
+
+def test_wrong_words_are_reported_together(tiny):
+    with pytest.raises(bb.DataError) as caught:
+        bb.evaluate(*tiny, TEN, metrics=("edges",), missing="maybe", shard=(3, 2))
+    assert len(caught.value.problems) == 3
+    with pytest.raises(bb.DataError, match="executor 'cloud'"):
+        bb.evaluate(*tiny, TEN, executor="cloud")
+
+
+def test_a_file_that_changes_while_it_is_read(tiny, monkeypatch):
+    pred, gt = tiny
+
+    real = bb.boundary.boundary_counts
+
+    def meddling(p, *rest):
+        if p.image_id == "im000":
+            iio.imwrite(pred / "im000.png", np.zeros((40, 52), np.uint8))
+        return real(p, *rest)
+
+    monkeypatch.setattr("bsdsbench.metrics.boundary.boundary_counts", meddling)
+    with pytest.raises(bb.DataError, match="im000: a file changed"):
+        bb.evaluate(pred, gt, TEN, workers=1)

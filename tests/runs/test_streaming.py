@@ -1,0 +1,163 @@
+"""Streaming against `evaluate` on the same files, bit for bit, however the images are split."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.loaders import load_ground_truth, load_prediction, pair
+from bsdsbench.loaders.sample import sample_ground_truth, sample_results
+from bsdsbench.runs.streaming import fast_protocol, measure_fast
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    """Three images as arrays: (id, soft map, annotators), and what `evaluate` says of the files."""
+    folder = tmp_path_factory.mktemp("split")
+    pairs = pair(sample_results("structure-tensor"), sample_ground_truth())
+    chosen = pairs[:3]
+    split = folder / "ids.txt"
+    split.write_text("\n".join(p.image_id for p in chosen))
+    run = bb.evaluate(
+        sample_results("structure-tensor"),
+        sample_ground_truth(),
+        "bsds500",
+        split_file=split,
+        workers=1,
+        executor="thread",
+    )
+    images = [
+        (p.image_id, load_prediction(p).soft, list(load_ground_truth(p).boundaries)) for p in chosen
+    ]
+    return images, run
+
+
+def counts_equal(a, b):
+    rows = zip(a.records, b.records, strict=True)
+    return all(
+        x.image_id == y.image_id and x.size == y.size and x.boundary.equals(y.boundary)
+        for x, y in rows
+    )
+
+
+def test_one_by_one_equals_evaluate_bit_for_bit(sample):
+    images, run = sample
+    ev = bb.StreamingEvaluator("bsds500")
+    for name, soft, gts in reversed(images):
+        ev.update(soft, gts, image_id=name)
+    assert counts_equal(ev.compute(), run)
+    assert ev.compute().scores() == run.scores()
+    assert len(ev) == 3
+    ev.reset()
+    with pytest.raises(bb.DataError, match="no images yet"):
+        ev.compute()
+
+
+def test_a_batch_of_lists_or_arrays_equals_single_images(sample):
+    images, run = sample
+    names = [name for name, _, _ in images]
+    ev = bb.StreamingEvaluator()
+    ev.update([soft for _, soft, _ in images], [g for _, _, g in images], image_id=names)
+    assert counts_equal(ev.compute(), run)
+
+    soft = np.stack([images[0][1]] * 2)[:, None]  # (2, 1, H, W)
+    gts = [np.stack(images[0][2]).astype(np.uint8), images[0][2]]
+    batch = bb.StreamingEvaluator()
+    batch.update(soft, gts)
+    first, second = batch.compute().records
+    assert first.boundary.equals(second.boundary)
+    assert first.boundary.equals(run.records[0].boundary)
+
+
+def test_ranks_merge_to_the_same_bits_after_pickling(sample):
+    images, run = sample
+    ranks = [bb.StreamingEvaluator(), bb.StreamingEvaluator()]
+    for i, (name, soft, gts) in enumerate(images):
+        ranks[i % 2].update(soft, gts, image_id=name)
+    a, b = (pickle.loads(pickle.dumps(r)) for r in ranks)
+    assert counts_equal(b.merge(a).compute(), run)
+    with pytest.raises(bb.DataError, match="in both"):
+        b.merge(a)
+    with pytest.raises(bb.DataError, match="protocol or metrics differ"):
+        a.merge(bb.StreamingEvaluator(fast=True))
+
+
+class Tensor:
+    """What a torch tensor on a device looks like to us."""
+
+    def __init__(self, array, dtype="torch.float32"):
+        self.array, self.dtype, self.ndim = array, dtype, array.ndim
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def float(self):
+        return Tensor(self.array.astype(np.float32))
+
+    def numpy(self):
+        if self.dtype == "torch.bfloat16":
+            raise TypeError("Got unsupported ScalarType BFloat16")
+        return self.array
+
+
+@pytest.mark.parametrize("dtype", ["torch.float32", "torch.bfloat16"])
+def test_tensors_are_taken_as_arrays(dtype):
+    soft = np.zeros((9, 14), np.float32)
+    soft[4] = 0.5
+    ev = bb.StreamingEvaluator(Protocol(thresholds=(0.5,), max_dist_px=1))
+    ev.update(Tensor(soft, dtype), [Tensor((soft > 0).astype(np.int64))], image_id="t")
+    ev.update(soft, [soft > 0], image_id="n")
+    by_id = {r.image_id: r for r in ev.compute().records}
+    assert by_id["t"].boundary.equals(by_id["n"].boundary)
+    assert by_id["t"].boundary.matched_pred.tolist() == [14]
+
+
+def test_torch_tensors(sample):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    (name, soft, gts), run = sample[0][0], sample[1]
+    ev = bb.StreamingEvaluator()
+    ev.update(torch.from_numpy(soft.copy()), torch.from_numpy(np.stack(gts)), image_id=name)
+    assert ev.compute().records[0].boundary.equals(run.records[0].boundary)
+
+
+def test_a_batch_with_a_fault_adds_nothing():
+    ev = bb.StreamingEvaluator(Protocol(thresholds=(0.5,)))
+    soft, gt = np.zeros((5, 8)), np.zeros((5, 8), bool)
+    with pytest.raises(bb.DataError, match="expected"):
+        ev.update([soft, soft], [[gt], [np.zeros((8, 5), bool)]], image_id=["a", "b"])
+    assert len(ev) == 0
+    ev.update(soft, gt.astype(np.uint8) * 255, image_id="a")
+    with pytest.raises(bb.DataError, match="a: this image is already there"):
+        ev.update(soft, gt, image_id="a")
+    with pytest.raises(bb.ShapeError, match="1 ground truths for a batch of 2"):
+        ev.update([soft, soft], [[gt]])
+    with pytest.raises(bb.DataError, match="values other than 0 and 1"):
+        ev.update(soft, gt + 2, image_id="b")
+    with pytest.raises(bb.DataError, match="metrics"):
+        bb.StreamingEvaluator(metrics=("edges",))
+
+
+def test_fast_mode_counts_are_the_exact_ones_and_its_error_is_measured(sample):
+    images, run = sample
+    ev = bb.StreamingEvaluator(fast=True)
+    for name, soft, gts in images:
+        ev.update(soft, gts, image_id=name)
+    fast = ev.compute()
+    at = np.isin(run.protocol.threshold_array(), fast.protocol.threshold_array())
+    assert at.sum() == 15
+    for few, all_ in zip(fast.records, run.records, strict=True):
+        assert few.boundary.matched_pred.tolist() == all_.boundary.matched_pred[at].tolist()
+        assert few.boundary.matched_gt.tolist() == all_.boundary.matched_gt[at].tolist()
+    error = measure_fast(run)
+    assert error.ods == fast.boundary_score().ods.f - run.boundary_score().ods.f
+    assert error.ap == fast.boundary_score().ap - run.boundary_score().ap
+    assert abs(error.ods) < 0.01
+    assert "15 thresholds on 3 images: ODS" in str(error)
+    assert fast_protocol(Protocol(thresholds=5)) == Protocol(thresholds=5)

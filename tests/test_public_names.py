@@ -1,0 +1,11 @@
+"""Public names stay what they are, whatever submodule has been imported before."""
+
+from __future__ import annotations
+
+import bsdsbench
+
+
+def test_no_public_name_is_hidden_by_a_module_of_that_name():
+    """Importing bsdsbench.x sets the attribute x of the package, and would shadow a function x."""
+    rooms = {room.split(".")[1] for room in bsdsbench._ROOMS}
+    assert not rooms & set(bsdsbench._HOME)
