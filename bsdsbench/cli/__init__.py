@@ -32,6 +32,7 @@ VERBS = (
     "semantic",
     "saliency",
     "protocols",
+    "data",
 )
 
 

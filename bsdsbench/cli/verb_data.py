@@ -1,0 +1,95 @@
+"""bsdsbench data: what is known about data sets. `data check` names a ground-truth folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bsdsbench.cli.options import format_option, quiet_option
+
+if TYPE_CHECKING:
+    from bsdsbench.loaders.identity import Identity, KnownSet
+
+
+@click.group("data", short_help="Which data set a folder is.")
+def command() -> None:
+    """Ask about ground-truth sets."""
+
+
+@command.command("check", short_help="Name the set; list missing, altered and extra images.")
+@click.argument("path", type=click.Path())
+@click.option(
+    "--protocol",
+    default="bsds500",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="How ground-truth pictures are read (polarity, gray, labels).",
+)
+@click.option("--split-file", type=click.Path(), help="Ids to look at, one on a line.")
+@click.option(
+    "--sets",
+    multiple=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="Sets of your own, registered by --register.",
+)
+@click.option("--register", metavar="NAME", help="Register the set under NAME, in the file -o.")
+@click.option("-o", "--out", type=click.Path(), help="The JSON file that registers the set.")
+@format_option("text", "json")
+@quiet_option
+def check(
+    path: str,
+    protocol: str,
+    split_file: str | None,
+    sets: tuple[str, ...],
+    register: str | None,
+    out: str | None,
+    form: str,
+    quiet: bool,
+) -> int:
+    """Say which ground-truth set and split PATH holds, and which images are not as they should be.
+
+    The content decides: formats and folders do not. Exit status 0 for a whole known set or a set
+    that was registered now; 1 for anything else.
+    """
+    from bsdsbench.cli.progress import progress
+    from bsdsbench.cli.show import print_json
+    from bsdsbench.core.protocol import Protocol
+    from bsdsbench.loaders.identity import folder_fingerprints, identify, load_sets, write_set
+
+    if bool(register) != bool(out):
+        raise click.UsageError("--register NAME and -o FILE go together")
+    known = [one for file in sets for one in load_sets(file)]
+    with progress("data check", quiet) as report:
+        images = folder_fingerprints(path, Protocol.load(protocol), split_file, report)
+    if register and out:
+        registered = write_set(out, register, images)
+        print(f"{register}, {len(images)} images, {registered.fingerprint}, registered in {out}")
+        return 0
+    found = identify(images, known)
+    if form == "json":
+        print_json(_mapping(found))
+    else:
+        for line in _lines(path, found, images, known):
+            print(line)
+    return 0 if found.whole else 1
+
+
+def _mapping(found: Identity) -> dict[str, Any]:
+    lists = {name: list(getattr(found, name)) for name in ("missing", "altered", "extra")}
+    like = found.known.name if found.known else None
+    return {**found.to_mapping(), "like": like, "whole": found.whole, **lists}
+
+
+def _lines(path: str, found: Identity, images: dict[str, str], sets: list[KnownSet]) -> list[str]:
+    from bsdsbench.loaders.identity import homes
+    from bsdsbench.loaders.reading import listed, show
+
+    lines = [f"{show(path)}: {found.describe()}", f"fingerprint {found.fingerprint}"]
+    where = homes({key: images[key] for key in found.extra}, sets)
+    extra = [f"{key} (is {where[key]})" if key in where else key for key in found.extra]
+    for word, ids in (("missing", found.missing), ("altered", found.altered), ("extra", extra)):
+        if ids:
+            lines.append(f"{word} {listed(list(ids))} ({len(ids)} in all)")
+    return lines

@@ -1,0 +1,255 @@
+"""Which ground-truth set a folder holds: a fingerprint of its content, whatever the file format.
+
+An image's fingerprint is the first 16 hex digits of sha256 over "ROWSxCOLSxANNOTATORS\\n" in ASCII,
+then over each annotator's boundaries in file order, one bit per pixel (row-major, big bit order). A
+set's is the same over the lines "ID FINGERPRINT\\n", sorted by id as strings. The splits of BSDS500
+ship with the package; other sets are registered by a file of the same form (`write_set`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bsdsbench.core.errors import DataError, FileFormatError
+from bsdsbench.core.files import write_atomic
+from bsdsbench.core.inputs import GroundTruth
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.loaders.groundtruth import load_ground_truth
+from bsdsbench.loaders.pairing import Pair, ground_truths
+from bsdsbench.loaders.reading import read_bytes, show
+
+DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSet:
+    """A ground-truth set with a name.
+
+    name        : such as "bsds500-val"
+    fingerprint : of the whole set, 16 hex digits
+    images      : image id -> fingerprint
+    """
+
+    name: str
+    fingerprint: str
+    images: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a collection of ground truths is, beside the known set most like it.
+
+    fingerprint : of the collection itself
+    n_images    : images in it
+    known       : the known set with which it shares most images, or None if it shares none
+    missing     : ids of the known set that are not here
+    altered     : ids of the known set whose annotations differ
+    extra       : ids that the known set does not have
+    """
+
+    fingerprint: str
+    n_images: int
+    known: KnownSet | None = None
+    missing: tuple[str, ...] = ()
+    altered: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+
+    @property
+    def clean(self) -> bool:
+        """True if every image is one of the known set, unaltered: the set itself or a part."""
+        return self.known is not None and not self.altered and not self.extra
+
+    @property
+    def whole(self) -> bool:
+        """True if this is the known set, no image more, less or other."""
+        return self.clean and not self.missing
+
+    @property
+    def name(self) -> str | None:
+        """The known set's name where this is that set or a part of it, else None."""
+        return self.known.name if self.known and self.clean else None
+
+    def describe(self) -> str:
+        """One line: "bsds500-val, 100 of 100 images", "a part of ..", or "a set without a name"."""
+        if self.known is None:
+            return f"a set without a name, {self.n_images} images"
+        total = len(self.known.images)
+        if self.whole:
+            return f"{self.known.name}, {total} of {total} images"
+        if self.clean:
+            return f"a part of {self.known.name}, {self.n_images} of {total} images"
+        same = total - len(self.missing) - len(self.altered)
+        faults = ((len(self.altered), "altered"), (len(self.missing), "missing"))
+        parts = [f"{n} {word}" for n, word in (*faults, (len(self.extra), "extra")) if n]
+        return (
+            f"a set without a name, {self.n_images} images, most like {self.known.name}: "
+            f"{same} of {total} the same, {', '.join(parts)}"
+        )
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "set": self.name,
+            "n_images": self.n_images,
+            "of": len(self.known.images) if self.known and self.clean else None,
+            "fingerprint": self.fingerprint,
+        }
+
+
+def image_fingerprint(gt: GroundTruth) -> str:
+    """The fingerprint of one image's annotations, 16 hex digits.
+
+    Depends on the size, the number and order of the annotators and their boundary pixels only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gt = GroundTruth("a", (np.eye(3, 4, dtype=bool),))
+    >>> image_fingerprint(gt)
+    'f55623f951edd08d'
+    """
+    rows, cols = gt.shape
+    digest = hashlib.sha256(f"{rows}x{cols}x{len(gt.boundaries)}\n".encode("ascii"))
+    for drawn in gt.boundaries:
+        digest.update(np.packbits(np.asarray(drawn) > 0).tobytes())
+    return digest.hexdigest()[:DIGITS]
+
+
+def set_fingerprint(images: Mapping[str, str]) -> str:
+    """The fingerprint of a set from those of its images (id -> fingerprint), in any order."""
+    lines = "".join(f"{key} {images[key]}\n" for key in sorted(images))
+    return hashlib.sha256(lines.encode()).hexdigest()[:DIGITS]
+
+
+def folder_fingerprints(
+    gt_dir: str | os.PathLike[str],
+    protocol: Protocol,
+    split_file: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> dict[str, str]:
+    """Image id -> fingerprint for every ground truth of a folder, sorted by id.
+
+    The protocol says how pictures are read (polarity, gray, labels). Raises PairingError for a
+    folder without ground truth, DataError that lists every file that cannot be read.
+    """
+    pairs = ground_truths(gt_dir, split_file)
+
+    def one(each: Pair) -> str | DataError:
+        try:
+            return image_fingerprint(load_ground_truth(each, **protocol.gt_options()))
+        except DataError as error:
+            return error
+
+    found: dict[str, str] = {}
+    faults: list[DataError] = []
+    with ThreadPoolExecutor() as pool:
+        for each, mark in zip(pairs, pool.map(one, pairs), strict=True):
+            if isinstance(mark, DataError):
+                faults.append(mark)
+            else:
+                found[each.image_id] = mark
+            if progress:
+                progress(len(found) + len(faults), len(pairs), each.image_id)
+    if faults:
+        raise DataError.collect(faults)
+    return found
+
+
+@lru_cache(maxsize=1)
+def shipped_sets() -> tuple[KnownSet, ...]:
+    """The sets that ship with the package: BSDS500 train, val and test."""
+    source = resources.files("bsdsbench.loaders").joinpath("known_sets.json")
+    return _sets(json.loads(source.read_text("utf-8")), "known_sets.json")
+
+
+def load_sets(path: str | os.PathLike[str]) -> tuple[KnownSet, ...]:
+    """The sets registered in a file that `write_set` wrote.
+
+    Raises FileFormatError, one line, for a file of another form or a fingerprint that does not
+    follow from its images.
+    """
+    try:
+        return _sets(json.loads(read_bytes(path).decode("utf-8")), show(path))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise FileFormatError(f"{show(path)}: not JSON ({error}), expected a set's file") from None
+
+
+def write_set(path: str | os.PathLike[str], name: str, images: Mapping[str, str]) -> KnownSet:
+    """Register a set: write its name and its images' fingerprints to a JSON file.
+
+    Raises OSError.
+    """
+    known = KnownSet(name, set_fingerprint(images), dict(sorted(images.items())))
+    content = {"sets": {name: {"fingerprint": known.fingerprint, "images": known.images}}}
+    write_atomic(Path(path), json.dumps(content, indent=0, ensure_ascii=False) + "\n")
+    return known
+
+
+def identify(images: Mapping[str, str], sets: Sequence[KnownSet] = ()) -> Identity:
+    """What the images (id -> fingerprint) are, among the shipped sets and `sets`.
+
+    The set that shares most images (same id, same annotations) is taken, of equals the one that
+    leaves fewer missing. No images, or none of any known set, give an identity without a name.
+    """
+    own = set_fingerprint(images)
+    best = max((*sets, *shipped_sets()), key=lambda known: (_shared(images, known), -_size(known)))
+    if not _shared(images, best):
+        return Identity(own, len(images))
+    there = best.images
+    return Identity(
+        own,
+        len(images),
+        best,
+        missing=tuple(sorted(set(there) - set(images))),
+        altered=tuple(sorted(k for k in images if k in there and images[k] != there[k])),
+        extra=tuple(sorted(set(images) - set(there))),
+    )
+
+
+def homes(images: Mapping[str, str], sets: Iterable[KnownSet] = ()) -> dict[str, str]:
+    """For images whose annotations are those of a known set: "ID of SET", by their own id."""
+    by_content = {
+        mark: f"{key} of {known.name}"
+        for known in (*shipped_sets(), *sets)
+        for key, mark in known.images.items()
+    }
+    return {key: by_content[mark] for key, mark in images.items() if mark in by_content}
+
+
+def _shared(images: Mapping[str, str], known: KnownSet) -> int:
+    return len(images.items() & known.images.items())
+
+
+def _size(known: KnownSet) -> int:
+    return len(known.images)
+
+
+def _sets(content: Any, source: str) -> tuple[KnownSet, ...]:
+    found = content.get("sets") if isinstance(content, dict) else None
+    if not isinstance(found, dict) or not found:
+        raise FileFormatError(f"{source}: no 'sets', expected a file that registers a set")
+    return tuple(_known_set(name, entry, source) for name, entry in found.items())
+
+
+def _known_set(name: str, entry: Any, source: str) -> KnownSet:
+    images = entry.get("images") if isinstance(entry, dict) else None
+    if not isinstance(images, dict) or not images:
+        raise FileFormatError(f"{source}: set {show(name)} has no images, expected ID: FINGERPRINT")
+    own = set_fingerprint({k: str(v) for k, v in images.items()})
+    if entry.get("fingerprint", own) != own:
+        raise FileFormatError(
+            f"{source}: set {show(name)} has fingerprint {show(entry['fingerprint'])}, expected "
+            f"{own} as its images have"
+        )
+    return KnownSet(name, own, images)
