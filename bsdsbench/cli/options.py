@@ -10,6 +10,7 @@ import click
 if TYPE_CHECKING:
     from bsdsbench.core.protocol import Protocol
 
+PROTOCOL_S = "protocol's"  # what --nms without a recipe means
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -59,6 +60,20 @@ def format_option(*kinds: str) -> Callable[[_F], _F]:
     )
 
 
+class ProtocolCommand(click.Command):
+    """A command with `protocol_options`, where --nms alone stands before other arguments too."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        from bsdsbench.core.nms_recipes import RECIPES
+
+        words = [*args, ""]
+        plain = [
+            f"--nms={PROTOCOL_S}" if word == "--nms" and words[k + 1] not in RECIPES else word
+            for k, word in enumerate(args)
+        ]
+        return super().parse_args(ctx, plain)
+
+
 def protocol_options(function: _F) -> _F:
     """--protocol and the options that change one of its fields."""
     for option in reversed(
@@ -81,7 +96,13 @@ def protocol_options(function: _F) -> _F:
                 help="Match tolerance, a fraction of the diagonal.",
             ),
             click.option("--no-thin", is_flag=True, help="Match without thinning first."),
-            click.option("--nms", is_flag=True, help="Non-maximum suppression of raw maps first."),
+            click.option(
+                "--nms",
+                is_flag=False,
+                flag_value=PROTOCOL_S,
+                metavar="[RECIPE]",
+                help="Edge NMS of raw maps first: the protocol's, or hed, rcf, dexined ...",
+            ),
             click.option("--invert", is_flag=True, help="Maps are dark on bright: take 1 - value."),
             click.option(
                 "--set",
@@ -101,12 +122,14 @@ def protocol_from(
     thresholds: str | None,
     max_dist: str | None,
     no_thin: bool,
-    nms: bool,
+    nms: str | bool | None,
     invert: bool,
     overrides: tuple[str, ...] = (),
 ) -> Protocol:
     """The protocol the options describe. Raises ProtocolError."""
-    from bsdsbench.core.protocol import Protocol, parse_overrides
+    from dataclasses import asdict
+
+    from bsdsbench.core.protocol import NMSParams, Protocol, parse_overrides
 
     base = Protocol.load(protocol)
     changes: dict[str, Any] = parse_overrides(overrides)
@@ -118,6 +141,10 @@ def protocol_from(
         changes["thin"] = False
     if nms:
         changes["nms"] = True
+        if isinstance(nms, str) and nms != PROTOCOL_S:
+            given = changes.get("nms_params")
+            more = given if isinstance(given, dict) else {}
+            changes["nms_params"] = asdict(NMSParams.recipe(nms)) | more
     if invert:
         changes["invert"] = True
     return base.replace(**changes)

@@ -7,10 +7,18 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import format_option, pred_kind_option, protocol_from, protocol_options
+from bsdsbench.cli.options import (
+    ProtocolCommand,
+    format_option,
+    pred_kind_option,
+    protocol_from,
+    protocol_options,
+)
 
 
-@click.command("doctor", short_help="What is wrong with the inputs, before the run.")
+@click.command(
+    "doctor", cls=ProtocolCommand, short_help="What is wrong with the inputs, before the run."
+)
 @click.argument("pred_dir", type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("--split-file", type=click.Path(), help="Ids to look at, one on a line.")

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from bsdsbench.cli.options import (
+    ProtocolCommand,
     format_option,
     pred_kind_option,
     protocol_from,
@@ -23,7 +24,7 @@ PROTOCOL_FIELDS = ("protocol", "thresholds", "max_dist", "no_thin", "nms", "inve
 ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "shard")
 
 
-@click.command("evaluate", short_help="Score a folder of predictions.")
+@click.command("evaluate", cls=ProtocolCommand, short_help="Score a folder of predictions.")
 @click.argument("pred_dir", required=False, type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("-o", "--out", type=click.Path(), help="Folder for results; a later run resumes it.")

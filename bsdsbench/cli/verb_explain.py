@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from bsdsbench.cli.options import (
+    ProtocolCommand,
     format_option,
     protocol_from,
     protocol_options,
@@ -15,7 +16,9 @@ from bsdsbench.cli.options import (
 )
 
 
-@click.command("explain", short_help="Which setting gives the published score.")
+@click.command(
+    "explain", cls=ProtocolCommand, short_help="Which setting gives the published score."
+)
 @click.argument("run", metavar="OUT|PRED_DIR", type=click.Path())
 @click.option("--gt", "gt_dir", type=click.Path(), help="Ground-truth folder; known for an OUT.")
 @click.option(

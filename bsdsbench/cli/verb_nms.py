@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import protocol_from, protocol_options, quiet_option
+from bsdsbench.cli.options import ProtocolCommand, protocol_from, protocol_options, quiet_option
 
 
-@click.command("nms", short_help="Non-maximum suppression of soft maps.")
+@click.command("nms", cls=ProtocolCommand, short_help="Non-maximum suppression of soft maps.")
 @click.argument("source", metavar="IN", type=click.Path())
 @click.argument("target", metavar="OUT", type=click.Path())
 @protocol_options
@@ -20,14 +20,15 @@ from bsdsbench.cli.options import protocol_from, protocol_options, quiet_option
 def command(source: str, target: str, bits: str | None, quiet: bool, **options: Any) -> int:
     """Edge non-maximum suppression of IN (a soft map, or a folder of them), written as PNG.
 
-    OUT is a .png file, or a folder for a folder. The constants are the protocol's nms_params:
-    `--protocol biped`, `--set nms_params.radius=2`. The result is what `evaluate --nms` scores.
-    --nms is implied; thresholds, tolerance and thinning have no part in it.
+    OUT is a .png file, or a folder for a folder. The constants are the protocol's nms_params
+    (`--protocol biped`, `--set nms_params.radius=2`) or those of a recipe (`--nms rcf`). The result
+    is what `evaluate --nms` scores. --nms is implied; thresholds, tolerance and thinning have no
+    part in it.
     """
     from bsdsbench.cli.progress import progress
     from bsdsbench.runs.convert import nms_files
 
-    options["nms"] = True
+    options["nms"] = options["nms"] or True
     protocol = protocol_from(**options)
     if bits:
         protocol = protocol.replace(nms_params={"bits": int(bits)})

@@ -24,6 +24,5 @@ def command(name: str | None, form: str) -> int:
         print(preset_text(name), end="")
     else:
         for protocol in chosen:
-            p = protocol.nms_params
-            print(f"{protocol.describe()}; --nms means {p.radius}, {p.border}, {p.multiplier:g}")
+            print(f"{protocol.describe()}; --nms means {protocol.nms_params.describe()}")
     return 0

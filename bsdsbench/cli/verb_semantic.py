@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from bsdsbench.cli.options import (
+    ProtocolCommand,
     format_option,
     one_worker_option,
     protocol_from,
@@ -15,7 +16,9 @@ from bsdsbench.cli.options import (
 )
 
 
-@click.command("semantic", short_help="Boundaries of every class, and their mean.")
+@click.command(
+    "semantic", cls=ProtocolCommand, short_help="Boundaries of every class, and their mean."
+)
 @click.argument("pred_dir", type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("-o", "--out", type=click.Path(), help="Folder for results, one folder per class.")

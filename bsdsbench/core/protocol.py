@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from importlib import resources
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.core.errors import FileFormatError, ProtocolError
+from bsdsbench.core.nms_recipes import RECIPES
+from bsdsbench.core.validators import FIELDS, NMS, SEMANTIC, check_fields, clipped
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -49,6 +50,26 @@ class NMSParams:
     smooth: bool = True
     bits: int = 8
 
+    @classmethod
+    def recipe(cls, name: str) -> NMSParams:
+        """The constants of a named recipe (bsdsbench.core.nms_recipes). Raises ProtocolError."""
+        if name not in RECIPES:
+            raise ProtocolError(f"NMS recipe {name!r}: expected one of {', '.join(RECIPES)}")
+        return cls(*RECIPES[name].constants)
+
+    def describe(self) -> str:
+        """The constants in a few words, with the name of their recipe."""
+        depth = f"{self.bits} bit" if self.bits else "float"
+        smooth = "" if self.smooth else ", not smoothed"
+        name = f"{self.recipe_name}: " if self.recipe_name else ""
+        return f"{name}{self.radius}, {self.border}, {self.multiplier:g} ({depth}{smooth})"
+
+    @property
+    def recipe_name(self) -> str | None:
+        """The first recipe with these constants, or None."""
+        mine = (self.radius, self.border, self.multiplier, self.smooth, self.bits)
+        return next((name for name, r in RECIPES.items() if r.constants == mine), None)
+
 
 @dataclass(frozen=True, slots=True)
 class SemanticParams:
@@ -79,20 +100,23 @@ class SemanticParams:
 class Protocol:
     """How a prediction is turned into counts. Equal protocols give comparable scores.
 
-    thresholds  : increasing, in (0, 1]; in a file or in `replace` also an int (that many even
-                  ones) or "8bit" (k/255)
+    thresholds  : increasing, in [0, 1]; in a file or in `replace` also an int (that many even
+                  ones) or "8bit" (k/255). With operator ">=" a threshold 0 stands for the whole
+                  image, every pixel on and not thinned, as EDTER's programs add it
+    operator    : ">=" or ">": which values are on at a threshold
     max_dist    : match tolerance, a fraction of the image diagonal
     max_dist_px : the same in pixels; overrides max_dist when set
     thin        : thin each thresholded map to one pixel before matching
     nms         : apply edge NMS to the soft map before thresholding. Off in the presets of data
                   sets, as only the user knows whether the files on disk have had it
-    nms_params  : the constants `nms` uses
+    nms_params  : the constants `nms` uses; also the name of a recipe
     invert      : the prediction is dark on bright (1 - value is taken)
     gt_invert   : ground-truth pictures are dark boundaries on bright ground
     gt_threshold : gray ground-truth pictures are boundary from this value in (0, 1] on; None
                   refuses gray
     gt_kind     : "boundaries", or "labels" for ground-truth pictures and arrays of region labels
-    ap_rule     : "bsds" (101 recall levels, nothing outside the measured range)
+    ap_rule     : how AP is read off the curve, a name of bsdsbench.core.score_rules.AP_RULES
+    ods_rule    : "interpolated" between thresholds, or "maximum" over the thresholds
     semantic    : options of per-class boundaries, or None where there are no classes
     regions_from_soft : region measures close soft boundary maps into regions at each threshold
 
@@ -112,6 +136,8 @@ class Protocol:
     gt_threshold: float | None = None
     gt_kind: str = "boundaries"
     ap_rule: str = "bsds"
+    ods_rule: str = "interpolated"
+    operator: str = ">="
     semantic: SemanticParams | None = None
     regions_from_soft: bool = False
 
@@ -129,11 +155,32 @@ class Protocol:
             raise ProtocolError(
                 f"thresholds {given!r}: expected a number of them, a list, or '8bit'"
             ) from None
+        if isinstance(self.nms_params, str):
+            object.__setattr__(self, "nms_params", NMSParams.recipe(self.nms_params))
         if isinstance(self.nms_params, Mapping):
             object.__setattr__(self, "nms_params", _nested(NMSParams, self.nms_params))
         if isinstance(self.semantic, Mapping):
             object.__setattr__(self, "semantic", _nested(SemanticParams, self.semantic))
-        _check(self)
+        self._check()
+
+    def _check(self) -> None:
+        """Every field in its range; the first that is not is named. Raises ProtocolError."""
+        check_fields(self, FIELDS)
+        for name, kind, rules, prefix in (
+            ("nms_params", NMSParams, NMS, "nms "),
+            ("semantic", SemanticParams, SEMANTIC, ""),
+        ):
+            value = getattr(self, name)
+            if isinstance(value, kind):
+                check_fields(value, rules, prefix)
+            elif name != "semantic" or value is not None:
+                expected = f"the entries of {kind.__name__}"
+                raise ProtocolError(f"{name} {clipped(value)}: expected {expected}")
+
+    @property
+    def whole_image(self) -> bool:
+        """True if the first threshold is 0 and stands for the whole image."""
+        return self.thresholds[0] == 0 and self.operator == ">="
 
     @classmethod
     def preset(cls, name: str) -> Protocol:
@@ -224,13 +271,9 @@ class Protocol:
             f"max_dist {self.max_dist:g} of the diagonal" if px is None else f"max_dist {px:g} px",
             "thinned" if self.thin else "not thinned",
         ]
-        if self.nms:
-            p = self.nms_params
-            depth = f"{p.bits} bit" if p.bits else "float"
-            smooth = "" if p.smooth else ", not smoothed"
-            parts.append(f"NMS {p.radius}, {p.border}, {p.multiplier:g} ({depth}{smooth})")
-        else:
-            parts.append("no NMS")
+        parts.append(f"NMS {self.nms_params.describe()}" if self.nms else "no NMS")
+        if self.operator != ">=":
+            parts.append(f"value {self.operator} threshold")
         if self.invert:
             parts.append("inverted")
         if self.gt_invert:
@@ -244,6 +287,8 @@ class Protocol:
         if self.semantic:
             s = self.semantic
             parts.append(f"{len(s.classes)} classes, interior {s.interior}, absent {s.absent}")
+        if self.ods_rule != "interpolated":
+            parts.append(f"ODS rule {self.ods_rule}")
         return f"{self.name} v{self.version}: {'; '.join([*parts, f'AP rule {self.ap_rule}'])}"
 
     def gt_options(self) -> dict[str, Any]:
@@ -257,6 +302,14 @@ class Protocol:
     def threshold_array(self) -> NDArray[np.float64]:
         """thresholds as f8 (T,)."""
         return np.array(self.thresholds, np.float64)
+
+    def cuts(self) -> NDArray[np.float64]:
+        """f8 (T,): a pixel is on at threshold i where its value in float64 >= cuts()[i].
+
+        The thresholds themselves, or with operator ">" the next larger numbers.
+        """
+        thresholds = self.threshold_array()
+        return thresholds if self.operator == ">=" else np.nextafter(thresholds, np.inf)
 
     def radius(self, shape: tuple[int, int]) -> float:
         """The match tolerance in pixels for an image of `shape` (rows, columns)."""
@@ -346,93 +399,3 @@ def _toml(values: Mapping[str, Any]) -> str:
     for name, table in tables.items():
         lines += ["", f"[{name}]", _toml(table).rstrip()]
     return "\n".join(lines) + "\n"
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _check(protocol: Protocol) -> None:
-    """Every field in its range; the first that is not is named."""
-    p, n, s = protocol, protocol.nms_params, protocol.semantic
-    t, px = p.thresholds, p.max_dist_px
-    text = isinstance(p.name, str) and bool(p.name)
-    rules = [
-        (text, "name", p.name, "text"),
-        (_is_int(p.version) and p.version > 0, "version", p.version, "a whole number from 1"),
-        (bool(t) and all(0 < x <= 1 for x in t), "thresholds", t, "one or more values in (0, 1]"),
-        (
-            all(a < b for a, b in pairwise(t)),
-            "thresholds",
-            t,
-            "strictly increasing values",
-        ),
-        (
-            _is_number(p.max_dist) and 0 < p.max_dist < 1,
-            "max_dist",
-            p.max_dist,
-            "a fraction in (0, 1) of the diagonal",
-        ),
-        (
-            px is None or (_is_number(px) and 0 <= px < math.inf),
-            "max_dist_px",
-            px,
-            "pixels, 0 or more",
-        ),
-        (
-            p.gt_threshold is None or (_is_number(p.gt_threshold) and 0 < p.gt_threshold <= 1),
-            "gt_threshold",
-            p.gt_threshold,
-            "a value in (0, 1]",
-        ),
-        (
-            p.gt_kind in ("boundaries", "labels"),
-            "gt_kind",
-            p.gt_kind,
-            "'boundaries' or 'labels'",
-        ),
-        (p.ap_rule == "bsds", "ap_rule", p.ap_rule, "'bsds'"),
-        (isinstance(n, NMSParams), "nms_params", n, "the entries of NMSParams"),
-    ]
-    for name in ("thin", "nms", "invert", "gt_invert", "regions_from_soft"):
-        value = getattr(p, name)
-        rules.append((isinstance(value, bool), name, value, "true or false"))
-    if isinstance(n, NMSParams):
-        good = _is_number(n.multiplier) and 0 < n.multiplier < math.inf
-        rules += [
-            (_is_int(n.radius) and 0 < n.radius <= 99, "nms radius", n.radius, "1 to 99 pixels"),
-            (
-                _is_int(n.border) and 0 <= n.border <= 9999,
-                "nms border",
-                n.border,
-                "0 to 9999 pixels",
-            ),
-            (good, "nms multiplier", n.multiplier, "a number above 0"),
-            (isinstance(n.smooth, bool), "nms smooth", n.smooth, "true or false"),
-            (_is_int(n.bits) and n.bits in (0, 8, 16), "nms bits", n.bits, "0, 8 or 16"),
-        ]
-    if s is not None and not isinstance(s, SemanticParams):
-        rules.append((False, "semantic", s, "the entries of SemanticParams"))
-    elif s is not None:
-        names = isinstance(s.classes, tuple) and bool(s.classes)
-        names = names and all(isinstance(c, str) and c for c in s.classes)
-        rules += [
-            (names and len(set(s.classes)) == len(s.classes), "classes", s.classes, "names"),
-            (_is_int(s.first) and s.first >= 0, "first", s.first, "a label from 0"),
-            (_is_int(s.ignore) and s.ignore >= -1, "ignore", s.ignore, "a label, or -1"),
-            (_is_int(s.radius) and 0 <= s.radius <= 99, "semantic radius", s.radius, "0 to 99"),
-            (s.interior in ("keep", "kill"), "interior", s.interior, "'keep' or 'kill'"),
-            (s.absent in ("count", "skip"), "absent", s.absent, "'count' or 'skip'"),
-        ]
-    for good, name, value, expected in rules:
-        if not good:
-            raise ProtocolError(f"{name} {_short_value(value)}: expected {expected}")
-
-
-def _short_value(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

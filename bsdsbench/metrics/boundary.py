@@ -28,8 +28,10 @@ from bsdsbench.kernels import thinning
 from bsdsbench.kernels.graph import outlier_cost
 from bsdsbench.kernels.matching import match_maps, match_steps
 from bsdsbench.kernels.thresholding import levels
+from bsdsbench.metrics.whole_image import with_whole_image
 
 Bool = NDArray[np.bool_]
+SMALLEST = float(np.nextafter(0, 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,9 +88,11 @@ def boundary_counts(
     matched_gt, matched_pred = match_steps(start, pixel, added, gt_maps, radius)
     present = np.concatenate([[0], np.cumsum(np.where(added, 1, -1))])
     total_gt = np.full(thresholds.size, np.count_nonzero(gt_maps))
-    return BoundaryCounts(
+    counts = BoundaryCounts(
         thresholds, matched_gt[::-1], total_gt, matched_pred[::-1], present[start[:0:-1]]
     )
+    segs = isinstance(pred, Prediction) and pred.segs is not None
+    return with_whole_image(counts, gt_maps) if protocol.whole_image and not segs else counts
 
 
 def match_boundaries(bmap: NDArray[Any], gt: NDArray[Any], max_dist_px: float) -> Match:
@@ -127,8 +131,9 @@ def boundary_match_maps(
 ) -> BoundaryMatchMaps:
     """The pixels that `boundary_counts` counts at one threshold.
 
-    `threshold` is any in (0, 1], for segmentations a number 1 .. n; the rest as there. The sums of
-    true_pred and matched_gt are the counts matched_pred and matched_gt at that threshold.
+    `threshold` is one of the protocol's, or any in (0, 1], for segmentations a number 1 .. n; the
+    rest as there. The sums of true_pred and matched_gt are the counts matched_pred and matched_gt
+    at that threshold.
     """
     protocol = protocol or Protocol.preset("bsds500")
     gt_maps = annotated_maps(gts)
@@ -137,11 +142,16 @@ def boundary_match_maps(
         if threshold not in range(1, len(pred.segs) + 1):
             raise DataError(f"threshold {threshold:g}: expected a number 1 .. {len(pred.segs)}")
         pred = Prediction(pred.image_id, segs=(pred.segs[int(threshold) - 1],))
-    else:
+    elif threshold:
         protocol = protocol.replace(thresholds=(threshold,))
-    _, (_, pixel, _) = _events(pred, shape, protocol)
-    bmap = np.zeros(shape, bool)
-    bmap.flat[pixel] = True
+    elif protocol.operator == ">":
+        protocol = protocol.replace(thresholds=(SMALLEST,), operator=">=")
+    if threshold == 0 and protocol.whole_image:
+        bmap = np.ones(shape, bool)
+    else:
+        _, (_, pixel, _) = _events(pred, shape, protocol)
+        bmap = np.zeros(shape, bool)
+        bmap.flat[pixel] = True
     matched_pred, matched_gt = np.zeros(shape, bool), np.zeros(gt_maps.shape, bool)
     for annotator, gt in enumerate(gt_maps):
         pred_at, gt_at = match_maps(bmap, gt, protocol.radius(shape), annotator)
@@ -178,6 +188,7 @@ def _events(
         pred = pred.boundary_map()
     soft = soft_map(pred)
     same_shape(soft.shape, shape)
-    thresholds = protocol.threshold_array()
-    level = levels(prepare(soft, protocol), thresholds)
+    start = int(protocol.whole_image)  # that row needs no matching
+    level = levels(prepare(soft, protocol), protocol.cuts()[start:])
+    thresholds = protocol.threshold_array()[start:]
     return thresholds, thinning.thinning_events(level, thresholds.size, protocol.thin)

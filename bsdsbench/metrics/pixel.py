@@ -55,7 +55,7 @@ def pixel_counts(
     same_shape(soft.shape, gt_maps.shape[1:])
     soft = prepare(soft, protocol)
     thresholds = protocol.threshold_array()
-    tp, fp, fn, tn = _summed(soft, gt_maps, thresholds)
+    tp, fp, fn, tn = _summed(soft, gt_maps, protocol.cuts())
     return PixelCounts(thresholds, tp, fp, fn, tn, _abs_error(soft, gt_maps))
 
 

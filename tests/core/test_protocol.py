@@ -8,6 +8,7 @@ import re
 import pytest
 
 from bsdsbench.core.errors import FileFormatError, ProtocolError
+from bsdsbench.core.nms_recipes import RECIPES
 from bsdsbench.core.protocol import (
     NMSParams,
     Protocol,
@@ -44,7 +45,7 @@ def test_the_presets_are_those_named_in_the_documentation():
 def test_preset_round_trips_and_names_its_source(name, tmp_path):
     preset = Protocol.preset(name)
     assert preset.name == name
-    assert preset.version == 1
+    assert preset.version == (2 if name in ("biped", "uded") else 1)
     assert re.search(r"^#.*(19|20)\d\d|^# .*as cityscapes", preset_text(name), re.M)
     assert Protocol.from_mapping(preset.to_mapping()) == preset
     file = tmp_path / "mine.toml"
@@ -68,6 +69,65 @@ def test_preset_constants():
     ]
     assert len(rows["sbd"].semantic.classes) == 20
     assert len(rows["cityscapes"].semantic.classes) == 19
+
+
+# recipe: radius, border, multiplier, smoothed first, bits; read in the named programs
+RECIPE_CONSTANTS = {
+    "hed": (1, 5, 1.01, True, 8),
+    "rcf": (2, 5, 1.01, False, 8),
+    "rcf-nyud": (4, 5, 1.01, False, 8),
+    "cats": (1, 4, 1.01, True, 8),
+    "cats-nyud": (4, 4, 1.01, True, 8),
+    "dexined": (1, 5, 1.03, False, 8),
+    "teed": (1, 5, 1.04, False, 8),
+    "edter": (1, 5, 1.01, True, 8),
+    "edter-nyud": (2, 5, 1.01, True, 8),
+    "rindnet": (1, 5, 1.01, True, 8),
+    "pidinet": (1, 5, 1.01, True, 8),
+    "skeleton": (1, 5, 1.01, False, 0),
+    "seism": (1, 5, 1.01, False, 0),
+    "occlusion": (1, 5, 1.01, False, 0),
+    "se": (1, 5, 1.01, False, 0),
+    "crack": (2, 5, 1.01, False, 0),
+    "crispness": (2, 5, 1.01, False, 0),
+    "strict": (1, 5, 1.01, False, 8),
+    "plain": (1, 0, 1.0, False, 0),
+}
+
+
+def test_recipes_are_what_their_programs_do():
+    assert {name: recipe.constants for name, recipe in RECIPES.items()} == RECIPE_CONSTANTS
+    for name, constants in RECIPE_CONSTANTS.items():
+        params = Protocol(nms_params=name).nms_params
+        assert params == NMSParams(*constants)
+        first = next(k for k, v in RECIPE_CONSTANTS.items() if v == constants)
+        assert params.recipe_name == first
+    with pytest.raises(ProtocolError, match="NMS recipe 'bdcn': expected one of hed, rcf"):
+        Protocol(nms_params="bdcn")
+
+
+@pytest.mark.parametrize(
+    ("words", "radius", "bits", "on"),
+    [
+        (["--nms", "preds"], 1, 8, True),
+        (["preds", "--nms", "rcf"], 2, 8, True),
+        (["preds", "--nms=crack", "--set", "nms_params.bits=8"], 2, 8, True),
+        (["preds", "--nms", "--protocol", "bsds500"], 1, 8, True),
+        (["preds"], 1, 8, False),
+    ],
+)
+def test_nms_is_a_flag_and_an_option(words, radius, bits, on):
+    from bsdsbench.cli.options import protocol_from
+    from bsdsbench.cli.verb_evaluate import PROTOCOL_FIELDS, command
+
+    given = command.make_context("evaluate", [*words, "--gt", "gt"]).params
+    assert given["pred_dir"] == "preds"
+    protocol = protocol_from(**{name: given[name] for name in PROTOCOL_FIELDS})
+    assert (protocol.nms, protocol.nms_params.radius, protocol.nms_params.bits) == (
+        on,
+        radius,
+        bits,
+    )
 
 
 def test_thresholds_of_the_official_grid_and_of_bytes():
@@ -130,7 +190,7 @@ def test_describe_says_what_moves_a_score():
     line = Protocol.preset("nyudv2").replace(nms=True, thin=False, invert=True).describe()
     assert line == (
         "nyudv2* v1: 99 thresholds 0.01..0.99; max_dist 0.011 of the diagonal; not thinned; "
-        "NMS 1, 5, 1.01 (8 bit); inverted; AP rule bsds"
+        "NMS hed: 1, 5, 1.01 (8 bit); inverted; AP rule bsds"
     )
 
 
@@ -147,6 +207,9 @@ def test_describe_says_what_moves_a_score():
         ({"gt_threshold": 0}, "gt_threshold 0: expected a value in (0, 1]"),
         ({"gt_kind": "edges"}, "gt_kind 'edges'"),
         ({"ap_rule": "coco"}, "ap_rule 'coco'"),
+        ({"ods_rule": "best"}, "ods_rule 'best': expected 'interpolated' or 'maximum'"),
+        ({"operator": "<"}, "operator '<': expected '>=' or '>'"),
+        ({"thresholds": [0]}, "thresholds (0.0,): expected values in [0, 1], one or more above"),
         ({"nms_params": {"radius": 0}}, "nms radius 0"),
         ({"nms_params": {"bits": 12}}, "nms bits 12: expected 0, 8 or 16"),
         ({"nms_params": {"width": 1}}, "'width': expected one of radius"),
@@ -205,7 +268,7 @@ def test_command_line_lists_and_shows(tmp_path):
 
     listed = CliRunner().invoke(command, []).stdout.splitlines()
     assert [line.split(" ")[0] for line in listed] == NAMES
-    assert listed[0].endswith("--nms means 1, 5, 1.03")
+    assert listed[0].endswith("--nms means dexined: 1, 5, 1.03 (8 bit, not smoothed)")
     assert CliRunner().invoke(command, ["nyudv2"]).stdout == preset_text("nyudv2")
     toml = CliRunner().invoke(command, ["sbd", "--format", "toml"]).stdout
     assert Protocol.from_toml(toml) == Protocol.preset("sbd")

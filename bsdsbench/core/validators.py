@@ -1,0 +1,107 @@
+"""The range of every field of a protocol, and what is said of a value outside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+from bsdsbench.core.errors import ProtocolError
+
+Rule = tuple[Callable[[Any], bool], str]
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _ints(low: int, high: float, expected: str) -> Rule:
+    return lambda v: _is_int(v) and low <= v <= high, expected
+
+
+def _one_of(*choices: Any) -> Rule:
+    shown = [repr(c) for c in choices]
+    expected = f"{', '.join(shown[:-1])} or {shown[-1]}"
+    return lambda v: type(v) in {type(c) for c in choices} and v in choices, expected
+
+
+def _optional(rule: Rule) -> Rule:
+    check, expected = rule
+    return lambda v: v is None or check(v), expected
+
+
+def _thresholds(values: Any) -> bool:
+    return any(x > 0 for x in values) and all(0 <= x <= 1 for x in values)
+
+
+def _increasing(values: Any) -> bool:
+    return all(a < b for a, b in pairwise(values))
+
+
+def _names(values: Any) -> bool:
+    good = isinstance(values, tuple) and bool(values) and all(map(_is_text, values))
+    return good and len(set(values)) == len(values)
+
+
+BOOL: Rule = (lambda v: isinstance(v, bool), "true or false")
+FIELDS: dict[str, tuple[Rule, ...]] = {
+    "name": ((_is_text, "text"),),
+    "version": (_ints(1, math.inf, "a whole number from 1"),),
+    "thresholds": (
+        (_thresholds, "values in [0, 1], one or more above 0"),
+        (_increasing, "strictly increasing values"),
+    ),
+    "max_dist": ((lambda v: _is_number(v) and 0 < v < 1, "a fraction in (0, 1) of the diagonal"),),
+    "max_dist_px": (
+        _optional((lambda v: _is_number(v) and 0 <= v < math.inf, "pixels, 0 or more")),
+    ),
+    "gt_threshold": (_optional((lambda v: _is_number(v) and 0 < v <= 1, "a value in (0, 1]")),),
+    "gt_kind": (_one_of("boundaries", "labels"),),
+    "ap_rule": (_one_of("bsds", "edter", "endpoints", "seism", "sbd", "101-point"),),
+    "ods_rule": (_one_of("interpolated", "maximum"),),
+    "operator": (_one_of(">=", ">"),),
+    "thin": (BOOL,),
+    "nms": (BOOL,),
+    "invert": (BOOL,),
+    "gt_invert": (BOOL,),
+    "regions_from_soft": (BOOL,),
+}
+NMS: dict[str, tuple[Rule, ...]] = {
+    "radius": (_ints(1, 99, "1 to 99 pixels"),),
+    "border": (_ints(0, 9999, "0 to 9999 pixels"),),
+    "multiplier": ((lambda v: _is_number(v) and 0 < v < math.inf, "a number above 0"),),
+    "smooth": (BOOL,),
+    "bits": (_one_of(0, 8, 16),),
+}
+SEMANTIC: dict[str, tuple[Rule, ...]] = {
+    "classes": ((_names, "names"),),
+    "first": (_ints(0, math.inf, "a label from 0"),),
+    "ignore": (_ints(-1, math.inf, "a label, or -1"),),
+    "radius": (_ints(0, 99, "0 to 99"),),
+    "interior": (_one_of("keep", "kill"),),
+    "absent": (_one_of("count", "skip"),),
+}
+
+
+def check_fields(record: Any, rules: Mapping[str, tuple[Rule, ...]], prefix: str = "") -> None:
+    """Raise ProtocolError for the first field of `record` that breaks one of its rules."""
+    for name, checks in rules.items():
+        value = getattr(record, name)
+        for good, expected in checks:
+            if not good(value):
+                raise ProtocolError(f"{prefix}{name} {clipped(value)}: expected {expected}")
+
+
+def clipped(value: Any) -> str:
+    """The value as Python writes it, at most 60 characters."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,114 @@
+"""Threshold 0: the closed form is what matching the whole image gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from bsdsbench.core.inputs import Prediction
+from bsdsbench.core.precision_recall import pr_curve
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.score_rules import area, rows_of_counts
+from bsdsbench.loaders import load_ground_truth
+from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps, match_boundaries
+from bsdsbench.metrics.pixel import pixel_counts
+from bsdsbench.metrics.whole_image import whole_image_counts
+
+WITH_ZERO = Protocol.preset("bsds500").replace(thresholds=(0, 0.25, 0.5))
+
+
+def matched_everywhere(maps, max_dist_px):
+    """The four counts by the matcher itself, every pixel of the image being a prediction."""
+    everywhere = np.ones(maps[0].shape, bool)
+    union, pairs = np.zeros(maps[0].shape, bool), 0
+    for drawn in maps:
+        found = match_boundaries(everywhere, drawn, max_dist_px)
+        union |= found.pred_match >= 0
+        pairs += found.n_matched
+    return pairs, sum(int(m.sum()) for m in maps), int(union.sum()), everywhere.size
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    arrays(bool, st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(1, 7))),
+    st.floats(0, 4),
+)
+def test_the_closed_form_is_the_matching_of_the_whole_image(maps, max_dist_px):
+    assert whole_image_counts(maps) == matched_everywhere(maps, max_dist_px)
+
+
+def test_the_closed_form_on_a_real_annotation(bsds500):
+    gt = load_ground_truth(bsds500 / "groundTruth" / "val" / "101085.mat")
+    maps = np.stack(gt.boundaries)[:, 20:120, 30:100]
+    assert whole_image_counts(maps) == matched_everywhere(maps, 4.34)
+
+
+def example():
+    rng = np.random.default_rng(3)
+    gts = rng.random((2, 11, 17)) < 0.15
+    return (rng.integers(0, 256, (11, 17)) * gts[0]).astype(np.uint8), gts
+
+
+def test_the_row_stands_before_the_others_and_changes_none():
+    soft, gts = example()
+    found = boundary_counts(soft, gts, WITH_ZERO)
+    plain = boundary_counts(soft, gts, WITH_ZERO.replace(thresholds=(0.25, 0.5)))
+    assert found.thresholds.tolist() == [0, 0.25, 0.5]
+    drawn = int((gts[0] | gts[1]).sum())
+    for name, first in (
+        ("matched_gt", int(gts.sum())),
+        ("total_gt", int(gts.sum())),
+        ("matched_pred", drawn),
+        ("total_pred", 11 * 17),
+    ):
+        assert getattr(found, name).tolist() == [first, *getattr(plain, name)]
+    maps = boundary_match_maps(soft, gts, WITH_ZERO, 0)
+    assert (maps.true_pred.sum(), maps.false_pred.sum()) == (drawn, 11 * 17 - drawn)
+    assert maps.matched_gt.sum() == gts.sum()
+    pixels = pixel_counts(soft, gts, WITH_ZERO)
+    assert (pixels.tp[0], pixels.fn[0], pixels.tn[0]) == (gts.sum(), 0, 0)
+
+
+def test_above_zero_is_no_whole_image():
+    soft, gts = example()
+    strict = WITH_ZERO.replace(operator=">", thin=False)
+    found = boundary_counts(soft, gts, strict)
+    assert found.total_pred[0] == np.count_nonzero(soft)
+    maps = boundary_match_maps(soft, gts, strict, 0)
+    assert maps.true_pred.sum() == found.matched_pred[0]
+    pixels = pixel_counts(soft, gts, strict)
+    assert pixels.tp[0] + pixels.fp[0] == 2 * np.count_nonzero(soft)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
+def test_a_value_at_the_threshold_is_on_with_one_operator_only(dtype):
+    scale = np.iinfo(dtype).max if np.issubdtype(dtype, np.integer) else 1
+    values = np.array([[0, 51, 102, 255]]) * (scale / 255)
+    soft = values.astype(dtype)
+    cut = float(soft[0, 1].astype(np.float64) / scale)
+    one = Protocol(thresholds=(cut,), thin=False)
+    gts = np.ones((1, 1, 4), bool)
+    assert boundary_counts(soft, gts, one).total_pred.tolist() == [3]
+    assert boundary_counts(soft, gts, one.replace(operator=">")).total_pred.tolist() == [2]
+
+
+def test_segmentations_have_no_such_row():
+    seg = np.zeros((6, 7), np.int32)
+    seg[2:, 3:] = 1
+    counts = boundary_counts(Prediction("a", segs=(seg, seg)), [seg > 0], WITH_ZERO)
+    assert counts.thresholds.tolist() == [1, 2]
+
+
+def test_the_rule_edter_is_the_official_one_with_that_row():
+    """Rows (R, P) (1, .25), (.6, .5), (.2, 1): area of straight lines through all three."""
+    four = np.array([[10, 10, 6, 24], [6, 10, 6, 12], [2, 10, 2, 2]])
+    rows = rows_of_counts([0, 0.25, 0.5], four)
+    to_six = sum(1 - 0.5 * (k - 20) / 40 for k in range(20, 61))
+    to_one = sum(0.5 - 0.25 * (k - 60) / 40 for k in range(61, 101))
+    assert area(rows, "edter") == pytest.approx((to_six + to_one) / 100)
+    assert area(rows, "bsds") == pytest.approx(to_six / 100)
+    assert np.isnan(area(rows_of_counts([0.1, 0.2, 0.3], four), "edter"))
+    assert pr_curve(boundary_counts(*example(), WITH_ZERO)).recall[0] == 1
