@@ -86,19 +86,11 @@ def _print_differences(found: Any) -> None:
 
 def _write_plots(runs: Sequence[Evaluation], human: Evaluation, out: Path) -> list[Path]:
     """PR curves of all; F over threshold of all; the two best image by image."""
-    from bsdsbench.plotting import FThresholdDisplay, ImageScatterDisplay, plot_runs
-    from bsdsbench.plotting.style import line_style, save, style
+    from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
 
     plot_runs(runs, human=human, path=out / "pr.png")
-    ax = None
-    for i, run in enumerate(runs):
-        shown = FThresholdDisplay.from_evaluation(run).plot(ax, **line_style(i))
-        ax = shown.ax_
-    with style():
-        shown.ax_.legend(loc="upper right")
-    scatter = ImageScatterDisplay.from_evaluations(runs[1], runs[0]).plot()
-    save(shown.figure_, out / "f_threshold.png")
-    save(scatter.figure_, out / "images.png")
+    plot_f(runs, out / "f_threshold.png")
+    plot_scatter([runs[1], runs[0]], out / "images.png")
     return [out / name for name in ("pr.png", "f_threshold.png", "images.png")]
 
 

@@ -141,10 +141,9 @@ def write_plots(run: Any, out: str) -> None:
         from bsdsbench.plotting import plot_runs
         from bsdsbench.plotting.style import save
 
-        human = run.protocol.name.startswith("bsds")
-        save(plot_runs([run], human=human, path=Path(out) / "pr.png"), Path(out) / "pr.svg")
+        save(plot_runs([run], path=Path(out) / "pr.png"), Path(out) / "pr.svg")
 
 
 def load_plotting() -> None:
     """Import the plotting room beside the run, whose worker processes leave this one idle."""
-    threading.Thread(target=import_module, args=("bsdsbench.plotting.benchmark",)).start()
+    threading.Thread(target=import_module, args=("bsdsbench.plotting.run_figures",)).start()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from bsdsbench.cli.options import names_option
@@ -13,7 +15,9 @@ from bsdsbench.cli.options import names_option
 @names_option
 @click.option("--published", default="", metavar="KEY,...", help="Published methods to add.")
 @click.option(
-    "--human/--no-human", default=True, show_default=True, help="Mark human agreement on BSDS500."
+    "--human/--no-human",
+    default=None,
+    help="Mark human agreement on BSDS500; default: if the runs are of its test images.",
 )
 @click.option("--band", is_flag=True, help="A 95 % bootstrap band around each curve.")
 @click.option(
@@ -28,17 +32,30 @@ from bsdsbench.cli.options import names_option
     type=click.Choice(["boundary", "pixel"]),
     default="boundary",
     show_default=True,
-    help="Whose scores.",
+    help="Metric to plot.",
+)
+@click.option(
+    "--style",
+    "look",
+    type=click.Choice(["screen", "column", "page"]),
+    default="screen",
+    show_default=True,
+    help="Size: for a screen, one column of a paper (3.3 in), or its full width (6.9 in).",
+)
+@click.option("--grey", is_flag=True, help="Greys and dashes that print without colour.")
+@click.option(
+    "--force", is_flag=True, help="Draw even if protocols differ or published results do not fit."
 )
 def command(
     runs: tuple[str, ...],
     out: str,
     names: list[str] | None,
     published: str,
-    human: bool,
+    human: bool | None,
     band: bool,
     kind: str,
     metric: str,
+    **options: Any,
 ) -> int:
     """Draw runs as PR curves with lines of equal F (or another --kind) into one file.
 
@@ -51,9 +68,9 @@ def command(
 
     loaded = load_runs(runs, names)
     if kind == "f":
-        plot_f(loaded, path=out, metric=metric)
+        plot_f(loaded, path=out, metric=metric, **options)
     elif kind == "scatter":
-        plot_scatter(loaded, path=out, metric=metric)
+        plot_scatter(loaded, path=out, metric=metric, **options)
     else:
         plot_runs(
             loaded,
@@ -62,6 +79,7 @@ def command(
             path=out,
             metric=metric,
             bands=[bootstrap_band(run, metric) for run in loaded] if band else None,
+            **options,
         )
     print(out)
     return 0

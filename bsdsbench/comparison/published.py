@@ -13,6 +13,7 @@ from bsdsbench.core.errors import DataError
 
 # The point drawn for human agreement on the BSDS500 test split: recall, precision (F = .803).
 HUMAN_POINT = (0.7235, 0.9014)
+N_TEST_IMAGES = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,3 +57,18 @@ def find_published(keys: Iterable[str]) -> list[PublishedResult]:
             [DataError(f"published method {key!r}: expected one of {known}") for key in unknown]
         )
     return [table[key] for key in wanted]
+
+
+def not_beside(run: Any) -> str:
+    """Why published BSDS500 results do not belong beside `run`; "" if they do.
+
+    They are of the 200 test images under the protocol bsds500.
+    """
+    if run.protocol.name != "bsds500":
+        return f"protocol {run.protocol.name}, but published results are of bsds500"
+    if len(run.records) not in (0, N_TEST_IMAGES):
+        return (
+            f"{len(run.records)} images, but published results are of the "
+            f"{N_TEST_IMAGES} BSDS500 test images"
+        )
+    return ""

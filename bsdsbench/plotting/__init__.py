@@ -13,10 +13,10 @@ _HOME = {
     "PRCurveDisplay": "benchmark",
     "PRScoresDisplay": "sample_curves",
     "ROCCurveDisplay": "sample_curves",
-    "plot_f": "benchmark",
+    "plot_f": "run_figures",
     "plot_curves": "sample_curves",
-    "plot_runs": "benchmark",
-    "plot_scatter": "benchmark",
+    "plot_runs": "run_figures",
+    "plot_scatter": "run_figures",
 }
 
 __all__ = sorted(_HOME)

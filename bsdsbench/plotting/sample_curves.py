@@ -26,10 +26,12 @@ from bsdsbench.plotting.style import (
     draw_iso_f,
     line_style,
     new_axes,
-    plain_text,
+    next_style,
+    place_legend,
     root_figure,
     save,
     style,
+    untouched,
 )
 
 F8 = NDArray[np.float64]
@@ -63,29 +65,36 @@ class _CurveDisplay(ABC):
     def plot(
         self, ax: Axes | None = None, *, chance: bool = True, eer: bool = True, **line: Any
     ) -> Any:
-        """Draw on `ax` as it is (`set_axes` prepares one), or on a new figure. Returns the display.
+        """Draw on `ax` or on a new figure. Returns the display.
+
+        Axes that are still empty get the limits, names and iso-F lines of this kind; others keep
+        theirs. Each further curve on one axes has another colour.
 
         line   : goes to the curve
         chance : also the line of a random ranking; eer : also mark the equal error rate
         """
         with style():
-            self.ax_ = self.new_axes() if ax is None else ax
-            self.figure_ = root_figure(self.ax_)
+            fresh, title = ax is None, "" if ax is None else ax.get_title()
+            self.ax_ = ax = self.new_axes() if ax is None else ax
+            self.figure_ = root_figure(ax)
+            if untouched(ax):
+                self.set_axes(ax)
+                ax.set_title(title or ax.get_title(), parse_math=False)
             if chance:
                 self.draw_chance()
             x, y = self.points()
-            look = {**line_style(0), "label": self.label or None, **line}
+            look = {**next_style(ax), "label": self.label or None, **line}
             (self.line_,) = self.ax_.plot(x, y, **look)
             if eer:
                 self.draw_eer()
-            if ax is None and look["label"]:
-                _legend(self.ax_, self.corner)
+            if fresh and look["label"]:
+                place_legend(ax, [self.line_], self.corner)
         return self
 
     def new_axes(self) -> Axes:
         """Axes of a new figure, prepared for this kind of curve."""
-        ax = new_axes(square=False)
-        root_figure(ax).set_size_inches(4.4, 4.4)
+        ax = new_axes(square=True)
+        ax.set(aspect="auto")
         self.set_axes(ax)
         return ax
 
@@ -358,7 +367,9 @@ def plot_curves(
             chance = getattr(display, "chance", None)
             display.plot(ax, chance=chance not in drawn, **line_style(k))
             drawn.add(chance)
-        _legend(ax, first.corner)
+        lines = [d.line_ for d in displays if d.label]
+        if lines:
+            place_legend(ax, lines, first.corner)
     figure = root_figure(ax)
     if path is not None:
         save(figure, path)
@@ -379,13 +390,6 @@ def _label(name: str, word: str, value: float | None) -> str:
     if value is None or not np.isfinite(value):
         return name
     return f"{name} ({word} {value:.3f})" if name else f"{word} {value:.3f}"
-
-
-def _legend(ax: Axes, corner: Any) -> None:
-    if not ax.get_legend_handles_labels()[0]:
-        return
-    legend = ax.legend(loc=corner, frameon=True, framealpha=0.85, edgecolor="none")
-    plain_text(legend)
 
 
 def _unit_axes(ax: Axes, x: str, y: str) -> None:

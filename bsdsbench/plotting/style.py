@@ -1,6 +1,7 @@
 """One look for every picture: colours, rc settings, axes, iso-F lines, and files with fixed bytes.
 
-Figures are made without pyplot: no global state, no window, safe in threads and headless.
+Figures are made without pyplot: no global state, no window, safe in threads and headless. Sizes are
+those of `LOOKS`: for the screen, for one column of a paper, for its full width.
 """
 
 from __future__ import annotations
@@ -8,38 +9,57 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.files import write_atomic
+from bsdsbench.core.palette import ISO_LEVELS, line_look
 
-# Okabe and Ito's colours that read on white, darkest contrast between neighbours.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#7F7F7F"
-# With the palette this gives 28 distinct lines, and the first seven differ by colour alone.
-DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)))
-ISO_LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+_ISO = "_iso-f"  # a label that legends leave out
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Sizes of a picture: width in inches (None: as each picture likes), font in points, lines.
+
+    beside : the legend stands beside the axes, in a picture as wide as a page
+    """
+
+    width: float | None
+    font: float
+    line: float
+    beside: bool = False
+
+
+LOOKS = {
+    "screen": Look(None, 9.0, 1.6),
+    "column": Look(3.3, 7.5, 1.2),
+    "page": Look(6.9, 8.0, 1.3, beside=True),
+}
+_LOOK: ContextVar[tuple[Look, bool]] = ContextVar("look", default=(LOOKS["screen"], False))
+_drawn: WeakKeyDictionary[Axes, int] = WeakKeyDictionary()
 
 _RC: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9.0,
-    "axes.titlesize": 10.0,
     "axes.grid": True,
     "axes.axisbelow": True,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "grid.color": "#E6E6E6",
     "grid.linewidth": 0.6,
-    "lines.linewidth": 1.6,
     "legend.frameon": False,
-    "legend.fontsize": 8.0,
     "figure.dpi": 100.0,
     "savefig.dpi": 200.0,
     "pdf.fonttype": 42,
@@ -55,46 +75,116 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 
 @contextmanager
-def style() -> Iterator[None]:
+def style(look: str | None = None, grey: bool | None = None) -> Iterator[None]:
     """The rc settings of every picture of this package, undone on leaving.
 
     Starts from matplotlib's defaults, so that a user's own settings do not change our files.
+
+    Parameters
+    ----------
+    look : str, optional
+        One of `LOOKS`; default: that of the style around this one, outermost "screen".
+    grey : bool, optional
+        Greys and dashes that print without colour; default as for `look`.
+
+    Raises
+    ------
+    DataError
+        Another look.
     """
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(_RC)
-        yield
+    if look is not None and look not in LOOKS:
+        raise DataError(f"style {look!r}: expected one of {', '.join(LOOKS)}")
+    mine, was_grey = _LOOK.get()
+    mine = mine if look is None else LOOKS[look]
+    token = _LOOK.set((mine, was_grey if grey is None else grey))
+    sizes: dict[Any, Any] = {
+        "font.size": mine.font,
+        "axes.titlesize": mine.font + 1,
+        "legend.fontsize": mine.font - 1,
+        "lines.linewidth": mine.line,
+        "axes.linewidth": mine.line / 2,
+    }
+    try:
+        with mpl.rc_context():
+            mpl.rcdefaults()
+            mpl.rcParams.update({**_RC, **sizes})
+            yield
+    finally:
+        _LOOK.reset(token)
+
+
+def is_grey() -> bool:
+    """Whether pictures are drawn without colour now."""
+    return _LOOK.get()[1]
 
 
 def line_style(index: int) -> dict[str, Any]:
     """Colour and dash of the `index`-th curve in a figure."""
-    return {
-        "color": PALETTE[index % len(PALETTE)],
-        "linestyle": DASHES[index // len(PALETTE) % len(DASHES)],
-    }
+    color, dashes = line_look(index, is_grey())
+    return {"color": color, "linestyle": (0, dashes) if dashes else "-"}
 
 
-def new_axes(ax: Axes | None = None, square: bool = True, size: float = 4.4) -> Axes:
-    """`ax` or the axes of a new figure, `size` inches high; `square`: unit axes of equal scale."""
-    if ax is None:
-        figure = Figure(figsize=(size if square else 1.35 * size, size), layout="constrained")
-        ax = figure.add_subplot()
+def next_style(ax: Axes) -> dict[str, Any]:
+    """Colour and dash of the next curve on `ax`: each call gives another."""
+    index = _drawn.get(ax, 0)
+    _drawn[ax] = index + 1
+    return line_style(index)
+
+
+def new_axes(square: bool = True, size: float = 4.4, legend: bool = True) -> Axes:
+    """The axes of a new figure, `size` inches high on the screen.
+
+    square : unit axes of equal scale; legend : there will be one, which may need room beside
+    """
+    look = _LOOK.get()[0]
+    ratio = 1.0 if square else 1.35
+    width, height = ratio * size, size
+    if look.width is not None:
+        page = look.beside and legend
+        width = look.width if page or not look.beside else look.width / 2
+        height = look.width / 2 if page else width / ratio
+    ax = Figure(figsize=(width, height), layout="constrained").add_subplot()
     if square:
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     return ax
 
 
+def untouched(ax: Axes) -> bool:
+    """Whether nothing has been drawn on `ax` and nobody has set its limits."""
+    return not ax.has_data() and ax.get_autoscalex_on() and ax.get_autoscaley_on()
+
+
+def name_axes(ax: Axes, x: str, y: str) -> None:
+    """Label the axes that have no label yet."""
+    if not ax.get_xlabel():
+        ax.set_xlabel(x, parse_math=False)
+    if not ax.get_ylabel():
+        ax.set_ylabel(y, parse_math=False)
+
+
+def iso_f_points(f: float, count: int = 201) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Recall and precision (count,) of the line of equal F inside the unit square.
+
+    With u the logarithm of recall over precision, recall is F/2 (1 + e^u) and precision is
+    F/2 (1 + e^-u); even steps of u are even along the curve where it bends.
+    """
+    u = np.linspace(-1, 1, count) * np.log(2 / f - 1)
+    return f / 2 * (1 + np.exp(u)), f / 2 * (1 + np.exp(-u))
+
+
 def draw_iso_f(ax: Axes, levels: Sequence[float] = ISO_LEVELS, label: bool = True) -> list[Any]:
     """Draw the lines of equal F = 2PR/(P+R) on axes with recall in x and precision in y.
 
-    Returns the lines, one per level. Labels stand at the right edge, outside unit axes.
+    Returns the lines, one per level; on axes that have them already, none. Labels stand at the
+    right edge, outside unit axes.
     """
+    if any(line.get_label() == _ISO for line in ax.lines):
+        return []
+    color, ink = ("#C8C8C8", "#6E6E6E") if is_grey() else ("#B7D7C2", "#4C7A5B")
     lines = []
     for f in levels:
-        # From (f/(2-f), 1) to (1, f/(2-f)): the part of the hyperbola inside the unit square.
-        recall = np.linspace(f / (2 - f), 1, 200)
-        precision = f * recall / (2 * recall - f)
-        lines += ax.plot(recall, precision, color="#B7D7C2", linewidth=0.7, zorder=1.1)
+        recall, precision = iso_f_points(f)
+        lines += ax.plot(recall, precision, color=color, linewidth=0.7, zorder=1.1, label=_ISO)
         if label:
             ax.annotate(
                 f"F={f:g}",
@@ -102,11 +192,34 @@ def draw_iso_f(ax: Axes, levels: Sequence[float] = ISO_LEVELS, label: bool = Tru
                 xytext=(3, 0),
                 textcoords="offset points",
                 va="center",
-                fontsize=6.5,
-                color="#5C8C6C",
+                fontsize=_LOOK.get()[0].font * 0.72,
+                color=ink,
                 annotation_clip=False,
             )
     return lines
+
+
+def place_legend(ax: Axes, handles: Sequence[Any], loc: Any = "lower left") -> None:
+    """A legend at `loc` while it is small; else beneath the axes, or beside them on a page.
+
+    loc None: never inside.
+    """
+    names, figure = [h.get_label() for h in handles], root_figure(ax)
+    if _LOOK.get()[0].beside:
+        legend = figure.legend(handles, names, loc="outside right upper")
+    elif loc is not None and len(handles) <= 7:
+        legend = ax.legend(handles, names, loc=loc, frameon=True, framealpha=0.85, edgecolor="none")
+    else:
+        # The axes keep their size.
+        width, height = figure.get_size_inches()
+        columns = 2 if width > 4 else 1
+        row = 0.0165 * _LOOK.get()[0].font + 0.04
+        figure.set_size_inches(
+            width if columns == 1 else max(width, 5.0), height + row * -(-len(handles) // columns)
+        )
+        legend = figure.legend(handles, names, loc="outside lower center", ncols=columns)
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # a name with dollars in it stays text
 
 
 def save(fig: Figure, path: str | Path) -> Path:
@@ -133,12 +246,6 @@ def root_figure(ax: Axes) -> Figure:
     while not isinstance(figure, Figure):
         figure = figure.figure
     return figure
-
-
-def plain_text(legend: Any) -> None:
-    """A name with dollars in it stays text."""
-    for text in legend.get_texts():
-        text.set_parse_math(False)
 
 
 def new_row(count: int, size: float = 3.6) -> list[Axes]:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.plotting.style import line_style, new_axes, root_figure, style
+from bsdsbench.plotting.style import new_axes, next_style, root_figure, style
 
 if TYPE_CHECKING:
     from bsdsbench.runs.evaluation import Evaluation
@@ -42,11 +42,13 @@ class ToleranceDisplay:
     def plot(self, ax: Axes | None = None) -> ToleranceDisplay:
         """Draw on `ax` or on a new figure."""
         with style():
-            self.ax_ = ax = new_axes(ax, square=False, size=3.4)
+            self.ax_ = ax = new_axes(square=False, size=3.4) if ax is None else ax
             self.figure_ = root_figure(ax)
             self.lines_ = [
-                ax.plot(self.max_dists, values, marker="o", ms=3.5, label=label, **line_style(i))[0]
-                for i, (label, values) in enumerate(self.scores.items())
+                ax.plot(self.max_dists, values, marker="o", ms=3.5, label=label, **next_style(ax))[
+                    0
+                ]
+                for label, values in self.scores.items()
             ]
             ax.set(xlim=(0, None), ylim=(0, 1), yticks=np.arange(11) / 10)
             ax.locator_params(axis="x", nbins=5)

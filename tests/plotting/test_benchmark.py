@@ -6,6 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import bsdsbench as bb
 from bsdsbench.comparison.compare import bootstrap_band
@@ -20,7 +23,7 @@ from bsdsbench.plotting import (
     plot_scatter,
 )
 from bsdsbench.plotting.benchmark import short
-from bsdsbench.plotting.style import new_axes
+from bsdsbench.plotting.style import iso_f_points
 from tests.runs.simulated import simulated_run
 
 
@@ -57,13 +60,81 @@ def test_thresholds_without_predictions_are_not_drawn():
     assert shown.line_.get_xydata().tolist() == [[0.8, 0.5], [0.4, 1.0]]
 
 
-def test_a_display_draws_on_given_axes_without_touching_them(runs):
-    ax = new_axes()
-    first = PRCurveDisplay.from_evaluation(runs[0]).plot(ax, color="red", iso_f=True)
-    second = PRCurveDisplay.from_evaluation(runs[1]).plot(ax, color="blue")
-    assert first.ax_ is second.ax_ is ax
-    assert len(ax.lines) == 4  # two curves, two points, no lines of equal F
-    assert first.point_.get_color() == "red"
+def test_displays_on_one_axes_get_colours_names_and_lines_of_equal_f_once(runs):
+    ax = Figure().add_subplot()
+    shown = [PRCurveDisplay.from_evaluation(run).plot(ax) for run in (*runs, runs[0])]
+    assert all(d.ax_ is ax for d in shown)
+    assert len({d.line_.get_color() for d in shown}) == 3
+    assert len(ax.lines) == 3 * 2 + 9
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_xlim()) == ("Recall", "Precision", (0, 1))
+    given = PRCurveDisplay.from_evaluation(runs[0]).plot(ax, color="red", iso_f=True)
+    assert given.point_.get_color() == "red"
+    assert len(ax.lines) == 4 * 2 + 9
+
+
+def test_axes_in_use_keep_limits_and_names(runs):
+    ax = Figure().add_subplot()
+    ax.set(xlim=(0.4, 0.9), ylabel="mine")
+    PRCurveDisplay.from_evaluation(runs[0]).plot(ax)
+    assert (ax.get_xlim(), ax.get_xlabel(), ax.get_ylabel()) == ((0.4, 0.9), "Recall", "mine")
+    assert len(ax.lines) == 2
+    for display in (FThresholdDisplay, FThresholdDisplay):
+        other = Figure().add_subplot()
+        display.from_evaluation(runs[0]).plot(other)
+        assert other.get_ylabel() == "F-measure"
+
+
+@pytest.mark.parametrize("f", [0.1, 0.5, 0.9])
+def test_lines_of_equal_f_are_smooth(f):
+    recall, precision = iso_f_points(f)
+    np.testing.assert_allclose(2 * recall * precision / (recall + precision), f, rtol=1e-12)
+    assert (recall[-1], precision[0]) == pytest.approx((1, 1))
+    steps = np.diff(np.c_[recall, precision], axis=0)
+    angles = np.unwrap(np.arctan2(steps[:, 1], steps[:, 0]))
+    assert np.abs(np.diff(np.degrees(angles))).max() < 2  # degrees; 60 even steps of recall: 20
+
+
+def test_styles_for_paper(runs, tmp_path):
+    sizes = {}
+    for look in ("screen", "column", "page"):
+        figure = plot_runs(runs, look=look)
+        sizes[look] = tuple(figure.get_size_inches())
+    assert sizes["column"] == pytest.approx((3.3, 3.3))
+    assert sizes["page"] == pytest.approx((6.9, 3.45))
+    with pytest.raises(bb.DataError, match="style 'wall': expected one of screen, column, page"):
+        plot_runs(runs, look="wall")
+    grey = plot_runs(runs, grey=True)
+    for line in grey.axes[0].lines:
+        r, g, b = to_rgb(line.get_color())
+        assert r == g == b
+
+
+def test_labels_hide_no_point_and_no_label():
+    rng = np.random.default_rng(3)
+    points = 0.6 + 0.1 * rng.normal(size=(60, 2)).clip(-3, 3)
+    shown = ImageScatterDisplay(*points.T, [f"image{i}" for i in range(60)]).plot(label=4)
+    boxes = [Text.get_window_extent(note) for note in shown.labels_]
+    assert len(boxes) == 4
+    dots = shown.ax_.transData.transform(points)
+    for i, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[i + 1 :])
+        assert not any(box.contains(*dot) for dot in dots)
+
+
+def test_runs_that_do_not_compare_are_not_drawn_together(runs):
+    other = simulated_run("nyu", 8, protocol=bb.Protocol.preset("nyudv2"))
+    with pytest.raises(bb.DataError, match="nyu, better: protocols differ in max_dist"):
+        plot_runs([runs[0], other])
+    with pytest.raises(bb.DataError, match="protocols differ"):
+        plot_f([runs[0], other])
+    assert len(legend_texts(plot_runs([runs[0], other], force=True))) == 2
+    with pytest.raises(bb.DataError, match="nyu: protocol nyudv2, but published results are of"):
+        plot_runs([other], published=["hed"])
+    with pytest.raises(bb.DataError, match="better: 8 images, but published results are of the"):
+        plot_runs(runs[:1], human=True)
+    assert len(legend_texts(plot_runs([other]))) == 1  # no human point unasked
+    whole = simulated_run("whole", 200)
+    assert legend_texts(plot_runs([whole]))[0] == "[F=.803] Human (BSDS500 test)"
 
 
 def test_band_lies_around_the_curve(runs):
@@ -74,7 +145,7 @@ def test_band_lies_around_the_curve(runs):
 
 
 def test_many_runs_with_human_and_published(runs):
-    figure = plot_runs(runs, published=("hed", "canny"), human=True)
+    figure = plot_runs(runs, published=("hed", "canny"), human=True, force=True)
     texts = legend_texts(figure)
     scores = [float(t[3:].partition("]")[0]) for t in texts]
     assert scores == sorted(scores, reverse=True)
@@ -91,7 +162,7 @@ def test_many_runs_with_human_and_published(runs):
 
 def test_a_long_legend_stands_beneath(runs):
     keys = ("hed", "rcf", "cob", "se", "mcg", "edter")
-    figure = plot_runs(runs, published=keys)
+    figure = plot_runs(runs, published=keys, human=True, force=True)
     assert figure.axes[0].get_legend() is None
     assert len(legend_texts(figure)) == 9
 
@@ -111,7 +182,7 @@ def test_scatter_pairs_the_images(runs):
     expected = [[x[i].f, y[i].f] for i in sorted(x)]
     assert shown.points_.get_offsets().tolist() == expected
     better = sum(b > a for a, b in expected)
-    assert f"better better on {better}, worse on {8 - better}" in shown.ax_.get_title()
+    assert f"better:\nbetter on {better}, worse on {8 - better}" in shown.ax_.get_title()
     widest = max(sorted(x), key=lambda i: abs(x[i].f - y[i].f))
     assert shown.ax_.texts[0].get_text() == widest
     assert len(shown.ax_.texts) == 2
