@@ -36,6 +36,9 @@ VERBS = (
 )
 
 
+REPORT = "this is a fault of bsdsbench: please report it to the project"
+
+
 class _Verbs(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
@@ -49,7 +52,8 @@ class _Verbs(click.Group):
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-V", "--version", prog_name="bsdsbench")
-def cli() -> None:
+@click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
+def cli(debug: bool) -> None:
     """The BSDS500 contour and segmentation benchmark, exact and fast.
 
     Start with `bsdsbench demo`, then
@@ -59,11 +63,14 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; every expected failure becomes a line and an exit status."""
-    from bsdsbench.core.errors import DataError
+    from bsdsbench.core.errors import DataError, one_line
 
     gc.set_threshold(100_000)  # importing makes much and discards little: a seventh of a short run
+    words = sys.argv[1:]
+    debug = "--debug" in words  # wherever it stands
+    words = [word for word in words if word != "--debug"]
     try:
-        status = cli.main(standalone_mode=False)
+        status = cli.main(words, standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.Exit as error:
         status = error.exit_code
@@ -83,9 +90,40 @@ def main() -> None:
         status = 0
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _say(f"bsdsbench: {where}{error.strerror or error}")
+        _say(f"bsdsbench: {one_line(f'{where}{error.strerror or error}')}")
+        status = 2
+    except MemoryError:
+        _say("bsdsbench: not enough memory on this machine; what was done is kept")
+        status = 2
+    except Exception as error:
+        _say(f"bsdsbench: {_unexpected(error, words, debug)}")
         status = 2
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _unexpected(error: Exception, words: list[str], debug: bool) -> str:
+    """One line about a fault of ours; its traceback goes into a file, or is shown."""
+    import tempfile
+    import traceback
+
+    from bsdsbench.core.errors import clip, one_line
+
+    what = clip(one_line(f"{type(error).__name__}: {error}"), 200)
+    verb = next((word for word in words if word in VERBS), "the start")
+    text = f"bsdsbench {__version__}, Python {sys.version}\n{words}\n{traceback.format_exc()}"
+    where = "shown above"
+    if debug:
+        _say(text)
+    else:
+        try:
+            with tempfile.NamedTemporaryFile(
+                "w", prefix="bsdsbench_", suffix=".txt", delete=False, errors="backslashreplace"
+            ) as file:
+                file.write(text)
+            where = f"in {file.name}"
+        except OSError:
+            where = "shown with --debug"
+    return f"unexpected {what} in {verb}; {REPORT}, with the traceback ({where})"
 
 
 def _say(line: str) -> None:

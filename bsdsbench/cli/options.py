@@ -151,7 +151,7 @@ def protocol_from(
 
 
 def _thresholds(text: str) -> int | tuple[float, ...]:
-    if text.isdigit():
+    if text.isascii() and text.isdigit() and len(text) < 10:
         return int(text)
     return tuple(_number("--thresholds", part) for part in text.split(","))
 

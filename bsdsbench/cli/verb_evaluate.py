@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from importlib import import_module
@@ -129,10 +130,10 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
 def _shard(text: str) -> tuple[int, int]:
     from bsdsbench.core.errors import DataError
 
-    part, slash, count = text.partition("/")
-    if not (slash and part.isdigit() and count.isdigit()):
+    found = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
+    if not found:
         raise DataError(f"--shard {text!r}: expected I/N, such as 1/4")
-    return int(part), int(count)
+    return int(found[1]), int(found[2])
 
 
 def write_plots(run: Any, out: str) -> None:

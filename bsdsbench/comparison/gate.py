@@ -11,6 +11,7 @@ scores), so that noise of single images does not fail a build.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,9 @@ from xml.etree import ElementTree
 
 from bsdsbench.comparison.compare import compare, lower_is_better
 from bsdsbench.comparison.significance import holm
-from bsdsbench.core.errors import DataError, FileFormatError
+from bsdsbench.core import bounded, fields
+from bsdsbench.core.bounded import FaultError, read_json, reading
+from bsdsbench.core.errors import DataError, clip
 from bsdsbench.core.files import write_atomic
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
@@ -29,7 +32,8 @@ from bsdsbench.report.rows import flat_scores
 from bsdsbench.runs.compressed import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
 
-SCHEMA = "bsdsbench.baseline/1"
+SCHEMA = "bsdsbench.baseline/2"
+FIELDS = ("schema", "name", "n_images", "scores", "tolerances", "protocol", "counts", "checksum")
 TOLERANCE = 0.002
 Path_ = str | os.PathLike[str]
 
@@ -64,33 +68,39 @@ class Baseline:
             "protocol": self.protocol.to_mapping(),
             "counts": base64.b64encode(pack_records(self.records)).decode("ascii"),
         }
+        content["checksum"] = _checksum(content)
         write_atomic(Path(path), json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
     @classmethod
     def load(cls, path: Path_) -> Baseline:
         """Read what `save` wrote. Raises FileFormatError naming the file and the fault."""
         source = Path(path)
-        try:
-            found = json.loads(source.read_text("utf-8"))
-        except OSError as error:
-            raise FileFormatError(f"{source}: {error.strerror}, expected a baseline") from None
-        except ValueError as error:
-            raise FileFormatError(f"{source}: not JSON ({error})") from None
-        if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-            raise FileFormatError(f"{source}: expected schema {SCHEMA!r}")
-        try:
+        found = read_json(source, "a baseline")
+        with reading(source, "a baseline"):
+            if found.get("schema") != SCHEMA:
+                raise FaultError(
+                    f"schema {clip(repr(found.get('schema')), 60)}, expected {SCHEMA!r}: make the "
+                    "baseline again from a run that is known to be good"
+                )
+            fields.only(found, FIELDS)
+            tolerances = fields.numbers(found, "tolerances")
+            if fields.text(found, "checksum") != _checksum(found):
+                raise FaultError("was altered (its checksum differs), expected it as it was made")
             return cls(
-                str(found["name"]),
-                Protocol.from_mapping(found["protocol"]),
-                {str(k): float(v) for k, v in found["scores"].items()},
-                int(found["n_images"]),
-                {str(k): float(v) for k, v in found.get("tolerances", {}).items()},
-                _records(found.get("counts", "")),
+                fields.text(found, "name"),
+                Protocol.from_mapping(fields.table(found, "protocol")),
+                fields.numbers(found, "scores"),
+                fields.whole(found, "n_images"),
+                tolerances,
+                _records(fields.text(found, "counts", bounded.MAX_FILE_BYTES)),
             )
-        except DataError as error:
-            raise FileFormatError(f"{source}: {error.problems[0]}") from None
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FileFormatError(f"{source}: not a baseline ({error!r})") from None
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    """A hash of all but the checksum, and the tolerances, which may be edited by hand."""
+    kept = {k: v for k, v in content.items() if k not in ("tolerances", "checksum")}
+    text = json.dumps(kept, sort_keys=True, ensure_ascii=False)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

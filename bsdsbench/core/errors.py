@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+LINE = 600  # characters of a message
+
 
 def one_line(text: str) -> str:
     """`text` with control, bidi and undecodable characters escaped, so that a line stays a line."""
@@ -12,14 +14,25 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def clip(text: str, limit: int = LINE) -> str:
+    """`text`, or its beginning and its end where it is longer than `limit`."""
+    if len(text) <= limit:
+        return text
+    end = limit // 3
+    return f"{text[: limit - end - 5]} ... {text[-end:]}"
+
+
 class DataError(ValueError):
     """Input that cannot be evaluated. `problems` holds one line per fault of the run.
 
-    A file's name may hold anything; the lines are made printable here, and stay one line each.
+    What a line quotes may hold anything and be long; lines are made printable and short here, and
+    stay one line each.
     """
 
     def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
-        self.problems: tuple[str, ...] = tuple(map(one_line, problems or (message,)))
+        self.problems: tuple[str, ...] = tuple(
+            clip(one_line(line)) for line in problems or (message,)
+        )
         super().__init__("\n".join(self.problems))
 
     def __reduce__(self) -> tuple[object, ...]:

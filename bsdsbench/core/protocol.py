@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from importlib import resources
@@ -14,14 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import FileFormatError, ProtocolError
+from bsdsbench.core.bounded import MAX_TOML_BYTES, parse_toml, read_text, reading
+from bsdsbench.core.errors import ProtocolError, clip
 from bsdsbench.core.nms_recipes import RECIPES
-from bsdsbench.core.validators import FIELDS, NMS, SEMANTIC, check_fields, clipped
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from bsdsbench.core.validators import FIELDS, MAX_THRESHOLDS, NMS, SEMANTIC, check_fields, clipped
 
 
 def even_thresholds(count: int) -> tuple[float, ...]:
@@ -146,14 +141,16 @@ class Protocol:
         if given == "8bit":
             given = byte_thresholds()
         elif isinstance(given, int) and not isinstance(given, bool):
-            if not 1 <= given <= 65535:
-                raise ProtocolError(f"thresholds {given}: expected 1 to 65535 of them")
+            if not 1 <= given <= MAX_THRESHOLDS:
+                raise ProtocolError(
+                    f"thresholds {clip(str(given), 40)}: expected 1 to {MAX_THRESHOLDS} of them"
+                )
             given = even_thresholds(given)
         try:
             object.__setattr__(self, "thresholds", tuple(float(t) for t in given))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ProtocolError(
-                f"thresholds {given!r}: expected a number of them, a list, or '8bit'"
+                f"thresholds {clipped(given)}: expected a number of them, a list, or '8bit'"
             ) from None
         if isinstance(self.nms_params, str):
             object.__setattr__(self, "nms_params", NMSParams.recipe(self.nms_params))
@@ -197,22 +194,14 @@ class Protocol:
         path = Path(name_or_path)
         if path.suffix != ".toml":
             return cls.preset(str(name_or_path))
-        try:
-            text = path.read_text("utf-8")
-        except OSError as error:
-            reason = error.strerror or "unreadable"
-            raise FileFormatError(f"{path}: {reason}, expected a protocol file") from None
-        except UnicodeDecodeError:
-            raise FileFormatError(f"{path}: not UTF-8 text, expected a protocol file") from None
+        text = read_text(path, "a protocol file", MAX_TOML_BYTES)
         return cls.from_toml(text, str(path))
 
     @classmethod
     def from_toml(cls, text: str, source: str = "protocol") -> Protocol:
         """A protocol from TOML text; `source` names it in errors."""
-        try:
-            values = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise FileFormatError(f"{source}: not TOML: {error}") from None
+        with reading(source, "a protocol in TOML"):
+            values = parse_toml(text.encode("utf-8", "surrogatepass"))
         try:
             return cls.from_mapping(values)
         except ProtocolError as error:
@@ -221,6 +210,8 @@ class Protocol:
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Protocol:
         """A protocol from a TOML or JSON mapping. Raises ProtocolError for unknown names."""
+        if not isinstance(values, Mapping):
+            raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
         rest = dict(values)
         base = cls.preset(str(rest.pop("base"))) if "base" in rest else None
         _known(cls, rest)
@@ -340,8 +331,8 @@ def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
         if not equals or not key or not text:
             raise ProtocolError(f"{item!r}: expected FIELD=VALUE")
         try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
+            value = parse_toml(f"value = {text}".encode("utf-8", "surrogatepass"))["value"]
+        except (ValueError, RecursionError):
             value = None if text in ("none", "None") else text
         outer, dot, inner = key.partition(".")
         if dot:
@@ -368,6 +359,7 @@ def _known(kind: type, values: Mapping[str, Any]) -> None:
 
 
 def _nested(kind: Any, values: Mapping[str, Any]) -> Any:
+    """A record of `kind` from a mapping."""
     _known(kind, values)
     return kind(**values)
 

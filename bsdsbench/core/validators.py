@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from bsdsbench.core.errors import ProtocolError
+from bsdsbench.core.errors import ProtocolError, clip
+
+MAX_THRESHOLDS = 32_767  # what the kernels count in 16 bits
+MAX_PX = 1_000
+MAX_TEXT = 200
+MAX_CLASSES = 65_536
 
 Rule = tuple[Callable[[Any], bool], str]
 
@@ -21,7 +25,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
+    return isinstance(value, str) and 0 < len(value) <= MAX_TEXT
 
 
 def _ints(low: int, high: float, expected: str) -> Rule:
@@ -43,26 +47,32 @@ def _thresholds(values: Any) -> bool:
     return any(x > 0 for x in values) and all(0 <= x <= 1 for x in values)
 
 
+def _few(values: Any) -> bool:
+    return len(values) <= MAX_THRESHOLDS
+
+
 def _increasing(values: Any) -> bool:
     return all(a < b for a, b in pairwise(values))
 
 
 def _names(values: Any) -> bool:
-    good = isinstance(values, tuple) and bool(values) and all(map(_is_text, values))
+    good = isinstance(values, tuple) and 0 < len(values) <= MAX_CLASSES
+    good = good and all(map(_is_text, values))
     return good and len(set(values)) == len(values)
 
 
 BOOL: Rule = (lambda v: isinstance(v, bool), "true or false")
 FIELDS: dict[str, tuple[Rule, ...]] = {
     "name": ((_is_text, "text"),),
-    "version": (_ints(1, math.inf, "a whole number from 1"),),
+    "version": (_ints(1, 10**6, "a whole number from 1"),),
     "thresholds": (
         (_thresholds, "values in [0, 1], one or more above 0"),
         (_increasing, "strictly increasing values"),
+        (_few, f"at most {MAX_THRESHOLDS} values"),
     ),
     "max_dist": ((lambda v: _is_number(v) and 0 < v < 1, "a fraction in (0, 1) of the diagonal"),),
     "max_dist_px": (
-        _optional((lambda v: _is_number(v) and 0 <= v < math.inf, "pixels, 0 or more")),
+        _optional((lambda v: _is_number(v) and 0 <= v <= MAX_PX, f"pixels, 0 to {MAX_PX}")),
     ),
     "gt_threshold": (_optional((lambda v: _is_number(v) and 0 < v <= 1, "a value in (0, 1]")),),
     "gt_kind": (_one_of("boundaries", "labels"),),
@@ -78,14 +88,14 @@ FIELDS: dict[str, tuple[Rule, ...]] = {
 NMS: dict[str, tuple[Rule, ...]] = {
     "radius": (_ints(1, 99, "1 to 99 pixels"),),
     "border": (_ints(0, 9999, "0 to 9999 pixels"),),
-    "multiplier": ((lambda v: _is_number(v) and 0 < v < math.inf, "a number above 0"),),
+    "multiplier": ((lambda v: _is_number(v) and 0 < v <= 1e6, "a number above 0"),),
     "smooth": (BOOL,),
     "bits": (_one_of(0, 8, 16),),
 }
 SEMANTIC: dict[str, tuple[Rule, ...]] = {
     "classes": ((_names, "names"),),
-    "first": (_ints(0, math.inf, "a label from 0"),),
-    "ignore": (_ints(-1, math.inf, "a label, or -1"),),
+    "first": (_ints(0, 2**31 - 1, "a label from 0"),),
+    "ignore": (_ints(-1, 2**31 - 1, "a label, or -1"),),
     "radius": (_ints(0, 99, "0 to 99"),),
     "interior": (_one_of("keep", "kill"),),
     "absent": (_one_of("count", "skip"),),
@@ -103,5 +113,6 @@ def check_fields(record: Any, rules: Mapping[str, tuple[Rule, ...]], prefix: str
 
 def clipped(value: Any) -> str:
     """The value as Python writes it, at most 60 characters."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    if isinstance(value, tuple | list) and len(value) > 100:
+        return f"of {len(value)} values"
+    return clip(repr(value), 60)

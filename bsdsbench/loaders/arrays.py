@@ -1,4 +1,4 @@
-"""Reading .npy and .npz without ever unpickling."""
+"""Reading .npy and .npz without ever unpickling, every header checked before its array is made."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import os
 import re
 import struct
 import zipfile
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.loaders import reading as files
-from bsdsbench.loaders.reading import FaultError, check_size, read_bytes, reading
+from bsdsbench.core import bounded
+from bsdsbench.core.bounded import FaultError, check_size, read_bytes, reading
 
 MAX_HEADER = 10_000
 HEADER = re.compile(
@@ -22,68 +22,109 @@ HEADER = re.compile(
     r"\s*'shape':\s*\((?P<shape>[\d,\sL]*)\)\s*,?\s*\}\s*",
     re.DOTALL,
 )
+NUMBERS, TEXT = r"[<>|=]?[biuf]\d{1,2}", r"[<>|=]?U\d{1,5}"
 MAX_MEMBERS = 10_000
+DEFLATE_RATIO = 1032  # what a byte of deflate can become at most
+STEP = 1 << 20
 
 
 def read_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
     """The array of a .npy file. Raises FileFormatError, one line, unless plain numbers."""
     data = read_bytes(path)
     with reading(path, "a numpy .npy file"):
-        return _array(data)
+        return _array(io.BytesIO(data), len(data), NUMBERS)
 
 
 def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
     """The arrays of a .npz file by name; raises like `read_npy`. A file of no arrays gives {}."""
     data = read_bytes(path)
-    with reading(path, "a numpy .npz file"), zipfile.ZipFile(io.BytesIO(data)) as archive:
+    with reading(path, "a numpy .npz file"):
+        return unpack_npz(data)
+
+
+def unpack_npz(data: bytes, text: bool = False) -> dict[str, NDArray[Any]]:
+    """The arrays of the bytes of a .npz by name, numbers, and with `text` also strings.
+
+    Sizes and types of all members are checked before the first array is made, the checksum of each
+    while it is read. Raises FaultError or what zipfile raises.
+    """
+    allowed = f"{NUMBERS}|{TEXT}" if text else NUMBERS
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
-        if len(members) > MAX_MEMBERS:
-            raise FaultError(f"holds {len(members)} arrays, expected at most {MAX_MEMBERS}")
-        if sum(m.file_size for m in members) > files.MAX_DECODED_BYTES:
-            raise FaultError(f"decodes to more than {files.MAX_DECODED_BYTES} bytes, expected less")
-        return {m.filename[:-4]: _array(_member(archive, m)) for m in members}
+        _check_members(members)
+        return {m.filename[:-4]: _member(archive, m, allowed) for m in members}
 
 
-def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise FaultError(
-            "is compressed in another way than numpy does, expected np.savez_compressed"
-        )
+def _check_members(members: list[zipfile.ZipInfo]) -> None:
+    if len(members) > MAX_MEMBERS:
+        raise FaultError(f"holds {len(members)} arrays, expected at most {MAX_MEMBERS}")
+    if len({m.filename for m in members}) != len(members):
+        raise FaultError("holds two arrays of one name, expected each once")
+    if sum(m.file_size for m in members) > bounded.MAX_DECODED_BYTES:
+        raise FaultError(f"decodes to more than {bounded.MAX_DECODED_BYTES} bytes, expected less")
+    for m in members:
+        if m.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise FaultError(
+                "is compressed in another way than numpy does, expected np.savez_compressed"
+            )
+        if m.file_size > DEFLATE_RATIO * (m.compress_size + 1):
+            raise FaultError("claims more than its bytes can hold, expected a sound .npz")
+
+
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, allowed: str) -> NDArray[Any]:
     with archive.open(member) as file:
-        data = file.read(member.file_size + 1)
-    if len(data) != member.file_size:
-        raise FaultError("ends too early (truncated?), expected a whole .npz")
-    return data
+        return _array(file, member.file_size, allowed)
 
 
-def _array(data: bytes) -> NDArray[Any]:
-    """Parse the header (numpy.lib.format), check it against the bytes, then view them."""
-    if data[:6] != b"\x93NUMPY" or len(data) < 12:
+def _array(file: IO[bytes], size: int, allowed: str) -> NDArray[Any]:
+    """Read a header (numpy.lib.format), check it against the `size` of all, then fill the array."""
+    head = file.read(12)
+    if head[:6] != b"\x93NUMPY" or len(head) < 12:
         raise FaultError("no numpy header (a pickle or damaged?), expected a .npy file")
-    if data[6] == 1:
-        (size,), start = struct.unpack_from("<H", data, 8), 10
+    if head[6] == 1:
+        (length,), rest = struct.unpack_from("<H", head, 8), head[10:]
     else:
-        (size,), start = struct.unpack_from("<I", data, 8), 12
-    if size > MAX_HEADER or start + size > len(data):
+        (length,), rest = struct.unpack_from("<I", head, 8), b""
+    start = 12 - len(rest) + length
+    if length < len(rest) or length > MAX_HEADER or start > size:
         raise FaultError("a damaged header, expected a .npy file")
-    dtype, shape, fortran = _parse(data[start : start + size].decode("latin-1"))
+    header = rest + file.read(length - len(rest))
+    dtype, shape, fortran = _parse(header.decode("latin-1"), allowed)
     check_size(shape, dtype.itemsize)
-    count, left = math.prod(shape), len(data) - start - size
-    if count * dtype.itemsize != left:
-        raise FaultError(f"{left} bytes for {shape} {dtype}, expected {count * dtype.itemsize}")
-    flat = np.frombuffer(data, dtype, count, start + size)
-    native = flat.astype(dtype.newbyteorder("="), copy=False)
+    count = math.prod(shape)
+    if count * dtype.itemsize != size - start:
+        raise FaultError(
+            f"{size - start} bytes for {shape} {dtype}, expected {count * dtype.itemsize}"
+        )
+    flat = np.empty(count, dtype)
+    _fill(file, flat)
+    if dtype.kind == "b":
+        flat = flat.view(np.uint8) != 0
+    native = flat.astype(flat.dtype.newbyteorder("="), copy=False)
     return native.reshape(shape, order="F" if fortran else "C")
 
 
-def _parse(header: str) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
+def _fill(file: IO[bytes], flat: NDArray[Any]) -> None:
+    """Read all that is left of `file` into an array of just that size."""
+    room, at = flat.view(np.uint8), 0
+    while at < room.size:
+        part = file.read(min(STEP, room.size - at))
+        if not part:
+            raise FaultError("ends too early (truncated?), expected a whole file")
+        room[at : at + len(part)] = np.frombuffer(part, np.uint8)
+        at += len(part)
+    if file.read(1):  # also makes zipfile check the sum
+        raise FaultError("goes on after its array, expected its end")
+
+
+def _parse(header: str, allowed: str) -> tuple[np.dtype[Any], tuple[int, ...], bool]:
     """dtype, shape, order from the dictionary literal numpy writes; nothing is evaluated."""
     match = HEADER.fullmatch(header)
     if match is None:
         raise FaultError("a damaged header, expected a .npy file")
     descr = match["descr"].strip("'")
-    if not re.fullmatch(r"[<>|=]?[biuf]\d{1,2}", descr):
+    if not re.fullmatch(allowed, descr):
         what = "Python objects, which are never loaded" if "O" in descr else f"{descr!r}"
-        raise FaultError(f"holds {files.show(what)}, expected numbers")
+        raise FaultError(f"holds {bounded.show(what)}, expected numbers")
     shape = tuple(int(n) for n in re.findall(r"\d+", match["shape"]))
     return np.dtype(descr), shape, match["fortran"] == "True"

@@ -17,7 +17,7 @@ from bsdsbench.loaders.arrays import read_npy, read_npz
 from bsdsbench.loaders.images import read_image
 from bsdsbench.loaders.matlab import read_mat
 from bsdsbench.loaders.pairing import Pair
-from bsdsbench.loaders.prediction import flat, is_map, is_numeric, label_map
+from bsdsbench.loaders.prediction import check_total, flat, is_map, is_numeric, label_map
 from bsdsbench.loaders.reading import (
     GROUND_TRUTH_SUFFIXES,
     IMAGE_SUFFIXES,
@@ -70,6 +70,7 @@ def load_ground_truth(
     for one in map(Path, paths):
         edges, labels = _read(one, gt_invert, kind, gt_threshold)
         with reading(one, "ground truth"):
+            check_total(sum(m.nbytes for m in (*boundaries, *segmentations, *edges, *labels)))
             _check_shapes([*boundaries, *edges, *labels])
         boundaries += edges
         segmentations += labels
@@ -174,6 +175,7 @@ def _bsds(cells: Any) -> Annotations:
         labels = item.get("Segmentation")
         if labels is not None:
             segmentations.append(label_map(labels))
+            check_total(sum(m.nbytes for m in segmentations))
         edges = item.get("Boundaries")
         if edges is None:
             boundaries.append(seg2bdry(segmentations[-1]))
@@ -197,7 +199,7 @@ def _binary(array: NDArray[Any], invert: bool, threshold: float | None) -> NDArr
         gray = edges & (array != array.max())
         if gray.any() or array.min() < 0 or array.max() not in (0, 1, 255, 65535):
             raise FaultError(
-                f"{np.unique(array).size} values from {array.min():g} to {array.max():g}, expected "
+                f"gray values from {array.min():g} to {array.max():g}, expected "
                 "boundaries of 0 and 1 or 0 and 255 (gray: cut it first, or gt_threshold; "
                 "region labels: kind 'labels')"
             )

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.loaders import reading as files
+from bsdsbench.core import bounded
 from bsdsbench.loaders.matlab import MAX_DEPTH, Budget
 from bsdsbench.loaders.reading import FaultError, check_size
 
 REFERENCE_COST = 4096
+CHUNK_COST = 8
 SAFE_FILTERS = {"gzip", None}
 CLASS, EMPTY = "MATLAB_class", "MATLAB_empty"
 SKIPPED = {"char", "function_handle", "opaque", "object"}
@@ -43,7 +44,7 @@ def _own(group: Any, name: str) -> Any:
     import h5py
 
     if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-        raise FaultError(f"variable {files.show(name)!r} is a link, expected data")
+        raise FaultError(f"variable {bounded.show(name)!r} is a link, expected data")
     return group[name]
 
 
@@ -67,11 +68,13 @@ def _value(file: Any, item: Any, budget: Budget, depth: int) -> Any:
     if item.dtype.kind not in "iufb":
         return None
     check_size(item.shape, item.dtype.itemsize)
-    check_size(item.chunks or (), item.dtype.itemsize)  # a chunk is decoded whole
+    # a chunk is decoded whole, beside the array and in a buffer that doubles as it grows
+    check_size(item.chunks or (), CHUNK_COST * item.dtype.itemsize)
     budget.spend(math.prod(item.shape) * item.dtype.itemsize)
     # MATLAB writes column by column: the axes come reversed
     array = np.asarray(item[()]).T
-    return array.astype(np.bool_) if kind == "logical" else array
+    wanted = np.dtype(np.bool_) if kind == "logical" else array.dtype.newbyteorder("=")
+    return array.astype(wanted, copy=False)
 
 
 def _cell(file: Any, item: Any, budget: Budget, depth: int) -> list[Any]:

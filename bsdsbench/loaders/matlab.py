@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.loaders import reading as files
+from bsdsbench.core import bounded
 from bsdsbench.loaders.reading import FaultError, check_size, read_bytes, reading
 
 # "mi" storage types and "mx" classes -> numpy type codes
@@ -84,12 +84,14 @@ class Budget:
     """The bytes a file may still decode to."""
 
     def __init__(self) -> None:
-        self.left = files.MAX_DECODED_BYTES
+        self.left = bounded.MAX_DECODED_BYTES
 
     def spend(self, count: int) -> None:
         self.left -= count
         if self.left < 0:
-            raise FaultError(f"decodes to more than {files.MAX_DECODED_BYTES} bytes, expected less")
+            raise FaultError(
+                f"decodes to more than {bounded.MAX_DECODED_BYTES} bytes, expected less"
+            )
 
 
 class Cursor:
@@ -171,7 +173,7 @@ def _value(cursor: Cursor, head: Header, budget: Budget, depth: int) -> Any:
 
 def _numeric(cursor: Cursor, head: Header, budget: Budget) -> NDArray[Any]:
     if head.flags & COMPLEX:
-        raise FaultError(f"variable {files.show(head.name)!r} is complex, expected real numbers")
+        raise FaultError(f"variable {bounded.show(head.name)!r} is complex, expected real numbers")
     dtype = np.dtype(np.bool_) if head.flags & LOGICAL else np.dtype(CLASSES[head.kind])
     check_size(head.shape, dtype.itemsize)
     stored = cursor.numbers()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.core import bounded
 from bsdsbench.core.inputs import Prediction
 from bsdsbench.loaders.arrays import read_npy, read_npz
 from bsdsbench.loaders.images import read_image
@@ -19,6 +20,7 @@ from bsdsbench.loaders.reading import (
     IMAGE_SUFFIXES,
     PREDICTION_SUFFIXES,
     FaultError,
+    check_size,
     id_of,
     listed,
     reading,
@@ -28,6 +30,8 @@ PathLike = str | os.PathLike[str]
 # where a file holds several maps, the one of such a name is meant
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
 KINDS = ("soft", "labels")
+BLOCK = 1 << 20  # labels handled at a time
+MAX_LABELS = 1 << 22  # different ones in a map that has to be renumbered
 
 
 def load_prediction(
@@ -61,11 +65,7 @@ def load_prediction(
     first = Path(paths[0])
     image_id = image_id if image_id is not None else id_of(first)
     if len(paths) > 1:
-        parts = [load_prediction(p, image_id, "labels", name) for p in paths]
-        maps = tuple(m for part in parts for m in part.segs or ())
-        with reading(first, "label maps"):
-            _same_shape(maps)
-        return Prediction(image_id, first, segs=maps)
+        return Prediction(image_id, first, segs=_label_files(paths, name))
     suffix = first.suffix.lower()
     if suffix in IMAGE_SUFFIXES:
         found: dict[str, Any] = {"": read_image(first, indices=kind == "labels")}
@@ -81,6 +81,17 @@ def load_prediction(
             raise FaultError(f"suffix {suffix or 'missing'}, expected one of {known}")
     with reading(first, "a prediction"):
         return _choose(found, image_id, first, kind, name)
+
+
+def _label_files(paths: Sequence[PathLike], name: str | None) -> tuple[NDArray[np.int32], ...]:
+    """The label maps of several files, bounded together."""
+    maps: list[NDArray[np.int32]] = []
+    for path in paths:
+        maps += load_prediction(path, kind="labels", name=name).segs or ()
+        with reading(path, "label maps"):
+            check_total(sum(m.nbytes for m in maps))
+            _same_shape(maps)
+    return tuple(maps)
 
 
 def _choose(
@@ -126,11 +137,16 @@ def is_map(value: Any) -> bool:
 
 def flat(array: NDArray[Any], what: str) -> NDArray[Any]:
     """`array` as a C-contiguous (H, W), axes of length 1 dropped where there are more than two."""
+    return np.ascontiguousarray(plane(array, what))
+
+
+def plane(array: NDArray[Any], what: str) -> NDArray[Any]:
+    """As `flat`, in whatever order the array has in memory."""
     if array.ndim > 2:
         array = array.reshape([n for n in array.shape if n != 1] or [1, 1])
     if array.ndim != 2 or not array.size:
         raise FaultError(f"{what} of shape {array.shape}, expected (H, W)")
-    return np.ascontiguousarray(array)
+    return array
 
 
 def soft_map(array: NDArray[Any]) -> NDArray[Any]:
@@ -185,6 +201,7 @@ def _ucm2(array: Any) -> NDArray[np.float64]:
         raise FaultError(
             f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1): the double-size map"
         )
+    check_size(array.shape, 8)
     if array.dtype == np.uint8:  # stored as value/255 to save space
         return array / 255.0
     array = array.astype(np.float64, copy=False)
@@ -196,30 +213,63 @@ def label_maps(value: Any) -> tuple[NDArray[np.int32], ...]:
     """`segs` (list of maps, or an array (H, W) or (N, H, W)) as a tuple of (H, W) int32."""
     if isinstance(value, np.ndarray) and value.ndim == 3:
         value = list(value)
-    maps = tuple(label_map(v) for v in (value if isinstance(value, list) else [value]))
+    given = value if isinstance(value, list) else [value]
+    check_total(4 * sum(v.size for v in given if is_numeric(v)))
+    maps = tuple(label_map(v) for v in given)
     if not maps:
         raise FaultError("no label maps, expected at least one")
     _same_shape(maps)
     return maps
 
 
+def check_total(count: int) -> None:
+    """Raise FaultError if the maps of one image take more than MAX_DECODED_BYTES."""
+    if count > bounded.MAX_DECODED_BYTES:
+        raise FaultError(
+            f"maps of {count} bytes in all, expected at most {bounded.MAX_DECODED_BYTES}"
+        )
+
+
 def label_map(array: Any) -> NDArray[np.int32]:
     """(H, W) int32 labels.
 
     Values are kept where 0 <= label <= max(H*W, 65535), otherwise renumbered 0, 1, ... in
-    ascending order, so that tables indexed by label stay small.
+    ascending order, so that tables indexed by label stay small; then there may be up to MAX_LABELS
+    of them. Some rows are done at a time, so that little memory is needed beside the result.
     """
     if not is_numeric(array):
         raise FaultError("a label map is not a numeric array, expected (H, W) integers")
-    array = flat(array, "a label map")
+    array = plane(array, "a label map")
+    step = max(1, BLOCK // array.shape[1])
+    blocks = [slice(at, at + step) for at in range(0, array.shape[0], step)]
     if array.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
-            whole = np.isfinite(array).all() and (array == np.rint(array)).all()
-        if not whole:
-            raise FaultError("label values that are not whole numbers, expected integer labels")
+            for rows in blocks:
+                block = array[rows]
+                if not (np.isfinite(block).all() and (block == np.rint(block)).all()):
+                    raise FaultError(
+                        "label values that are not whole numbers, expected integer labels"
+                    )
+    labels = np.empty(array.shape, np.int32)
+    known = None
     if array.min() < 0 or array.max() > max(array.size, 65535):
-        array = np.unique(array, return_inverse=True)[1].reshape(array.shape)
-    return array.astype(np.int32)
+        known = _distinct(array, blocks)
+    for rows in blocks:
+        labels[rows] = array[rows] if known is None else np.searchsorted(known, array[rows])
+    return labels
+
+
+def _distinct(array: NDArray[Any], blocks: list[slice]) -> NDArray[Any]:
+    """The different values of an array, ascending; needs no copy of the whole array."""
+    known = array[:0].ravel()
+    for rows in blocks:
+        known = np.union1d(known, array[rows])
+        if known.size > MAX_LABELS:
+            raise FaultError(
+                f"more than {MAX_LABELS} labels, some negative or over the number of pixels, "
+                "expected labels from 0"
+            )
+    return known
 
 
 def _same_shape(maps: Sequence[NDArray[Any]]) -> None:

@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.core.bounded import FaultError, listed, read_bytes, reading
 from bsdsbench.core.errors import FileFormatError
 
 F8 = NDArray[np.float64]
+MAX_BYTES = 128 << 20
 _EXPECTED = "expected a label and a score in each row"
 _NAMES = {
     "label": ("label", "labels", "y", "y_true", "target", "class", "gt"),
@@ -27,27 +29,48 @@ def read_scores(path: str | Path) -> tuple[F8, F8]:
     Comma, semicolon, tab or blanks separate the columns. A first row of words is a header: columns
     called label and score (or y_true, y_score, target, confidence ...) may then stand in any order
     among others. Without a header there are two columns, the label first. Raises FileFormatError
-    for a file without rows or a row that is not two numbers, with its line; OSError if unreadable.
+    for a file without rows or a row that is not two numbers, with its line.
     """
+    data = _bytes(path)
+    with reading(path, "a table of labels and scores"):
+        return _parse(data)
+
+
+def _bytes(path: str | Path) -> bytes:
+    if str(path) != "-":
+        return read_bytes(path, MAX_BYTES)
+    given = getattr(sys.stdin, "buffer", sys.stdin).read(MAX_BYTES + 1)
+    data: bytes = given.encode("utf-8", "surrogatepass") if isinstance(given, str) else given
+    if len(data) > MAX_BYTES:
+        raise FileFormatError(f"-: more than {MAX_BYTES} bytes, expected fewer")
+    return data
+
+
+def _lines(data: bytes) -> io.TextIOWrapper:
+    """The text line by line: a list of all lines would take many times its size."""
+    return io.TextIOWrapper(io.BytesIO(data), "utf-8-sig")
+
+
+def _parse(data: bytes) -> tuple[F8, F8]:
     try:
-        text = sys.stdin.read() if str(path) == "-" else Path(path).read_text("utf-8-sig")
+        rows = ((k, line) for k, line in enumerate(_lines(data)) if line.strip())
+        before, first = next(rows, (0, ""))
     except UnicodeDecodeError:
-        raise FileFormatError(f"{path}: not UTF-8 text, {_EXPECTED}") from None
-    first = next((line for line in text.splitlines() if line.strip()), "")
+        raise FaultError(f"not UTF-8 text, {_EXPECTED}") from None
     if not first:
-        raise FileFormatError(f"{path}: no rows, {_EXPECTED}")
+        raise FaultError(f"no rows, {_EXPECTED}")
     mark = next((m for m in ",;\t" if m in first), None)
     names = _cells(first, mark)
     header = not any(_is_number(name) for name in names)
-    columns = _columns(path, names) if header else (0, 1)
+    columns = _columns(names) if header else (0, 1)
     if not header and len(names) != 2:
-        raise FileFormatError(f"{path}: {len(names)} columns and no header, {_EXPECTED}")
-    skip = text[: text.index(first)].count("\n") + 1 if header else 0
+        raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
+    skip = before + 1 if header else 0
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             table = np.loadtxt(
-                io.StringIO(text),
+                _lines(data),
                 delimiter=mark,
                 skiprows=skip,
                 usecols=columns if header else None,
@@ -55,19 +78,21 @@ def read_scores(path: str | Path) -> tuple[F8, F8]:
                 comments=None,
                 quotechar='"',
             )
+    except UnicodeDecodeError:
+        raise FaultError(f"not UTF-8 text, {_EXPECTED}") from None
     except ValueError:
-        raise FileFormatError(f"{path}: {_fault(text, mark, skip, columns)}") from None
+        raise FaultError(_fault(data, mark, skip, columns)) from None
     if table.size == 0:
-        raise FileFormatError(f"{path}: a header and no rows, {_EXPECTED}")
+        raise FaultError(f"a header and no rows, {_EXPECTED}")
     if table.shape[1] != 2:
-        raise FileFormatError(f"{path}: {table.shape[1]} columns, {_EXPECTED}")
+        raise FaultError(f"{table.shape[1]} columns, {_EXPECTED}")
     bad = np.isnan(table).any(axis=1)
     if bad.any():
-        raise FileFormatError(f"{path}: {int(bad.sum())} rows with NaN, {_EXPECTED}")
+        raise FaultError(f"{int(bad.sum())} rows with NaN, {_EXPECTED}")
     return table[:, 0].copy(), table[:, 1].copy()
 
 
-def _columns(path: str | Path, names: list[str]) -> tuple[int, int]:
+def _columns(names: list[str]) -> tuple[int, int]:
     """Where the label and the score stand in the header."""
     known = [name.strip().lower() for name in names]
     found = [[k for k, n in enumerate(known) if n in _NAMES[word]] for word in ("label", "score")]
@@ -75,16 +100,16 @@ def _columns(path: str | Path, names: list[str]) -> tuple[int, int]:
         return found[0][0], found[1][0]
     if len(names) == 2 and not any(found):
         return 0, 1
-    raise FileFormatError(
-        f"{path}: columns {', '.join(n.strip() for n in names)}, "
+    raise FaultError(
+        f"columns {listed([n.strip() for n in names])}, "
         "expected one called label and one called score"
     )
 
 
-def _fault(text: str, mark: str | None, skip: int, columns: tuple[int, int]) -> str:
+def _fault(data: bytes, mark: str | None, skip: int, columns: tuple[int, int]) -> str:
     """What is wrong with the first bad row."""
     width = None
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(_lines(data), 1):
         if number <= skip or not line.strip():
             continue
         cells = _cells(line, mark)
@@ -93,12 +118,12 @@ def _fault(text: str, mark: str | None, skip: int, columns: tuple[int, int]) -> 
             return f"line {number}: {len(cells)} columns, expected {max(width, 2)}"
         for k in columns:
             if not _is_number(cells[k]):
-                return f"line {number}: {cells[k][:40]!r} is not a number, {_EXPECTED}"
+                return f"line {number}: {cells[k].strip()[:40]!r} is not a number, {_EXPECTED}"
     return f"not a table of numbers, {_EXPECTED}"
 
 
 def _cells(line: str, mark: str | None) -> list[str]:
-    return line.split() if mark is None else next(csv.reader([line], delimiter=mark))
+    return line.split() if mark is None else next(csv.reader([line.rstrip()], delimiter=mark))
 
 
 def _is_number(text: str) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bsdsbench import cli, curves
-from bsdsbench.core.errors import FileFormatError
+from bsdsbench.core.errors import LINE, DataError, FileFormatError
 from bsdsbench.loaders.scores import read_scores
 
 ROWS = [(1, 7.0), (0, 6.0), (1, 5.0), (0, 4.0), (0, 3.0), (1, 2.0), (0, 1.0)]
@@ -123,7 +123,7 @@ def test_totals_that_are_too_small_are_said(run, scores):
 @pytest.mark.parametrize(
     ("args", "stdin", "line"),
     [
-        (["missing.csv"], "", "missing.csv: No such file or directory"),
+        (["missing.csv"], "", "missing.csv: cannot be opened (No such file or directory)"),
         (["-"], "", "-: no rows, expected a label and a score in each row"),
         (["-"], "label,score\n", "-: a header and no rows, expected a label and a score"),
         (["-"], "1,2\n1,x\n", "-: line 2: 'x' is not a number"),
@@ -173,3 +173,22 @@ def test_files_of_many_forms(tmp_path):
     path.write_bytes(b"\xff\xfe1,2")
     with pytest.raises(FileFormatError, match="not UTF-8 text"):
         read_scores(path)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b'label,"' + b"x" * 200_000 + b'"\n1,2\n', "field larger than field limit"),
+        (b"1,2\n\xff,3\n", "not UTF-8 text"),
+        (b"1,2\n1,2\0\n", "is not a number|line contains NUL"),
+        (b",".join([b"x" * 300] * 400) + b"\n", "expected one called label"),
+    ],
+)
+def test_a_scores_file_of_any_kind_is_one_short_line(tmp_path, data, words):
+    path = tmp_path / "a.csv"
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=words) as caught:
+        read_scores(path)
+    assert str(caught.value).startswith(str(path))
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) <= LINE

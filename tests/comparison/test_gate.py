@@ -113,14 +113,35 @@ def test_baseline_round_trip_and_refusals(run, tmp_path):
     with pytest.raises(bb.DataError, match="has no counts"):
         check(run, replace(stored, records=()), statistical=True)
     path.write_text("[]")
-    with pytest.raises(bb.DataError, match=r"b\.json: expected schema"):
+    with pytest.raises(bb.DataError, match=r"b\.json: is JSON but no object"):
         Baseline.load(path)
     content = {"schema": "bsdsbench.baseline/1", "name": "x"}
     path.write_text(json.dumps(content))
-    with pytest.raises(bb.DataError, match="not a baseline"):
+    with pytest.raises(bb.DataError, match=r"expected 'bsdsbench.baseline/2': make the b"):
         Baseline.load(path)
     with pytest.raises(bb.DataError, match="No such file"):
         Baseline.load(tmp_path / "none.json")
+
+
+def test_an_altered_baseline_is_refused(run, tmp_path):
+    path = tmp_path / "b.json"
+    Baseline.of(run).save(path)
+    content = json.loads(path.read_text("utf-8"))
+    ap = content["scores"]["boundary.ap"]
+    for change, words in (
+        ({"scores": {**content["scores"], "boundary.ap": ap - 0.1}}, "was altered"),
+        ({"scores": {**content["scores"], "boundary.ap": "x"}}, "was altered"),
+        ({"n_images": -1}, "was altered"),
+        ({"counts": content["counts"][:-8]}, "was altered"),
+        ({"more": 1}, "has fields more, expected schema"),
+        ({"tolerances": {"boundary.ap": "x"}}, r"boundary\.ap is 'x', expected a number"),
+        ({"checksum": 3}, "checksum is 3, expected text"),
+    ):
+        path.write_text(json.dumps({**content, **change}), "utf-8")
+        with pytest.raises(bb.DataError, match=rf"b\.json: {words}"):
+            Baseline.load(path)
+    path.write_text(json.dumps({**content, "tolerances": {"boundary.ap": 0.5}}), "utf-8")
+    assert Baseline.load(path).tolerances == {"boundary.ap": 0.5}
 
 
 def test_command_line(run, tmp_path):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import warnings
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -327,3 +329,47 @@ def test_unknown_suffix_lists_the_known(tmp_path: Path) -> None:
     (tmp_path / "a.exr").write_bytes(b"x")
     with pytest.raises(FileFormatError, match=r"suffix \.exr, expected one of \.png, .*\.mat"):
         load_prediction(tmp_path / "a.exr")
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("code", ["u2", "f4", "f8"])
+def test_either_byte_order_gives_the_same_map(tmp_path: Path, order: str, code: str) -> None:
+    values = np.array([[0, 1, 0], [1, 1, 0]], order + code)
+    np.save(tmp_path / "a.npy", values)
+    np.savez(tmp_path / "b.npz", x=values)
+    for name in ("a.npy", "b.npz"):
+        soft = load_prediction(tmp_path / name).soft
+        assert soft is not None
+        assert soft.dtype == np.dtype(code)
+        assert soft.dtype.isnative
+        assert soft.tolist() == values.tolist()
+
+
+def test_far_labels_are_renumbered_in_blocks_as_in_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.array([[7, -1, 10**12], [7, 7, -5], [0, 10**12, -1]])
+    monkeypatch.setattr("bsdsbench.loaders.prediction.BLOCK", 3)
+    for order in ("C", "F"):
+        np.save(tmp_path / "a.npy", np.asarray(values, order=order))
+        (labels,) = load_prediction(tmp_path / "a.npy", kind="labels").segs or ()
+        assert labels.tolist() == [[3, 1, 4], [3, 3, 0], [2, 4, 1]]
+    monkeypatch.setattr("bsdsbench.loaders.prediction.MAX_LABELS", 4)
+    with pytest.raises(FileFormatError, match="more than 4 labels, some negative"):
+        load_prediction(tmp_path / "a.npy", kind="labels")
+
+
+def test_an_npz_member_that_lies_is_refused_before_it_is_made(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "a.npz", x=np.zeros((30, 40)))
+    data = bytearray((tmp_path / "a.npz").read_bytes())
+    at = data.rindex(b"PK\x01\x02")
+    data[at + 24 : at + 28] = (400_000_000).to_bytes(4, "little")
+    (tmp_path / "a.npz").write_bytes(data)
+    with pytest.raises(FileFormatError, match="claims more than its bytes can hold"):
+        load_prediction(tmp_path / "a.npz")
+    with zipfile.ZipFile(tmp_path / "b.npz", "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        archive.writestr("x.npy", b"1")
+        archive.writestr("x.npy", b"2")
+    with pytest.raises(FileFormatError, match="two arrays of one name"):
+        load_prediction(tmp_path / "b.npz")

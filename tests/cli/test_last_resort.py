@@ -1,0 +1,83 @@
+"""Whatever goes wrong on the command line is one line and status 2, the traceback in a file."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from bsdsbench import cli
+from bsdsbench.core.errors import LINE
+
+
+def call(monkeypatch, capsys, *words):
+    monkeypatch.setattr(sys, "argv", ["bsdsbench", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return ended.value.code, capsys.readouterr()
+
+
+@pytest.fixture
+def faulty(monkeypatch, tmp_path):
+    """`bsdsbench protocols` with a fault of ours in it."""
+
+    def broken(name):
+        raise TypeError("no \x1b[31m such\nthing " + 1000 * "x")
+
+    monkeypatch.setattr("bsdsbench.core.protocol.Protocol.preset", broken)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+
+def test_an_unexpected_error_is_one_line_and_its_traceback_a_file(faulty, monkeypatch, capsys):
+    status, shown = call(monkeypatch, capsys, "protocols")
+    assert (status, shown.out) == (2, "")
+    (line,) = shown.err.splitlines()
+    assert line.startswith(r"bsdsbench: unexpected TypeError: no \x1b[31m such\nthing xxx")
+    assert "in protocols; this is a fault of bsdsbench: please report it" in line
+    assert line.isprintable()
+    assert len(line) <= LINE
+    text = Path(re.search(r"traceback \(in (.*)\)", line)[1]).read_text("utf-8")
+    assert "Traceback (most recent call last)" in text
+    assert "in broken" in text
+
+
+def test_debug_shows_it(faulty, monkeypatch, capsys):
+    for words in (["--debug", "protocols"], ["protocols", "--debug"]):
+        status, shown = call(monkeypatch, capsys, *words)
+        assert status == 2
+        assert "Traceback (most recent call last)" in shown.err
+        assert shown.err.splitlines()[-1].startswith("bsdsbench: unexpected TypeError")
+
+
+def test_memory_that_is_not_there_is_one_line(monkeypatch, capsys):
+    def full(name):
+        raise MemoryError
+
+    monkeypatch.setattr("bsdsbench.core.protocol.Protocol.preset", full)
+    status, shown = call(monkeypatch, capsys, "protocols")
+    assert (status, shown.err.count("\n")) == (2, 1)
+    assert "not enough memory" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--shard", "\u00b2/4"], "--shard '\u00b2/4': expected I/N"),
+        (["--shard", "1/" + "9" * 5000], "expected I/N, such as 1/4"),
+        (["--set", "max_dist_px=1e308"], "max_dist_px 1e+308: expected pixels, 0 to 1000"),
+        (["--thresholds", "32768"], "thresholds 32768: expected 1 to 32767 of them"),
+        (["--thresholds", "\u00b2"], "--thresholds '\u00b2': expected a number"),
+        (["--thresholds", "9" * 5000], "thresholds"),
+        (["--set", "thresholds=" + "[" * 2000], "thresholds"),
+    ],
+)
+def test_what_ended_in_a_traceback_is_one_line(tmp_path, monkeypatch, capsys, words, said):
+    status, shown = call(monkeypatch, capsys, "evaluate", tmp_path, "--gt", tmp_path, *words)
+    assert status == 2
+    (line,) = shown.err.splitlines()
+    assert line.startswith("bsdsbench: ")
+    assert "unexpected" not in line
+    assert said in line
+    assert len(line) <= LINE + len("bsdsbench: ")
