@@ -21,7 +21,7 @@ from bsdsbench.cli.options import names_option, quiet_option
     help="Default: html with a .html file, else markdown.",
 )
 @names_option
-@click.option("--published", default="", metavar="KEY,...", help="Published methods, in tables.")
+@click.option("--published", default="", metavar="KEY,...", help="Published: keys, set=, rule=.")
 @click.option("--title", default="", help="Of the page; default: the names.")
 @click.option("--gt", "gt_dir", type=click.Path(), help="Ground truth; default: the run's own.")
 @click.option(

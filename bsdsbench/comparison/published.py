@@ -1,4 +1,8 @@
-"""Published results on the BSDS500 test split, with their papers: for tables and plots."""
+"""Published results with their sources, AP rules and confidence: for tables and plots.
+
+AP values of different rules differ by up to .04 for the same counts, so a result carries its rule:
+one of `bsdsbench.core.score_rules`, or "unknown" where no source says which.
+"""
 
 from __future__ import annotations
 
@@ -10,32 +14,55 @@ from importlib import resources
 from typing import Any
 
 from bsdsbench.core.errors import DataError
+from bsdsbench.core.score_rules import AP_RULES
 
 # The point drawn for human agreement on the BSDS500 test split: recall, precision (F = .803).
 HUMAN_POINT = (0.7235, 0.9014)
 N_TEST_IMAGES = 200
+FILTERS = ("set", "rule")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishedResult:
-    """One method's published scores.
+    """One method's published scores on one set.
 
-    boundary : ods, ois, ap where known; region : covering, pri, voi, fop as in result.json
-    paper is where the method is described, note what to know about the numbers.
+    boundary   : ods, ois, ap where known; region : covering, pri, voi, fop as in result.json;
+                 other : further numbers as they were printed (ac, fh, aph, sap10)
+    set        : the set's name, as in `bsdsbench data check` where that knows it
+    variant    : scales, training data, what else tells rows of one method apart
+    ap_rule    : the rule of `ap`, "unknown" where no source says it, None without an AP
+    n_thresholds, nms : of the stored curve and its maps, None where not known
+    source     : where the numbers were read; confidence : "high" or "medium"
+    paper      : where the method is described; note : what to know about the numbers
     """
 
     key: str
     name: str
-    year: int
+    year: int | None
+    set: str
+    source: str
+    confidence: str
     paper: str
+    variant: str = ""
     note: str = ""
+    ap_rule: str | None = None
+    n_thresholds: int | None = None
+    nms: str | None = None
+    region_source: str = ""
+    region_note: str = ""
     boundary: Mapping[str, float] = field(default_factory=dict)
     region: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    other: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
         """The name with the year it was published, for legends."""
-        return f"{self.name} ({self.year}, published)"
+        year = f"{self.year}, " if self.year else ""
+        return f"{self.name} ({year}published)"
+
+    def ap_mark(self, rule: str) -> str:
+        """What to print beside the AP in a column of `rule`: "" if it is of that rule."""
+        return "" if self.ap_rule in (None, rule) else str(self.ap_rule)
 
 
 @lru_cache(maxsize=1)
@@ -47,16 +74,54 @@ def published_results() -> dict[str, PublishedResult]:
 
 
 def find_published(keys: Iterable[str]) -> list[PublishedResult]:
-    """The results named by `keys`, in that order. Raises DataError naming every unknown key."""
+    """The results named by `keys`, in that order, after the filters among them.
+
+    A filter is "set=NAME" or "rule=AP_RULE"; filters alone choose from the whole table. Raises
+    DataError naming every unknown key, set and rule.
+
+    Examples
+    --------
+    >>> [r.key for r in find_published(["hed", "edter", "rule=edter"])]
+    ['edter']
+    """
     table = published_results()
-    wanted = [key.strip().lower() for key in keys]
-    unknown = [key for key in wanted if key not in table]
-    if unknown:
-        known = ", ".join(table)
-        raise DataError.collect(
-            [DataError(f"published method {key!r}: expected one of {known}") for key in unknown]
-        )
-    return [table[key] for key in wanted]
+    wanted = [key.strip().lower() for key in keys if key.strip()]
+    filters = [key for key in wanted if "=" in key]
+    named = [key for key in wanted if "=" not in key]
+    faults = [_no_such(f"method {key!r}", _similar(key)) for key in named if key not in table]
+    faults += [fault for text in filters if (fault := _bad_filter(text))]
+    if faults:
+        raise DataError.collect(faults)
+    rows = [table[key] for key in named] or list(table.values() if filters else ())
+    for text in filters:
+        what, _, value = text.partition("=")
+        rows = [r for r in rows if value == (r.set if what == "set" else r.ap_rule)]
+    return rows
+
+
+def published_sets() -> list[str]:
+    """The names of the sets that the table has rows of, sorted."""
+    return sorted({result.set for result in published_results().values()})
+
+
+def _bad_filter(text: str) -> DataError | None:
+    what, _, value = text.partition("=")
+    if what not in FILTERS:
+        return _no_such(f"filter {text!r}", [f"{name}=" for name in FILTERS])
+    known = published_sets() if what == "set" else [*AP_RULES, "unknown"]
+    return None if value in known else _no_such(f"{what} {value!r}", known)
+
+
+def _similar(key: str) -> list[str]:
+    """The keys that look like this one, or the sets' first ones."""
+    from difflib import get_close_matches
+
+    table = list(published_results())
+    return get_close_matches(key, table, n=5, cutoff=0.5) or table[:10]
+
+
+def _no_such(what: str, known: list[str]) -> DataError:
+    return DataError(f"published {what}: expected such as {', '.join(known)}")
 
 
 def not_beside(run: Any) -> str:

@@ -83,7 +83,7 @@ def boundary_counts(
     """
     protocol = protocol or Protocol.preset("bsds500")
     gt_maps = annotated_maps(gts)
-    thresholds, (start, pixel, added) = _events(pred, gt_maps.shape[1:], protocol)
+    thresholds, (start, pixel, added) = threshold_events(pred, gt_maps.shape[1:], protocol)
     radius = protocol.radius(gt_maps.shape[1:])
     matched_gt, matched_pred = match_steps(start, pixel, added, gt_maps, radius)
     present = np.concatenate([[0], np.cumsum(np.where(added, 1, -1))])
@@ -149,7 +149,7 @@ def boundary_match_maps(
     if threshold == 0 and protocol.whole_image:
         bmap = np.ones(shape, bool)
     else:
-        _, (_, pixel, _) = _events(pred, shape, protocol)
+        _, (_, pixel, _) = threshold_events(pred, shape, protocol)
         bmap = np.zeros(shape, bool)
         bmap.flat[pixel] = True
     matched_pred, matched_gt = np.zeros(shape, bool), np.zeros(gt_maps.shape, bool)
@@ -172,7 +172,7 @@ def thin(bmap: NDArray[Any]) -> Bool:
     return thinning.thin(binary_map(bmap, "boundary map"))
 
 
-def _events(
+def threshold_events(
     pred: NDArray[Any] | Prediction, shape: tuple[int, ...], protocol: Protocol
 ) -> tuple[NDArray[np.float64], thinning.Events]:
     """Increasing thresholds, and the changes of the thinned map from the highest downwards."""

@@ -1,0 +1,54 @@
+"""A wrong reading of the benchmark, for `explain` and the doctor only: many-to-one matching.
+
+A predicted pixel is right if any annotated pixel lies within the tolerance, an annotated pixel is
+found if any prediction does. Without the one-to-one rule thick edges and double responses cost
+nothing: the first 40 maps of HED score .8038 instead of .7657.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.checks import annotated_maps
+from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.records import BoundaryCounts
+from bsdsbench.metrics.boundary import threshold_events
+
+
+def many_to_one_counts(
+    pred: NDArray[Any] | Prediction,
+    gts: Sequence[NDArray[Any]] | GroundTruth,
+    protocol: Protocol,
+) -> BoundaryCounts:
+    """What `boundary_counts` would be if pixels could be matched any number of times.
+
+    Inputs and errors as there; maps without a boundary pixel give zeros.
+    """
+    from scipy import ndimage
+
+    from bsdsbench.kernels.many_to_one import count_steps
+
+    gt_maps = annotated_maps(gts)
+    rows, cols = gt_maps.shape[1:]
+    radius = protocol.radius((rows, cols))
+    thresholds, (start, pixel, added) = threshold_events(pred, (rows, cols), protocol)
+    marked = gt_maps.any(axis=0)
+    close = np.zeros(marked.shape, bool)
+    if marked.any():
+        close = ndimage.distance_transform_edt(~marked) <= radius
+    reach = int(radius)
+    dy, dx = (a.ravel() for a in np.mgrid[-reach : reach + 1, -reach : reach + 1])
+    inside = dy * dy + dx * dx <= radius * radius
+    annotators = gt_maps.sum(axis=0, dtype=np.int64)
+    matched_gt, matched_pred, total_pred = count_steps(
+        start, pixel, added, annotators.ravel(), close.ravel(), rows, cols, dy[inside], dx[inside]
+    )
+    total_gt = np.full(thresholds.size, annotators.sum())
+    return BoundaryCounts(
+        thresholds, matched_gt[::-1], total_gt, matched_pred[::-1], total_pred[::-1]
+    )
