@@ -27,6 +27,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from bsdsbench.core.errors import DataError
+from bsdsbench.kernels.bits import ones
 
 FAR = 2**61  # beyond any length
 ABSENT = FAR  # the dual of a pixel that is not in the map: no edge to it is ever tight
@@ -164,16 +165,6 @@ def rank(word, index):
     at = word[np.uint64(index) >> np.uint64(6)]
     below = (np.uint64(1) << np.uint64(index & 63)) - np.uint64(1)
     return at.before + ones(at.bits & below)
-
-
-@njit(cache=True, nogil=True)
-def ones(x):
-    """How many bits of x are set, counted in pairs, nibbles, bytes."""
-    x -= x >> np.uint64(1) & np.uint64(0x5555555555555555)
-    fours = np.uint64(0x3333333333333333)
-    x = (x & fours) + (x >> np.uint64(2) & fours)
-    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64(x * np.uint64(0x0101010101010101) >> np.uint64(56))
 
 
 @njit(cache=True, nogil=True)

@@ -26,6 +26,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from bsdsbench.kernels.bits import ones
 from bsdsbench.kernels.graph import (
     ABSENT,
     GT,
@@ -37,7 +38,6 @@ from bsdsbench.kernels.graph import (
     disk,
     find_edges,
     geometry,
-    ones,
     side,
     vertex_of,
     within_reach,

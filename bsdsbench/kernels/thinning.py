@@ -17,9 +17,12 @@ is deleted in the first subiteration if G1, G2 and G3 hold, in the second if G1,
 
 until neither deletes anything. All pixels of a subiteration are judged on the map before it.
 
-Lower thresholds only add pixels, so the map need not be thinned anew. For every pixel the kernel
-keeps the subiteration in which it was deleted. A lower threshold replays the subiterations only
-for pixels whose neighbourhood differs from what it was in the last replay.
+The map is held as bits, 64 pixels of a row in a word, so that one logical operation judges them
+all; the words of a column lie together, and the processor takes several rows at a time. Each
+threshold is thinned from the start, but only where something happens: the map is cut into tiles of
+one word by 32 rows, and a tile is judged again only if it or a neighbour changed in the last two
+subiterations. Thinning does not depend on where a pixel is, so the bits cover just the box of the
+pixels that are ever on.
 """
 
 from __future__ import annotations
@@ -28,28 +31,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from bsdsbench.kernels.bits import ones
+
 Events = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]
 
-_KEEP = np.int32(2**30)  # "deleted" after every subiteration: never
-
-
-def _deletable() -> NDArray[np.bool_]:
-    """(2, 256): is a pixel deleted in the first / second subiteration; bit i-1 is neighbour xi."""
-    code = np.arange(256)
-    x = [(code >> (i - 1) % 8 & 1).astype(bool) for i in range(10)]  # x[0] unused, x[9] = x[1]
-    k = (1, 2, 3, 4)
-    g1 = sum(~x[2 * i - 1] & (x[2 * i] | x[2 * i + 1]) for i in k)
-    n1 = sum((x[2 * i - 1] | x[2 * i]).astype(int) for i in k)
-    n2 = sum((x[2 * i] | x[2 * i + 1]).astype(int) for i in k)
-    fewest = np.minimum(n1, n2)
-    shared = (g1 == 1) & (fewest >= 2) & (fewest <= 3)
-    g3 = ~((x[2] | x[3] | ~x[8]) & x[1])
-    g3_prime = ~((x[6] | x[7] | ~x[4]) & x[5])
-    return np.stack([shared & g3, shared & g3_prime])
-
-
-DELETABLE = _deletable()
-DELETABLE.flags.writeable = False
+_TILE = 32  # rows
+_NEVER = 2**30  # when a tile is due that no pixel was ever in
 
 
 def thin(bmap: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -73,20 +60,17 @@ def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> 
     leave the thinned map, then those that enter it (`added`), each by increasing flat index
     (row-major in (H, W)). The map at threshold i is what steps 0..n-1-i leave.
     Without `do_thin` the events are those of the map itself, additions only.
-    Memory: 5 bytes a pixel, 16 a pixel that is ever on, some 45 an event.
+    Memory: 4 bytes a pixel that is ever on, a byte a pixel of their box, some 10 an event.
     """
     levels = np.ascontiguousarray(levels, np.int16)
-    order, first = _by_level(np.flatnonzero(levels > 0), levels.ravel(), n)
+    order, first, box = _by_level(levels, n)
     if do_thin:
-        rows, cols = levels.shape
-        padded = (rows + 2) * (cols + 2)
-        death, is_dirty = np.zeros(padded, np.int32), np.zeros(padded, np.bool_)
-        dirty, before, live = np.empty((3, order.size), np.int32)
-        work = death, is_dirty, dirty, before, live
-        key = _replay(order, first, rows, cols, *work, _around(cols + 2), DELETABLE)
-        key.sort()
-        return _from_key(key, n, levels.size)
-    return first, order, np.ones(order.size, bool)
+        batch, pixel = _changes(order, first, box, levels.shape[1])
+    else:
+        batch, pixel = np.repeat(first, 2)[:-1], order
+    added = np.zeros(pixel.size, np.bool_)
+    _mark_added(batch, added)
+    return batch[::2].copy(), pixel, added
 
 
 def stack_events(bmaps: NDArray[np.bool_]) -> Events:
@@ -98,143 +82,220 @@ def stack_events(bmaps: NDArray[np.bool_]) -> Events:
     maps = np.asarray(bmaps, bool).reshape(n, size)[::-1]
     previous = np.concatenate([np.zeros((1, size), bool), maps[:-1]]) if n else maps
     step, pixel = np.nonzero(maps != previous)
-    key = (2 * step + maps[step, pixel]) * size + pixel
-    return _from_key(np.sort(key), n, size)
-
-
-def _around(width: int) -> NDArray[np.int32]:
-    """Where x1 .. x8 are in the flat padded map."""
-    w = width
-    return np.array([1, 1 - w, -w, -1 - w, -1, w - 1, w, w + 1], np.int32)
-
-
-def _from_key(key: NDArray[np.int64], n: int, size: int) -> Events:
-    """Events from sorted (2 * step + added) * size + pixel."""
+    key = np.sort((2 * step + maps[step, pixel]) * size + pixel)
     start = np.searchsorted(key, 2 * size * np.arange(n + 1, dtype=np.int64)).astype(np.int64)
     batch, pixel = np.divmod(key, max(size, 1))
     return start, pixel.astype(np.int32), (batch & 1).astype(bool)
 
 
 @njit(cache=True, nogil=True)
-def _by_level(on, levels, n):
-    """The flat indices `on` of pixels with level > 0, highest level first; where steps start."""
+def _by_level(levels, n):
+    """The flat indices of pixels with level > 0, highest level first; where steps start (n+1,);
+    the box of the pixels: top, left, and one beyond its last row and column."""
+    rows, cols = levels.shape
+    top, left, bottom, right = rows, cols, 0, 0
     first = np.zeros(n + 2, np.int64)
-    for p in on:
-        first[n - levels[p] + 2] += 1
-    free = np.cumsum(first)
-    order = np.empty(on.size, np.int32)
-    for p in on:
-        step = n - levels[p] + 1
-        order[free[step]] = p
-        free[step] += 1
-    return order, free[: n + 1]
+    for r in range(rows):
+        low, high = cols, 0
+        for c in range(cols):
+            level = levels[r, c]
+            if level > 0:
+                first[n - level + 2] += 1
+                low, high = min(low, c), c + 1
+        if high > 0:
+            top, bottom = min(top, r), r + 1
+            left, right = min(left, low), max(right, high)
+    for k in range(n + 1):
+        first[k + 1] += first[k]
+    order = np.empty(first[n + 1], np.int32)
+    for r in range(top, bottom):
+        for c in range(left, right):
+            level = levels[r, c]
+            if level > 0:
+                order[first[n - level + 1]] = r * cols + c
+                first[n - level + 1] += 1
+    return order, first[: n + 1], (top, left, bottom, right)
 
 
 @njit(cache=True, nogil=True)
-def _replay(order, first, rows, cols, death, is_dirty, dirty, before, live, around, deletable):
-    """Unsorted event keys (2 * step + added) * size + pixel of all steps.
+def _changes(order, first, box, cols):
+    """The events as (batch, pixel): pixel[batch[2k] : batch[2k+1]] leave at step k, those up to
+    batch[2k+2] enter.
 
-    death[p] is 0 for an absent pixel, s + 1 for one deleted in subiteration s, else _KEEP: p is on
-    before subiteration s iff death[p] > s. A dirty pixel is judged anew, `before` is its old death.
-    Numbers start as np.int64(0) as the compiler would make a variant of each helper for a plain 0.
+    The word of the box's pixels (row, 64 c .. 64 c + 63) has index (c + 1) stride + _TILE + row:
+    a frame of empty words is around them all. Tile q is words q _TILE to (q + 1) _TILE - 1.
     """
-    size, width = rows * cols, cols + 2
-    keys = np.empty(2 * order.size + 64, np.int64)
-    zero = np.int64(0)
-    n_keys, last = zero, zero
+    top, left, bottom, right = box
+    words, tiles = (right - left + 63) >> 6, (bottom - top + _TILE - 1) // _TILE
+    full = np.zeros((words + 2) * (tiles + 2) * _TILE, np.uint64)
+    now, before, gone = full.copy(), full.copy(), full.copy()
+    due = np.full((words + 2) * (tiles + 2), _NEVER, np.int32)
+    lit = np.empty(words * tiles, np.int32)
+    active, changed = lit.copy(), lit.copy()
+    differs = np.zeros(tiles, np.bool_)
+    batch = np.zeros(2 * first.size - 1, np.int64)
+    pixel, n_lit = np.empty(order.size + 64, np.int32), 0
     for k in range(first.size - 1):
-        n_dirty = zero
-        for e in range(first[k], first[k + 1]):
-            p = order[e] // cols * width + order[e] % cols + width + 1
-            death[p], is_dirty[p] = _KEEP, True
-            dirty[n_dirty], before[n_dirty] = p, 0
-            n_dirty += 1
-        for j in range(n_dirty):
-            n_dirty = _spread(dirty[j], zero, around, death, is_dirty, dirty, before, n_dirty)
-        n_dirty, last = _settle(
-            n_dirty, last, width, around, death, is_dirty, dirty, before, live, deletable
-        )
-        for j in range(n_dirty):
-            p = dirty[j]
-            is_dirty[p] = False
-            was, now = before[j] == _KEEP, death[p] == _KEEP
-            if was != now:
-                if n_keys == keys.size:
-                    keys = _longer(keys)
-                q = p - width - 1
-                keys[n_keys] = (2 * k + now) * size + q // width * cols + q % width
-                n_keys += 1
-    return keys[:n_keys]
+        n_leave = n_enter = 0
+        if first[k] < first[k + 1]:
+            n_lit = _light(order[first[k] : first[k + 1]], box, cols, full, due, lit, n_lit)
+            before, now = now, before
+            _thin(lit[:n_lit], full, now, gone, due, active, changed, tiles + 2)
+            differs[:] = False
+            for q in lit[:n_lit]:
+                leave, enter = _compare(before, now, q * _TILE)
+                n_leave += leave
+                n_enter += enter
+                if leave + enter > 0:
+                    differs[q % (tiles + 2) - 1] = True
+        batch[2 * k + 1] = batch[2 * k] + n_leave
+        batch[2 * k + 2] = batch[2 * k + 1] + n_enter
+        if batch[2 * k + 2] > pixel.size:
+            pixel = _longer(pixel, max(2 * pixel.size, batch[2 * k + 2]))
+        if n_leave + n_enter > 0:
+            _emit(before, now, differs, box, cols, pixel, batch[2 * k], batch[2 * k + 1])
+    return batch, pixel[: batch[-1]]
 
 
 @njit(cache=True, nogil=True)
-def _longer(keys):
-    more = np.empty(2 * keys.size, np.int64)
-    for i in range(keys.size):
-        more[i] = keys[i]
+def _longer(pixel, size):
+    more = np.empty(size, np.int32)
+    more[: pixel.size] = pixel
     return more
 
 
-# _nrt=False: no reference counts for arrays passed to functions that allocate nothing
 @njit(cache=True, nogil=True, _nrt=False)
-def _settle(n_dirty, last, width, around, death, is_dirty, dirty, before, live, deletable):
-    """Replay the subiterations for the dirty pixels and those they make dirty.
+def _light(pixels, box, cols, full, due, lit, n_lit):
+    """Switch on pixels, given by increasing flat index; the new number of lit tiles."""
+    top, left, bottom, _ = box
+    stride = ((bottom - top + _TILE - 1) // _TILE + 2) * _TILE
+    row, begin = _TILE, top * cols + left  # begin: the flat index of column 0 of the box
+    for p in pixels:
+        while p >= begin + cols:
+            begin += cols
+            row += 1
+        c = p - begin
+        at = ((c >> 6) + 1) * stride + row
+        full[at] |= np.uint64(1) << np.uint64(c & 63)
+        if due[at // _TILE] == _NEVER:
+            due[at // _TILE] = 0
+            lit[n_lit] = at // _TILE
+            n_lit += 1
+    return n_lit
 
-    `last` is the latest subiteration that deleted anything so far. Returns (n_dirty, last), new.
-    """
-    for j in range(n_dirty):
-        live[j] = j
-    n_live, s, quiet, latest = n_dirty, np.int64(0), 0, np.int64(0)
-    while n_live > 0 and quiet < 2:
-        n_known, n_kept, deleted = n_dirty, 0, False
-        for j in range(n_live):
-            at = live[j]
-            p = dirty[at]
-            if deletable[s & 1, _code(death, np.uint64(p), np.uint64(width), s)]:
-                death[p] = s + 1
-                deleted = True
-                changed = before[at] > s + 1
-            else:
-                live[n_kept] = at
-                n_kept += 1
-                changed = before[at] == s + 1
-            if changed:
-                n_dirty = _spread(p, s + 1, around, death, is_dirty, dirty, before, n_dirty)
-        for at in range(n_known, n_dirty):
-            live[n_kept] = at
-            n_kept += 1
-        n_live = n_kept
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _thin(lit, full, now, gone, due, active, changed, stride):
+    """Thin `full` into `now`. due[q] is the last subiteration in which tile q is to be judged."""
+    n_active = 0
+    for q in lit:
+        for at in range(q * _TILE, (q + 1) * _TILE):
+            now[at] = full[at]
+        due[q] = 1
+        active[n_active] = q
+        n_active += 1
+    s = 0
+    while n_active > 0:
+        n_changed = 0
+        for q in active[:n_active]:
+            if _judge(now, gone, q * _TILE, stride * _TILE, s & 1):
+                changed[n_changed] = q
+                n_changed += 1
+        for q in changed[:n_changed]:
+            for at in range(q * _TILE, (q + 1) * _TILE):
+                now[at] &= ~gone[at]
+            for column in range(q - stride, q + stride + 1, stride):
+                for near in range(column - 1, column + 2):
+                    if due[near] < s:
+                        active[n_active] = near
+                        n_active += 1
+                    if due[near] != _NEVER:
+                        due[near] = s + 2
         s += 1
-        if deleted:
-            latest = s
-        quiet = 0 if deleted or s <= last else quiet + 1
-    return n_dirty, max(last, latest)
+        n_kept = 0
+        for q in active[:n_active]:
+            if due[q] >= s:
+                active[n_kept] = q
+                n_kept += 1
+        n_active = n_kept
+
+
+# _nrt=False: no reference counts for slices in a function that allocates nothing
+@njit(cache=True, nogil=True, _nrt=False)
+def _judge(now, gone, at, stride, second):
+    """Set `gone` to the pixels that a subiteration deletes from the tile at `at`; are there any.
+
+    With G1 given, a1 .. a4 that are on follow each other around p, so that two of them are on if
+    two neighbouring ones are; b1 .. b4 as well.
+    """
+    one, last, found = np.uint64(1), np.uint64(63), np.uint64(0)
+    west = now[at - stride - 1 : at - stride + _TILE + 1]
+    here = now[at - 1 : at + _TILE + 1]
+    east = now[at + stride - 1 : at + stride + _TILE + 1]
+    out = gone[at : at + _TILE]
+    for r in range(_TILE):
+        x3, p, x7 = here[r], here[r + 1], here[r + 2]
+        x2 = x3 >> one | east[r] << last
+        x1 = p >> one | east[r + 1] << last
+        x8 = x7 >> one | east[r + 2] << last
+        x4 = x3 << one | west[r] >> last
+        x5 = p << one | west[r + 1] >> last
+        x6 = x7 << one | west[r + 2] >> last
+        a1, a2, a3, a4 = x1 | x2, x3 | x4, x5 | x6, x7 | x8
+        b1, b2, b3, b4 = x2 | x3, x4 | x5, x6 | x7, x8 | x1
+        c1, c2, c3, c4 = b1 & ~x1, b2 & ~x3, b3 & ~x5, b4 & ~x7
+        g1 = (c1 ^ c2) & ~(c3 | c4) | (c3 ^ c4) & ~(c1 | c2)
+        two = (a1 | a3) & (a2 | a4) & (b1 | b3) & (b2 | b4)
+        four = a1 & a2 & a3 & a4 & b1 & b2 & b3 & b4
+        if second:
+            not_g3 = (x6 | x7 | ~x4) & x5
+        else:
+            not_g3 = (x2 | x3 | ~x8) & x1
+        out[r] = p & g1 & two & ~four & ~not_g3
+        found |= out[r]
+    return found != 0
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _code(death, p, w, s):
-    """Which neighbours of p are on before subiteration s; unsigned, so that no index wraps."""
+def _compare(before, now, at):
+    """How many pixels of the tile at `at` leave, and enter."""
+    leave = enter = np.int64(0)
+    for k in range(at, at + _TILE):
+        leave += ones(before[k] & ~now[k])
+        enter += ones(now[k] & ~before[k])
+    return leave, enter
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _emit(before, now, differs, box, cols, pixel, leave, enter):
+    """Write the flat indices of what leaves from pixel[leave] on, of what enters from [enter]."""
+    top, left, _, right = box
+    words, stride = (right - left + 63) >> 6, (differs.size + 2) * _TILE
+    for t in range(differs.size):
+        if not differs[t]:
+            continue
+        for row in range(t * _TILE, (t + 1) * _TILE):
+            for c in range(words):
+                at = (c + 1) * stride + _TILE + row
+                if before[at] != now[at]:
+                    begin = (top + row) * cols + left + (c << 6)
+                    leave = _write(before[at] & ~now[at], begin, pixel, leave)
+                    enter = _write(now[at] & ~before[at], begin, pixel, enter)
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _write(word, begin, pixel, k):
+    """Write begin + i for the bits i of a word from pixel[k] on; where the next ones go."""
     one = np.uint64(1)
-    return (
-        (death[p + one] > s)
-        | (death[p - w + one] > s) << 1
-        | (death[p - w] > s) << 2
-        | (death[p - w - one] > s) << 3
-        | (death[p - one] > s) << 4
-        | (death[p + w - one] > s) << 5
-        | (death[p + w] > s) << 6
-        | (death[p + w + one] > s) << 7
-    )
+    while word:
+        lowest = word & (~word + one)
+        pixel[k] = begin + ones(lowest - one)
+        word ^= lowest
+        k += 1
+    return k
 
 
-@njit(cache=True, nogil=True, _nrt=False)
-def _spread(p, s, around, death, is_dirty, dirty, before, n_dirty):
-    """Make the neighbours of p that are on before subiteration s dirty; the new number of dirty."""
-    for b in range(8):
-        q = p + around[b]
-        if death[q] > s and not is_dirty[q]:
-            is_dirty[q] = True
-            dirty[n_dirty], before[n_dirty] = q, death[q]
-            death[q] = _KEEP
-            n_dirty += 1
-    return n_dirty
+@njit(cache=True, nogil=True)
+def _mark_added(batch, added):
+    for k in range(batch.size // 2):
+        added[batch[2 * k + 1] : batch[2 * k + 2]] = True

@@ -18,6 +18,7 @@ import numpy as np
 from bsdsbench.kernels.thinning import thin, thinning_events
 from bsdsbench.kernels.thresholding import confusion, levels
 assert numba.config.DISABLE_JIT
+np.seterr(over="ignore")  # words of bits wrap around
 spec = json.loads(sys.argv[1])
 values, thresholds = np.array(spec["values"]), np.array(spec["thresholds"])
 level = levels(values, thresholds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -35,6 +36,20 @@ def test_events_give_every_thinned_map(case):
     maps = replay(thinning_events(levels, n), levels.shape)
     for i, found in enumerate(maps):
         assert np.array_equal(found, reference.thin(levels > i)), i
+
+
+@pytest.mark.parametrize("blur", [0, 0.7, 3, 9])
+@pytest.mark.parametrize("shape", [(33, 64), (64, 65), (75, 200)])
+def test_events_over_several_words_and_tiles(shape, blur):
+    """Thick and thin maps with an empty frame of varying width, so that the box moves."""
+    rng = np.random.default_rng(shape[1])
+    for frame in range(0, 15, 7):
+        noise = gaussian_filter(rng.random(shape), blur)
+        levels = np.floor(8 * (noise - noise.min()) / np.ptp(noise)).astype(np.int16)
+        levels[:frame], levels[:, :frame], levels[:, shape[1] - frame :] = 0, 0, 0
+        maps = replay(thinning_events(levels, 8), shape)
+        for i, found in enumerate(maps):
+            assert np.array_equal(found, reference.thin(levels > i)), i
 
 
 @settings(max_examples=50, deadline=None)
