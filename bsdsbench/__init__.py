@@ -31,6 +31,7 @@ _ROOMS = {
     "bsdsbench.core.errors": ("DataError", "ShapeError"),
     "bsdsbench.runs.evaluation": ("Evaluation",),
     "bsdsbench.core.inputs": ("GroundTruth", "Prediction"),
+    "bsdsbench.integrations.detectors": ("DetectorRun", "run"),
     "bsdsbench.core.labels": ("seg2bdry",),
     "bsdsbench.loaders": ("load_ground_truth", "load_prediction"),
     "bsdsbench.core.softmap": ("nms",),

@@ -21,7 +21,9 @@ from sample_canvas import Canvas, F, Rng, fractal
 from sample_scenes import SCENES
 from scipy import ndimage as ndi
 from scipy.io import savemat
-from skimage import color, feature, filters, measure, morphology, segmentation
+from skimage import measure, morphology, segmentation
+
+from bsdsbench.integrations.baselines import canny, sobel, structure_tensor_maps
 
 PORTRAIT = {"leaves", "meadow"}
 ROUNDS = 2  # pictures of each scene
@@ -113,53 +115,6 @@ def annotators(canvas: Canvas, rng: Rng) -> list[NDArray[np.uint16]]:
     return [annotate(canvas, rng, detail) for detail in rng.permutation(details)]
 
 
-# ---- detectors ----------------------------------------------------------------------------------
-
-
-def suppress(strength: F, ny: F, nx: F) -> F:
-    """Strength where it is the largest along the normal (ny, nx), else 0; faded at the border."""
-    length = np.hypot(ny, nx) + 1e-12
-    y, x = np.indices(strength.shape)
-    thin = strength.copy()
-    for step in (-1, 1):
-        at = (y + step * ny / length, x + step * nx / length)
-        thin[strength < ndi.map_coordinates(strength, at, order=1, mode="nearest")] = 0
-    inset = np.minimum(np.minimum(y, y[::-1]), np.minimum(x, x[:, ::-1]))
-    return thin * np.clip(inset / 4, 0, 1)
-
-
-def canny_sweep(image: NDArray[np.uint8]) -> F:
-    """The share of thresholds at which Canny (sigma 2) calls a pixel an edge."""
-    gray = color.rgb2gray(image)
-    highs = np.geomspace(0.03, 0.6, 24)
-    return np.mean([feature.canny(gray, 2.0, 0.4 * high, high) for high in highs], axis=0)
-
-
-def sobel(image: NDArray[np.uint8]) -> F:
-    """Sobel gradient magnitude, thinned by non-maximum suppression."""
-    gray = color.rgb2gray(image)
-    gy, gx = filters.sobel_h(gray), filters.sobel_v(gray)
-    return np.clip(3.5 * suppress(np.hypot(gy, gx), gy, gx) - 0.06, 0, 1)
-
-
-def structure_tensor(image: NDArray[np.uint8]) -> tuple[F, F]:
-    """Raw and thinned maps: how much the larger eigenvalue of the colour structure tensor beats
-    the smaller, averaged over three scales, so that texture without direction counts for little."""
-    lab = color.rgb2lab(image) / 100
-    raw, tensor = np.zeros(lab.shape[:2]), np.zeros((3, *lab.shape[:2]))
-    for scale in (1.2, 2.0, 3.4):
-        gy = scale * ndi.gaussian_filter(lab, (scale, scale, 0), order=(1, 0, 0))
-        gx = scale * ndi.gaussian_filter(lab, (scale, scale, 0), order=(0, 1, 0))
-        sums = np.stack([(gy * gy).sum(-1), (gy * gx).sum(-1), (gx * gx).sum(-1)])
-        a, b, d = local = ndi.gaussian_filter(sums, (0, scale, scale))
-        mean, spread = (a + d) / 2, np.hypot((a - d) / 2, b)
-        raw += np.sqrt(mean + spread) - 0.9 * np.sqrt(np.maximum(mean - spread, 0))
-        tensor += local
-    angle = 0.5 * np.arctan2(2 * tensor[1], tensor[2] - tensor[0])
-    raw = 1 - np.exp(-raw / 0.35)
-    return raw, suppress(raw, np.sin(angle), np.cos(angle))
-
-
 # ---- regions ------------------------------------------------------------------------------------
 
 
@@ -239,11 +194,11 @@ def make_image(image_id: str) -> dict[str, bytes]:
     canvas, rng = paint(image_id)
     jpeg = iio.imwrite("<bytes>", photograph(canvas, rng), extension=".jpg", quality=88)
     image = iio.imread(jpeg, extension=".jpg")  # detectors see what a user sees
-    raw, thin = structure_tensor(image)
+    raw, thin = structure_tensor_maps(image)
     return {
         f"images/test/{image_id}.jpg": jpeg,
         f"groundTruth/test/{image_id}.mat": ground_truth_bytes(annotators(canvas, rng)),
-        f"results/canny/{image_id}.png": png_bytes(canny_sweep(image)),
+        f"results/canny/{image_id}.png": png_bytes(canny(image)),
         f"results/sobel/{image_id}.png": png_bytes(sobel(image)),
         f"results/structure-tensor/{image_id}.png": png_bytes(thin),
         f"results/structure-tensor-raw/{image_id}.png": png_bytes(raw),

@@ -19,6 +19,8 @@ from bsdsbench import __version__
 VERBS = (
     "demo",
     "evaluate",
+    "run",
+    "baseline",
     "merge",
     "compare",
     "plot",

@@ -28,28 +28,29 @@ NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tens
 @workers_option
 @quiet_option
 def command(out: Path, workers: int | None, quiet: bool) -> None:
-    """Evaluate and compare three detectors on the shipped sample, and draw their curves.
+    """Run, evaluate and compare three detectors on the shipped sample, and draw their curves.
 
-    The sample is 16 made pictures with three to five simulated annotators each; see
-    datasets/README.md. It needs no other data.
+    The sample is 16 synthetic images with three to five simulated annotators each; the detectors
+    are those of `bsdsbench baseline`. Nothing is downloaded.
     """
     import bsdsbench as bb
     from bsdsbench.cli.progress import progress
     from bsdsbench.cli.show import print_scores
-    from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
+    from bsdsbench.integrations.baselines import baseline
+    from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_images
 
     runs = []
     for method in DETECTORS:
         with progress(method, quiet) as report:
-            run = bb.evaluate(
-                sample_results(method),
-                sample_ground_truth(),
+            found = bb.run(
+                *(baseline(method), sample_images()),
+                gt=sample_ground_truth(),
                 name=NAMES[method],
                 workers=workers,
                 out=out / method,
                 progress=report,
             )
-        runs.append(run)
+        runs.append(found.evaluation)
     runs.sort(key=lambda run: -run.boundary_score().ods.f)
     print_scores(runs)
     print(f"protocol {runs[0].protocol.describe()}\n")
@@ -57,7 +58,7 @@ def command(out: Path, workers: int | None, quiet: bool) -> None:
     with progress("human", quiet) as report:
         human = bb.evaluate_humans(sample_ground_truth(), workers=workers, progress=report)
     _print_files(out, _write_plots(runs, human, out))
-    _print_next(out, sample_results("structure-tensor-raw"), sample_ground_truth())
+    _print_next(out, sample_images(), sample_ground_truth())
 
 
 def _print_differences(found: Any) -> None:
@@ -107,16 +108,20 @@ def _near(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def _print_next(out: Path, raw: Path, truth: Path) -> None:
-    """Three commands; the first two work as they stand."""
+def _print_next(out: Path, images: Path, truth: Path) -> None:
+    """Four commands; the first three work as they stand."""
     from bsdsbench.loaders.sample import DETECTORS
 
     folders = " ".join(str(out / method) for method in DETECTORS)
     print("\nnext")
     for what, line in (
         (
-            "raw maps of a network lose points without NMS; doctor finds that",
-            f"doctor {_near(raw)} --gt {_near(truth)}",
+            "maps several pixels wide, as networks give them",
+            f"baseline structure-tensor-raw {_near(images)} -o {out / 'raw'}",
+        ),
+        (
+            "they lose points without NMS; doctor finds that",
+            f"doctor {out / 'raw' / 'maps'} --gt {_near(truth)}",
         ),
         ("one page with every table and plot", f"report {folders} -o {out / 'report.html'}"),
         (

@@ -1,7 +1,8 @@
 """Where the shipped sample is: inside an installed wheel, or beside the package in a checkout.
 
-The sample is in BSDS layout: images/test/ID.jpg, groundTruth/test/ID.mat with three to five
-annotators, and results/METHOD/ID.png or .mat. `scripts/make_sample.py` makes it.
+The sample is in BSDS layout: images/test/ID.jpg and groundTruth/test/ID.mat with three to five
+annotators. A checkout also has results/METHOD/ID.png or .mat; `bsdsbench baseline` makes the maps
+anew. `scripts/make_sample.py` makes it all.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ DETECTORS = ("canny", "sobel", "structure-tensor")
 
 
 def sample_root() -> Path:
-    """The folder of images, groundTruth and results. Raises DataError if it is not there."""
+    """The folder of images and groundTruth. Raises DataError if it is not there."""
     package = Path(__file__).resolve().parents[1]
     for root in (package / "_sample", package.parent / "datasets" / "sample"):
         if (root / "groundTruth").is_dir():
@@ -30,9 +31,23 @@ def sample_ground_truth() -> Path:
     return sample_root() / "groundTruth" / "test"
 
 
+def sample_images() -> Path:
+    """The folder of the sample's pictures."""
+    return sample_root() / "images" / "test"
+
+
 def sample_results(method: str) -> Path:
-    """The folder of one method's output: one of DETECTORS, structure-tensor-raw, watershed-ucm."""
-    return sample_root() / "results" / method
+    """The folder of one method's output: one of DETECTORS, structure-tensor-raw, watershed-ucm.
+
+    Raises DataError in an installed wheel, which has pictures and annotations only.
+    """
+    folder = sample_root() / "results" / method
+    if not folder.is_dir():
+        raise DataError(
+            f"{folder}: only a checkout has results of the sample; make them with "
+            f"`bsdsbench baseline {method} {sample_images()} -o OUT`"
+        )
+    return folder
 
 
-__all__ = ["DETECTORS", "sample_ground_truth", "sample_results", "sample_root"]
+__all__ = ["DETECTORS", "sample_ground_truth", "sample_images", "sample_results", "sample_root"]

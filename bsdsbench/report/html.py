@@ -46,15 +46,11 @@ def write_report(
 
     Pictures need the files the runs were made from: the given folders, or those the runs name;
     without them the page has tables and plots only. The images are those of the first run.
-    human : mark human agreement on BSDS500 in the plot. Raises DataError if jinja2 is missing or
-    there are no runs, OSError.
+    human : mark human agreement on BSDS500 in the plot. Raises DataError if there are
+    no runs, OSError.
     """
-    try:
-        import jinja2
-    except ImportError:
-        raise DataError(
-            "the HTML report needs jinja2: install the extra bsdsbench[report]"
-        ) from None
+    import jinja2
+
     if not runs:
         raise DataError("no runs given, expected at least one to report")
     notes: list[str] = []

@@ -70,11 +70,18 @@ def test_demo_writes_plots_that_are_pictures(ran: tuple[Result, Path]) -> None:
         assert (out / name).read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_first_command_it_suggests_works(ran: tuple[Result, Path]) -> None:
+def test_the_first_two_commands_it_suggests_work(ran: tuple[Result, Path]) -> None:
     result, _ = ran
     lines = [line.strip() for line in result.output.splitlines()]
     commands = [line for line in lines if line.startswith("bsdsbench ")]
-    assert [shlex.split(line)[1] for line in commands] == ["doctor", "report", "evaluate"]
-    found = CliRunner().invoke(cli, shlex.split(commands[0])[1:], standalone_mode=False)
+    assert [shlex.split(line)[1] for line in commands] == [
+        "baseline",
+        "doctor",
+        "report",
+        "evaluate",
+    ]
+    made = CliRunner().invoke(cli, shlex.split(commands[0])[1:], standalone_mode=False)
+    assert made.exception is None
+    found = CliRunner().invoke(cli, shlex.split(commands[1])[1:], standalone_mode=False)
     assert found.exception is None
     assert "--nms" in found.output

@@ -1,0 +1,84 @@
+"""bsdsbench run: call a detector on every picture, time it, evaluate it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bsdsbench.cli.options import (
+    format_option,
+    protocol_from,
+    protocol_options,
+    quiet_option,
+    workers_option,
+)
+from bsdsbench.cli.verb_evaluate import PROTOCOL_FIELDS
+
+_OPTIONS = (
+    click.option("--gt", type=click.Path(), help="Ground-truth folder; without it no scores."),
+    click.option("-o", "--out", required=True, type=click.Path(), help="Folder for the results."),
+    protocol_options,
+    click.option(
+        "--metrics",
+        default="boundary",
+        show_default=True,
+        metavar="M,M",
+        help="Metrics to compute, with commas between.",
+    ),
+    click.option("--name", help="The detector's name in tables."),
+    workers_option,
+    click.option("--fresh", is_flag=True, help="Call the detector again on every picture."),
+    format_option("table", "json"),
+    quiet_option,
+)
+
+
+def detector_options(function: Any) -> Any:
+    """The options that `run` and `baseline` share."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+@click.command("run", short_help="Call your detector on every picture, time and score it.")
+@click.argument("function", metavar="MODULE:FUNCTION")
+@click.argument("images", type=click.Path())
+@detector_options
+def command(function: str, images: str, **options: Any) -> int:
+    """Call MODULE:FUNCTION on every picture in IMAGES, time it and evaluate what it returns.
+
+    The function takes an (H, W, 3) uint8 array and returns a soft map (H, W), floats in [0, 1] or
+    uint8 or uint16, or labels (int32 or int64), or a list of label maps. Its maps are kept in
+    OUT/maps; an interrupted run resumes. Pictures on which it fails are listed, and the exit
+    status is 2.
+    """
+    return detect(function, images, **options)
+
+
+def detect(function: Any, images: str, *, form: str, quiet: bool, **options: Any) -> int:
+    """Run a detector with the shared options and show what came out."""
+    from bsdsbench.cli.progress import progress
+    from bsdsbench.cli.show import print_json, print_scores
+    from bsdsbench.integrations.detectors import run
+
+    fields = {name: options.pop(name) for name in PROTOCOL_FIELDS}
+    options["metrics"] = [m.strip() for m in options["metrics"].split(",") if m.strip()]
+    with progress("detect", quiet) as report:
+        found = run(function, images, protocol=protocol_from(**fields), progress=report, **options)
+    if form == "json":
+        print_json(found.to_mapping())
+    else:
+        if found.evaluation:
+            print_scores([found.evaluation])
+            print(f"protocol {found.evaluation.protocol.describe()}")
+        timed = f"{found.ms_per_image:.1f} ms per image (median of {len(found.milliseconds)}"
+        print(f"time     {timed}, one at a time, warm-up left out; {found.machine})")
+        print(f"maps     {found.maps}")
+        if found.evaluation:
+            print(f"results  {Path(options['out'])}")
+    for image_id, reason in found.failed.items():
+        print(f"bsdsbench: failed on {image_id!r}: {reason}", file=sys.stderr)
+    return 2 if found.failed else 0

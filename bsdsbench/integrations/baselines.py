@@ -1,0 +1,153 @@
+"""Detectors and segmenters of scikit-image, to have something to compare with.
+
+Each takes an (H, W, 3) uint8 picture. Edge detectors return a soft map, float (H, W) in [0, 1];
+segmenters return label maps, coarse to fine. Pictures of one colour give zeros or one region.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage as ndi
+from skimage import color, feature, filters, segmentation
+
+from bsdsbench.core.errors import DataError
+
+F = NDArray[np.float64]
+Image = NDArray[np.uint8]
+
+
+def canny(image: Image) -> F:
+    """The share of 24 thresholds at which Canny (sigma 2) calls a pixel an edge."""
+    gray = color.rgb2gray(image)
+    highs = np.geomspace(0.03, 0.6, 24)
+    return np.mean([feature.canny(gray, 2.0, 0.4 * high, high) for high in highs], axis=0)
+
+
+def sobel(image: Image) -> F:
+    """Sobel gradient magnitude, thinned by non-maximum suppression."""
+    gray = color.rgb2gray(image)
+    return _gradient(filters.sobel_h(gray), filters.sobel_v(gray))
+
+
+def scharr(image: Image) -> F:
+    """Scharr gradient magnitude, thinned by non-maximum suppression."""
+    gray = color.rgb2gray(image)
+    return _gradient(filters.scharr_h(gray), filters.scharr_v(gray))
+
+
+def structure_tensor(image: Image) -> F:
+    """The structure tensor's edge strength, thinned by non-maximum suppression."""
+    return structure_tensor_maps(image)[1]
+
+
+def structure_tensor_raw(image: Image) -> F:
+    """The structure tensor's edge strength as it is, several pixels wide."""
+    return structure_tensor_maps(image)[0]
+
+
+def structure_tensor_maps(image: Image) -> tuple[F, F]:
+    """Raw and thinned maps of the colour structure tensor.
+
+    The strength is how much the larger eigenvalue beats the smaller, averaged over three scales,
+    so that texture without direction counts for little.
+    """
+    lab = color.rgb2lab(image) / 100
+    raw, tensor = np.zeros(lab.shape[:2]), np.zeros((3, *lab.shape[:2]))
+    for scale in (1.2, 2.0, 3.4):
+        gy = scale * ndi.gaussian_filter(lab, (scale, scale, 0), order=(1, 0, 0))
+        gx = scale * ndi.gaussian_filter(lab, (scale, scale, 0), order=(0, 1, 0))
+        sums = np.stack([(gy * gy).sum(-1), (gy * gx).sum(-1), (gx * gx).sum(-1)])
+        a, b, d = local = ndi.gaussian_filter(sums, (0, scale, scale))
+        mean, spread = (a + d) / 2, np.hypot((a - d) / 2, b)
+        raw += np.sqrt(mean + spread) - 0.9 * np.sqrt(np.maximum(mean - spread, 0))
+        tensor += local
+    angle = 0.5 * np.arctan2(2 * tensor[1], tensor[2] - tensor[0])
+    raw = 1 - np.exp(-raw / 0.35)
+    return raw, suppress(raw, np.sin(angle), np.cos(angle))
+
+
+def felzenszwalb(image: Image) -> list[NDArray[Any]]:
+    """Felzenszwalb and Huttenlocher's segmentation at eight scales, coarse to fine."""
+    scales = np.geomspace(1600, 25, 8)
+    return [
+        segmentation.felzenszwalb(image, scale=s, sigma=0.8, min_size=max(20, int(s / 4)))
+        for s in scales
+    ]
+
+
+def slic(image: Image) -> list[NDArray[Any]]:
+    """SLIC superpixels, about 25 to 800 of them, coarse to fine."""
+    return [
+        segmentation.slic(image, n_segments=n, compactness=10, start_label=1)
+        for n in (25, 50, 100, 200, 400, 800)
+    ]
+
+
+def watershed(image: Image) -> list[NDArray[Any]]:
+    """Compact watershed of the smoothed Sobel gradient from about 25 to 800 seeds."""
+    gradient = ndi.gaussian_filter(filters.sobel(color.rgb2gray(image)), 1.0)
+    return [
+        segmentation.watershed(gradient, markers=n, compactness=1e-4)
+        for n in (25, 50, 100, 200, 400, 800)
+    ]
+
+
+def suppress(strength: F, ny: F, nx: F) -> F:
+    """Strength where it is the largest along the normal (ny, nx), else 0; faded at the border."""
+    length = np.hypot(ny, nx) + 1e-12
+    y, x = np.mgrid[: strength.shape[0], : strength.shape[1]]
+    thin = strength.copy()
+    for step in (-1, 1):
+        at = (y + step * ny / length, x + step * nx / length)
+        thin[strength < ndi.map_coordinates(strength, at, order=1, mode="nearest")] = 0
+    inset = np.minimum(np.minimum(y, y[::-1]), np.minimum(x, x[:, ::-1]))
+    return thin * np.clip(inset / 4, 0, 1)
+
+
+def _gradient(gy: F, gx: F) -> F:
+    return np.clip(3.5 * suppress(np.hypot(gy, gx), gy, gx) - 0.06, 0, 1)
+
+
+BASELINES: dict[str, Callable[[Image], Any]] = {
+    "canny": canny,
+    "sobel": sobel,
+    "scharr": scharr,
+    "structure-tensor": structure_tensor,
+    "structure-tensor-raw": structure_tensor_raw,
+    "felzenszwalb": felzenszwalb,
+    "slic": slic,
+    "watershed": watershed,
+}
+
+
+def baseline(name: str) -> Callable[[Image], Any]:
+    """A baseline by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of `BASELINES`.
+
+    Returns
+    -------
+    callable
+        From an (H, W, 3) uint8 picture to a soft map or label maps.
+
+    Raises
+    ------
+    DataError
+        For another name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> baseline("sobel")(np.zeros((20, 30, 3), np.uint8)).max()
+    np.float64(0.0)
+    """
+    if name not in BASELINES:
+        raise DataError(f"baseline {name!r}: expected one of {', '.join(BASELINES)}")
+    return BASELINES[name]

@@ -1,0 +1,45 @@
+# Tasks for people who work on the project: `just` lists them.
+python := ".venv/bin/python"
+
+# List the tasks.
+default:
+    @just --list
+
+# A virtual environment with everything, in .venv.
+setup:
+    python3 -m venv .venv
+    .venv/bin/pip install -q -c .ci/constraints.txt -e '.[dev]'
+
+# Lint, types and tests.
+check: lint test
+
+# Style, format, types, workflow files.
+lint:
+    .venv/bin/ruff check .
+    .venv/bin/ruff format --check .
+    .venv/bin/mypy
+    .venv/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+
+# The tests; `just test tests/cli` for some of them.
+test *args:
+    {{python}} -m pytest -q {{args}}
+
+# The tests with line coverage; fails below the floor in pyproject.toml.
+coverage:
+    {{python}} -m pytest -q --cov --cov-report=term
+
+# The documentation site, in docs/_build/html.
+docs:
+    .venv/bin/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+# Kernel timings by pytest-benchmark; --benchmark-compare against an earlier run.
+bench *args:
+    {{python}} -m pytest -q benchmarks --benchmark-only --benchmark-autosave {{args}}
+
+# Source archive and wheel in dist, checked.
+package:
+    PATH="$PWD/.venv/bin:$PATH" .ci/package dist
+
+# What CI runs.
+ci:
+    .ci/run

@@ -1,0 +1,216 @@
+"""bsdsbench run and baseline: any function on every picture, its time, its scores."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bsdsbench as bb
+from bsdsbench.cli import cli
+from bsdsbench.integrations.baselines import BASELINES, baseline
+from bsdsbench.integrations.detectors import encoded, load_function
+from bsdsbench.loaders.sample import sample_ground_truth, sample_images, sample_results
+
+IDS = ("fruit1", "herd1", "leaves1")
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> tuple[Path, Path]:
+    """Three of the sample's pictures, cut to 60 x 90 and as PNG; and their ground truth."""
+    images, gt = tmp_path / "images", tmp_path / "gt"
+    images.mkdir()
+    gt.mkdir()
+    rng = np.random.default_rng(5)
+    for image_id in IDS:
+        picture = iio.imread(sample_images() / f"{image_id}.jpg")[:60, :90]
+        iio.imwrite(images / f"{image_id}.png", picture)
+        iio.imwrite(gt / f"{image_id}.png", (rng.random((60, 90)) < 0.1).astype(np.uint8) * 255)
+    return images, gt
+
+
+def brightness(image):
+    return image.mean(axis=2) / 255
+
+
+def test_maps_keep_16_bits_and_give_the_scores_of_evaluate(three, tmp_path):
+    images, gt = three
+    found = bb.run(brightness, images, gt=gt, out=tmp_path / "out", workers=1)
+    assert sorted(found.milliseconds) == sorted(IDS)
+    assert found.ms_per_image > 0
+    for image_id in IDS:
+        kept = iio.imread(found.maps / f"{image_id}.png")
+        assert kept.dtype == np.uint16
+        wanted = np.rint(brightness(iio.imread(images / f"{image_id}.png")) * 65535)
+        assert np.array_equal(kept, wanted)
+    alone = bb.evaluate(found.maps, gt, workers=1)
+    assert found.evaluation.equals(alone)
+    stored = json.loads((tmp_path / "out/result.json").read_text("utf-8"))
+    timing = stored["provenance"]["detector"]
+    assert timing["ms_per_image"] == pytest.approx(found.ms_per_image, abs=1e-3)
+    assert "cores" in timing["machine"]
+
+
+def test_warm_up_is_called_and_not_counted(three, tmp_path):
+    called = []
+
+    def detector(image):
+        called.append(image.shape)
+        image[:] = 0  # writing into the argument harms nobody
+        return np.zeros(image.shape[:2])
+
+    found = bb.run(detector, three[0], out=tmp_path / "out")
+    assert called == [(60, 90, 3)] * 4
+    assert len(found.milliseconds) == 3
+    assert found.evaluation is None
+
+
+def test_it_resumes_where_it_was_interrupted(three, tmp_path):
+    state = {"stop_at": 3, "calls": 0}
+
+    def detector(image):
+        state["calls"] += 1
+        if state["calls"] == state["stop_at"]:
+            raise KeyboardInterrupt
+        return np.zeros(image.shape[:2])
+
+    with pytest.raises(KeyboardInterrupt):
+        bb.run(detector, three[0], out=tmp_path / "out")
+    state.update(stop_at=0, calls=0)
+    found = bb.run(detector, three[0], out=tmp_path / "out")
+    assert state["calls"] == 3  # one to warm up, two that were not done
+    assert sorted(found.milliseconds) == sorted(IDS)
+    iio.imwrite(three[0] / "herd1.png", np.zeros((60, 90, 3), np.uint8))
+    state.update(calls=0)
+    bb.run(detector, three[0], out=tmp_path / "out")
+    assert state["calls"] == 2  # the changed picture
+    state.update(calls=0)
+    bb.run(detector, three[0], out=tmp_path / "out", fresh=True)
+    assert state["calls"] == 4
+
+
+def test_a_picture_it_fails_on_is_listed_and_the_rest_goes_on(three, tmp_path):
+    images, gt = three
+    iio.imwrite(images / "herd1.png", np.full((60, 90, 3), 7, np.uint8))
+
+    def detector(image):
+        if image.max() == 7:
+            raise ValueError("cannot\nsee")
+        return brightness(image)
+
+    found = bb.run(detector, images, gt=gt, out=tmp_path / "out", workers=1)
+    assert found.failed == {"herd1": "ValueError: cannot\\nsee"}
+    assert [r.image_id for r in found.evaluation.records] == ["fruit1", "leaves1"]
+    assert found.evaluation.failed["herd1"].startswith("ValueError")
+
+
+def test_if_all_fail_every_reason_is_listed(three, tmp_path):
+    with pytest.raises(bb.DataError, match=r"fruit1: .*\nherd1: .*\nleaves1: .*shape \(60, 90"):
+        bb.run(lambda image: image, three[0], out=tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("result", "fault"),
+    [
+        (np.zeros((3, 4)), "shape"),
+        (np.full((4, 5), 1.5), "outside"),
+        (np.full((4, 5), np.nan), "outside"),
+        (np.zeros((4, 5), complex), "dtype"),
+        ([], "empty list"),
+        ([np.zeros((4, 5))], "integer labels"),
+        (None, "shape"),
+    ],
+)
+def test_wrong_results_are_named(result, fault):
+    with pytest.raises(bb.DataError, match=fault):
+        encoded(result, (4, 5))
+
+
+def test_labels_and_sweeps_are_read_back_as_they_were(tmp_path):
+    labels = np.arange(20).reshape(4, 5) // 7 - 1
+    kind, suffix, data = encoded(labels, (4, 5))
+    (tmp_path / "a.png").write_bytes(data)
+    assert (kind, suffix) == ("labels", ".png")
+    read = bb.load_prediction(tmp_path / "a.png", kind="labels")
+    assert np.array_equal(read.segs[0], labels + 2)
+    kind, suffix, data = encoded([labels, labels * 0], (4, 5))
+    (tmp_path / "b.mat").write_bytes(data)
+    assert (kind, suffix) == ("segs", ".mat")
+    first, second = bb.load_prediction(tmp_path / "b.mat").segs
+    assert np.array_equal(first, labels + 2)
+    assert (second == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("spec", "fault"),
+    [
+        ("nothing", "MODULE:FUNCTION"),
+        ("no_such_module_xyz:f", "cannot be imported"),
+        ("json:nothing", "has no function"),
+        ("json:__name__", "has no function"),
+    ],
+)
+def test_a_wrong_function_is_one_line(spec, fault):
+    with pytest.raises(bb.DataError, match=fault):
+        load_function(spec)
+
+
+def test_a_function_of_the_users_own_file(three, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_own_detector.py").write_text(
+        "def detect(image):\n    return image.mean(axis=2) / 255\n"
+    )
+    arguments = ["run", "my_own_detector:detect", str(three[0]), "--gt", str(three[1])]
+    ran = CliRunner().invoke(cli, [*arguments, "-o", "out", "--quiet"], standalone_mode=False)
+    assert ran.exception is None
+    assert "ms per image (median of 3" in ran.output
+    assert any(line.strip().startswith("detect ") for line in ran.output.splitlines())
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_every_baseline_finds_the_edge_of_a_square(name):
+    image = np.full((60, 90, 3), 60, np.uint8)
+    image[20:40, 30:60] = (200, 180, 40)
+    result = baseline(name)(image)
+    if isinstance(result, list):
+        assert all(r.shape == (60, 90) for r in result)
+        edge = bb.seg2bdry(np.asarray(result[-1]))
+    else:
+        assert result.min() >= 0
+        assert result.max() <= 1
+        edge = result > 0.5 * result.max()
+    near = np.zeros((60, 90), bool)
+    near[17:43, 27:63] = True
+    near[23:37, 33:57] = False
+    assert edge[near].sum() > 60
+    if name in ("canny", "sobel", "scharr", "structure-tensor"):  # the others also divide the rest
+        assert not edge[~near].any()
+
+
+def test_the_samples_maps_are_those_of_the_baselines():
+    """To one level of 8 bits in all but a few pixels, whatever the versions."""
+    for name in ("canny", "sobel", "structure-tensor", "structure-tensor-raw"):
+        image = iio.imread(sample_images() / "town1.jpg")
+        stored = iio.imread(sample_results(name) / "town1.png").astype(int)
+        off = np.abs(np.rint(255 * baseline(name)(image)) - stored)
+        assert (off > 1).mean() < 0.001, name
+
+
+def test_baseline_on_the_command_line(tmp_path):
+    images = tmp_path / "images"
+    images.mkdir()
+    shutil.copy(sample_images() / "fruit1.jpg", images)
+    arguments = ["baseline", "sobel", str(images), "--gt", str(sample_ground_truth())]
+    out = ["-o", str(tmp_path / "out"), "--quiet", "--workers", "1", "--format", "json"]
+    ran = CliRunner().invoke(cli, [*arguments, *out], standalone_mode=False)
+    assert ran.exception is None
+    found = json.loads(ran.output)
+    assert found["name"] == "sobel"
+    assert found["n_images"] == 1
+    assert 0.4 < found["scores"]["boundary"]["ods"]["f"] < 0.9
