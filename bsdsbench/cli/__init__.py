@@ -6,10 +6,12 @@ regression gate failed; 2 the input or the call was wrong; 130 interrupted.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
 from importlib import import_module
+from typing import NoReturn
 
 import click
 
@@ -83,9 +85,14 @@ def main() -> None:
         for line in error.problems:
             _say(f"bsdsbench: {line}")
         status = 2
-    except (KeyboardInterrupt, click.Abort):
-        _say("bsdsbench: interrupted; what was done is kept")
-        status = 130
+    except KeyboardInterrupt:
+        _interrupted()
+    except click.Abort as error:
+        if isinstance(error.__cause__ or error.__context__, EOFError):  # click's word for both
+            _say(f"bsdsbench: {_unexpected(error, words, debug)}")
+            status = 2
+        else:
+            _interrupted()
     except BrokenPipeError:
         # The reader of our output has gone; nothing more can be said there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -101,6 +108,15 @@ def main() -> None:
         _say(f"bsdsbench: {_unexpected(error, words, debug)}")
         status = 2
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _interrupted() -> NoReturn:
+    """End at once: nobody waits for threads that still import, or for workers that are ending."""
+    _say("bsdsbench: interrupted; what was done is kept")
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(130)
 
 
 def _unexpected(error: Exception, words: list[str], debug: bool) -> str:

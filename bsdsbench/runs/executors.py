@@ -6,13 +6,14 @@ that memory stays flat however many there are.
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -28,9 +29,12 @@ from types import ModuleType
 from typing import Any
 
 from bsdsbench.core.errors import DataError
+from bsdsbench.runs.cluster import absolute, cluster
 from bsdsbench.runs.job import Failure, Job, Outcome, run_job
 
 JOBS_PER_WORKER = 3
+CHECK_SECONDS = 2.0
+LOG = logging.getLogger(__name__)
 
 
 def available_cores() -> int:
@@ -52,8 +56,9 @@ def outcomes(
     """
     if isinstance(executor, Executor):
         yield from _through(executor, deque(jobs), 4 * workers)
-    elif executor.startswith("dask://"):
-        yield from _on_dask(jobs, executor)
+    elif isinstance(executor, str) and executor.startswith("dask://"):
+        with cluster(executor, waiting := absolute(jobs)) as (pool, window, check):
+            yield from _through(pool, waiting, window, check)
     elif executor not in ("process", "thread"):
         raise DataError(
             f"executor {executor!r}: expected process, thread, dask://host:port or an Executor"
@@ -67,10 +72,13 @@ def outcomes(
         yield from _in_processes(deque(jobs), workers)
 
 
-def _through(pool: Executor, waiting: deque[Job], window: int) -> Generator[Outcome, None, None]:
+def _through(
+    pool: Executor, waiting: deque[Job], window: int, check: Callable[[], None] | None = None
+) -> Generator[Outcome, None, None]:
     """Feed the pool, at most `window` jobs at a time.
 
-    If the pool breaks, the jobs that were under way are put back in front of `waiting`.
+    If the pool breaks, the jobs that were under way are put back in front of `waiting`. `check` is
+    called before each look at what is done, and while there is nothing; it raises to end the run.
     """
     under_way: dict[Future[Outcome], Job] = {}
     try:
@@ -78,7 +86,9 @@ def _through(pool: Executor, waiting: deque[Job], window: int) -> Generator[Outc
             while waiting and len(under_way) < window:
                 under_way[pool.submit(run_job, waiting[0])] = waiting[0]
                 waiting.popleft()
-            done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+            done, _ = wait(under_way, CHECK_SECONDS if check else None, FIRST_COMPLETED)
+            if check:
+                check()
             for future in done:
                 yield _outcome(future, under_way[future])
                 del under_way[future]
@@ -113,43 +123,93 @@ def _in_processes(waiting: deque[Job], workers: int) -> Generator[Outcome, None,
                 yield _alone(waiting.popleft())
 
 
-def _alone(job: Job) -> Outcome:
+def _alone(job: Job, last: bool = False) -> Outcome:
+    """A job in a worker of its own, which has shown that it can start: else the job is blamed."""
     try:
         with _pool(1, job.metrics) as pool:
-            return pool.submit(run_job, job).result()
+            pool.submit(os.getpid).result()
+            return _blamed(pool, job)
     except BrokenExecutor:
-        name = job.pair.image_id
-        return Failure(name, (f"{name}: the worker process died on this image (out of memory?)",))
+        died = f"a worker process died while starting ({pool.last_words()})"
+    if last:
+        raise DataError(
+            f"{died}, twice; expected memory and permission to start processes "
+            "(--executor thread or --workers 1 need none)"
+        )
+    LOG.warning("bsdsbench: %s; trying once again", died)
+    return _alone(job, last=True)
+
+
+def _blamed(pool: _Pool, job: Job) -> Outcome:
+    name = job.pair.image_id
+    try:
+        return _outcome(pool.submit(run_job, job), job)
+    except BrokenExecutor:
+        why = pool.last_words()
+    return Failure(name, (f"{name}: the worker process died on this image ({why})",))
 
 
 class _Pool(ProcessPoolExecutor):
     """Processes that do not run the caller's script again: they need nothing of it.
 
-    So a script needs no `if __name__ == "__main__"`, and may come from standard input.
+    So a script needs no `if __name__ == "__main__"`, and may come from standard input. They start
+    with Ctrl-C blocked: it is the parent's to handle.
     """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.children: dict[int, Any] = {}
 
     def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
         main = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")
         try:
-            return super().submit(*args, **kwargs)
+            with _ctrl_c_blocked():
+                return super().submit(*args, **kwargs)
+        except (EOFError, ConnectionError) as error:  # from the server that forks the workers
+            raise BrokenExecutor(f"the fork server died ({type(error).__name__})") from None
         finally:
             sys.modules["__main__"] = main
+            self.children.update(self._processes or {})
+
+    def last_words(self) -> str:
+        """How the first of the workers ended, once the pool is broken."""
+        for child in self.children.values():
+            child.join(1.0)
+        codes = [c.exitcode for c in self.children.values()]
+        own = [c for c in codes if c not in (None, 0, 255, -signal.SIGTERM)]
+        if not own:
+            return "no word of it"
+        if own[0] > 0:
+            return f"exit status {own[0]}"
+        hint = ": out of memory?" if own[0] == -9 else ""
+        return f"signal {-own[0]}{hint}"
 
 
 @contextmanager
-def _pool(workers: int, metrics: Iterable[str]) -> Iterator[ProcessPoolExecutor]:
+def _ctrl_c_blocked() -> Iterator[None]:
+    """Processes started meanwhile never see Ctrl-C; in this one it waits until afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _pool(workers: int, metrics: Iterable[str]) -> Iterator[_Pool]:
     pool = _Pool(workers, _context(metrics), _start_worker)
-    children: list[Any] = []
     try:
         yield pool
     except BaseException:
         # Interrupted or broken: nobody waits for what is still running.
-        children = list((pool._processes or {}).values())
         pool.shutdown(wait=False, cancel_futures=True)
-        for child in children:
+        for child in pool.children.values():
             child.terminate()
-        for child in children:
+        for child in pool.children.values():
             child.join(1.0)
         raise
     else:
@@ -179,19 +239,3 @@ def _start_worker() -> None:
 def _end_with(sentinel: int) -> None:
     wait_for_sentinel([sentinel])
     os._exit(1)
-
-
-def _on_dask(jobs: Iterable[Job], address: str) -> Generator[Outcome, None, None]:
-    try:
-        from distributed import Client
-    except ImportError:
-        raise DataError(
-            f"{address}: needs the extra 'distributed' (pip install 'bsdsbench[distributed]')"
-        ) from None
-    try:
-        client = Client(address.replace("dask://", "tcp://"), timeout=10, set_as_default=False)
-    except OSError as error:
-        raise DataError(f"{address}: no Dask scheduler answers there ({error})") from None
-    with client:
-        cores = sum(client.nthreads().values()) or 1
-        yield from _through(client.get_executor(), deque(jobs), 4 * cores)

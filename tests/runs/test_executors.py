@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -63,6 +64,62 @@ def test_a_script_needs_no_main_guard(tiny, tmp_path, monkeypatch, method, stdin
     assert (found.stdout, found.returncode) == ("6\n", 0), found.stderr
 
 
+KILLED_AT_START = """
+import os
+import signal
+import sys
+
+count = {count!r}
+if any({mark!r} in word for word in sys.orig_argv):
+    with open({tally!r}, "a") as file:
+        file.write("x")
+    if os.path.getsize({tally!r}) <= count:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def killing(tmp_path, monkeypatch, method, count):
+    """The first `count` helper processes that Python starts are killed at once."""
+    marks = {"forkserver": "multiprocessing.forkserver", "spawn": "--multiprocessing-fork"}
+    text = KILLED_AT_START.format(count=count, mark=marks[method], tally=str(tmp_path / "tally"))
+    (tmp_path / "sitecustomize.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(ROOT)]))
+    monkeypatch.setenv("BSDSBENCH_START_METHOD", method)
+
+
+def evaluate(tiny, *words):
+    pred, gt = map(str, tiny)
+    command = [sys.executable, "-m", "bsdsbench", "evaluate", pred, "--gt", gt, "--quiet", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+def test_helpers_killed_while_starting_are_named_and_tried_again(
+    tiny, tmp_path, monkeypatch, method
+):
+    killing(tmp_path, monkeypatch, method, 1)
+    done = evaluate(tiny, "--thresholds", "3", "--workers", "2")
+    assert done.returncode == 0, done.stderr
+    assert "interrupted" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+def test_helpers_that_never_start_end_the_run_with_status_2(tiny, tmp_path, monkeypatch, method):
+    killing(tmp_path, monkeypatch, method, 1000)
+    done = evaluate(tiny, "--thresholds", "3", "--workers", "2")
+    assert done.returncode == 2, done.stderr
+    first, last = done.stderr.splitlines()
+    assert "a worker process died while starting" in first
+    assert "trying once again" in first
+    assert "a worker process died while starting" in last
+    assert "twice; expected memory and permission" in last
+    if method == "spawn":
+        assert "signal 9: out of memory?" in last
+
+
 DEADLY = """
 import os
 
@@ -81,10 +138,16 @@ job._evaluate = deadly
 """
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
 @pytest.fixture
 def cluster(tmp_path):
     pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
-    port = str(40000 + os.getpid() % 20000)
+    port = free_port()
     address = f"tcp://127.0.0.1:{port}"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": ROOT}
     program = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
@@ -106,7 +169,7 @@ def cluster(tmp_path):
         )
         for k in range(2)
     ]
-    yield f"dask://127.0.0.1:{port}", workers
+    yield f"dask://127.0.0.1:{port}", workers, scheduler
     for process in (*workers, scheduler):
         process.kill()
         process.wait()
@@ -117,7 +180,7 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_same_bits(cluster, tmp_pat
     from tests.making import make_set
     from tests.runs.test_runner import bits
 
-    address, workers = cluster
+    address, workers, _ = cluster
     many = make_set(tmp_path / "many", images=40)
     bb.evaluate(*many, workers=1, out=tmp_path / "here")
 
@@ -136,3 +199,66 @@ def test_no_scheduler_is_one_line(tiny):
     with pytest.raises(bb.DataError, match="no Dask scheduler answers"):
         bb.evaluate(*tiny, executor="dask://127.0.0.1:1")
     assert time.monotonic() - started < 60
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_scheduler_that_goes_is_one_line_and_what_was_done_is_kept(cluster, tmp_path, capfd):
+    from tests.making import make_set
+
+    address, _, scheduler = cluster
+    many = make_set(tmp_path / "many", images=60)
+
+    def kill(done, total, image_id):
+        if done == 3:
+            scheduler.send_signal(signal.SIGKILL)
+
+    with pytest.raises(bb.DataError, match="the Dask scheduler has gone; what was done is kept"):
+        bb.evaluate(*many, executor=address, out=tmp_path / "out", progress=kill)
+    assert len(list((tmp_path / "out" / ".records").iterdir())) >= 3
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
+@pytest.mark.filterwarnings("default")
+def test_relative_paths_reach_the_workers(cluster, tmp_path, monkeypatch):
+    from tests.making import make_set
+
+    make_set(tmp_path / "few", images=3)
+    monkeypatch.chdir(tmp_path / "few")
+    assert len(bb.evaluate("pred", "gt", executor=cluster[0]).records) == 3
+
+
+@pytest.mark.filterwarnings("default")
+def test_workers_that_do_not_see_the_files_are_named(cluster, tiny):
+    from dataclasses import replace
+
+    (job, *_) = jobs_of(tiny)
+    elsewhere = replace(job, pair=replace(job.pair, gt_paths=(Path("/none/a.png"),)))
+    with pytest.raises(bb.DataError, match=r"does not see /none/a\.png, .* \(2 of 2 workers\)"):
+        list(outcomes([elsewhere], cluster[0], 2))
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_cluster_without_workers_is_one_line(tiny, monkeypatch):
+    pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
+    monkeypatch.setattr("bsdsbench.runs.cluster.PATIENCE", 1.0)
+    port = free_port()
+    scheduler = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"),
+            *("--no-dashboard", "--port", port),
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        with pytest.raises(bb.DataError, match="no workers there after 1 s, expected at least one"):
+            bb.evaluate(*tiny, executor=f"dask://127.0.0.1:{port}")
+    finally:
+        scheduler.kill()
+        scheduler.wait()
+
+
+@pytest.mark.parametrize("address", ["dask://127.0.0.1", "dask://", "dask://a b:1", "dask:x", 3])
+def test_an_address_that_is_none_is_one_line(tiny, address):
+    with pytest.raises(bb.DataError, match=r"expected (dask://HOST:PORT|process, thread)"):
+        bb.evaluate(*tiny, executor=address)

@@ -146,6 +146,26 @@ def test_ctrl_c_stops_soon_keeps_what_is_done_and_leaves_no_child(many, undistur
     assert bits(out) == undisturbed[0]
 
 
+@needs_signals
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@pytest.mark.parametrize("to_all", [True, False])
+def test_ctrl_c_at_any_moment_of_the_start_is_one_line(many, tmp_path, method, to_all):
+    """To the whole group, as a terminal sends it, or to the parent alone; imports included."""
+    seen = []
+    for k in range(4):
+        process = start(many, tmp_path / f"out{k}", "--quiet", BSDSBENCH_START_METHOD=method)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=0.3 + 0.5 * k)
+        (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+        assert "Traceback" not in err, err
+        assert gone(process.pid, 5)
+        seen.append(process.returncode)
+        if process.returncode:
+            assert (process.returncode, err.strip().count("\n")) == (130, 0), err
+    assert 130 in seen
+
+
 def test_spawned_workers_give_the_same_bytes(many, undisturbed, tmp_path):
     out = tmp_path / "out"
     finish(start(many, out, BSDSBENCH_START_METHOD="spawn"))
