@@ -1,7 +1,8 @@
 """One HTML page for one or more runs: nothing is loaded from anywhere, data and pictures inside.
 
-The page is a jinja2 template that escapes all text; the table, the plot and the viewer are drawn by
-report.js from one block of JSON.
+The page is a jinja2 template (page/) that escapes all text; the table, the plots and the viewer are
+drawn by its scripts from one block of JSON. The pictures of each image are a block of their own,
+read only when the image is looked at, so that a page with thousands of pictures opens at once.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ from bsdsbench.comparison.compare import Comparison, compare
 from bsdsbench.comparison.published import HUMAN_POINT
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.files import write_atomic
+from bsdsbench.core.palette import line_look
 from bsdsbench.report.overlays import Sources, find_sources
 from bsdsbench.report.pictures import gt_picture, image_pictures
 from bsdsbench.report.rows import comparison_tables, score_tables
-from bsdsbench.report.tables import Table, numeric_columns
+from bsdsbench.report.tables import Table, numeric_columns, to_csv
 from bsdsbench.runs.compressed import image_ids, record_of
 from bsdsbench.runs.evaluation import Evaluation
 
 Progress = Callable[[int, int, str], None]
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")
 
 
 def write_report(
@@ -57,8 +59,8 @@ def write_report(
     sources = _sources(runs, pred_dirs, gt_dir, images_dir, notes) if pictures else {}
     found = _comparison(runs, n_boot, seed, notes)
     names = [run.name for run in runs]
-    data = report_data(runs, sources, human, notes, progress)
-    room = resources.files("bsdsbench.report")
+    data, pictures_of = report_data(runs, sources, human, notes, progress)
+    room = resources.files("bsdsbench.report").joinpath("page")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(room.joinpath("report.html").read_text("utf-8"))
     tables = [
@@ -66,16 +68,19 @@ def write_report(
         *(comparison_tables(found)[: 1 + len(runs)] if found else []),
     ]
     shown = [_titled(t) for t in tables]
+    data["csv"] = {table.title: to_csv([table]) for table in tables}
     page = template.render(
         title=title or " / ".join(names),
         version=__version__,
         tables=shown,
+        keys={s.title: t.title for s, t in zip(shown, tables, strict=True)},
         numeric={t.title: numeric_columns(t) for t in shown},
         notes=notes,
         n_images=len(data["images"]),
         css=room.joinpath("report.css").read_text("utf-8"),
-        js=room.joinpath("report.js").read_text("utf-8"),
+        js=_scripts(room),
         data=_script_json(data),
+        pictures=[_script_json(found) for found in pictures_of],
     )
     write_atomic(Path(path), page)
     return notes
@@ -87,8 +92,9 @@ def report_data(
     human: bool = False,
     notes: list[str] | None = None,
     progress: Progress | None = None,
-) -> dict[str, Any]:
-    """What report.js draws, as plain values: runs with curves, columns, one row per image.
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What the scripts draw, as plain values: runs with curves, columns, one row per image; and the
+    pictures of each image.
 
     sources : run name -> its files; runs that are not in it have no pictures
     notes   : gets a line for each image whose pictures cannot be made
@@ -96,18 +102,23 @@ def report_data(
     columns, values = _columns(runs)
     sources, notes = dict(sources), notes if notes is not None else []
     ods = {r.name: r.boundary_score().ods.threshold for r in runs if "boundary" in r.metrics}
-    ids, images = _ids(runs[0]), []
+    ids = _ids(runs[0])
+    images: list[dict[str, Any]] = []
+    pictures: list[dict[str, Any]] = []
     for done, image_id in enumerate(ids, 1):
+        found = _image_pictures(runs, sources, ods, image_id, notes)
         row = {"id": image_id, "values": [v.get(image_id) for v in values]}
-        images.append({**row, **_image_pictures(runs, sources, ods, image_id, notes)})
+        images.append(row | {k: found.pop(k) for k in ("thumb", "paper") if k in found})
+        pictures.append(found)
         if progress:
             progress(done, len(ids), image_id)
-    return {
+    data = {
         "runs": [_run_data(run, i) for i, run in enumerate(runs)],
         "human": list(HUMAN_POINT) if human else None,
         "columns": columns,
         "images": images,
     }
+    return data, pictures
 
 
 def _image_pictures(
@@ -136,8 +147,9 @@ def _image_pictures(
 
 
 def _run_data(run: Any, index: int) -> dict[str, Any]:
-    data: dict[str, Any] = {"name": run.name, "color": PALETTE[index % len(PALETTE)]}
-    data["dash"] = "" if index < len(PALETTE) else "6 3"
+    color, dashes = line_look(index)
+    dash = " ".join(f"{2 * d:g}" for d in dashes)
+    data: dict[str, Any] = {"name": run.name, "color": color, "dash": dash}
     metric = next((m for m in ("boundary", "pixel") if m in run.metrics), None)
     if metric is None:
         return data
@@ -238,6 +250,12 @@ def _titled(table: Table) -> Table:
         "images": "Image by image",
     }
     return Table(titles.get(table.title, table.title), table.columns, table.rows, table.notes)
+
+
+def _scripts(room: Any) -> str:
+    """The scripts of the page as one, with names of their own."""
+    parts = [room.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS]
+    return "\n".join(['"use strict";', "(() => {", *parts, "})();"])
 
 
 def _script_json(data: Any) -> str:

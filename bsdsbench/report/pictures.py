@@ -17,6 +17,7 @@ from bsdsbench.report.overlays import COLORS, Overlay, Sources, image_threshold,
 from bsdsbench.runs.evaluation import Evaluation
 
 THUMBNAIL = 320  # longer side, pixels
+THUMB = 120  # that of the table
 QUALITY = 70
 _OVERLAY_PALETTE = [(*color, 255 if i else 0) for i, color in enumerate(COLORS)]
 _LEVELS = 8
@@ -37,11 +38,16 @@ def image_pictures(
 
 
 def gt_picture(sources: Sources, run: Evaluation, image_id: str) -> dict[str, Any]:
-    """The annotators' boundaries of one image, darker where more agree, and its photograph."""
+    """The annotators' boundaries of one image, darker where more agree, and its photograph.
+
+    Also `thumb`, a small picture for the table; `paper` says that it has a transparent ground.
+    """
     _, gt = sources.load(image_id, run)
     photo = sources.photo(image_id, gt.shape)
     out = {"gt": gt_uri(gt), "size": [gt.shape[1], gt.shape[0]], "annotators": len(gt.boundaries)}
-    return {**out, "photo": jpeg_uri(photo)} if photo is not None else out
+    if photo is None:
+        return {**out, "thumb": out["gt"], "paper": True}
+    return {**out, "photo": jpeg_uri(photo), "thumb": jpeg_uri(photo, THUMB)}
 
 
 def gt_uri(gt: GroundTruth) -> str:
@@ -53,12 +59,12 @@ def gt_uri(gt: GroundTruth) -> str:
     return _uri("png", png_bytes(levels, palette))
 
 
-def jpeg_uri(pixels: NDArray[np.uint8]) -> str:
-    """A picture as a thumbnail, (H, W) gray or (H, W, 3)."""
+def jpeg_uri(pixels: NDArray[np.uint8], side: int = THUMBNAIL) -> str:
+    """A picture at most `side` pixels long, (H, W) gray or (H, W, 3)."""
     from PIL import Image
 
     image = Image.fromarray(pixels)
-    image.thumbnail((THUMBNAIL, THUMBNAIL))
+    image.thumbnail((side, side))
     out = io.BytesIO()
     image.save(out, "JPEG", quality=QUALITY, optimize=True)
     return _uri("jpeg", out.getvalue())

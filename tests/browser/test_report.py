@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bsdsbench as bb
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results, sample_root
+from bsdsbench.plotting.style import line_style
 from bsdsbench.report import write_report
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -48,8 +52,12 @@ def demo_report(tmp_path_factory):
     """What the demo and the command it proposes leave behind."""
     out = tmp_path_factory.mktemp("demo")
     page = out / "report.html"
-    runs = [str(out / name) for name in ("structure-tensor", "canny")]
-    for arguments in (["demo", "-o", str(out), "--quiet"], ["report", *runs, "-o", str(page)]):
+    runs = [str(out / name) for name in ("structure-tensor", "canny", "sobel")]
+    for arguments in (
+        ["demo", "-o", str(out), "--quiet"],
+        ["report", *runs[:2], "-o", str(page)],
+        ["report", *runs, "-o", str(out / "three.html")],
+    ):
         subprocess.run(
             [sys.executable, "-m", "bsdsbench", *arguments],
             check=True,
@@ -61,12 +69,17 @@ def demo_report(tmp_path_factory):
     return page
 
 
+@pytest.fixture(scope="module")
+def three_methods(demo_report):
+    return demo_report.with_name("three.html")
+
+
 @pytest.fixture
 def open_page(browser):
     """open_page(path, ...) -> page; on leaving, nothing was logged and nothing was fetched."""
     problems, contexts = [], []
 
-    def go(path, **options):
+    def go(path, anchor="", **options):
         context = browser.new_context(**options)
         contexts.append(context)
         page = context.new_page()
@@ -78,11 +91,11 @@ def open_page(browser):
             "request",
             lambda r: (
                 None
-                if r.url.startswith(("data:", path.as_uri()))
+                if r.url.startswith(("data:", "blob:", path.as_uri()))
                 else problems.append(f"request: {r.url}")
             ),
         )
-        page.goto(path.as_uri())
+        page.goto(path.as_uri() + anchor)
         return page
 
     yield go
@@ -192,7 +205,7 @@ def test_everything_is_reached_with_the_tab_key(open_page, demo_report):
     page.locator("#filter").fill("reef1")
     page.locator("body").click(position={"x": 1, "y": 1})
     seen = set()
-    for _ in range(60):
+    for _ in range(100):
         page.keyboard.press("Tab")
         seen.add(
             page.evaluate(
@@ -253,3 +266,204 @@ def test_a_run_without_its_files_has_tables_and_plot(open_page, tmp_path):
     assert page.locator("#plot svg").is_visible()
     page.locator("#table .name").first.click()
     assert page.locator("#viewer-title").inner_text() == "im0000"
+
+
+def test_lines_of_equal_f_are_smooth_and_right(open_page, demo_report):
+    page = open_page(demo_report)
+    lines = page.locator("#plot .iso").evaluate_all("all => all.map(l => l.getAttribute('points'))")
+    assert len(lines) == 9
+    for k, points in enumerate(lines, 1):
+        x, y = np.array([p.split(",") for p in points.split()], float).T
+        recall, precision = (x - 44) / 400, 1 - (y - 12) / 400
+        # also half way between two points, where a kink would lie off the line
+        for r, p in (
+            (recall, precision),
+            ((recall[1:] + recall[:-1]) / 2, (precision[1:] + precision[:-1]) / 2),
+        ):
+            np.testing.assert_allclose(2 * r * p / (r + p), k / 10, atol=2e-4)
+
+
+def test_colours_are_those_of_the_plots(open_page, three_methods):
+    page = open_page(three_methods)
+    drawn = page.locator("#plot .curve").evaluate_all(
+        "all => all.map(l => l.getAttribute('stroke'))"
+    )
+    assert drawn == [line_style(i)["color"] for i in range(3)]
+
+
+def test_a_dot_of_the_scatter_opens_its_image(open_page, three_methods):
+    page = open_page(three_methods)
+    assert page.locator("#scatter .dot").count() == 16
+    assert "equal on" in page.locator("#scatter-readout").inner_text()
+    page.locator("#scatter-y").select_option(label="Sobel: F")
+    page.locator("#scatter svg").focus()
+    page.keyboard.press("ArrowRight")
+    said = page.locator("#scatter-readout").inner_text()
+    widest = max(
+        page.evaluate(
+            "() => JSON.parse(document.getElementById('data').textContent)"
+            ".images.map(i => [Math.abs(i.values[0] - i.values[8]), i.id])"
+        )
+    )
+    assert said.startswith(f"{widest[1]}: ")
+    page.keyboard.press("Enter")
+    assert page.locator("#viewer-title").inner_text() == widest[1]
+    page.keyboard.press("Escape")
+    dot = page.locator("#scatter .dot").last
+    name = dot.locator("title").text_content()
+    dot.click()
+    assert page.locator("#viewer-title").inner_text() == name
+
+
+def test_a_bar_of_the_histogram_shows_its_images(open_page, demo_report):
+    page = open_page(demo_report)
+    bar = page.locator("#bars .bar").first
+    low, _, high, count, _ = bar.get_attribute("aria-label").replace(":", "").split()
+    bar.click()
+    left = [float(v) for v in column(page, 3)]
+    assert len(left) == int(count) < 16
+    assert all(float(low) <= v < float(high) for v in left)
+    assert low in page.locator("#bin").inner_text()
+    page.locator("#bin").click()
+    assert page.locator("#count").inner_text() == "16 of 16 images"
+    total = page.locator("#bars .bar").evaluate_all(
+        "all => all.map(b => parseInt(b.getAttribute('aria-label').split(': ')[1]))"
+    )
+    assert sum(total) == 16
+
+
+def test_thumbnails_and_names_are_links_that_open_the_image_again(open_page, demo_report):
+    page = open_page(demo_report)
+    thumb = page.locator("#table a.picture").nth(2)
+    thumb.scroll_into_view_if_needed()
+    page.wait_for_function(
+        "() => document.querySelectorAll('#table a.picture img')[2].naturalWidth === 120"
+    )
+    anchor = thumb.get_attribute("href")
+    thumb.click()
+    name = page.locator("#viewer-title").inner_text()
+    assert page.url.endswith(anchor)
+    again = open_page(demo_report, anchor)
+    assert again.locator("#viewer").is_visible()
+    assert again.locator("#viewer-title").inner_text() == name
+    again.keyboard.press("Escape")
+    assert not again.url.endswith(anchor)
+
+
+def test_all_pictures_zoom_and_move_together(open_page, demo_report):
+    page = open_page(demo_report)
+    page.locator("#table .name").first.click()
+    pictures = page.locator("#figures .stack img")
+
+    def places():
+        """Left and top of each picture in its frame, and its width, in widths of the frame."""
+        return pictures.evaluate_all(
+            """all => all.map(i => {
+              const a = i.getBoundingClientRect(), b = i.parentElement.getBoundingClientRect();
+              return [(a.left - b.left) / b.width, (a.top - b.top) / b.height, a.width / b.width];
+            })"""
+        )
+
+    np.testing.assert_allclose(places(), np.tile([0, 0, 1], (12, 1)), atol=0.01)
+    frame = page.locator("#figures .stack").first
+    box = frame.bounding_box()
+    frame.dblclick(position={"x": 0.25 * box["width"], "y": 0.5 * box["height"]})
+    assert page.locator("#zoom-level").inner_text() == "3\u00d7"
+    # the point under the pointer stays where it is: 0.25 - 3 * 0.25, 0.5 - 3 * 0.5
+    np.testing.assert_allclose(places(), np.tile([-0.5, -1, 3], (12, 1)), atol=0.01)
+    page.mouse.move(box["x"] + 60, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 60 + 0.2 * box["width"], box["y"] + 60, steps=3)
+    page.mouse.up()
+    np.testing.assert_allclose(places(), np.tile([-0.3, -1, 3], (12, 1)), atol=0.02)
+    # never beyond an edge
+    page.mouse.move(box["x"] + 10, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 2000, box["y"] + 60)
+    page.mouse.up()
+    np.testing.assert_allclose(places(), np.tile([0, -1, 3], (12, 1)), atol=0.02)
+    page.keyboard.press("0")
+    assert page.locator("#zoom-level").inner_text() == "1\u00d7"
+    page.locator("#zoom-in").click()
+    assert page.locator("#zoom-level").inner_text() == "1.5\u00d7"
+
+
+def test_header_and_key_stay_in_sight(open_page, demo_report):
+    page = open_page(demo_report, viewport={"width": 1000, "height": 600})
+    box = page.locator(".tall")
+    box.evaluate("b => { b.scrollTop = 300; }")
+    assert box.evaluate("b => b.scrollTop") == 300
+    head = page.locator("#table thead th").first.bounding_box()
+    assert head["y"] == pytest.approx(box.bounding_box()["y"], abs=2)
+    page.locator("#table .name").last.click()
+    viewer = page.locator("#viewer")
+    viewer.evaluate("v => { v.scrollTop = 500; }")
+    top = viewer.bounding_box()["y"]
+    assert top <= page.locator("#viewer .key").bounding_box()["y"] < top + 120
+
+
+def test_three_methods_fit_a_desktop(open_page, three_methods):
+    page = open_page(three_methods, viewport={"width": 1280, "height": 900})
+    box = page.locator(".tall")
+    over = "b => b.scrollWidth - b.clientWidth"
+    assert box.evaluate(over) == 0
+    shown = page.locator("#table thead th:visible")
+    assert shown.count() == 2 + 3
+    page.locator("#every").check()
+    assert shown.count() == 2 + 3 * 4
+
+
+def test_five_methods_on_five_hundred_images(open_page, tmp_path):
+    from tests.runs.simulated import simulated_run
+
+    path = tmp_path / "report.html"
+    runs = [simulated_run(f"method {k}", 500, seed=k) for k in range(5)]
+    write_report(runs, path, pictures=False, n_boot=50)
+    page = open_page(path, viewport={"width": 1280, "height": 900})
+    assert page.locator("#count").inner_text() == "500 of 500 images"
+    assert page.locator("#scatter .dot").count() == 500
+    page.locator("#table th[aria-sort] button").nth(5).click()
+    last = [float(v) for v in column(page, 6)]
+    assert last == sorted(last)
+    assert page.locator(".tall").evaluate("b => b.scrollWidth - b.clientWidth") == 0
+
+
+def test_dark_pictures_have_no_white_boxes(open_page, demo_report):
+    page = open_page(demo_report, color_scheme="dark")
+    grounds = page.locator("#worst .stack, #best .stack, #table .thumb").evaluate_all(
+        "all => [...new Set(all.map(s => getComputedStyle(s).backgroundColor))]"
+    )
+    assert grounds == ["rgba(0, 0, 0, 0)"]
+
+
+def test_every_table_can_be_downloaded(open_page, demo_report):
+    page = open_page(demo_report, accept_downloads=True)
+    buttons = page.locator(".download")
+    assert buttons.count() == 5
+    found = {}
+    for i in range(5):
+        with page.expect_download() as waiting:
+            buttons.nth(i).click()
+        file = waiting.value
+        found[file.suggested_filename] = list(
+            csv.DictReader(io.StringIO(Path(file.path()).read_text("utf-8")))
+        )
+    assert {k: len(v) for k, v in found.items()} == {
+        "boundary.csv": 2,
+        "scores.csv": 2,
+        "differences.csv": 4,
+        "images.csv": 1,
+        "images-shown.csv": 16,
+    }
+    rows = found["images-shown.csv"]
+    shown = column(page, 3)
+    assert [f"{float(row['structure tensor: F']):.3f}" for row in rows] == shown
+
+
+def test_print_shows_tables_whole_and_no_tools(open_page, demo_report):
+    page = open_page(demo_report, color_scheme="dark", viewport={"width": 800, "height": 600})
+    page.emulate_media(media="print")
+    assert not page.locator(".tools").first.is_visible()
+    assert page.locator(".tall").evaluate("b => b.scrollHeight - b.clientHeight") == 0
+    ground = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    assert ground == "rgb(255, 255, 255)"
