@@ -1,0 +1,114 @@
+"""Outlines of all labels of a map in one go: lists of sites, label after label, in raster order.
+
+A label map is int32; labels below 0 belong to nothing. Every list comes as `start` (n + 1,), rows
+and columns: the sites of label k are start[k] : start[k + 1].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def rims(padded, n):
+    """Pixels of a label with one of the four neighbours outside of it.
+
+    padded int32 (H + 2, W + 2), the frame -1. Returns start, rows, cols.
+    """
+    height, width = padded.shape
+    where = np.empty((height - 2) * (width - 2), np.int64)
+    count = 0
+    start = np.zeros(n + 1, np.int64)
+    for r in range(1, height - 1):
+        for c in range(1, width - 1):
+            k = padded[r, c]
+            if k >= 0 and not (
+                padded[r, c - 1] == k
+                and padded[r, c + 1] == k
+                and padded[r - 1, c] == k
+                and padded[r + 1, c] == k
+            ):
+                where[count] = r * width + c
+                count += 1
+                start[k + 1] += 1
+    for k in range(n):
+        start[k + 1] += start[k]
+    fill = start.copy()
+    rows = np.empty(count, np.int32)
+    cols = np.empty(count, np.int32)
+    for i in range(count):
+        r, c = divmod(where[i], width)
+        k = padded[r, c]
+        rows[fill[k]] = r - 1
+        cols[fill[k]] = c - 1
+        fill[k] += 1
+    return start, rows, cols
+
+
+@njit(cache=True, nogil=True)
+def corners(padded, n):
+    """Windows of 2 x 2 pixels that a label has a part of, but not the whole.
+
+    padded int32 (H + 1, W + 1) gives windows at (H, W) places. Returns start, rows, cols of the
+    windows' upper left pixels, and code: 8, 4, 2, 1 for the upper left, upper right, lower left and
+    lower right pixel, summed over those that have the label.
+    """
+    height, width = padded.shape
+    where = np.empty(height * width, np.int64)
+    count = 0
+    for r in range(height - 1):
+        for c in range(width - 1):
+            a = padded[r, c]
+            if a != padded[r, c + 1] or a != padded[r + 1, c] or a != padded[r + 1, c + 1]:
+                where[count] = r * width + c
+                count += 1
+    flat = padded.ravel()
+    start = np.zeros(n + 1, np.int64)
+    window = np.empty(4, np.int32)
+    for i in range(count):
+        _window(flat, where[i], width, window)
+        for j in range(4):
+            if _first_of_its_label(window, j):
+                start[window[j] + 1] += 1
+    for k in range(n):
+        start[k + 1] += start[k]
+    fill = start.copy()
+    rows = np.empty(start[n], np.int32)
+    cols = np.empty(start[n], np.int32)
+    code = np.empty(start[n], np.uint8)
+    for i in range(count):
+        r, c = divmod(where[i], width)
+        _window(flat, where[i], width, window)
+        for j in range(4):
+            if _first_of_its_label(window, j):
+                k = window[j]
+                rows[fill[k]] = r
+                cols[fill[k]] = c
+                code[fill[k]] = _code(window, k)
+                fill[k] += 1
+    return start, rows, cols, code
+
+
+@njit(cache=True, nogil=True)
+def _window(flat, at, width, window):
+    window[0], window[1] = flat[at], flat[at + 1]
+    window[2], window[3] = flat[at + width], flat[at + width + 1]
+
+
+@njit(cache=True, nogil=True)
+def _first_of_its_label(window, j):
+    if window[j] < 0:
+        return False
+    for i in range(j):  # noqa: SIM110 - any() of a generator is slow here
+        if window[i] == window[j]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _code(window, k):
+    code = 0
+    for j in range(4):
+        code = 2 * code + (1 if window[j] == k else 0)
+    return code

@@ -1,0 +1,37 @@
+"""Contours of masks: Boundary IoU, DAVIS' F, BF score, surface distances, figure of merit, clDice.
+
+Every measure takes two masks, or two label maps and the number of classes, and comes by the names
+of the definitions that differ; see docs/contours.md for which library computes which.
+"""
+
+from bsdsbench.metrics.contour.overlap import (
+    boundary_iou,
+    cl_dice,
+    mask_iou,
+    trimap_iou,
+)
+from bsdsbench.metrics.contour.pairs import CONVENTIONS
+from bsdsbench.metrics.contour.surface import (
+    assd,
+    bf_score,
+    davis_f,
+    hausdorff,
+    hausdorff_percent,
+    nsd,
+    pratt_fom,
+)
+
+__all__ = [
+    "CONVENTIONS",
+    "assd",
+    "bf_score",
+    "boundary_iou",
+    "cl_dice",
+    "davis_f",
+    "hausdorff",
+    "hausdorff_percent",
+    "mask_iou",
+    "nsd",
+    "pratt_fom",
+    "trimap_iou",
+]

@@ -1,0 +1,178 @@
+"""Two masks or label maps that fit together, and what the measures say where one is empty.
+
+Masks are (H, W) bool, 0 and 1, or 0 and 255 in uint8. Label maps are (H, W) integer with the labels
+0 .. classes - 1; `ignore` names one label more, of pixels that are nothing: those of the ground
+truth are cleared on both sides before anything is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bsdsbench.core.checks import binary_map, same_shape
+from bsdsbench.core.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.kernels.contingency import runs, tabulate
+
+F8 = NDArray[np.float64]
+I4 = NDArray[np.int32]
+Labels = NDArray[np.int32]
+MATCH_IOU = 0.5  # above it, a region has one partner at most
+
+
+class LabelPair(NamedTuple):
+    """pred and gt as int32 (H, W), labels 0 .. n - 1, -1 for none; shape is that of the image.
+
+    A pair of masks has one label and may be cut to the box of both, with a frame of one pixel.
+    """
+
+    pred: Labels
+    gt: Labels
+    n: int
+    shape: tuple[int, int]
+
+    def diagonal(self, spacing: tuple[float, float] = (1.0, 1.0)) -> float:
+        """Of the image."""
+        return math.hypot(self.shape[0] * spacing[0], self.shape[1] * spacing[1])
+
+
+class Convention(NamedTuple):
+    """Overlap and distance where both masks are empty, and where one is; NaN is not counted."""
+
+    both_overlap: float
+    both_distance: float
+    one_overlap: float
+    one_distance: float
+    words: str
+
+
+NAN, INF = math.nan, math.inf
+CONVENTIONS = {
+    "skip": Convention(NAN, NAN, 0, NAN, "both empty: not counted; one: overlap 0, no distance"),
+    "inf": Convention(NAN, NAN, 0, INF, "both empty: not counted; one: overlap 0, distance inf"),
+    "perfect": Convention(1, 0, 0, NAN, "both empty: perfect; one: overlap 0, no distance"),
+    "diagonal": Convention(
+        1, 0, 0, -1, "both empty: perfect; one: overlap 0, distance the image diagonal"
+    ),
+    "zero": Convention(0, NAN, 0, NAN, "both or one empty: overlap 0, no distance"),
+    "error": Convention(NAN, NAN, NAN, NAN, "an empty mask is an error"),
+}
+
+
+def convention(empty: str) -> Convention:
+    """The convention of that name. Raises ProtocolError for an unknown one."""
+    if empty not in CONVENTIONS:
+        raise ProtocolError(f"empty {empty!r}: expected one of {', '.join(CONVENTIONS)}")
+    return CONVENTIONS[empty]
+
+
+def settle(
+    values: F8, has_pred: NDArray[Any], has_gt: NDArray[Any], empty: str, diagonal: float | None
+) -> F8:
+    """Values of each label, with those of empty masks as the convention `empty` says.
+
+    diagonal : the image's, for a distance; None for an overlap.
+    """
+    rule = convention(empty)
+    both, one = ~has_pred & ~has_gt, has_pred ^ has_gt
+    if empty == "error" and (both | one).any():
+        k = int(np.flatnonzero(both | one)[0])
+        side = "both masks" if both[k] else "the prediction" if has_gt[k] else "the ground truth"
+        raise DataError(f"label {k}: {side} empty, expected an outline (empty = 'error')")
+    if diagonal is None:
+        for_both, for_one = rule.both_overlap, rule.one_overlap
+    else:
+        for_both = rule.both_distance
+        for_one = diagonal if rule.one_distance < 0 else rule.one_distance
+    return np.where(both, for_both, np.where(one, for_one, values))
+
+
+def as_pair(
+    pred: ArrayLike, gt: ArrayLike, classes: int | None = None, ignore: int | None = None
+) -> LabelPair:
+    """Masks (classes None) or label maps, checked. Raises DataError or ShapeError."""
+    if classes is None:
+        masks = binary_map(np.asarray(pred), "prediction"), binary_map(np.asarray(gt), "gt")
+        same_shape(masks[0].shape, masks[1].shape)
+        return mask_pair(*masks)
+    maps = [_label_map(a, w) for a, w in ((pred, "prediction"), (gt, "ground truth"))]
+    same_shape(maps[0].shape, maps[1].shape)
+    void = maps[1] == ignore if ignore is not None and ignore >= 0 else None
+    checked = [_in_range(a, classes, ignore, w) for a, w in zip(maps, SIDES, strict=True)]
+    if void is not None and void.any():
+        checked[0] = np.where(void, np.int32(-1), checked[0])
+    return LabelPair(checked[0], checked[1], classes, maps[0].shape)
+
+
+SIDES = ("prediction", "ground truth")
+
+
+def mask_pair(pred: NDArray[np.bool_], gt: NDArray[np.bool_]) -> LabelPair:
+    """A pair of bool masks of one shape, cut to the box of both with a frame of one pixel."""
+    shape = gt.shape[0], gt.shape[1]
+    either = pred | gt
+    rows = np.flatnonzero(either.any(axis=1))
+    cols = np.flatnonzero(either.any(axis=0)) if rows.size else rows
+    if rows.size:
+        box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) for i in (rows, cols))
+    else:
+        box = (slice(0, 1), slice(0, 1))
+    cut = [np.ascontiguousarray(m[box]).astype(np.int32) - 1 for m in (pred, gt)]
+    return LabelPair(cut[0], cut[1], 1, shape)
+
+
+def _label_map(labels: ArrayLike, what: str) -> NDArray[Any]:
+    array = np.asarray(labels)
+    if array.ndim != 2:
+        raise ShapeError(f"{what}: shape {array.shape}, expected a label map (rows, columns)")
+    if array.dtype.kind == "b":
+        return array.astype(np.uint8)
+    if array.dtype.kind not in "iu":
+        raise DataError(f"{what}: dtype {array.dtype}, expected a label map of integers")
+    return array
+
+
+def _in_range(array: NDArray[Any], classes: int, ignore: int | None, what: str) -> Labels:
+    """As int32, ignored pixels -1."""
+    if not array.size:
+        return array.astype(np.int32)
+    low, high = int(array.min()), int(array.max())
+    if low >= 0 and high < classes:
+        return np.ascontiguousarray(array, np.int32)
+    none = (array == ignore) if ignore is not None and ignore >= 0 else np.zeros(array.shape, bool)
+    wrong = ~none & ((array < 0) | (array >= classes))
+    if wrong.any():
+        also = f", or {ignore} (ignored)" if ignore is not None and ignore >= 0 else ""
+        raise DataError(f"{what}: label {int(array[wrong][0])}, expected 0 .. {classes - 1}{also}")
+    return np.where(none, -1, array).astype(np.int32)
+
+
+class Matching(NamedTuple):
+    """Regions of two maps, paired: each pair, then those of the prediction, of the ground truth
+    alone, is one label of `pair`; class_of gives its class, iou the overlap of the pairs."""
+
+    pair: LabelPair
+    class_of: NDArray[np.int64]
+    iou: F8
+    n_pairs: int
+    n_pred_only: int
+
+
+def numbered(labels: NDArray[Any]) -> tuple[Labels, NDArray[np.int64]]:
+    """Distinct values from 0 up numbered 0, 1, ...; those below 0 stay -1. Also the values."""
+    values, number = np.unique(labels, return_inverse=True)
+    negative = int((values < 0).sum())
+    number = np.maximum(number.reshape(labels.shape) - negative, -1)
+    return number.astype(np.int32), values[negative:].astype(np.int64)
+
+
+def overlap_cells(pred: Labels, gt: Labels, n_pred: int, n_gt: int) -> tuple[Any, Any, Any]:
+    """Ground-truth region, predicted region and shared pixels, of all that meet; -1 is the last."""
+    rows = np.where(gt < 0, n_gt, gt).ravel().astype(np.int32)
+    cols = np.where(pred < 0, n_pred, pred).reshape(1, -1).astype(np.int32)
+    cells = runs(rows, cols, np.zeros(2, np.int64))
+    start, columns, counts = tabulate(*cells, n_gt + 1, n_pred + 1)
+    return np.repeat(np.arange(n_gt + 1), np.diff(start)), columns.astype(np.int64), counts

@@ -1,0 +1,195 @@
+"""The same numbers as the packages that people use, each by the definition that it has.
+
+`.ci/peers` installs them in an environment of its own; here each is skipped where it is not.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import directed_hausdorff
+
+from bsdsbench.metrics import contour as bc
+from tests.masks import bsds_masks, label_pairs, mask_pairs
+from tests.reference import contours as ref
+
+PAIRS = list(mask_pairs())
+SPACINGS = [(1.0, 1.0), (0.7, 2.5)]
+BOTH_EXACT, BOTH_FLOAT32 = {"rel": 1e-9, "abs": 1e-12}, {"rel": 1e-6, "abs": 1e-6}
+
+
+@pytest.fixture(autouse=True)
+def _their_warnings():
+    """Warnings of other packages are theirs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def quiet(name):
+    """The package, or a skip; warnings while it is imported are its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip(name, exc_type=ImportError)
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    """Made masks, and real ones where the BSDS500 data are."""
+    import os
+    from pathlib import Path
+
+    folder = os.environ.get("BSDSBENCH_BSDS500")
+    return PAIRS + (list(bsds_masks(Path(folder))) if folder else [])
+
+
+def test_scipy_directed_hausdorff(pairs):
+    for name, pred, gt in pairs:
+        a, b = np.argwhere(ref.rim(pred)), np.argwhere(ref.rim(gt))
+        value = max(directed_hausdorff(a, b, 0)[0], directed_hausdorff(b, a, 0)[0])
+        assert bc.hausdorff(pred, gt) == pytest.approx(value, **BOTH_EXACT), name
+
+
+def test_scikit_image_hausdorff(pairs):
+    from skimage.metrics import hausdorff_distance
+
+    for name, pred, gt in pairs:
+        value = hausdorff_distance(ref.rim(pred), ref.rim(gt))
+        assert bc.hausdorff(pred, gt) == pytest.approx(value, **BOTH_EXACT), name
+
+
+@pytest.mark.parametrize("spacing", SPACINGS)
+def test_medpy(pairs, spacing):
+    medpy = quiet("medpy.metric.binary")
+    for name, pred, gt in pairs:
+        at = {"spacing": spacing}
+        expected = {
+            "hd": (medpy.hd(pred, gt, spacing), bc.hausdorff(pred, gt, **at)),
+            "hd95": (medpy.hd95(pred, gt, spacing), bc.hausdorff_percent(pred, gt, **at)),
+            "assd": (medpy.assd(pred, gt, spacing), bc.assd(pred, gt, **at)),
+            "jc": (medpy.jc(pred, gt), bc.mask_iou(pred, gt)),
+        }
+        for key, (theirs, ours) in expected.items():
+            assert ours == pytest.approx(theirs, **BOTH_EXACT), (name, key)
+
+
+def test_medpy_refuses_empty_masks_as_the_convention_error_does():
+    medpy = quiet("medpy.metric.binary")
+    none, some = np.zeros((5, 6), bool), np.ones((5, 6), bool)
+    with pytest.raises(RuntimeError):
+        medpy.hd(none, some)
+    with pytest.raises(ValueError, match="empty"):
+        bc.hausdorff(none, some, empty="error")
+
+
+def one_hot(torch, labels, classes):
+    return torch.nn.functional.one_hot(torch.as_tensor(labels.astype(np.int64)), classes).permute(
+        2, 0, 1
+    )[None]
+
+
+def square(mask):
+    return np.pad(mask, [(0, max(mask.shape) - side) for side in mask.shape])
+
+
+@pytest.mark.parametrize("spacing", SPACINGS)
+def test_monai_all_labels(spacing):
+    torch, monai = quiet("torch"), quiet("monai.metrics")
+    for name, pred, gt, classes in label_pairs():
+        a, b = (one_hot(torch, x, classes) for x in (pred, gt))
+        at = {"spacing": spacing, "include_background": True}
+        of = {"classes": classes, "spacing": spacing, "empty": "inf"}
+        limits = [1.5] * classes
+        expected = {
+            "hd": (monai.compute_hausdorff_distance(a, b, **at), bc.hausdorff(pred, gt, **of)),
+            "hd95": (
+                monai.compute_hausdorff_distance(a, b, percentile=95, **at),
+                bc.hausdorff_percent(pred, gt, definition="directed", **of),
+            ),
+            "assd": (
+                monai.compute_average_surface_distance(a, b, symmetric=True, **at),
+                bc.assd(pred, gt, **of),
+            ),
+            "nsd": (
+                monai.compute_surface_dice(a, b, limits, **at),
+                bc.nsd(pred, gt, 1.5, form="counts", **of),
+            ),
+            "nsd area": (
+                monai.compute_surface_dice(a, b, limits, use_subvoxels=True, **at),
+                bc.nsd(pred, gt, 1.5, form="area", **of),
+            ),
+        }
+        for key, (theirs, ours) in expected.items():
+            theirs = theirs.numpy()[0]
+            # torch's quantile rounds the rank, too, to float32
+            at_float32 = {"rel": 1e-5} if key == "hd95" else BOTH_FLOAT32
+            if key == "hd95":  # its quantile of infinite distances is NaN
+                ours = np.where(np.isinf(ours), np.nan, ours)
+            assert ours == pytest.approx(theirs, nan_ok=True, **at_float32), (name, key)
+
+
+@pytest.mark.parametrize("spacing", SPACINGS)
+def test_surface_distance(pairs, spacing):
+    sd = quiet("surface_distance")
+    for name, pred, gt in pairs:
+        try:
+            found = sd.compute_surface_distances(gt, pred, spacing)
+        except AttributeError as error:
+            pytest.skip(f"surface-distance does not run with this numpy or scipy: {error}")
+        at = {"spacing": spacing}
+        area = bc.hausdorff_percent(pred, gt, definition="area", **at)
+        assert area == pytest.approx(sd.compute_robust_hausdorff(found, 95), **BOTH_EXACT), name
+        for tolerance in (0.5, 1, 3):
+            theirs = sd.compute_surface_dice_at_tolerance(found, tolerance)
+            ours = bc.nsd(pred, gt, tolerance, form="area", **at)
+            assert ours == pytest.approx(theirs, **BOTH_EXACT), (name, tolerance)
+
+
+def test_torchmetrics_on_square_images(pairs):
+    """Its distances are misplaced where rows and columns are unequal (1.9: index row x height)."""
+    torch = quiet("torch")
+    segmentation = quiet("torchmetrics.functional.segmentation")
+    for name, pred, gt in pairs:
+        if max(pred.shape) > 100:  # needs memory for every pair of an outer and an inner pixel
+            continue
+        a, b = (one_hot(torch, square(x).astype(int), 2) for x in (pred, gt))
+        theirs = segmentation.hausdorff_distance(a, b, 2, include_background=False)
+        assert bc.hausdorff(pred, gt) == pytest.approx(float(theirs[0, 0]), **BOTH_FLOAT32), name
+
+
+@pytest.mark.parametrize("spacing", [None, (0.7, 2.5)])
+def test_panoptica(pairs, spacing):
+    quiet("panoptica")
+    metrics = quiet("panoptica.metrics")
+    cases = {
+        metrics.Metric.HD: bc.hausdorff,
+        metrics.Metric.HD95: bc.hausdorff_percent,
+        metrics.Metric.ASSD: lambda *x, **o: bc.assd(*x, definition="directed", **o),
+        metrics.Metric.IOU: lambda *x, spacing: bc.mask_iou(*x),
+        metrics.Metric.NSD: lambda *x, spacing: bc.nsd(
+            *x, 0.5 if spacing == (1, 1) else 0.7, form="mean", spacing=spacing
+        ),
+        metrics.Metric.clDSC: lambda *x, spacing: bc.cl_dice(*x),
+    }
+    for name, pred, gt in pairs:
+        for metric, ours in cases.items():
+            a, b = gt.astype(np.uint8), pred.astype(np.uint8)
+            theirs = metric(a, b, ref_instance_idx=1, pred_instance_idx=1, voxelspacing=spacing)
+            mine = ours(pred, gt, spacing=spacing or (1, 1))
+            if metric is metrics.Metric.clDSC and mine == 0:
+                assert math.isnan(theirs)  # its 0/0
+                continue
+            assert mine == pytest.approx(theirs, **BOTH_EXACT), (name, metric)
+
+
+def test_empty_masks_of_monai_and_surface_distance():
+    torch, monai = quiet("torch"), quiet("monai.metrics")
+    none, some = np.zeros((6, 9), int), np.ones((6, 9), int)
+    for pred, gt in ((none, none), (none, some), (some, none)):
+        a, b = (one_hot(torch, x, 2) for x in (pred, gt))
+        theirs = float(monai.compute_hausdorff_distance(a, b)[0, 0])
+        ours = bc.hausdorff(pred, gt, empty="inf")
+        assert (math.isnan(ours), math.isinf(ours)) == (math.isnan(theirs), math.isinf(theirs))
