@@ -14,9 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.core.bounded import MAX_TOML_BYTES, parse_toml, read_text, reading
+from bsdsbench.core.contour_params import ContourParams
 from bsdsbench.core.errors import ProtocolError, clip
 from bsdsbench.core.nms_recipes import RECIPES
-from bsdsbench.core.validators import FIELDS, MAX_THRESHOLDS, NMS, SEMANTIC, check_fields, clipped
+from bsdsbench.core.validators import (
+    CONTOUR,
+    FIELDS,
+    MAX_THRESHOLDS,
+    NMS,
+    SEMANTIC,
+    check_fields,
+    clipped,
+)
 
 
 def even_thresholds(count: int) -> tuple[float, ...]:
@@ -113,6 +122,7 @@ class Protocol:
     ap_rule     : how AP is read off the curve, a name of bsdsbench.core.score_rules.AP_RULES
     ods_rule    : "interpolated" between thresholds, or "maximum" over the thresholds
     semantic    : options of per-class boundaries, or None where there are no classes
+    contour     : options of the measures of masks and label maps, or None for their defaults
     regions_from_soft : region measures close soft boundary maps into regions at each threshold
 
     Raises ProtocolError, naming the field, for a value out of its range.
@@ -134,6 +144,7 @@ class Protocol:
     ods_rule: str = "interpolated"
     operator: str = ">="
     semantic: SemanticParams | None = None
+    contour: ContourParams | None = None
     regions_from_soft: bool = False
 
     def __post_init__(self) -> None:
@@ -154,10 +165,10 @@ class Protocol:
             ) from None
         if isinstance(self.nms_params, str):
             object.__setattr__(self, "nms_params", NMSParams.recipe(self.nms_params))
-        if isinstance(self.nms_params, Mapping):
-            object.__setattr__(self, "nms_params", _nested(NMSParams, self.nms_params))
-        if isinstance(self.semantic, Mapping):
-            object.__setattr__(self, "semantic", _nested(SemanticParams, self.semantic))
+        for name, kind in _TABLES.items():
+            value = getattr(self, name)
+            if isinstance(value, Mapping):
+                object.__setattr__(self, name, _nested(kind, value))
         self._check()
 
     def _check(self) -> None:
@@ -166,11 +177,12 @@ class Protocol:
         for name, kind, rules, prefix in (
             ("nms_params", NMSParams, NMS, "nms "),
             ("semantic", SemanticParams, SEMANTIC, ""),
+            ("contour", ContourParams, CONTOUR, "contour "),
         ):
             value = getattr(self, name)
             if isinstance(value, kind):
                 check_fields(value, rules, prefix)
-            elif name != "semantic" or value is not None:
+            elif name == "nms_params" or value is not None:
                 expected = f"the entries of {kind.__name__}"
                 raise ProtocolError(f"{name} {clipped(value)}: expected {expected}")
 
@@ -220,10 +232,10 @@ class Protocol:
     def replace(self, **changes: Any) -> Protocol:
         """A copy with some fields changed; any change of a preset shows in `name` as `name*`.
 
-        A mapping given for nms_params or semantic changes only the entries it names.
+        A mapping given for nms_params, semantic or contour changes only the entries it names.
         """
         _known(type(self), changes)
-        for name, kind in (("nms_params", NMSParams), ("semantic", SemanticParams)):
+        for name, kind in _TABLES.items():
             given = changes.get(name)
             if isinstance(given, Mapping):
                 old = getattr(self, name)
@@ -278,6 +290,8 @@ class Protocol:
         if self.semantic:
             s = self.semantic
             parts.append(f"{len(s.classes)} classes, interior {s.interior}, absent {s.absent}")
+        if self.contour:
+            parts.append(self.contour.describe())
         if self.ods_rule != "interpolated":
             parts.append(f"ODS rule {self.ods_rule}")
         return f"{self.name} v{self.version}: {'; '.join([*parts, f'AP rule {self.ap_rule}'])}"
@@ -307,6 +321,13 @@ class Protocol:
         if self.max_dist_px is not None:
             return self.max_dist_px
         return self.max_dist * math.hypot(*shape)
+
+
+_TABLES: dict[str, Any] = {
+    "nms_params": NMSParams,
+    "semantic": SemanticParams,
+    "contour": ContourParams,
+}
 
 
 def preset_text(name: str) -> str:

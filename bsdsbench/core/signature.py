@@ -27,10 +27,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bsdsbench import __version__
+from bsdsbench.core.contour_params import ContourParams
 from bsdsbench.core.errors import ProtocolError
 from bsdsbench.core.protocol import (
     NMSParams,
@@ -182,6 +183,10 @@ def protocol_words(protocol: Protocol, match: str = "1to1") -> Iterator[str]:
     yield f"ap:{p.ap_rule}"
     said = (*_WORDS, *(("max_dist",) if px is None else ()))
     mine, usual = _leaves(p.to_mapping(), said), _leaves(base.to_mapping(), said)
+    if p.contour and not base.contour:
+        # Only what differs from the defaults, and always what empty masks give.
+        usual |= _leaves(replace(p, contour=ContourParams()).to_mapping(), said)
+        usual.pop("contour.empty")
     for name, value in mine.items():
         if name not in usual or usual[name] != value:
             yield f"{name}={'none' if value is None else json.dumps(value, ensure_ascii=False)}"

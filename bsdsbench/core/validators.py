@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
+from bsdsbench.core.contour_params import CONTOUR_GROUPS
 from bsdsbench.core.errors import ProtocolError, clip
 
 MAX_THRESHOLDS = 32_767  # what the kernels count in 16 bits
 MAX_PX = 1_000
 MAX_TEXT = 200
 MAX_CLASSES = 65_536
+MAX_LIST = 64
 
 Rule = tuple[Callable[[Any], bool], str]
 
@@ -99,6 +101,39 @@ SEMANTIC: dict[str, tuple[Rule, ...]] = {
     "radius": (_ints(0, 99, "0 to 99"),),
     "interior": (_one_of("keep", "kill"),),
     "absent": (_one_of("count", "skip"),),
+}
+
+
+def _positive(value: Any) -> bool:
+    return _is_number(value) and 0 < value <= 1e6
+
+
+def _each(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda v: isinstance(v, tuple) and 0 < len(v) <= MAX_LIST and all(map(check, v))
+
+
+POSITIVE: Rule = (_positive, "a number above 0, at most 1e6")
+POSITIVES: Rule = (_each(_positive), f"1 to {MAX_LIST} numbers above 0, at most 1e6")
+CONTOUR: dict[str, tuple[Rule, ...]] = {
+    "classes": ((lambda v: v == () or _names(v), "names"),),
+    "first": (_ints(0, 2**31 - 1, "a label from 0"),),
+    "ignore": (_ints(-1, 2**31 - 1, "a label, or -1"),),
+    "unit": (_one_of("class", "instance", "id"),),
+    "divisor": (_ints(0, 2**31 - 1, "a whole number from 0"),),
+    "spacing": (POSITIVES, (lambda v: len(v) == 2, "two steps, of rows and columns")),
+    "empty": (_one_of("skip", "inf", "perfect", "diagonal", "zero", "error"),),
+    "groups": (
+        (lambda v: isinstance(v, tuple) and set(v) <= set(CONTOUR_GROUPS), "groups of measures"),
+    ),
+    "boundary_sizes": (POSITIVES,),
+    "davis_bounds": (POSITIVES,),
+    "bf_theta": (POSITIVE,),
+    "percent": ((lambda v: _is_number(v) and 0 <= v <= 100, "0 to 100"),),
+    "tolerances": (
+        (_each(lambda v: _is_number(v) and 0 <= v <= 1e6), f"1 to {MAX_LIST} numbers from 0"),
+    ),
+    "pratt_alpha": (POSITIVE,),
+    "trimap_widths": (POSITIVES,),
 }
 
 

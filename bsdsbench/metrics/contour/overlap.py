@@ -141,8 +141,8 @@ def boundary_iou(
     >>> import numpy as np
     >>> a, b = np.zeros((2, 9, 9), bool)
     >>> a[1:8, 1:8] = b[1:8, 1:7] = True
-    >>> boundary_iou(a, b, 1), round(boundary_iou(a, b, 1, with_mask=True), 4)
-    (0.5, 0.5)
+    >>> round(boundary_iou(a, b, 1), 4)  # 17 pixels of 24 and 22
+    0.5862
     """
 
     def of(pair: LabelPair) -> tuple[F8, NDArray[Any], NDArray[Any]]:

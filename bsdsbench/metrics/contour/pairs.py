@@ -15,12 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.core.checks import binary_map, same_shape
 from bsdsbench.core.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.kernels.contingency import runs, tabulate
 
 F8 = NDArray[np.float64]
-I4 = NDArray[np.int32]
 Labels = NDArray[np.int32]
-MATCH_IOU = 0.5  # above it, a region has one partner at most
 
 
 class LabelPair(NamedTuple):
@@ -98,7 +95,7 @@ def as_pair(
         masks = binary_map(np.asarray(pred), "prediction"), binary_map(np.asarray(gt), "gt")
         same_shape(masks[0].shape, masks[1].shape)
         return mask_pair(*masks)
-    maps = [_label_map(a, w) for a, w in ((pred, "prediction"), (gt, "ground truth"))]
+    maps = [as_label_map(a, w) for a, w in ((pred, "prediction"), (gt, "ground truth"))]
     same_shape(maps[0].shape, maps[1].shape)
     void = maps[1] == ignore if ignore is not None and ignore >= 0 else None
     checked = [_in_range(a, classes, ignore, w) for a, w in zip(maps, SIDES, strict=True)]
@@ -124,7 +121,8 @@ def mask_pair(pred: NDArray[np.bool_], gt: NDArray[np.bool_]) -> LabelPair:
     return LabelPair(cut[0], cut[1], 1, shape)
 
 
-def _label_map(labels: ArrayLike, what: str) -> NDArray[Any]:
+def as_label_map(labels: ArrayLike, what: str) -> NDArray[Any]:
+    """A (H, W) array of integers, checked; bool as 0 and 1."""
     array = np.asarray(labels)
     if array.ndim != 2:
         raise ShapeError(f"{what}: shape {array.shape}, expected a label map (rows, columns)")
@@ -148,31 +146,3 @@ def _in_range(array: NDArray[Any], classes: int, ignore: int | None, what: str) 
         also = f", or {ignore} (ignored)" if ignore is not None and ignore >= 0 else ""
         raise DataError(f"{what}: label {int(array[wrong][0])}, expected 0 .. {classes - 1}{also}")
     return np.where(none, -1, array).astype(np.int32)
-
-
-class Matching(NamedTuple):
-    """Regions of two maps, paired: each pair, then those of the prediction, of the ground truth
-    alone, is one label of `pair`; class_of gives its class, iou the overlap of the pairs."""
-
-    pair: LabelPair
-    class_of: NDArray[np.int64]
-    iou: F8
-    n_pairs: int
-    n_pred_only: int
-
-
-def numbered(labels: NDArray[Any]) -> tuple[Labels, NDArray[np.int64]]:
-    """Distinct values from 0 up numbered 0, 1, ...; those below 0 stay -1. Also the values."""
-    values, number = np.unique(labels, return_inverse=True)
-    negative = int((values < 0).sum())
-    number = np.maximum(number.reshape(labels.shape) - negative, -1)
-    return number.astype(np.int32), values[negative:].astype(np.int64)
-
-
-def overlap_cells(pred: Labels, gt: Labels, n_pred: int, n_gt: int) -> tuple[Any, Any, Any]:
-    """Ground-truth region, predicted region and shared pixels, of all that meet; -1 is the last."""
-    rows = np.where(gt < 0, n_gt, gt).ravel().astype(np.int32)
-    cols = np.where(pred < 0, n_pred, pred).reshape(1, -1).astype(np.int32)
-    cells = runs(rows, cols, np.zeros(2, np.int64))
-    start, columns, counts = tabulate(*cells, n_gt + 1, n_pred + 1)
-    return np.repeat(np.arange(n_gt + 1), np.diff(start)), columns.astype(np.int64), counts

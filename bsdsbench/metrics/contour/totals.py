@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsdsbench.core.contour_params import ContourParams
 from bsdsbench.core.errors import ShapeError
 from bsdsbench.core.records import ArrayRecord, frozen
 from bsdsbench.metrics.contour import overlap, surface
-from bsdsbench.metrics.contour.options import ContourOptions
+from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.pairs import F8, LabelPair, convention, settle
 
 I8 = NDArray[np.int64]
@@ -30,12 +31,12 @@ class ContourCounts(ArrayRecord):
     value_sum   : f8 (C, M), each measure summed over the pairs of masks for which it is defined
     value_count : i8 (C, M), how many those are
     areas       : i8 (C, 3), pixels in both masks, in pred, in gt
-    shells      : i8 (W, C, 3), the same of the inner boundaries of Boundary IoU
+    shells      : i8 (C, W, 3), the same of the inner boundaries of Boundary IoU
     near        : i8 (C, R, 2), boundary pixels ("side") of pred and of gt within each radius
     outline     : i8 (C, 2), boundary pixels of pred and of gt
     pairs       : i8 (C, 3), masks compared: of both sides, of pred alone, of gt alone
 
-    Adds over images. Measures are in the order of `ContourOptions.measures()`.
+    Adds over images. Measures are in the order of `ContourParams.measures()`.
     """
 
     value_sum: F8
@@ -67,18 +68,18 @@ class ContourCounts(ArrayRecord):
 
 
 def contour_counts(
-    pred: ArrayLike, gt: ArrayLike, options: ContourOptions | None = None
+    pred: ArrayLike, gt: ArrayLike, params: ContourParams | None = None
 ) -> ContourCounts:
-    """Count one image: two masks, or two label maps if `options` has classes.
+    """Count one image: two masks, or two label maps if `params` has classes.
 
-    pred, gt : (H, W) masks; label maps with the labels `options.first` on; instance maps if
-        `options.unit` is "instance" or "id" (see `ContourOptions`)
+    pred, gt : (H, W) masks; label maps with the labels `params.first` on; instance maps if
+        `params.unit` is "instance" or "id" (see `ContourParams`)
 
     Raises DataError for what is no mask or label map, ShapeError for unequal shapes.
     """
-    at = ContourOptions() if options is None else options
-    pair, class_of = at.pair(pred, gt)
-    n_classes = at.n_classes
+    at = ContourParams() if params is None else params
+    pair, class_of = pair_of(pred, gt, at)
+    n_classes = len(at.class_names)
     values, parts = pair_values(pair, at)
     table = np.stack(list(values.values()), axis=1)
     defined = ~np.isnan(table)
@@ -88,9 +89,7 @@ def contour_counts(
         value_sum=_by_class(np.where(defined, table, 0.0), class_of, n_classes),
         value_count=_by_class(defined, class_of, n_classes),
         areas=_by_class(parts["areas"], class_of, n_classes),
-        shells=np.stack([_by_class(s, class_of, n_classes) for s in parts["shells"]])
-        if len(parts["shells"])
-        else np.zeros((0, n_classes, 3)),
+        shells=_by_class(parts["shells"], class_of, n_classes),
         near=_by_class(parts["near"], class_of, n_classes),
         outline=_by_class(parts["outline"], class_of, n_classes),
         pairs=_by_class(kinds, class_of, n_classes),
@@ -107,18 +106,18 @@ def _by_class(table: NDArray[Any], class_of: I8 | None, n: int) -> NDArray[Any]:
 
 
 def pair_values(
-    pair: LabelPair, at: ContourOptions
+    pair: LabelPair, at: ContourParams
 ) -> tuple[dict[str, F8], Mapping[str, NDArray[Any]]]:
     """Measure -> value of each label, NaN where undefined; and the integers of `ContourCounts`."""
     convention(at.empty)
     values: dict[str, F8] = {}
     areas = overlap.shared(pair)
     has = areas[:, 1] > 0, areas[:, 2] > 0
-    groups = at.groups()
+    groups = frozenset(at.groups)
 
     def put(name: str, value: F8, present: Any = has, *, distance: bool = False) -> None:
         diagonal = pair.diagonal(at.spacing) if distance else None
-        values[name] = settle(value, *present, at.empty, diagonal)
+        values[name] = settle(value, present[0], present[1], at.empty, diagonal)
 
     mask = overlap.iou(areas)
     put("iou", mask)
@@ -138,14 +137,14 @@ def pair_values(
         put("cldice", overlap.cl_dice_of(counts), (counts[:, 1] > 0, counts[:, 3] > 0))
     parts = {
         "areas": areas,
-        "shells": np.array(shells, np.int64).reshape(-1, pair.n, 3),
+        "shells": np.array(shells, np.int64).reshape(-1, pair.n, 3).transpose(1, 0, 2),
         "near": near,
         "outline": outline,
     }
     return {name: values[name] for name in at.measures()}, parts
 
 
-def _shells(pair: LabelPair, at: ContourOptions, put: Any, mask: F8) -> list[I8]:
+def _shells(pair: LabelPair, at: ContourParams, put: Any, mask: F8) -> list[I8]:
     shells = [overlap.shell_shared(pair, size) for size in at.boundary_sizes]
     for size, counts in zip(at.boundary_sizes, shells, strict=True):
         put(f"biou@{size:g}", overlap.iou(counts))
@@ -157,7 +156,7 @@ def _no_davis(n: int) -> tuple[I8, I8]:
     return np.zeros((n, 0, 2), np.int64), np.zeros((n, 2), np.int64)
 
 
-def _davis(pair: LabelPair, at: ContourOptions, put: Any) -> tuple[I8, I8]:
+def _davis(pair: LabelPair, at: ContourParams, put: Any) -> tuple[I8, I8]:
     d = surface.distances(pair, "side")
     radii = [surface.davis_radius(pair.shape, bound) for bound in at.davis_bounds]
     found = surface.boundary_fs(d, radii)
@@ -167,7 +166,7 @@ def _davis(pair: LabelPair, at: ContourOptions, put: Any) -> tuple[I8, I8]:
     return near, np.stack(d.counts(), axis=1)
 
 
-def _rims(pair: LabelPair, at: ContourOptions, put: Any, groups: Any) -> None:
+def _rims(pair: LabelPair, at: ContourParams, put: Any, groups: Any) -> None:
     """Everything from the rims: with the spacing, and in pixels."""
     d = surface.distances(pair, "rim", at.spacing)
     if "distance" in groups:
@@ -190,7 +189,7 @@ def _rims(pair: LabelPair, at: ContourOptions, put: Any, groups: Any) -> None:
         put("fom", surface.merit(d, at.pratt_alpha))
 
 
-def _corners(pair: LabelPair, at: ContourOptions, put: Any, groups: Any) -> None:
+def _corners(pair: LabelPair, at: ContourParams, put: Any, groups: Any) -> None:
     d = surface.distances(pair, "corner", at.spacing)
     if "distance" in groups:
         put(f"hd{at.percent:g}-area", surface.percentile(d, at.percent, "area"), distance=True)

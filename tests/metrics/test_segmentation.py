@@ -1,0 +1,119 @@
+"""Confusion tables, their scores and panoptic quality, against scikit-learn and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as sk
+
+from bsdsbench.core.contour_params import ContourParams
+from bsdsbench.core.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.metrics import segmentation as seg
+from tests.masks import label_pairs
+
+
+def params(classes, **options):
+    return ContourParams(classes=tuple(map(str, range(classes))), **options)
+
+
+def test_scores_agree_with_scikit_learn():
+    for name, pred, gt, classes in label_pairs():
+        table = seg.segmentation_counts(pred, gt, params(classes)).confusion
+        labels = range(classes)
+        p, g = pred.ravel(), gt.ravel()
+        assert table[:-1, :-1].tolist() == sk.confusion_matrix(g, p, labels=labels).tolist(), name
+        assert not table[-1].any()
+        assert not table[:, -1].any()
+        some = sorted(set(np.unique([p, g]).tolist()))
+        iou = sk.jaccard_score(g, p, labels=some, average=None, zero_division=0)
+        assert seg.class_iou(table)[some] == pytest.approx(iou), name
+        dice = sk.f1_score(g, p, labels=some, average=None, zero_division=0)
+        assert seg.class_dice(table)[some] == pytest.approx(dice), name
+        assert seg.mean_of(seg.class_iou(table)) == pytest.approx(iou.mean())
+        there = np.unique(g)
+        recall = sk.recall_score(g, p, labels=there, average=None)
+        assert seg.class_accuracy(table)[there] == pytest.approx(recall)
+        assert seg.pixel_accuracy(table) == pytest.approx(sk.accuracy_score(g, p))
+        weighted = sk.jaccard_score(g, p, labels=some, average="weighted", zero_division=0)
+        assert seg.frequency_weighted_iou(table) == pytest.approx(weighted)
+
+
+def test_ignored_pixels_are_in_no_cell():
+    gt, pred = np.array([[0, 1, 255, 255]]), np.array([[0, 0, 1, 255]])
+    assert seg.segmentation_counts(pred, gt, params(2)).confusion.tolist() == [
+        [1, 0, 0],
+        [1, 0, 0],
+        [0, 0, 2],
+    ]
+
+
+def test_masks_count_the_object_as_the_one_class():
+    gt, pred = np.zeros((30, 40), bool), np.zeros((30, 40), bool)
+    gt[4:9, 4:9], pred[4:9, 5:11] = True, True
+    table = seg.segmentation_counts(pred, gt, ContourParams()).confusion
+    assert table.tolist() == [[20, 5], [10, 1165]]
+
+
+def test_a_class_in_neither_map_is_undefined():
+    table = seg.segmentation_counts([[0]], [[0]], params(2)).confusion
+    assert seg.class_iou(table) == pytest.approx([1, np.nan], nan_ok=True)
+    empty = seg.segmentation_counts([[255]], [[255]], params(2)).confusion
+    assert np.isnan(seg.mean_of(seg.class_iou(empty)))
+    assert np.isnan(seg.pixel_accuracy(empty))
+    assert np.isnan(seg.frequency_weighted_iou(empty))
+
+
+def panoptic_case():
+    """Class 1 with two instances, class 2 with one; class 1 found once, once missed."""
+    gt, pred = np.zeros((10, 20), int), np.zeros((10, 20), int)
+    gt[1:5, 1:7], gt[1:5, 9:15], gt[6:10, 1:11] = 11, 12, 21
+    pred[1:5, 2:7], pred[1:5, 12:18], pred[6:10, 1:9] = 13, 14, 23
+    return pred, gt, params(2, first=1, divisor=10, unit="instance", ignore=9)
+
+
+def test_panoptic_quality_by_hand():
+    pred, gt, at = panoptic_case()
+    counts = seg.segmentation_counts(pred, gt, at)
+    assert (counts.tp.tolist(), counts.fp.tolist(), counts.fn.tolist()) == ([1, 1], [1, 0], [1, 0])
+    assert counts.iou_sum == pytest.approx([20 / 24, 32 / 40])
+    pq, sq, rq = seg.panoptic(counts)
+    assert pq == pytest.approx([20 / 24 / 2, 0.8])
+    assert sq == pytest.approx([20 / 24, 0.8])
+    assert rq == pytest.approx([0.5, 1])
+    assert seg.panoptic_quality(pred, gt, at) == pytest.approx(pq)
+    assert counts.confusion.tolist() == [[32, 0, 16], [0, 32, 8], [12, 0, 100]]
+
+
+def test_a_region_that_is_mostly_ignored_is_no_error():
+    pred, gt, at = panoptic_case()
+    gt[1:5, 15:18] = 90
+    assert seg.segmentation_counts(pred, gt, at).fp.tolist() == [1, 0]
+    gt[1, 14] = 90
+    counts = seg.segmentation_counts(pred, gt, at)
+    assert (counts.fp.tolist(), counts.fn.tolist()) == ([0, 0], [1, 0])
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_counts_of_halves_add_up(seed):
+    rng = np.random.default_rng(seed)
+    pred, gt = rng.integers(0, 3, (2, 6, 9))
+    whole = seg.segmentation_counts(pred, gt, params(3))
+    top, bottom = (
+        seg.segmentation_counts(pred[s], gt[s], params(3)) for s in (np.s_[:2], np.s_[2:])
+    )
+    assert (top + bottom).equals(whole)
+
+
+def test_bad_input_is_one_clear_line():
+    with pytest.raises(DataError, match=r"label 5, expected 0 \.\. 1"):
+        seg.segmentation_counts([[5]], [[0]], params(2))
+    with pytest.raises(ShapeError, match=r"prediction: shape \(1, 2\), transposed"):
+        seg.segmentation_counts([[0, 0]], [[0], [0]], params(2))
+    two, three = (seg.segmentation_counts([[0]], [[0]], params(n)) for n in (2, 3))
+    with pytest.raises(ShapeError, match="different classes cannot be added"):
+        two + three
+    with pytest.raises(ProtocolError, match="expected 'instance' for panoptic quality"):
+        seg.panoptic_quality([[0]], [[0]], params(2))
