@@ -52,6 +52,7 @@ _ROOMS = {
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = {
     "boundary": "metrics.boundary",
+    "contour": "metrics.contour",
     "crispness": "metrics.crispness",
     "curves": "curves",
     "explain": "diagnosis.explain",
@@ -59,6 +60,7 @@ _MODULES = {
     "plotting": "plotting",
     "report": "report",
     "saliency": "metrics.saliency",
+    "segmentation": "metrics.segmentation",
     "semantic": "metrics.semantic",
     "superpixels": "metrics.superpixel",
 }

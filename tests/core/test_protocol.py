@@ -20,6 +20,8 @@ from bsdsbench.core.protocol import (
 
 NAMES = [
     "biped",
+    "boundary-iou-cityscapes",
+    "boundary-iou-coco",
     "brind",
     "bsds300",
     "bsds500",
@@ -27,6 +29,7 @@ NAMES = [
     "cityscapes-raw",
     "crispness-ceval",
     "crispness-seval",
+    "davis",
     "mdbd-boundaries",
     "mdbd-edges",
     "nyudv2",
@@ -62,8 +65,11 @@ def test_preset_constants():
     assert {n: m for n, m in multiplier.items() if m != 1.01} == {"biped": 1.03, "uded": 1.04}
     assert [n for n, p in rows.items() if p.nms] == ["crispness-seval"]
     assert [n for n, p in rows.items() if not p.thin] == [
+        "boundary-iou-cityscapes",
+        "boundary-iou-coco",
         "cityscapes-raw",
         "crispness-ceval",
+        "davis",
         "saliency",
         "sbd",
     ]
@@ -274,3 +280,34 @@ def test_command_line_lists_and_shows(tmp_path):
     assert Protocol.from_toml(toml) == Protocol.preset("sbd")
     found = json.loads(CliRunner().invoke(command, ["--format", "json"]).stdout)
     assert [Protocol.from_mapping(p) for p in found] == [Protocol.preset(n) for n in NAMES]
+
+
+def test_contour_options():
+    coco = Protocol.preset("boundary-iou-coco")
+    assert coco.contour.measures() == ("iou", "biou@0.02", "biou-min@0.02")
+    assert coco.describe().count("instances paired by IoU > 0.5, empty masks: skip") == 1
+    davis = Protocol.preset("davis").contour
+    assert davis.measures() == ("iou", "f@0.008")
+    assert davis.describe() == "instances paired by number, empty masks: perfect"
+    one = Protocol().replace(contour={"spacing": [2, 0.5], "classes": ["a"]})
+    assert one.contour.spacing == (2.0, 0.5)
+    assert one.replace(contour={"empty": "inf"}).contour.spacing == (2.0, 0.5)
+    assert one.contour.describe() == "1 classes, spacing 2 x 0.5, empty masks: skip"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("empty", "none", "expected 'skip', 'inf'"),
+        ("unit", "pixel", "expected 'class', 'instance' or 'id'"),
+        ("spacing", [1, 0], "expected 1 to 64 numbers above 0"),
+        ("spacing", [1], "expected two steps, of rows and columns"),
+        ("groups", ["hd"], "expected groups of measures"),
+        ("percent", 101, "expected 0 to 100"),
+        ("tolerances", [-1], "numbers from 0"),
+        ("classes", ["a", "a"], "expected names"),
+    ],
+)
+def test_contour_options_out_of_range_are_named(field, value, expected):
+    with pytest.raises(ProtocolError, match=f"contour {field} .*{expected}"):
+        Protocol().replace(contour={field: value})

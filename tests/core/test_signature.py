@@ -118,3 +118,11 @@ def test_faults_are_named(old, new, message):
     with pytest.raises(ProtocolError) as caught:
         Signature.parse(LINE.replace(old, new))
     assert message in str(caught.value)
+
+
+def test_contour_options_are_words_where_they_differ_and_the_empty_convention_always():
+    protocol = Protocol.preset("bsds500").replace(contour={"spacing": [1, 2.5]})
+    line = str(Signature(protocol))
+    assert line.endswith('|contour.spacing=[1.0, 2.5]|contour.empty="skip"')
+    assert Signature.parse(line).protocol.contour == protocol.contour
+    assert Signature.parse(str(Signature(protocol.replace(contour={})))).protocol.contour
