@@ -1,0 +1,43 @@
+"""Entry points with the names that scripts already call, from four programs around BSDS500.
+
+=================  ==============================================================================
+module             in the place of
+=================  ==============================================================================
+`bench_matlab`     boundaryBench, regionBench, allBench of the official MATLAB benchmark
+`edges_toolbox`    edgesEvalDir, edgesEvalImg of the structured edge detection toolbox
+`py_bsds`          evaluate_boundaries, pr_evaluation of py-bsds500
+`py_edge_eval`     BSDS500Evaluator of pyEdgeEval
+=================  ==============================================================================
+
+Arguments, defaults, return values and output files are those of the documented interfaces; what is
+computed is this package's exact matching. Where the original has a quirk that moves a number or a
+file, `strict=True` gives the quirk. The matching itself is random in the originals and exact here,
+also with `strict`. Written from documentation and result tables, without any of the programs' code.
+"""
+
+from __future__ import annotations
+
+from bsdsbench.integrations.compat.bench_matlab import allBench, boundaryBench, regionBench
+from bsdsbench.integrations.compat.edges_toolbox import edgesEvalDir, edgesEvalImg
+from bsdsbench.integrations.compat.py_bsds import (
+    compute_rec_prec_f1,
+    evaluate_boundaries,
+    evaluate_boundaries_bin,
+    evaluate_boundaries_fast,
+    pr_evaluation,
+)
+from bsdsbench.integrations.compat.py_edge_eval import BSDS500Evaluator
+
+__all__ = [
+    "BSDS500Evaluator",
+    "allBench",
+    "boundaryBench",
+    "compute_rec_prec_f1",
+    "edgesEvalDir",
+    "edgesEvalImg",
+    "evaluate_boundaries",
+    "evaluate_boundaries_bin",
+    "evaluate_boundaries_fast",
+    "pr_evaluation",
+    "regionBench",
+]

@@ -1,0 +1,66 @@
+"""What the four doors share: the protocol of their arguments, and where their files go."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bsdsbench.core.errors import DataError
+from bsdsbench.core.files import write_atomic
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.loaders.pairing import find_files
+from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.runner import evaluate
+
+
+def protocol_of(thresholds: Any, max_dist: float, thin: Any, **changes: Any) -> Protocol:
+    """The bsds500 protocol with these constants; thresholds are a number of them or their values.
+
+    Raises ProtocolError for values out of range.
+    """
+    if isinstance(thresholds, int | np.integer):
+        given: Any = int(thresholds)
+    else:
+        given = tuple(np.asarray(thresholds, float).ravel().tolist())
+    changes = {"thresholds": given, "max_dist": float(max_dist), "thin": bool(thin), **changes}
+    return Protocol.preset("bsds500").replace(**changes)
+
+
+def evaluate_ids(
+    pred: str | Path,
+    gt: str | Path,
+    ids: Iterable[str] | None,
+    protocol: Protocol,
+    metrics: Sequence[str] = ("boundary",),
+    workers: int | None = None,
+) -> Evaluation:
+    """`evaluate` for these image ids; None: every image of the ground truth."""
+    options: dict[str, Any] = {"metrics": metrics, "workers": workers}
+    if ids is None:
+        return evaluate(pred, gt, protocol, **options)
+    with tempfile.TemporaryDirectory() as folder:
+        split = Path(folder) / "ids.txt"
+        split.write_text("".join(f"{image_id}\n" for image_id in ids), "utf-8")
+        return evaluate(pred, gt, protocol, split_file=split, **options)
+
+
+def write_official(run: Evaluation, folder: str | Path) -> Path:
+    """The official txt files of a run in one folder, ID_ev1.txt among them. Raises OSError."""
+    out = Path(folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        run.save(scratch)
+        for path in sorted(Path(scratch).rglob("*.txt")):
+            write_atomic(out / path.name, path.read_bytes(), durable=False)
+    return out
+
+
+def picture_ids(folder: str | Path) -> list[str]:
+    """Ids of the pictures of a folder. Raises DataError if there are none."""
+    found = sorted({path.stem for path in find_files(folder, (".jpg", ".jpeg", ".png"))})
+    if not found:
+        raise DataError(f"{folder}: no pictures, expected one per image to evaluate")
+    return found
