@@ -1,4 +1,4 @@
-"""The arrows of the design: who may import whom."""
+"""The arrows of the design, read from the sources: who may import whom, and no circle."""
 
 from __future__ import annotations
 
@@ -9,72 +9,144 @@ from pathlib import Path
 
 import pytest
 
+from bsdsbench.metrics import registry
+
 PACKAGE = Path(__file__).parents[1] / "bsdsbench"
-METRICS = {"boundary", "pixel", "region", "semantic", "saliency", "superpixels", "humans"}
-SCORES = {
-    "aggregate",
-    "region_scores",
-    "evaluation",
-    "comparison",
-    "runner",
-    "report",
-    "plotting",
-    "cli",
+
+# A room imports rooms of lower rank, and itself.
+RANK = {
+    "kernels": 0,
+    "core": 1,
+    "loaders": 2,
+    "curves": 2,
+    "metrics": 3,
+    "runs": 4,
+    "comparison": 5,
+    "diagnosis": 5,
+    "plotting": 6,
+    "report": 7,
+    "integrations": 8,
+    "cli": 9,
 }
 
 
-def modules(room):
-    path = PACKAGE / room
-    return sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+def name_of(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def imported(path):
-    """Names of all modules a file imports, anywhere in it."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    """Names of all modules a file imports, anywhere in it but for type checkers only."""
+    for node in nodes(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            if node.module == "bsdsbench":
-                yield from (f"bsdsbench.{alias.name}" for alias in node.names)
+            named = [f"{node.module}.{alias.name}" for alias in node.names]
+            modules = [name for name in named if name in MODULES]
+            yield from modules
+            if len(modules) < len(named):
+                yield node.module
 
 
-def rooms_used(path):
-    return {name.split(".")[1] for name in imported(path) if name.startswith("bsdsbench.")}
+def nodes(tree):
+    for node in ast.iter_child_nodes(tree):
+        typing_only = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        if not typing_only:
+            yield node
+            yield from nodes(node)
 
 
-@pytest.mark.parametrize(
-    ("room", "forbidden"),
-    [
-        ("loaders", METRICS | SCORES - {"evaluation"}),
-        ("kernels", METRICS | SCORES | {"loaders", "protocol", "records"}),
-        ("aggregate", METRICS | {"loaders", "kernels", "runner"}),
-        ("region_scores", METRICS | {"loaders", "kernels", "runner"}),
-        ("boundary", {"loaders", "aggregate", "evaluation", "runner"}),
-        ("pixel", {"loaders", "aggregate", "evaluation", "runner"}),
-        ("region", {"loaders", "aggregate", "evaluation", "runner"}),
-        ("curves", METRICS | {"loaders", "evaluation", "runner", "plotting"}),
-        ("runner", {"cli", "report", "plotting", "comparison"}),
-        ("records", METRICS | SCORES | {"loaders", "kernels"}),
-    ],
-)
-def test_imports_go_one_way(room, forbidden):
-    found = {path.name: rooms_used(path) & forbidden for path in modules(room)}
-    assert {name: used for name, used in found.items() if used} == {}
+GRAPH = {
+    name: {m for m in imported(path) if m in MODULES and m != name}
+    for name, path in MODULES.items()
+}
+
+
+def room(module):
+    return module.split(".")[1] if "." in module else ""
+
+
+@pytest.mark.parametrize("name", list(MODULES))
+def test_imports_go_one_way(name):
+    mine = RANK.get(room(name), 10)
+    above = {m for m in GRAPH[name] if room(m) != room(name) and RANK.get(room(m), -1) >= mine}
+    assert above == set()
+
+
+def test_kernels_import_nothing_of_ours():
+    used = {m for name in MODULES if room(name) == "kernels" for m in GRAPH[name]}
+    assert {m for m in used if room(m) != "kernels"} == set()
+
+
+def test_there_is_no_circle():
+    """A module's imports, also those inside functions, never lead back to it."""
+    done, path = set(), []
+
+    def visit(name):
+        assert name not in path, " -> ".join([*path[path.index(name) :], name])
+        if name in done:
+            return
+        path.append(name)
+        for other in sorted(GRAPH[name]):
+            visit(other)
+        done.add(path.pop())
+
+    for name in MODULES:
+        visit(name)
+
+
+def test_a_file_name_occurs_once():
+    names = [p.name for p in MODULES.values() if p.name not in ("__init__.py", "__main__.py")]
+    assert sorted({n for n in names if names.count(n) > 1}) == []
 
 
 def test_only_plotting_imports_matplotlib():
     users = {
         path.relative_to(PACKAGE).parts[0]
-        for path in PACKAGE.rglob("*.py")
-        if any(name.split(".")[0] == "matplotlib" for name in imported(path))
+        for path in MODULES.values()
+        if "matplotlib" in {m.split(".")[0] for m in foreign(path)}
     }
     assert users == {"plotting"}
 
 
+def foreign(path):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
 def test_no_module_is_longer_than_a_reader_can_hold():
-    lengths = {p.name: len(p.read_text("utf-8").splitlines()) for p in PACKAGE.rglob("*.py")}
+    lengths = {p.name: len(p.read_text("utf-8").splitlines()) for p in MODULES.values()}
     assert {name: n for name, n in lengths.items() if n > 500} == {}
+
+
+# Short forms that users know, published tables of two benchmarks, tables of the protocol's fields.
+MAY_NAME_METRICS = {
+    "bsdsbench",
+    "bsdsbench.core.protocol",
+    "bsdsbench.runs.evaluation",
+    "bsdsbench.comparison.published",
+}
+
+
+def test_nothing_outside_metrics_names_one():
+    """No string is the name of a metric, and no counts are told apart by their type."""
+    wanted = set(registry.BUILT_IN)
+    found = {}
+    for name, path in MODULES.items():
+        if room(name) in ("metrics", "cli") or name in MAY_NAME_METRICS:
+            continue
+        tree = ast.parse(path.read_text("utf-8"))
+        strings = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)}
+        named = sorted(s for s in strings if isinstance(s, str) and s in wanted)
+        if named:
+            found[name] = named
+    assert found == {}
 
 
 HEAVY = (
@@ -94,6 +166,24 @@ def test_importing_the_package_imports_nothing_heavy(code):
         cwd=PACKAGE.parent,
     )
     assert found.stdout.split() == []
+
+
+def test_scores_are_read_without_compiled_kernels():
+    """Loading and showing a run of the BSDS benchmarks needs no numba."""
+    program = (
+        "from bsdsbench.metrics import registry\n"
+        "from bsdsbench.runs.evaluation import Evaluation\n"
+        "[registry.get(m) for m in ('boundary', 'region', 'pixel')]\n"
+        "import sys; print('numba' in sys.modules)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=PACKAGE.parent,
+    )
+    assert found.stdout.strip() == "False"
 
 
 def test_every_public_name_is_there():

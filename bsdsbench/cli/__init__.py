@@ -35,6 +35,7 @@ VERBS = (
     "crispness",
     "semantic",
     "saliency",
+    "superpixel",
     "protocols",
     "data",
 )

@@ -27,23 +27,13 @@ names_option = click.option(
 pred_kind_option = click.option(
     "--pred-kind",
     type=click.Choice(["soft", "labels"]),
-    default="soft",
-    show_default=True,
-    help="Whether pictures and arrays hold strengths or region labels.",
+    help="Whether pictures and arrays hold strengths or region labels; default: soft.",
 )
 workers_option = click.option(
     "--workers",
     type=click.IntRange(1),
     metavar="N",
     help="Images at a time; default: all cores.",
-)
-one_worker_option = click.option(
-    "--workers",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Images at a time.",
 )
 quiet_option = click.option("--quiet", is_flag=True, help="No progress.")
 
@@ -115,6 +105,15 @@ def protocol_options(function: _F) -> _F:
     ):
         function = option(function)
     return function
+
+
+_PROTOCOL = ("protocol", "thresholds", "max_dist", "no_thin", "nms", "invert", "overrides")
+
+
+def split_protocol(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options of `protocol_options`, and the others."""
+    mine = {name: options[name] for name in _PROTOCOL}
+    return mine, {name: value for name, value in options.items() if name not in mine}
 
 
 def protocol_from(

@@ -38,67 +38,51 @@ def print_json(value: Any) -> None:
 
 def print_scores(runs: Sequence[Evaluation]) -> None:
     """One table per metric, one row per run."""
-    for metric in runs[0].metrics:
-        rows = [(run.name, _COLUMNS[metric](getattr(run, f"{metric}_score")())) for run in runs]
-        print_table(_table(metric, rows))
-
-
-def _table(metric: str, rows: Sequence[tuple[str, dict[str, str]]]) -> Table:
     from rich.markup import escape
 
-    table = new_table(metric)
-    table.add_column("method")
-    for name in rows[0][1]:
-        table.add_column(name, justify="right")
-    for method, cells in rows:
-        table.add_row(escape(method), *cells.values())
-    return table
+    from bsdsbench.metrics import registry
+    from bsdsbench.metrics.base import column_values
+
+    for metric in runs[0].metrics:
+        columns = [c for c in registry.get(metric).columns if c.shown != "never"]
+        table = new_table(metric)
+        table.add_column("method")
+        for column in columns:
+            table.add_column(escape(column.short or column.heading), justify="right")
+        for run in runs:
+            values = column_values(columns, run.score(metric).to_mapping())
+            cells = [number(values[c.key], c.digits) for c in columns]
+            table.add_row(escape(run.name), *cells)
+        print_table(table)
+        if len(runs) == 1:
+            _print_parts(runs[0], metric)
 
 
-def _boundary(score: Any) -> dict[str, str]:
-    cells = {
-        "ODS": f"{score.ods.f:.4f}",
-        "at": f"{score.ods.threshold:.3f}",
-        "P": f"{score.ods.precision:.4f}",
-        "R": f"{score.ods.recall:.4f}",
-        "OIS": f"{score.ois.f:.4f}",
-        "AP": f"{score.ap:.4f}",
-        "R50": f"{score.r50:.4f}",
-        "images": str(score.n_images),
-    }
-    if score.curve.thresholds.size == 1:  # a point has no area, and nothing to choose from
-        cells.update(dict.fromkeys(("at", "OIS", "AP", "R50"), "-"))
-    return cells
+def _print_parts(run: Evaluation, metric: str) -> None:
+    """The parts of a score that have a table of their own: classes, kinds of evaluation."""
+    from rich.markup import escape
+
+    from bsdsbench.metrics import registry
+    from bsdsbench.metrics.base import column_values
+
+    found = registry.get(metric)
+    parts = found.parts(run.score(metric))
+    columns = [c for c in found.part_columns if c.shown != "never"]
+    if not parts:
+        return
+    table = new_table()
+    table.add_column("part")
+    for column in columns:
+        table.add_column(escape(column.short or column.heading), justify="right")
+    for name, score in parts.items():
+        values = column_values(columns, score.to_mapping())
+        table.add_row(escape(name), *(number(values[c.key], c.digits) for c in columns))
+    print_table(table)
 
 
-def _pixel(score: Any) -> dict[str, str]:
-    return {
-        "ODS": f"{score.ods.f:.4f}",
-        "at": f"{score.ods.threshold:.3f}",
-        "OIS": f"{score.ois.f:.4f}",
-        "AP": f"{score.ap:.4f}",
-        "AUC-ROC": f"{score.auc_roc:.4f}",
-        "EER": f"{score.eer:.4f}",
-        "MAE": f"{score.mae:.4f}",
-        "images": str(score.n_images),
-    }
-
-
-def _region(score: Any) -> dict[str, str]:
-    found = score.to_mapping()
-    return {
-        "cover ODS": f"{found['covering']['ods']:.4f}",
-        "OIS": f"{found['covering']['ois']:.4f}",
-        "best": f"{found['covering']['best']:.4f}",
-        "PRI ODS": f"{found['pri']['ods']:.4f}",
-        "PRI OIS": f"{found['pri']['ois']:.4f}",
-        "VOI ODS": f"{found['voi']['ods']:.4f}",
-        "VOI OIS": f"{found['voi']['ois']:.4f}",
-        "Fop ODS": f"{found['fop']['ods']:.4f}",
-    }
-
-
-_COLUMNS = {"boundary": _boundary, "pixel": _pixel, "region": _region}
+def number(value: float | None, digits: int) -> str:
+    """A score with so many decimals; "-" where it is undefined."""
+    return "-" if value is None else f"{value:.{digits}f}"
 
 
 def print_tables(tables: Sequence[TextTable]) -> None:

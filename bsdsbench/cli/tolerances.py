@@ -22,7 +22,7 @@ def sweep(
     """Evaluate at each tolerance, print a line for each, and keep the curve in OUT."""
     from bsdsbench.cli.show import print_json
     from bsdsbench.core.errors import DataError
-    from bsdsbench.metrics.crispness import parse_range, tolerance_sweep
+    from bsdsbench.runs.sweep import parse_range, tolerance_sweep
 
     out = options.pop("out")
     if options["metrics"] != ["boundary"]:

@@ -49,7 +49,7 @@ def command(
         to_latex,
         to_markdown,
     )
-    from bsdsbench.runs.official import load_runs
+    from bsdsbench.runs.loading import load_runs
 
     found = bb.compare(load_runs(runs, names), **options)
     if form != "table" or out:

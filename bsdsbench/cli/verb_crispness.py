@@ -6,13 +6,12 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import format_option, quiet_option, workers_option
+from bsdsbench.cli.evaluating import evaluate_metric, run_options
 
 
 @click.command("crispness", short_help="Average crispness, CEval and SEval.")
 @click.argument("pred_dir", type=click.Path())
-@click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
-@click.option("-o", "--out", type=click.Path(), help="Folder for the results of both evaluations.")
+@run_options
 @click.option(
     "--set",
     "overrides",
@@ -20,35 +19,17 @@ from bsdsbench.cli.options import format_option, quiet_option, workers_option
     metavar="FIELD=VALUE",
     help="Change a field of both protocols, such as max_dist=0.011.",
 )
-@click.option("--split-file", type=click.Path(), help="Ids to evaluate, one on a line.")
-@workers_option
-@format_option("table", "json")
-@quiet_option
-def command(
-    pred_dir: str, gt_dir: str, overrides: tuple[str, ...], form: str, quiet: bool, **options: Any
-) -> int:
+def command(pred_dir: str, overrides: tuple[str, ...], **options: Any) -> int:
     """How crisp the raw maps of PRED_DIR are.
 
     Average crispness is the mean of sum(NMS map)/sum(raw map). SEval scores the maps with NMS and
     thinning, CEval without either.
     """
-    from dataclasses import replace
+    from bsdsbench.core.errors import ProtocolError
+    from bsdsbench.core.protocol import Protocol, parse_overrides
 
-    from bsdsbench.cli.progress import progress
-    from bsdsbench.cli.show import print_json, print_scores
-    from bsdsbench.core.protocol import parse_overrides
-    from bsdsbench.metrics.crispness import crispness
-
-    with progress("crispness", quiet) as report:
-        found = crispness(
-            pred_dir, gt_dir, changes=parse_overrides(overrides), progress=report, **options
-        )
-    if form == "json":
-        print_json(found.to_mapping())
-        return 0
-    name = found.seval.name
-    print_scores([replace(found.seval, name=f"{name} SEval"), replace(found.ceval, name="CEval")])
-    print(f"average crispness {found.average:.4f} of {len(found.per_image)} images")
-    print(f"SEval protocol {found.seval.protocol.describe()}")
-    print(f"CEval protocol {found.ceval.protocol.describe()}")
-    return 0
+    changes = parse_overrides(overrides)
+    if {"nms", "thin"} & changes.keys():
+        raise ProtocolError("crispness: nms and thin are what SEval and CEval differ in")
+    protocol = Protocol.preset("crispness-seval").replace(**changes)
+    return evaluate_metric("crispness", pred_dir, protocol, **options)

@@ -29,7 +29,7 @@ def command(
     pred_dir: str,
     gt_dir: str,
     split_file: str | None,
-    pred_kind: str,
+    pred_kind: str | None,
     form: str,
     **options: Any,
 ) -> int:
@@ -42,7 +42,8 @@ def command(
     from bsdsbench.cli.show import print_json
 
     protocol = protocol_from(**options)
-    findings = bb.doctor(pred_dir, gt_dir, protocol, split_file=split_file, pred_kind=pred_kind)
+    kind = pred_kind or "soft"
+    findings = bb.doctor(pred_dir, gt_dir, protocol, split_file=split_file, pred_kind=kind)
     errors = sum(f.level == "error" for f in findings)
     if form == "json":
         print_json([asdict(f) for f in findings])

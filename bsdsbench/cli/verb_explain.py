@@ -9,6 +9,7 @@ import click
 from bsdsbench.cli.options import (
     ProtocolCommand,
     format_option,
+    pred_kind_option,
     protocol_from,
     protocol_options,
     quiet_option,
@@ -31,6 +32,7 @@ from bsdsbench.cli.options import (
 )
 @protocol_options
 @click.option("--split-file", type=click.Path(), help="Ids to count, one on a line.")
+@pred_kind_option
 @click.option("--images", "limit", type=click.IntRange(1), help="Try on so many images only.")
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="Lines shown.")
 @workers_option
@@ -41,6 +43,7 @@ def command(
     gt_dir: str | None,
     targets: tuple[str, ...],
     split_file: str | None,
+    pred_kind: str | None,
     limit: int | None,
     top: int,
     workers: int | None,
@@ -57,25 +60,22 @@ def command(
     from dataclasses import asdict
 
     from bsdsbench.cli.show import print_json
-    from bsdsbench.diagnosis.explain import explain, parse_targets, sources
+    from bsdsbench.diagnosis.explain import explain, inputs_of, parse_targets
 
     wanted = parse_targets(targets)
-    pred_dir, truth_dir, protocol = sources(run, gt_dir, protocol_from(**options))
+    inputs = inputs_of(
+        run,
+        gt_dir,
+        protocol_from(**options),
+        split_file=split_file,
+        pred_kind=pred_kind or "soft",
+    )
 
     def report(done: int, total: int, label: str) -> None:
         if not quiet:
             print(f"explain: {label}", file=sys.stderr, flush=True)
 
-    trials = explain(
-        pred_dir,
-        truth_dir,
-        wanted,
-        protocol,
-        split_file=split_file,
-        limit=limit,
-        workers=workers,
-        progress=report,
-    )
+    trials = explain(inputs, wanted, limit=limit, workers=workers, progress=report)
     as_it_is = next(t for t in trials if t.label == "as it is")
     shown = trials[:top] if as_it_is in trials[:top] else [*trials[: top - 1], as_it_is]
     if form == "json":
@@ -87,5 +87,5 @@ def command(
         print(f"{'=' if trial.reached else ' '} off {trial.gap:.4f}  {scores}  {trial.label}")
     if limit:
         print(f"counted on at most {limit} images: a guess, as the target is of the whole set")
-    print(f"protocol {protocol.describe()}")
+    print(f"protocol {inputs.run.protocol.describe()}")
     return 0

@@ -14,8 +14,8 @@ from bsdsbench.cli.options import format_option
 def command(outs: tuple[str, ...], out: str, form: str) -> int:
     """Join runs made with --shard 1/N .. N/N; the result is that of one undivided run."""
     import bsdsbench as bb
+    from bsdsbench.cli.evaluating import write_plots
     from bsdsbench.cli.show import print_json, print_scores
-    from bsdsbench.cli.verb_evaluate import write_plots
 
     run = bb.merge([bb.Evaluation.load(each) for each in outs])
     run.save(out)

@@ -29,10 +29,8 @@ from bsdsbench.cli.options import names_option
 )
 @click.option(
     "--metric",
-    type=click.Choice(["boundary", "pixel"]),
-    default="boundary",
-    show_default=True,
-    help="Metric to plot.",
+    metavar="M",
+    help="Whose scores; default: the first of the run with a curve.",
 )
 @click.option(
     "--style",
@@ -54,7 +52,7 @@ def command(
     human: bool | None,
     band: bool,
     kind: str,
-    metric: str,
+    metric: str | None,
     **options: Any,
 ) -> int:
     """Draw runs as PR curves with lines of equal F (or another --kind) into one file.
@@ -64,7 +62,7 @@ def command(
     """
     from bsdsbench.comparison.compare import bootstrap_band
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
-    from bsdsbench.runs.official import load_runs
+    from bsdsbench.runs.loading import load_runs
 
     loaded = load_runs(runs, names)
     if kind == "f":

@@ -61,7 +61,7 @@ def command(
     from bsdsbench.comparison.published import find_published
     from bsdsbench.core.errors import DataError
     from bsdsbench.report import score_tables, to_csv, to_latex, to_markdown, write_report
-    from bsdsbench.runs.official import load_runs
+    from bsdsbench.runs.loading import load_runs
 
     loaded = load_runs(runs, names)
     if form is None:

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.comparison.bootstrap import (
-    CurveSampler,
     bootstrap_weights,
     jackknife_weights,
     per_image_values,
@@ -34,16 +33,14 @@ from bsdsbench.comparison.significance import (
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.precision_recall import RECALL_LEVELS
 from bsdsbench.kernels.resample import precision_at
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import Column
 from bsdsbench.runs.compressed import image_ids
 from bsdsbench.runs.evaluation import Evaluation
 
 F8 = NDArray[np.float64]
 INTERVALS = ("percentile", "bca")
 FEW_IMAGES = 20
-LOWER_IS_BETTER = (
-    *("voi", "nvoi", "mae", "eer", "bgm", "bce", "gce", "lce"),
-    *("hamming_gt", "hamming_pred", "van_dongen"),
-)
 _CHUNK = 2000
 
 
@@ -213,7 +210,7 @@ def compare(
 
 def bootstrap_band(
     run: Evaluation,
-    metric: str = "boundary",
+    metric: str | None = None,
     *,
     n_boot: int = 2000,
     seed: int = 0,
@@ -221,13 +218,17 @@ def bootstrap_band(
 ) -> CurveBand:
     """A pointwise bootstrap band of precision at recall 0, 0.01 .. 1, where the curve has values.
 
-    Recall levels that fewer than all samples reach are left out. Raises DataError if the run has
+    metric : default: the run's first with a curve. Recall levels that fewer than all samples reach
+    are left out. Raises DataError if the run has
     no counts of that metric.
     """
     _check(n_boot, level, "percentile")
-    if metric not in ("boundary", "pixel") or metric not in run.metrics:
+    curves = registry.with_curve(run.metrics)
+    metric = metric or (curves or registry.DEFAULT)[0]
+    found = registry.curve_metric(metric)
+    if metric not in run.metrics:
         raise DataError(f"{run.name}: no {metric} counts, expected them for a band")
-    precision, recall = CurveSampler(run.records, metric).curves(
+    precision, recall = found.sampler(run.records, run.protocol).curves(
         bootstrap_weights(len(run.records), n_boot, seed)
     )
     at = precision_at(recall, precision, RECALL_LEVELS)
@@ -238,7 +239,16 @@ def bootstrap_band(
 
 def lower_is_better(score: str) -> bool:
     """Whether a smaller value of METRIC.SCORE is the better one."""
-    return any(part in LOWER_IS_BETTER for part in score.split("."))
+    column = column_of(score)
+    return column is not None and column.lower
+
+
+def column_of(score: str) -> Column | None:
+    """The column of METRIC.SCORE, or None."""
+    metric, _, key = score.partition(".")
+    if metric not in registry.names():
+        return None
+    return next((c for c in registry.get(metric).columns if c.key == key), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,10 +410,9 @@ def _comparable(
 
 
 def _other_ground_truth(a: Evaluation, b: Evaluation) -> str | None:
-    """The first image whose number of annotated boundary pixels differs, or None."""
+    """The first image whose counts cannot come from the same ground truth, or None."""
     for one, two in zip(a.records, b.records, strict=True):
-        if one.boundary is None or two.boundary is None:
-            continue
-        if set(one.boundary.total_gt.tolist()) != set(two.boundary.total_gt.tolist()):
-            return one.image_id
+        for metric in one.counts.keys() & two.counts.keys():
+            if not registry.get(metric).same_truth(one.counts[metric], two.counts[metric]):
+                return one.image_id
     return None

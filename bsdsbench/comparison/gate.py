@@ -28,9 +28,9 @@ from bsdsbench.core.errors import DataError, clip
 from bsdsbench.core.files import write_atomic
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
-from bsdsbench.report.rows import flat_scores
 from bsdsbench.runs.compressed import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.score_list import flat_scores
 
 SCHEMA = "bsdsbench.baseline/2"
 FIELDS = ("schema", "name", "n_images", "scores", "tolerances", "protocol", "counts", "checksum")

@@ -54,6 +54,11 @@ class PublishedResult:
     region: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     other: Mapping[str, float] = field(default_factory=dict)
 
+    def scores(self) -> dict[str, Any]:
+        """Metric -> scores, as the `scores` object of result.json."""
+        found = {"boundary": self.boundary, "region": self.region}
+        return {metric: scores for metric, scores in found.items() if scores}
+
     @property
     def label(self) -> str:
         """The name with the year it was published, for legends."""

@@ -14,20 +14,63 @@ from bsdsbench.core.inputs import GroundTruth
 Bool = NDArray[np.bool_]
 
 
-def soft_map(pred: NDArray[Any]) -> NDArray[Any]:
-    """The prediction as an array of a dtype and range that can be thresholded, or an error."""
+def soft_map(pred: Any, what: str = "prediction") -> NDArray[Any]:
+    """The one rule for a soft map, wherever it comes from: files, arrays, streams, tensors.
+
+    pred : (H, W) bool, uint8 (value/255), uint16 (value/65535), or float of any size in [0, 1];
+           any byte order
+    what : names it in errors
+
+    Returns it in the byte order of this machine, floats as float32 or float64: half precision as
+    float32, longer ones as float64. Nothing is copied that need not be. Raises ShapeError unless
+    2-D, DataError for another dtype, values out of range, NaN.
+    """
     soft = np.asarray(pred)
     if soft.ndim != 2:
-        raise ShapeError(f"prediction: shape {soft.shape}, expected (rows, columns)")
-    if soft.dtype.str[1:] not in ("b1", "u1", "u2", "f4", "f8"):
-        raise DataError(f"prediction: dtype {soft.dtype}, expected uint8, uint16, float or bool")
-    if soft.dtype.kind == "f" and soft.size:
-        low, high = soft.min(), soft.max()
-        if np.isnan(low):
-            raise DataError("prediction: NaN, expected values in 0 .. 1")
-        if low < 0 or high > 1:
-            raise DataError(f"prediction: values {low:g} .. {high:g}, expected 0 .. 1")
-    return soft
+        raise ShapeError(f"{what}: shape {soft.shape}, expected (rows, columns)")
+    kind, size = soft.dtype.kind, soft.dtype.itemsize
+    if kind not in "bf" and not (kind == "u" and size <= 2):
+        raise DataError(
+            f"{what}: dtype {soft.dtype}{_value_range(soft)}, expected uint8, uint16, bool or "
+            "floats in [0, 1] (for a map of region labels say so: kind 'labels')"
+        )
+    if kind == "f":
+        soft = soft.astype(np.float32 if size <= 4 else np.float64, copy=False)
+        _check_unit(soft, what)
+    return soft.astype(soft.dtype.newbyteorder("="), copy=False)
+
+
+def _value_range(values: NDArray[Any]) -> str:
+    if values.dtype.kind not in "iu" or not values.size:
+        return ""
+    return f" with values from {values.min()} to {values.max()}"
+
+
+def _check_unit(values: NDArray[Any], what: str) -> None:
+    """Raise DataError unless every value lies in [0, 1]; the line says the probable reason."""
+    if not values.size:
+        return
+    low, high = float(values.min()), float(values.max())
+    if low >= 0 and high <= 1:
+        return
+    if not np.isfinite(values).all():
+        bad = int(values.size - np.isfinite(values).sum())
+        raise DataError(
+            f"{what}: {bad} of {values.size} values are NaN or infinite, expected floats in [0, 1]"
+        )
+    if low >= -0.05 and high <= 1.05:
+        reason = "overshoot of a resize? clip to [0, 1]"
+    elif low < 0:
+        reason = "raw network output? apply the sigmoid"
+    elif high <= 255:
+        reason = "0..255 as float? divide by 255"
+    elif high <= 65535:
+        reason = "0..65535 as float? divide by 65535"
+    else:
+        reason = "scale to 0..1"
+    raise DataError(
+        f"{what}: values from {low:.6g} to {high:.6g}, expected floats in [0, 1] ({reason})"
+    )
 
 
 def annotated_maps(gts: Sequence[NDArray[Any]] | GroundTruth) -> Bool:

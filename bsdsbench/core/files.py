@@ -36,7 +36,7 @@ def write_atomic(path: Path, data: bytes | str, *, durable: bool = True) -> None
         raise
 
 
-def sweep(folder: Path) -> None:
+def remove_leftovers(folder: Path) -> None:
     """Delete what killed writers left half written in `folder`. Nobody else may write there.
 
     Raises OSError.

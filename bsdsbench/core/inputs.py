@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
-    """One image's output of an algorithm, in exactly one of three forms.
+    """One image's output of an algorithm, in exactly one of four forms.
 
     soft : (H, W) uint8 (value/255), uint16 (value/65535), float32 or float64 in [0, 1]
     ucm2 : (2H+1, 2W+1) float64, ultrametric contour map at double size, in [0, 1]
     segs : tuple of (H, W) int32 label maps, one per threshold 1..n
+    classes : (H, W) integer class labels, or (C, H, W) soft maps or bool, one per class
 
     Nothing is checked here: loaders give sound values, and metrics check what they are given.
     """
@@ -26,6 +27,7 @@ class Prediction:
     soft: NDArray[Any] | None = None
     ucm2: NDArray[np.float64] | None = None
     segs: tuple[NDArray[np.int32], ...] | None = None
+    classes: NDArray[Any] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -36,6 +38,8 @@ class Prediction:
             return (self.ucm2.shape[0] - 1) // 2, (self.ucm2.shape[1] - 1) // 2
         if self.segs:
             return self.segs[0].shape[0], self.segs[0].shape[1]
+        if self.classes is not None:
+            return self.classes.shape[-2], self.classes.shape[-1]
         return 0, 0
 
     def boundary_map(self) -> NDArray[Any]:
@@ -52,20 +56,30 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroundTruth:
-    """One image's human annotations.
+    """One image's human annotations; which of them are there depends on what was asked for.
 
     boundaries    : tuple of (H, W) bool, one per annotator
     segmentations : tuple of (H, W) int32 label maps, one per annotator; empty where the data
                     set has only boundaries
+    labels        : (H, W) integer class labels
+    class_boundaries : (C, H, W) bool, where there are boundaries of classes and no labels, or both
+    mask          : (H, W) bool, the object
+    photo         : (H, W, 3) uint8, the picture itself
     """
 
     image_id: str
-    boundaries: tuple[NDArray[np.bool_], ...]
+    boundaries: tuple[NDArray[np.bool_], ...] = ()
     segmentations: tuple[NDArray[np.int32], ...] = ()
     path: Path | None = None
+    labels: NDArray[Any] | None = None
+    class_boundaries: NDArray[np.bool_] | None = None
+    mask: NDArray[np.bool_] | None = None
+    photo: NDArray[np.uint8] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
         """(rows, columns)."""
-        first = self.boundaries[0] if self.boundaries else self.segmentations[0]
-        return first.shape[0], first.shape[1]
+        given = (*self.boundaries[:1], *self.segmentations[:1])
+        others = (self.labels, self.mask, self.class_boundaries, np.zeros((0, 0)))
+        first: NDArray[Any] = next(a for a in (*given, *others) if a is not None)
+        return first.shape[-2], first.shape[-1]

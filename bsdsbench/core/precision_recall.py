@@ -1,4 +1,4 @@
-"""Counts to curves and scores. Pure: no disk, no kernels.
+"""Precision and recall: ratios, curves, the numbers read off a curve. No disk, no kernels.
 
 Every precision and recall, of one image or of a data set, is made by `ratio` from integer sums;
 a mean of ratios is never taken. Rules: the official collect_eval_bdry.m (ODS, OIS, AP) and the
@@ -7,26 +7,18 @@ edges toolbox (R50).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+import typing
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.records import BoundaryCounts, ImageRecord, PixelCounts, frozen
-from bsdsbench.runs.compressed import Records
-
-if TYPE_CHECKING:
-    from bsdsbench.curves import ROCResult
+from bsdsbench.core.records import frozen
 
 F8 = NDArray[np.float64]
 RECALL_LEVELS = np.arange(101) / 100
-PerImage = tuple[tuple[str, "OperatingPoint"], ...]
 _STEPS = np.arange(100) / 99
 
 
@@ -85,15 +77,45 @@ class PRCurve:
         return f_measure(self.precision, self.recall)
 
 
-def pr_curve(counts: BoundaryCounts | PixelCounts) -> PRCurve:
+class CurveCounts(typing.Protocol):
+    """Counts of a precision-recall curve, each i8 (T,) at the thresholds f8 (T,).
+
+    Recall is matched_gt / total_gt, precision matched_pred / total_pred.
+    """
+
+    @property
+    def thresholds(self) -> F8: ...
+    @property
+    def matched_gt(self) -> NDArray[np.int64]: ...
+    @property
+    def total_gt(self) -> NDArray[np.int64]: ...
+    @property
+    def matched_pred(self) -> NDArray[np.int64]: ...
+    @property
+    def total_pred(self) -> NDArray[np.int64]: ...
+
+
+def four_counts(counts: CurveCounts) -> NDArray[np.int64]:
+    """matched_gt, total_gt, matched_pred and total_pred as i8 (T, 4)."""
+    four = (counts.matched_gt, counts.total_gt, counts.matched_pred, counts.total_pred)
+    return np.stack(four, axis=-1)
+
+
+def pr_curve(counts: CurveCounts) -> PRCurve:
     """The PR curve of one image's counts or of a sum of many."""
-    if isinstance(counts, BoundaryCounts):
-        recall = ratio(counts.matched_gt, counts.total_gt)
-        precision = ratio(counts.matched_pred, counts.total_pred)
-    else:
-        recall = ratio(counts.tp, counts.tp + counts.fn)
-        precision = ratio(counts.tp, counts.tp + counts.fp)
-    return PRCurve(counts.thresholds, precision, recall)
+    return curve_of(counts.thresholds, four_counts(counts))
+
+
+def curve_of(thresholds: F8, four: NDArray[np.int64]) -> PRCurve:
+    """The PR curve of what `four_counts` gives, or of a sum of it."""
+    return PRCurve(thresholds, ratio(four[:, 2], four[:, 3]), ratio(four[:, 0], four[:, 1]))
+
+
+def point_of(four: NDArray[np.int64]) -> OperatingPoint:
+    """P, R and F of the four counts (4,) at one threshold, or of images at their own."""
+    recall, precision = ratio(four[0], four[1]), ratio(four[2], four[3])
+    f = f_measure(precision, recall)
+    return OperatingPoint(None, float(precision), float(recall), float(f))
 
 
 def best_point(curve: PRCurve) -> OperatingPoint:
@@ -103,6 +125,13 @@ def best_point(curve: PRCurve) -> OperatingPoint:
     Source: maxF in collect_eval_bdry.m.
     """
     t, p, r, f = interpolated_best(curve.thresholds, curve.precision, curve.recall)
+    return OperatingPoint(float(t), float(p), float(r), float(f))
+
+
+def best_row(curve: PRCurve) -> OperatingPoint:
+    """The point of largest F among the thresholds themselves; of equal bests the first."""
+    k = best_index(curve)
+    t, p, r, f = curve.thresholds[k], curve.precision[k], curve.recall[k], curve.f[k]
     return OperatingPoint(float(t), float(p), float(r), float(f))
 
 
@@ -130,38 +159,25 @@ def interpolated_best(
     return t[best], p, r, f
 
 
-def image_best_index(counts: BoundaryCounts | PixelCounts) -> int:
+def image_best_index(counts: CurveCounts) -> int:
     """The first threshold index of maximal F of one image, no interpolation (the OIS rule)."""
-    return _best_index(pr_curve(counts))
+    return best_index(pr_curve(counts))
 
 
-def _best_index(curve: PRCurve) -> int:
+def best_index(curve: PRCurve) -> int:
+    """The first threshold index of maximal F of a curve."""
     return int(np.argmax(curve.f))
 
 
-def optimal_image_scale(counts: Sequence[BoundaryCounts | PixelCounts]) -> OperatingPoint:
+def optimal_image_scale(counts: Sequence[CurveCounts]) -> OperatingPoint:
     """OIS: each image gives its counts at its own best threshold; sums, then one P, R and F.
 
     Source: collect_eval_bdry.m. No images give zeros.
     """
-    chosen = [_at(c, image_best_index(c)) for c in counts]
-    return _scale_point(reduce(add, chosen)) if chosen else OperatingPoint(None, 0.0, 0.0, 0.0)
-
-
-def _scale_point(total: Any) -> OperatingPoint:
-    """P, R and F of counts at one threshold."""
-    curve = pr_curve(total)
-    return OperatingPoint(
-        None, float(curve.precision[0]), float(curve.recall[0]), float(curve.f[0])
-    )
-
-
-def _at(counts: Any, index: int) -> Any:
-    values = {
-        name: array[index : index + 1] if array.ndim else array
-        for name, array in counts.arrays().items()
-    }
-    return type(counts)(**{**values, "thresholds": np.ones(1)})
+    total = np.zeros(4, np.int64)
+    for c in counts:
+        total += four_counts(c)[image_best_index(c)]
+    return point_of(total)
 
 
 def average_precision(curve: PRCurve) -> float:
@@ -185,162 +201,3 @@ def recall_at_precision(curve: PRCurve, precision: float = 0.5) -> float:
     distinct, first = np.unique(curve.precision, return_index=True)
     target = max(precision, float(distinct[0]))
     return float(np.interp(target, distinct, curve.recall[first], right=0.0))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BoundaryScore:
-    """The boundary benchmark of a data set; all scores in [0, 1].
-
-    ods, ois  : best F at one threshold of all images, and at each image's own
-    ap, r50   : area under the PR curve; recall at precision 0.5
-    curve     : counts summed over the images, at each threshold
-    per_image : (image id, its best point), in id order
-    """
-
-    ods: OperatingPoint
-    ois: OperatingPoint
-    ap: float
-    r50: float
-    n_images: int
-    curve: PRCurve
-    per_image: tuple[tuple[str, OperatingPoint], ...]
-
-    def to_mapping(self) -> dict[str, Any]:
-        """The `boundary` object of result.json."""
-        return {
-            "ods": self.ods.to_mapping(),
-            "ois": self.ois.to_mapping(),
-            "ap": self.ap,
-            "r50": self.r50,
-            "n_images": self.n_images,
-        }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PixelScore:
-    """The pixel benchmark of a data set, without tolerance; all scores in [0, 1].
-
-    ods, ois, ap, curve, per_image : as in `BoundaryScore`
-    auc_roc, eer : area under the ROC curve; equal error rate, NaN where it is undefined
-    mae          : mean absolute error of the soft maps
-    """
-
-    ods: OperatingPoint
-    ois: OperatingPoint
-    ap: float
-    auc_roc: float
-    eer: float
-    mae: float
-    n_images: int
-    curve: PRCurve
-    per_image: tuple[tuple[str, OperatingPoint], ...]
-
-    def to_mapping(self) -> dict[str, Any]:
-        """The `pixel` object of result.json."""
-        return {
-            "ods": self.ods.to_mapping(),
-            "ois": self.ois.to_mapping(),
-            "ap": self.ap,
-            "auc_roc": self.auc_roc,
-            "eer": None if math.isnan(self.eer) else self.eer,
-            "mae": self.mae,
-            "n_images": self.n_images,
-        }
-
-
-def boundary_score(records: Iterable[ImageRecord]) -> BoundaryScore:
-    """Score records that carry boundary counts, in any order.
-
-    Images without a boundary pixel on either side count as zeros. Raises DataError for no records,
-    one without boundary counts, or different thresholds. Source: collect_eval_bdry.m; R50: edges
-    toolbox.
-    """
-    total, ois, per_image = _summed(records, "boundary")
-    curve = pr_curve(total)
-    return BoundaryScore(
-        ods=best_point(curve),
-        ois=ois,
-        ap=average_precision(curve),
-        r50=recall_at_precision(curve),
-        n_images=len(per_image),
-        curve=curve,
-        per_image=per_image,
-    )
-
-
-def pixel_score(records: Iterable[ImageRecord]) -> PixelScore:
-    """Score records that carry pixel counts, in any order. Raises as `boundary_score`.
-
-    The area under ROC joins the measured points with (0, 0) and (1, 1) by straight lines; the EER
-    is where that line has equal rates of false positives and false negatives. One class missing:
-    area 0; EER 1 without positives, 0 without negatives.
-    """
-    total, ois, per_image = _summed(records, "pixel")
-    curve = pr_curve(total)
-    roc = _roc(total)
-    return PixelScore(
-        ods=best_point(curve),
-        ois=ois,
-        ap=average_precision(curve),
-        auc_roc=roc.auc,
-        eer=roc.eer,
-        mae=float(ratio(total.abs_error_sum, total.n_pixels)),
-        n_images=len(per_image),
-        curve=curve,
-        per_image=per_image,
-    )
-
-
-def _roc(counts: PixelCounts) -> ROCResult:
-    """The ROC curve through the measured points, from (0, 0) to (1, 1)."""
-    # Imported here: the curves make their ratios with this module.
-    from bsdsbench.curves import Ranking, roc_from_ranking
-
-    positives, negatives = counts.tp[0] + counts.fn[0], counts.fp[0] + counts.tn[0]
-    return roc_from_ranking(
-        Ranking.from_counts(
-            counts.thresholds, counts.tp, counts.fp, positives, negatives, complete=True
-        )
-    )
-
-
-def _summed(records: Iterable[ImageRecord], metric: str) -> tuple[Any, OperatingPoint, PerImage]:
-    """The sum of all counts, OIS, and each image's best point: in one go, holding no counts."""
-    total: Any = None
-    at_best: Any = None
-    per_image = []
-    for image_id, counts in counts_in_order(records, metric):
-        curve = pr_curve(counts)
-        best = _at(counts, _best_index(curve))
-        total = counts if total is None else total + counts
-        at_best = best if at_best is None else at_best + best
-        per_image.append((image_id, best_point(curve)))
-    return total, _scale_point(at_best), tuple(per_image)
-
-
-def counts_in_order(records: Iterable[ImageRecord], metric: str) -> Iterator[tuple[str, Any]]:
-    """(image id, counts) in id order.
-
-    Raises DataError for no records, one without such counts, or different thresholds.
-    """
-    if not isinstance(records, Records):
-        records = sorted(records, key=lambda r: r.image_id)
-    thresholds = None
-    for record in records:
-        counts = record.counts().get(metric)
-        if counts is None:
-            break
-        found = counts.arrays()["thresholds"].tobytes()
-        if thresholds not in (None, found):
-            raise DataError(f"{metric} scores: images have different thresholds, expected the same")
-        thresholds = found
-        yield record.image_id, counts
-    else:
-        if thresholds is not None:
-            return
-    raise DataError(f"{metric} scores: expected every record to have {metric} counts")
-
-
-def counts_by_id(records: Iterable[ImageRecord], metric: str) -> dict[str, Any]:
-    """image_id -> counts, in id order. Raises as `counts_in_order`."""
-    return dict(counts_in_order(records, metric))

@@ -22,6 +22,7 @@ from bsdsbench.core.validators import (
     FIELDS,
     MAX_THRESHOLDS,
     NMS,
+    SALIENCY,
     SEMANTIC,
     check_fields,
     clipped,
@@ -101,6 +102,18 @@ class SemanticParams:
 
 
 @dataclass(frozen=True, slots=True)
+class SaliencyParams:
+    """Salient objects (see bsdsbench.metrics.saliency).
+
+    beta2   : beta^2 of F
+    stretch : each map is stretched to 0 .. 1 first
+    """
+
+    beta2: float = 0.3
+    stretch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Protocol:
     """How a prediction is turned into counts. Equal protocols give comparable scores.
 
@@ -123,6 +136,7 @@ class Protocol:
     ods_rule    : "interpolated" between thresholds, or "maximum" over the thresholds
     semantic    : options of per-class boundaries, or None where there are no classes
     contour     : options of the measures of masks and label maps, or None for their defaults
+    saliency    : options of salient objects, or None where there are none
     regions_from_soft : region measures close soft boundary maps into regions at each threshold
 
     Raises ProtocolError, naming the field, for a value out of its range.
@@ -145,6 +159,7 @@ class Protocol:
     operator: str = ">="
     semantic: SemanticParams | None = None
     contour: ContourParams | None = None
+    saliency: SaliencyParams | None = None
     regions_from_soft: bool = False
 
     def __post_init__(self) -> None:
@@ -178,6 +193,7 @@ class Protocol:
             ("nms_params", NMSParams, NMS, "nms "),
             ("semantic", SemanticParams, SEMANTIC, ""),
             ("contour", ContourParams, CONTOUR, "contour "),
+            ("saliency", SaliencyParams, SALIENCY, ""),
         ):
             value = getattr(self, name)
             if isinstance(value, kind):
@@ -326,8 +342,14 @@ class Protocol:
 _TABLES: dict[str, Any] = {
     "nms_params": NMSParams,
     "semantic": SemanticParams,
+    "saliency": SaliencyParams,
     "contour": ContourParams,
 }
+
+
+def class_names(protocol: Protocol) -> tuple[str, ...]:
+    """The classes of a protocol; none where it has no classes."""
+    return protocol.semantic.classes if protocol.semantic else ()
 
 
 def preset_text(name: str) -> str:
@@ -370,6 +392,11 @@ def preset_names() -> list[str]:
     """The presets that `Protocol.preset` knows, sorted."""
     folder = resources.files("bsdsbench.core.protocols")
     return sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".toml"))
+
+
+def presets_with(table: str) -> list[str]:
+    """The presets that have options of that name, as "semantic"."""
+    return [name for name in preset_names() if getattr(Protocol.preset(name), table) is not None]
 
 
 def _known(kind: type, values: Mapping[str, Any]) -> None:

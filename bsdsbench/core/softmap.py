@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.core.checks import soft_map
 from bsdsbench.core.protocol import NMSParams, Protocol
 
 
@@ -57,18 +57,9 @@ def nms(
 
 def as_float32(soft: NDArray[Any]) -> NDArray[np.float32]:
     """A soft map of any accepted dtype as a new contiguous float32 array in [0, 1]."""
-    soft = np.asarray(soft)
-    if soft.ndim != 2:
-        raise ShapeError(f"soft map: shape {soft.shape}, expected (rows, columns)")
-    if soft.dtype == bool:
-        return soft.astype(np.float32)
-    if soft.dtype in (np.uint8, np.uint16):
+    soft = soft_map(soft, "soft map")
+    if soft.dtype.kind == "u":
         return unit(soft).astype(np.float32)
-    if soft.dtype.kind != "f":
-        raise DataError(f"soft map: dtype {soft.dtype}, expected uint8, uint16 or float")
-    if soft.size and not (soft.min() >= 0 and soft.max() <= 1):
-        low, high = float(soft.min()), float(soft.max())
-        raise DataError(f"soft map: values {low:g} .. {high:g}, expected 0 .. 1 without NaN")
     return np.array(soft, np.float32, order="C")
 
 

@@ -102,6 +102,10 @@ SEMANTIC: dict[str, tuple[Rule, ...]] = {
     "interior": (_one_of("keep", "kill"),),
     "absent": (_one_of("count", "skip"),),
 }
+SALIENCY: dict[str, tuple[Rule, ...]] = {
+    "beta2": ((lambda v: _is_number(v) and 0 < v <= 1e6, "a number above 0"),),
+    "stretch": (BOOL,),
+}
 
 
 def _positive(value: Any) -> bool:

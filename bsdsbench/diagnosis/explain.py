@@ -30,9 +30,14 @@ from bsdsbench.core.precision_recall import (
 )
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import BoundaryCounts
+from bsdsbench.loaders import pair
+from bsdsbench.metrics import registry
+from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.sources import Sources, find_sources
 
 Counts = Sequence[BoundaryCounts]
 MEASURES = ("ods", "ois", "ap")
+METRIC = registry.DEFAULT[0]
 Progress = Callable[[int, int, str], None]
 
 
@@ -165,36 +170,51 @@ def _settings() -> list[_Setting]:
     return found
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Inputs:
+    """What is explained: the files as the run read them, and the counts it made, if any.
+
+    sources : the pairs and the kind of the predictions; run : a saved run, or one without records
+    """
+
+    sources: Sources
+    run: Evaluation
+
+    @property
+    def counts(self) -> list[BoundaryCounts] | None:
+        """The stored counts in the order of the pairs, or None where nothing was counted yet."""
+        stored = {r.image_id: r.counts.get(METRIC) for r in self.run.records}
+        found = [stored.get(image_id) for image_id in self.sources.pairs]
+        return None if any(c is None for c in found) else [c for c in found if c is not None]
+
+    def some(self, limit: int | None) -> Inputs:
+        """The same with at most `limit` images, spread over the set."""
+        pairs = self.sources.pairs
+        step = max(1, -(-len(pairs) // limit)) if limit else 1
+        kept = {k: pairs[k] for k in list(pairs)[::step]}
+        return replace(self, sources=replace(self.sources, pairs=kept))
+
+
 def count_images(
-    pred_dir: str | Path,
-    gt_dir: str | Path,
-    protocol: Protocol,
-    *,
-    annotators: str = "all",
-    split_file: str | Path | None = None,
-    limit: int | None = None,
-    workers: int | None = None,
+    inputs: Inputs, protocol: Protocol, *, annotators: str = "all", workers: int | None = None
 ) -> list[BoundaryCounts]:
-    """Boundary counts of every image, or of `limit` spread over the set.
+    """Counts of every image under a protocol.
 
     annotators : "all", "first" (only one annotator an image), or "union" (drawn into one map)
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    from bsdsbench.loaders import load_ground_truth, load_prediction, pair
-    from bsdsbench.metrics.boundary import boundary_counts
     from bsdsbench.runs.executors import available_cores
 
-    def one(each: Any) -> BoundaryCounts:
-        gt = load_ground_truth(each, **protocol.gt_options())
-        pred = load_prediction(each)
-        counts: BoundaryCounts = boundary_counts(pred, _chosen(gt, annotators), protocol)
+    metric = registry.get(METRIC)
+
+    def one(image_id: str) -> BoundaryCounts:
+        pred, gt = inputs.sources.load(image_id, inputs.run, protocol)
+        counts: Any = metric.count(pred, _chosen(gt, annotators), protocol)
         return counts
 
-    pairs = pair(pred_dir, gt_dir, split_file=split_file)
-    pairs = pairs[:: max(1, -(-len(pairs) // limit))] if limit else pairs
     with ThreadPoolExecutor(workers or available_cores()) as pool:
-        return list(pool.map(one, pairs))
+        return list(pool.map(one, inputs.sources.pairs))
 
 
 def _chosen(gt: GroundTruth, annotators: str) -> GroundTruth:
@@ -224,34 +244,35 @@ def parse_targets(items: Sequence[str]) -> dict[str, float]:
     return targets
 
 
-def sources(
-    run: str | Path, gt_dir: str | Path | None, protocol: Protocol
-) -> tuple[Path, Path, Protocol]:
-    """Predictions, ground truth and protocol: those of the run saved in a folder, or those given.
-
-    Raises DataError if there is neither a saved run nor a ground truth.
-    """
-    folder = Path(run)
-    if not (folder / "result.json").is_file():
-        if gt_dir is None:
-            raise DataError(f"{run}: no saved run (result.json), expected one, or --gt GT_DIR")
-        return folder, Path(gt_dir), protocol
-    from bsdsbench.runs.evaluation import Evaluation
-
-    saved = Evaluation.load(folder)
-    pred, truth = saved.provenance.get("pred"), gt_dir or saved.provenance.get("gt")
-    if not pred or not truth:
-        raise DataError(f"{run}: does not say where its inputs were, expected PRED_DIR and --gt")
-    return Path(pred), Path(truth), saved.protocol
-
-
-def explain(
-    pred_dir: str | Path,
-    gt_dir: str | Path,
-    targets: Mapping[str, float],
+def inputs_of(
+    run: str | Path,
+    gt_dir: str | Path | None,
     protocol: Protocol,
     *,
     split_file: str | Path | None = None,
+    pred_kind: str = "soft",
+) -> Inputs:
+    """What a saved run was made from, or the given folders.
+
+    Of a saved run its own protocol, images, kind of prediction and missing images are taken; the
+    other arguments are for folders. Raises DataError if there is neither a saved run nor a ground
+    truth, or the files are gone.
+    """
+    folder = Path(run)
+    if (folder / "result.json").is_file():
+        saved = Evaluation.load(folder)
+        return Inputs(find_sources(saved, gt_dir=gt_dir, metric=METRIC), saved)
+    if gt_dir is None:
+        raise DataError(f"{run}: no saved run (result.json), expected one, or --gt GT_DIR")
+    pairs = pair(folder, gt_dir, split_file=split_file, pred_kind=pred_kind)
+    found = Sources({p.image_id: p for p in pairs}, {}, pred_kind, registry.get(METRIC).gt_kind)
+    return Inputs(found, Evaluation(protocol, folder.name, ()))
+
+
+def explain(
+    inputs: Inputs,
+    targets: Mapping[str, float],
+    *,
     limit: int | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
@@ -265,22 +286,15 @@ def explain(
     unknown = [m for m in targets if m not in MEASURES]
     if unknown or not targets:
         raise DataError(f"target {unknown[:1] or 'missing'}: expected any of {', '.join(MEASURES)}")
+    inputs, protocol = inputs.some(limit), inputs.run.protocol
 
     def count(label: str, proto: Protocol, annotators: str = "all") -> Counts:
         if progress:
             progress(len(trials), 0, label)
-        return count_images(
-            pred_dir,
-            gt_dir,
-            proto,
-            annotators=annotators,
-            split_file=split_file,
-            limit=limit,
-            workers=workers,
-        )
+        return count_images(inputs, proto, annotators=annotators, workers=workers)
 
     trials: list[Trial] = []
-    trials += _by_rules("as it is", count("as it is", protocol), targets)
+    trials += _by_rules("as it is", inputs.counts or count("as it is", protocol), targets)
     firsts: list[tuple[float, _Setting]] = []
     for setting in _settings():
         other = protocol.replace(**setting.changes)

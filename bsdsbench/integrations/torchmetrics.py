@@ -1,18 +1,20 @@
-"""The benchmark as a torchmetrics.Metric. Needs the extra bsdsbench[torch].
+"""A benchmark as a torchmetrics.Metric. Needs the extra bsdsbench[torch].
 
-    metric = BoundaryMetric("bsds500", fast=True)
+    metric = BenchmarkMetric("bsds500", fast=True)
     metric.update(pred, annotators, image_id=ids)      # in the validation step
     metric.compute()                                   # {"ods": tensor, "ois": ..., ...}
 
-The state is one table of integers per image, gathered over ranks as torchmetrics gathers lists, so
-many ranks give the numbers of one. Images that a distributed sampler hands out twice to fill the
+The state is the counts of each image as bytes, gathered over ranks as torchmetrics gathers lists,
+so many ranks give the numbers of one. Images that a distributed sampler hands out twice to fill the
 last batch count once, by their id.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,17 +30,28 @@ except ImportError as error:
 
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import BoundaryCounts, ImageRecord
+from bsdsbench.core.records import ImageRecord
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import column_values
+from bsdsbench.runs.compressed import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.streaming import FAST_THRESHOLDS, fast_protocol, image_items, measure
+from bsdsbench.runs.setup import protocol_of
+from bsdsbench.runs.streaming import (
+    FAST_THRESHOLDS,
+    annotator_maps,
+    fast_protocol,
+    image_items,
+    measure,
+    to_numpy,
+)
 
 
-class BoundaryMetric(Metric):
-    """ODS, OIS, AP and R50 as a torchmetrics.Metric; see `bsdsbench.StreamingEvaluator`.
+class BenchmarkMetric(Metric):
+    """The scores of one of our metrics as a torchmetrics.Metric; see `StreamingEvaluator`.
 
-    protocol : a Protocol or the name of a preset; fast : fewer thresholds, for every epoch
-    `compute` gives a dict of float64 tensors; `evaluation` the whole Evaluation. Raises what
-    `boundary_counts` raises.
+    protocol : a Protocol or the name of a preset; metric : its name; fast : fewer thresholds, for
+    every epoch. `compute` gives a dict of float64 tensors; `evaluation` the whole Evaluation.
+    Raises what the metric raises.
     """
 
     is_differentiable = False
@@ -46,10 +59,16 @@ class BoundaryMetric(Metric):
     full_state_update = False
 
     def __init__(
-        self, protocol: Protocol | str = "bsds500", *, fast: bool = False, **options: Any
+        self,
+        protocol: Protocol | str | None = None,
+        metric: str = registry.DEFAULT[0],
+        *,
+        fast: bool = False,
+        **options: Any,
     ) -> None:
         super().__init__(**options)
-        exact = Protocol.preset(protocol) if isinstance(protocol, str) else protocol
+        self.metric = registry.chosen(metric)[0]
+        exact = protocol_of(protocol, (self.metric,))
         self.protocol = fast_protocol(exact, FAST_THRESHOLDS) if fast else exact
         self.add_state("counts", default=[], dist_reduce_fx="cat")
         self.counts: Any
@@ -61,46 +80,49 @@ class BoundaryMetric(Metric):
         content of prediction and ground truth is the name.
         """
         for one, annotators, name in image_items(pred, gts, image_id, 0):
-            record = measure(one, annotators, name, self.protocol, ("boundary",))
-            counts = record.boundary
-            if counts is None or len(counts.thresholds) != len(self.protocol.thresholds):
-                raise DataError(f"{name}: expected a soft map, thresholds come from the protocol")
+            record = measure(one, annotators, name, self.protocol, (self.metric,))
             mark = _mark(name) if image_id is not None else _content(one, annotators)
-            rows = [counts.matched_gt, counts.total_gt, counts.matched_pred, counts.total_pred]
-            head = np.array([*mark, *record.size], np.int64)
-            flat = np.concatenate([head, *rows])
-            self.counts.append(torch.from_numpy(flat)[None].to(self.device))
+            data = pack_records([replace(record, image_id=mark)])
+            framed = len(data).to_bytes(8, "little") + data
+            state = torch.frombuffer(bytearray(framed), dtype=torch.uint8)
+            self.counts.append(state.to(self.device))
 
     def evaluation(self, name: str = "torchmetrics") -> Evaluation:
         """The Evaluation of all images so far, named by a hash of their ids."""
         parts = self.counts if isinstance(self.counts, list) else [self.counts]
         if not parts:
             raise DataError("no images yet, expected an update before compute")
-        table = torch.cat(list(parts)).cpu().numpy()
-        thresholds = self.protocol.threshold_array()
-        records = {}
-        for row in table:
-            image_id = f"{row[0] & 0xFFFFFFFF:08x}{row[1] & 0xFFFFFFFF:08x}"
-            counts = BoundaryCounts(thresholds, *row[4:].reshape(4, -1))
-            records[image_id] = ImageRecord(image_id, (int(row[2]), int(row[3])), boundary=counts)
+        data = torch.cat(list(parts)).cpu().numpy().tobytes()
+        records = {r.image_id: r for r in _records(data)}
         return Evaluation(self.protocol, name, tuple(records.values()))
 
     def compute(self) -> dict[str, Any]:
-        """The scores as float64 tensors: ods, ois, ap, r50."""
-        score = self.evaluation().boundary_score()
-        found = {"ods": score.ods.f, "ois": score.ois.f, "ap": score.ap, "r50": score.r50}
-        return {k: torch.tensor(v, dtype=torch.float64) for k, v in found.items()}
+        """The scores as float64 tensors, by the keys of the metric's columns; NaN if undefined."""
+        columns = [c for c in registry.get(self.metric).columns if c.score and c.shown != "never"]
+        found = column_values(columns, self.evaluation().score(self.metric).to_mapping())
+        return {
+            k: torch.tensor(float("nan") if v is None else v, dtype=torch.float64)
+            for k, v in found.items()
+        }
 
 
-def _mark(name: str) -> tuple[int, int]:
-    """64 bits of a hash as two numbers that any integer tensor holds."""
-    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest[:4], "big"), int.from_bytes(digest[4:], "big")
+BoundaryMetric = BenchmarkMetric
 
 
-def _content(pred: Any, gts: Any) -> tuple[int, int]:
-    from bsdsbench.runs.streaming import annotator_maps, to_numpy
+def _records(data: bytes) -> Iterator[ImageRecord]:
+    at = 0
+    while at < len(data):
+        end = at + 8 + int.from_bytes(data[at : at + 8], "little")
+        yield from unpack_records(Path("counts"), data[at + 8 : end])
+        at = end
 
+
+def _mark(name: str) -> str:
+    """A short name that stands for any other."""
+    return hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _content(pred: Any, gts: Any) -> str:
     soft = to_numpy(pred) if not hasattr(pred, "soft") else to_numpy(pred.boundary_map())
     annotators = gts.boundaries if hasattr(gts, "boundaries") else annotator_maps(gts)
     digest = hashlib.blake2b(digest_size=16)

@@ -26,7 +26,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError
 from bsdsbench.kernels.bits import ones
 
 FAR = 2**61  # beyond any length
@@ -85,11 +84,11 @@ def outlier_cost(max_dist_px: float) -> int:
 def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
     """The disk of a tolerance, no larger than an image of `shape` needs.
 
-    Raises DataError if its table of costs would take more than some 100 MB.
+    Raises ValueError if its table of costs would take more than some 100 MB.
     """
     reach = math.floor(min(max_dist_px, math.hypot(*shape)))
     if reach > _MOST_REACH:
-        raise DataError(f"max_dist of {reach} px: expected at most {_MOST_REACH} px")
+        raise ValueError(f"max_dist of {reach} px: expected at most {_MOST_REACH} px")
     step = np.arange(-reach, reach + 1)
     dist = np.sqrt(step[:, None] ** 2 + step**2)
     half = (dist <= max_dist_px).sum(1) // 2
@@ -98,11 +97,11 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
 
 
 def geometry(shape: tuple[int, ...], disk: Disk, n_gt: int, annotator: int) -> Geometry:
-    """What weighs the edges to one annotator's `n_gt` pixels. Raises DataError if sums overflow."""
+    """What weighs the edges to one annotator's `n_gt` pixels. ValueError if sums overflow."""
     room = n_gt.bit_length()
     bits = min(_TIE_BITS, _SUM_BITS - disk.lost.bit_length() - room)
     if bits < 1:
-        raise DataError(
+        raise ValueError(
             f"max_dist of {disk.lost / 1e4:g} px with {n_gt} pixels: too large to match exactly"
         )
     shift = bits + room

@@ -55,7 +55,7 @@ def match_steps(start: I8, pixel: I4, added: Bool, gts: Bool, max_dist_px: float
 
     start, pixel, added : as `thinning.thinning_events` gives them
     gts : (A, H, W) bool
-    Returns two i8 (n,). Raises DataError where the costs would not be exact (graph.geometry).
+    Returns two i8 (n,). Raises ValueError where the costs would not be exact (graph.geometry).
     """
     steps = start.size - 1
     reach = disk(max_dist_px, gts.shape[1:])

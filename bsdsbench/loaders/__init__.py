@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from bsdsbench.loaders.groundtruth import load_ground_truth, load_labels
+from bsdsbench.loaders.kinds import read_prediction, read_truth
 from bsdsbench.loaders.pairing import Pair, ground_truths, pair
 from bsdsbench.loaders.prediction import load_prediction
 
-__all__ = ["Pair", "ground_truths", "load_ground_truth", "load_labels", "load_prediction", "pair"]
+__all__ = [
+    "Pair",
+    "ground_truths",
+    "load_ground_truth",
+    "load_labels",
+    "load_prediction",
+    "pair",
+    "read_prediction",
+    "read_truth",
+]

@@ -13,21 +13,16 @@ from numpy.typing import NDArray
 from bsdsbench.core.errors import FileFormatError
 from bsdsbench.core.inputs import GroundTruth
 from bsdsbench.core.labels import seg2bdry
-from bsdsbench.loaders.arrays import read_npy, read_npz
-from bsdsbench.loaders.images import read_image
-from bsdsbench.loaders.matlab import read_mat
+from bsdsbench.loaders.formats import read_arrays
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.prediction import check_total, flat, is_map, is_numeric, label_map
 from bsdsbench.loaders.reading import (
-    GROUND_TRUTH_SUFFIXES,
-    IMAGE_SUFFIXES,
     FaultError,
     id_of,
     listed,
     reading,
     show,
 )
-from bsdsbench.loaders.segtext import read_seg
 
 PathLike = str | os.PathLike[str]
 KINDS = ("boundaries", "labels")
@@ -91,9 +86,7 @@ def load_labels(path: PathLike) -> NDArray[np.int32]:
     A palette PNG gives its indices. Raises FileFormatError, one line.
     """
     file = Path(path)
-    if file.suffix.lower() == ".seg":
-        return read_seg(file)
-    arrays = _arrays(file, indices=True)
+    arrays = _only_array(file, read_arrays(file, indices=True, what="a label map"))
     with reading(file, "a label map"):
         if len(arrays) != 1:
             raise FaultError(f"{len(arrays)} maps, expected one label map")
@@ -105,18 +98,14 @@ Annotations = tuple[list[NDArray[np.bool_]], list[NDArray[np.int32]]]
 
 def _read(path: Path, invert: bool, kind: str, threshold: float | None) -> Annotations:
     """The boundaries and segmentations of one file."""
-    suffix = path.suffix.lower()
-    if suffix == ".seg":
-        labels = [read_seg(path)]
+    found = read_arrays(path, indices=kind == "labels", what="ground truth")
+    if path.suffix.lower() == ".seg":
+        labels = list(found.values())
         return [seg2bdry(x) for x in labels], labels
-    if suffix == ".mat":
-        found = read_mat(path)
-        if "groundTruth" in found:
-            with reading(path, "BSDS ground truth"):
-                return _bsds(found["groundTruth"])
-        arrays = _only_array(path, found)
-    else:
-        arrays = _arrays(path, indices=kind == "labels")
+    if "groundTruth" in found and path.suffix.lower() == ".mat":
+        with reading(path, "BSDS ground truth"):
+            return _bsds(found["groundTruth"])
+    arrays = _only_array(path, found)
     with reading(path, "ground truth"):
         if kind == "labels":
             labels = [label_map(a) for a in arrays]
@@ -124,22 +113,9 @@ def _read(path: Path, invert: bool, kind: str, threshold: float | None) -> Annot
         return [_binary(flat(a, "a boundary map"), invert, threshold) for a in arrays], []
 
 
-def _arrays(path: Path, indices: bool) -> list[NDArray[Any]]:
-    suffix = path.suffix.lower()
-    if suffix in IMAGE_SUFFIXES:
-        return [read_image(path, indices)]
-    if suffix == ".npy":
-        return _split(path, read_npy(path))
-    if suffix == ".npz":
-        return _only_array(path, read_npz(path))
-    if suffix == ".mat":
-        return _only_array(path, read_mat(path))
-    with reading(path, "ground truth"):
-        known = ", ".join(GROUND_TRUTH_SUFFIXES)
-        raise FaultError(f"suffix {suffix or 'missing'}, expected one of {known}")
-
-
 def _only_array(path: Path, found: dict[str, Any]) -> list[NDArray[Any]]:
+    if "" in found:
+        return _split(path, found[""])
     maps = [v for v in found.values() if is_map(v) or (len(found) == 1 and is_numeric(v))]
     with reading(path, "ground truth"):
         if len(maps) != 1:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.core.errors import FileFormatError
-from bsdsbench.core.records import BoundaryCounts, ImageRecord
+from bsdsbench.core.records import BoundaryCounts
 from bsdsbench.loaders.reading import FaultError, id_of, read_bytes, reading, show
 
 COLUMNS = {
@@ -145,23 +145,19 @@ def read_run_folder(folder: str | os.PathLike[str]) -> dict[str, Any]:
     return tables
 
 
-def run_files(
-    records: Iterable[ImageRecord], scores: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
-    """File name and text of every official file that a run's scores, by metric, fill.
-
-    A region score brings its tables as `official_rows()`: {file name: rows}.
-    """
-    tables: dict[str, Any] = {}
-    if "boundary" in scores:
-        tables.update(boundary_rows(scores["boundary"]))
-    if "region" in scores:
-        tables.update(scores["region"].official_rows())
+def table_files(tables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """File name and text of tables given as {file name: rows}."""
     for name, rows in tables.items():
         yield name, format_rows(rows)
-    for record in records if "boundary" in scores else ():
-        if record.boundary is not None:
-            yield f"{PER_IMAGE}/{safe_name(record.image_id)}{EV1}", format_ev1(record.boundary)
+
+
+def boundary_files(
+    score: Any, images: Iterable[tuple[str, BoundaryCounts]]
+) -> Iterator[tuple[str, str]]:
+    """File name and text of the boundary tables, and of ID_ev1.txt of every (id, counts)."""
+    yield from table_files(boundary_rows(score))
+    for image_id, counts in images:
+        yield f"{PER_IMAGE}/{safe_name(image_id)}{EV1}", format_ev1(counts)
 
 
 def boundary_rows(score: Any) -> dict[str, Sequence[Sequence[float]]]:

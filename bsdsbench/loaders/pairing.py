@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +52,10 @@ def pair(
     split_file: str | os.PathLike[str] | None = None,
     missing: str = "error",
     pred_kind: str = "soft",
+    *,
+    gt_kind: str = "annotators",
+    classes: Sequence[str] = (),
+    ids: Collection[str] | None = None,
 ) -> list[Pair]:
     """Pair every image's prediction with its ground truth, sorted by id.
 
@@ -60,7 +64,10 @@ def pair(
                  every prediction a ground truth
     missing    : a ground truth without prediction is an "error", a pair without pred_paths
                  ("zero"), or left out ("skip")
-    pred_kind  : "soft", or "labels", where several files may belong to one image
+    pred_kind  : "soft"; "labels", where several files may belong to one image; or "classes", where
+                 `classes` may each have a folder
+    gt_kind    : "annotators", where several files may belong to one image, or one of one file each
+    ids        : the images that count, in place of a split file
 
     Hidden files and unknown suffixes are passed over; linked folders are followed once. Raises
     PairingError that lists every missing, extra and doubled id and every wrong path.
@@ -69,12 +76,18 @@ def pair(
         raise ValueError(f"missing {missing!r}: expected one of {', '.join(MISSING)}")
     pred_root, gt_root = Path(pred_dir), Path(gt_dir)
     wanted, pred_files, gt_files = _listings(pred_root, gt_root, split_file)
+    wanted = set(ids) if ids is not None else wanted
     names = wanted if wanted is not None else possible_ids(gt_files)
-    preds = group(pred_files, pred_root, names, LAYOUTS if pred_kind == "labels" else LAYOUTS[:1])
-    gts = group(gt_files, gt_root, wanted if wanted is not None else set(preds), LAYOUTS)
+    per_class = _per_class(pred_files, pred_root, classes) if pred_kind == "classes" else {}
+    preds = per_class or group(
+        pred_files, pred_root, names, LAYOUTS if pred_kind == "labels" else LAYOUTS[:1]
+    )
+    layouts = LAYOUTS if gt_kind == "annotators" else LAYOUTS[:1]
+    gts = group(gt_files, gt_root, wanted if wanted is not None else set(preds), layouts)
     ids = sorted(gts if wanted is None else wanted)
     lost = [i for i in ids if i in gts and i not in preds]
-    problems = _doubled({k: v for k, v in preds.items() if wanted is None or k in wanted})
+    mine = {k: v for k, v in preds.items() if wanted is None or k in wanted}
+    problems = _lacking(mine, classes) if per_class else _doubled(mine)
     problems += _doubled({k: gts[k] for k in ids if k in gts})
     if missing == "error":
         problems += _say(pred_root, lost, "no prediction for")
@@ -285,6 +298,31 @@ def group(
         if hits == len(wanted):
             break
     return best
+
+
+def _per_class(paths: Iterable[Path], root: Path, classes: Sequence[str]) -> dict[str, list[Path]]:
+    """Files by image id, in the order of the classes, where every class has a folder in `root`."""
+    if not classes or not all((root / name).is_dir() for name in classes):
+        return {}
+    rank = {name: k for k, name in enumerate(classes)}
+    groups: dict[str, list[Path]] = {}
+    for path in paths:
+        if path.relative_to(root).parts[0] in rank:
+            groups.setdefault(id_of(path), []).append(path)
+    return {
+        image_id: sorted(found, key=lambda p: rank[p.relative_to(root).parts[0]])
+        for image_id, found in groups.items()
+    }
+
+
+def _lacking(groups: dict[str, list[Path]], classes: Sequence[str]) -> list[str]:
+    """Ids that have no map of some class, or two of one."""
+    return [
+        f"{image_id}: {len(found)} maps, expected one in the folder of each of the "
+        f"{len(classes)} classes"
+        for image_id, found in sorted(groups.items())
+        if len(found) != len(classes)
+    ]
 
 
 def _doubled(groups: dict[str, list[Path]]) -> list[str]:

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core import bounded
+from bsdsbench.core import bounded, checks
+from bsdsbench.core.errors import DataError
 from bsdsbench.core.inputs import Prediction
-from bsdsbench.loaders.arrays import read_npy, read_npz
-from bsdsbench.loaders.images import read_image
-from bsdsbench.loaders.matlab import read_mat
+from bsdsbench.loaders.formats import read_arrays
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.reading import (
-    IMAGE_SUFFIXES,
     PREDICTION_SUFFIXES,
     FaultError,
     check_size,
@@ -66,19 +64,11 @@ def load_prediction(
     image_id = image_id if image_id is not None else id_of(first)
     if len(paths) > 1:
         return Prediction(image_id, first, segs=_label_files(paths, name))
-    suffix = first.suffix.lower()
-    if suffix in IMAGE_SUFFIXES:
-        found: dict[str, Any] = {"": read_image(first, indices=kind == "labels")}
-    elif suffix == ".npy":
-        found = {"": read_npy(first)}
-    elif suffix == ".npz":
-        found = read_npz(first)
-    elif suffix == ".mat":
-        found = read_mat(first)
-    else:
+    if first.suffix.lower() not in PREDICTION_SUFFIXES:
         known = ", ".join(PREDICTION_SUFFIXES)
         with reading(first, "a prediction"):
-            raise FaultError(f"suffix {suffix or 'missing'}, expected one of {known}")
+            raise FaultError(f"suffix {first.suffix.lower() or 'missing'}, expected one of {known}")
+    found = read_arrays(first, indices=kind == "labels")
     with reading(first, "a prediction"):
         return _choose(found, image_id, first, kind, name)
 
@@ -149,48 +139,15 @@ def plane(array: NDArray[Any], what: str) -> NDArray[Any]:
     return array
 
 
-def soft_map(array: NDArray[Any]) -> NDArray[Any]:
-    """A boundary map in one of the four dtypes of `Prediction.soft`, values checked."""
+def soft_map(array: NDArray[Any], what: str = "a soft map") -> NDArray[Any]:
+    """A boundary map in one of the four dtypes of `Prediction.soft`, by the rule of core.checks."""
     if not is_numeric(array):
         raise FaultError("the variable is not numeric, expected a 2-D numeric array")
-    array = flat(array, "a soft map")
-    if array.dtype == np.bool_:
-        return array.astype(np.uint8) * np.uint8(255)
-    if array.dtype in (np.uint8, np.uint16):
-        return array
-    if array.dtype.kind != "f":
-        low, high = array.min(), array.max()
-        raise FaultError(
-            f"{array.dtype} values from {low} to {high}, expected uint8, uint16 or floats in "
-            "[0, 1] (for a map of region labels say so: kind 'labels')"
-        )
-    if array.dtype.itemsize not in (4, 8):
-        array = array.astype(np.float32 if array.dtype.itemsize < 4 else np.float64)
-    check_unit(array)
-    return array
-
-
-def check_unit(array: NDArray[Any]) -> None:
-    """Raise FaultError unless every value lies in [0, 1]; the line says the probable reason."""
-    low, high = float(array.min()), float(array.max())
-    if low >= 0 and high <= 1:
-        return
-    if not np.isfinite(array).all():
-        bad = int(array.size - np.isfinite(array).sum())
-        raise FaultError(
-            f"{bad} of {array.size} values are NaN or infinite, expected floats in [0, 1]"
-        )
-    if low >= -0.05 and high <= 1.05:
-        reason = "overshoot of a resize? clip to [0, 1]"
-    elif low < 0:
-        reason = "raw network output? apply the sigmoid"
-    elif high <= 255:
-        reason = "0..255 as float? divide by 255"
-    elif high <= 65535:
-        reason = "0..65535 as float? divide by 65535"
-    else:
-        reason = "scale to 0..1"
-    raise FaultError(f"values from {low:.6g} to {high:.6g}, expected floats in [0, 1] ({reason})")
+    try:
+        soft = checks.soft_map(flat(array, what))
+    except DataError as error:
+        raise FaultError(str(error).partition(": ")[2]) from None
+    return soft.view(np.uint8) * np.uint8(255) if soft.dtype == np.bool_ else soft
 
 
 def _ucm2(array: Any) -> NDArray[np.float64]:
@@ -204,9 +161,7 @@ def _ucm2(array: Any) -> NDArray[np.float64]:
     check_size(array.shape, 8)
     if array.dtype == np.uint8:  # stored as value/255 to save space
         return array / 255.0
-    array = array.astype(np.float64, copy=False)
-    check_unit(array)
-    return array
+    return soft_map(array.astype(np.float64, copy=False), "ucm2")
 
 
 def label_maps(value: Any) -> tuple[NDArray[np.int32], ...]:

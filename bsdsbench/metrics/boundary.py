@@ -10,9 +10,12 @@ Everything here takes arrays and returns counts or maps; nothing touches a disk.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +24,163 @@ from bsdsbench.core.checks import annotated_maps, binary_map, same_shape, soft_m
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.labels import seg2bdry
+from bsdsbench.core.precision_recall import (
+    OperatingPoint,
+    PRCurve,
+    average_precision,
+    best_point,
+    recall_at_precision,
+)
 from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import BoundaryCounts, frozen
+from bsdsbench.core.records import BoundaryCounts, ImageRecord, frozen
 from bsdsbench.core.softmap import prepare
-from bsdsbench.kernels import thinning
-from bsdsbench.kernels.graph import outlier_cost
-from bsdsbench.kernels.matching import match_maps, match_steps
-from bsdsbench.kernels.thresholding import levels
+from bsdsbench.loaders.official_txt import boundary_files
+from bsdsbench.metrics.base import (
+    Column,
+    CurveMetric,
+    CurveScore,
+    MatchingMetric,
+    MatchMaps,
+    counts_in_order,
+    curve_scores,
+)
+from bsdsbench.metrics.humans import at_least_two
+from bsdsbench.metrics.sampling import CurveSampler
 from bsdsbench.metrics.whole_image import with_whole_image
 
+if TYPE_CHECKING:
+    from bsdsbench.kernels.thinning import Events
+
+# Kernels are imported where they are called: scores are read and shown without them.
 Bool = NDArray[np.bool_]
+ONE_THRESHOLD = (0.5,)
 SMALLEST = float(np.nextafter(0, 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class BoundaryScore(CurveScore):
+    """The boundary benchmark of a data set; all scores in [0, 1].
+
+    ods, ois, ap, curve, per_image : as in `CurveScore`
+    r50 : recall at precision 0.5
+    """
+
+    r50: float
+
+    def more(self) -> dict[str, Any]:
+        """r50."""
+        return {"r50": self.r50}
+
+
+class BoundaryMetric(MatchingMetric):
+    """Boundary pixels matched one to one within a tolerance: the BSDS benchmark."""
+
+    name = "boundary"
+    title = "Boundaries"
+    columns: ClassVar[tuple[Column, ...]] = (
+        *CurveMetric.columns[:-1],
+        Column("r50", "R50"),
+        CurveMetric.columns[-1],
+    )
+
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> BoundaryCounts:
+        """See `boundary_counts`."""
+        return boundary_counts(pred, gt, protocol)
+
+    def count_humans(self, gt: GroundTruth, protocol: Protocol) -> BoundaryCounts:
+        """See `human_boundary_counts`."""
+        return human_boundary_counts(gt, protocol)
+
+    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> BoundaryScore:
+        """ODS, OIS, AP and R50."""
+        return score_of(counts_in_order(records, self.name), protocol)
+
+    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> CurveSampler:
+        """ods, ois, ap and r50."""
+        return CurveSampler([r.counts[self.name] for r in records], protocol, r50=True)
+
+    def match_maps(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
+    ) -> MatchMaps:
+        """See `boundary_match_maps`."""
+        return boundary_match_maps(pred, gt, protocol, threshold)
+
+    def files(
+        self, score: BoundaryScore, records: Sequence[ImageRecord], protocol: Protocol
+    ) -> Iterator[tuple[str, str]]:
+        """The official tables, and ID_ev1.txt of every image."""
+        return boundary_files(score, counts_in_order(records, self.name))
+
+    def has_tables(self, tables: Mapping[str, Any]) -> bool:
+        """True with eval_bdry_thr.txt or eval_bdry.txt."""
+        return "eval_bdry_thr.txt" in tables or "eval_bdry.txt" in tables
+
+    def reported(self, tables: Mapping[str, Any], run: str) -> BoundaryScore:
+        """The scores of eval_bdry.txt where it is there, of the curve otherwise."""
+        if "eval_bdry_thr.txt" not in tables:
+            raise DataError(f"{run}: no eval_bdry_thr.txt, expected it for a curve")
+        thresholds, recall, precision = tables["eval_bdry_thr.txt"][:, :3].T
+        curve = PRCurve(thresholds, precision, recall)
+        ods, ap = best_point(curve), average_precision(curve)
+        ois = OperatingPoint(None, float("nan"), float("nan"), float("nan"))
+        if "eval_bdry.txt" in tables:
+            t, r, p, f, r_max, p_max, f_max, ap = tables["eval_bdry.txt"][0].tolist()
+            ods, ois = OperatingPoint(t, p, r, f), OperatingPoint(None, p_max, r_max, f_max)
+        images = tables.get("eval_bdry_img.txt", np.zeros((0, 5)))
+        return BoundaryScore(
+            ods=ods,
+            ois=ois,
+            ap=ap,
+            r50=recall_at_precision(curve),
+            n_images=len(images),
+            curve=curve,
+            per_image=tuple(
+                (f"{row[0]:.0f}", OperatingPoint(row[1], row[3], row[2], row[4]))
+                for row in images.tolist()
+            ),
+        )
+
+    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
+        """A line of a few pixels."""
+        edges = np.zeros((12, 16), np.uint8)
+        edges[3:9, 5] = 200
+        truth = GroundTruth("a", (edges > 0,))
+        return Prediction("a", soft=edges), truth, Protocol(thresholds=(0.25, 0.5))
+
+
+def boundary_score(
+    records: Iterable[ImageRecord], protocol: Protocol | None = None
+) -> BoundaryScore:
+    """Score records that carry boundary counts, in any order.
+
+    Images without a boundary pixel on either side count as zeros. Raises DataError for no records,
+    one without boundary counts, or different thresholds. Source: collect_eval_bdry.m; R50: edges
+    toolbox.
+    """
+    return BoundaryMetric().score(records, protocol or Protocol.preset("bsds500"))
+
+
+def score_of(images: Iterable[tuple[str, BoundaryCounts]], protocol: Protocol) -> BoundaryScore:
+    """The score of the (image id, counts) of at least one image, in id order."""
+    found = curve_scores(images, protocol)
+    return BoundaryScore(**found, r50=recall_at_precision(found["curve"]))
+
+
+def human_boundary_counts(gt: GroundTruth, protocol: Protocol) -> BoundaryCounts:
+    """Boundary counts of every annotator against the others, summed; one threshold, 0.5.
+
+    The protocol gives tolerance and thinning. Raises DataError with fewer than two annotators.
+    """
+    annotators = gt.boundaries
+    at_least_two(gt, len(annotators))
+    plain = protocol.replace(thresholds=ONE_THRESHOLD, nms=False, invert=False)
+    return reduce(
+        add,
+        (
+            boundary_counts(one, annotators[:k] + annotators[k + 1 :], plain)
+            for k, one in enumerate(annotators)
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,20 +200,6 @@ class Match:
     n_matched: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BoundaryMatchMaps:
-    """Which pixels are matched at one threshold, for overlays. All bool, read-only.
-
-    true_pred, false_pred : (H, W), predicted pixels matched with some annotator, with none
-    matched_gt, missed_gt : (A, H, W), each annotator's pixels that are matched, that are not
-    """
-
-    true_pred: Bool
-    false_pred: Bool
-    matched_gt: Bool
-    missed_gt: Bool
-
-
 def boundary_counts(
     pred: NDArray[Any] | Prediction,
     gts: Sequence[NDArray[Any]] | GroundTruth,
@@ -81,11 +216,14 @@ def boundary_counts(
     Raises ShapeError if sizes differ, DataError for NaN, values out of range, or no annotator.
     Source: official evaluation_bdry_image.m and correspondPixels.
     """
+    from bsdsbench.kernels.matching import match_steps
+
     protocol = protocol or Protocol.preset("bsds500")
     gt_maps = annotated_maps(gts)
     thresholds, (start, pixel, added) = threshold_events(pred, gt_maps.shape[1:], protocol)
     radius = protocol.radius(gt_maps.shape[1:])
-    matched_gt, matched_pred = match_steps(start, pixel, added, gt_maps, radius)
+    with _refusals():
+        matched_gt, matched_pred = match_steps(start, pixel, added, gt_maps, radius)
     present = np.concatenate([[0], np.cumsum(np.where(added, 1, -1))])
     total_gt = np.full(thresholds.size, np.count_nonzero(gt_maps))
     counts = BoundaryCounts(
@@ -105,11 +243,15 @@ def match_boundaries(bmap: NDArray[Any], gt: NDArray[Any], max_dist_px: float) -
     for other values or a negative distance.
     Source: official correspondPixels; the optimum, where that program is randomised.
     """
+    from bsdsbench.kernels.graph import outlier_cost
+    from bsdsbench.kernels.matching import match_maps
+
     bmap, gt = binary_map(bmap, "prediction"), binary_map(gt, "ground truth")
     same_shape(bmap.shape, gt.shape)
     if not 0 <= max_dist_px < np.inf:
         raise DataError(f"max_dist_px {max_dist_px}: expected pixels, 0 or more")
-    pred_at, gt_at = match_maps(bmap, gt, max_dist_px)
+    with _refusals():
+        pred_at, gt_at = match_maps(bmap, gt, max_dist_px)
     pred_match, gt_match = np.full(bmap.size, -1), np.full(gt.size, -1)
     pred_match[pred_at], gt_match[gt_at] = gt_at, pred_at
     (row, col), (gt_row, gt_col) = (np.divmod(at, max(bmap.shape[1], 1)) for at in (pred_at, gt_at))
@@ -128,13 +270,15 @@ def boundary_match_maps(
     gts: Sequence[NDArray[Any]] | GroundTruth,
     protocol: Protocol | None,
     threshold: float,
-) -> BoundaryMatchMaps:
+) -> MatchMaps:
     """The pixels that `boundary_counts` counts at one threshold.
 
     `threshold` is one of the protocol's, or any in (0, 1], for segmentations a number 1 .. n; the
     rest as there. The sums of true_pred and matched_gt are the counts matched_pred and matched_gt
     at that threshold.
     """
+    from bsdsbench.kernels.matching import match_maps
+
     protocol = protocol or Protocol.preset("bsds500")
     gt_maps = annotated_maps(gts)
     shape = gt_maps.shape[1:]
@@ -154,11 +298,21 @@ def boundary_match_maps(
         bmap.flat[pixel] = True
     matched_pred, matched_gt = np.zeros(shape, bool), np.zeros(gt_maps.shape, bool)
     for annotator, gt in enumerate(gt_maps):
-        pred_at, gt_at = match_maps(bmap, gt, protocol.radius(shape), annotator)
+        with _refusals():
+            pred_at, gt_at = match_maps(bmap, gt, protocol.radius(shape), annotator)
         matched_pred.flat[pred_at] = True
         matched_gt[annotator].flat[gt_at] = True
     maps = (matched_pred, bmap & ~matched_pred, matched_gt, gt_maps & ~matched_gt)
-    return BoundaryMatchMaps(*(frozen(m, np.bool_) for m in maps))
+    return MatchMaps(*(frozen(m, np.bool_) for m in maps))
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What the matching kernels refuse (a tolerance too large to be exact) as a DataError."""
+    try:
+        yield
+    except ValueError as error:
+        raise DataError(str(error)) from None
 
 
 def thin(bmap: NDArray[Any]) -> Bool:
@@ -169,13 +323,18 @@ def thin(bmap: NDArray[Any]) -> Bool:
     DataError for other values.
     Source: Guo and Hall 1989; Lam, Lee and Suen 1992.
     """
+    from bsdsbench.kernels import thinning
+
     return thinning.thin(binary_map(bmap, "boundary map"))
 
 
 def threshold_events(
     pred: NDArray[Any] | Prediction, shape: tuple[int, ...], protocol: Protocol
-) -> tuple[NDArray[np.float64], thinning.Events]:
+) -> tuple[NDArray[np.float64], Events]:
     """Increasing thresholds, and the changes of the thinned map from the highest downwards."""
+    from bsdsbench.kernels import thinning
+    from bsdsbench.kernels.thresholding import levels
+
     if isinstance(pred, Prediction):
         same_shape(pred.shape, shape)
         if pred.segs is not None:

@@ -7,45 +7,194 @@ one without either, in which thick edges pay in precision. All three take the ra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError, ProtocolError
-from bsdsbench.core.precision_recall import BoundaryScore, ratio
+from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.precision_recall import best_point, four_counts, pr_curve, ratio
 from bsdsbench.core.protocol import NMSParams, Protocol
+from bsdsbench.core.records import ArrayRecord, BoundaryCounts, ImageRecord, add_counts, frozen
 from bsdsbench.core.softmap import as_float32, invert, nms
-from bsdsbench.loaders import load_prediction
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.loaders.official_txt import boundary_files
+from bsdsbench.metrics.base import Column, Metric, counts_by_id, counts_in_order
+from bsdsbench.metrics.boundary import BoundaryMetric, BoundaryScore, boundary_counts, score_of
+from bsdsbench.metrics.sampling import CurveSampler, JoinedSampler, MeanSampler
+
+I8 = NDArray[np.int64]
+F8 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Crispness:
-    """Average crispness with each image's own, and the two evaluations."""
+class CrispnessCounts(ArrayRecord):
+    """One image: how much the NMS keeps, and the counts of both evaluations.
+
+    thresholds : f8 (T,)
+    kept, total : f8 (), sums of the NMS map and of the raw map
+    seval, ceval : i8 (T, 4), matched_gt, total_gt, matched_pred, total_pred
+
+    Adds over images. Raises ShapeError for arrays of different lengths.
+    """
+
+    thresholds: F8
+    kept: F8
+    total: F8
+    seval: I8
+    ceval: I8
+
+    def __post_init__(self) -> None:
+        for name in ("thresholds", "kept", "total"):
+            object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
+        for name in ("seval", "ceval"):
+            object.__setattr__(self, name, frozen(getattr(self, name), np.int64))
+            found, expected = getattr(self, name).shape, (*self.thresholds.shape, 4)
+            if found != expected:
+                raise ShapeError(f"{name}: shape {found}, expected {expected}")
+
+    def __add__(self, other: CrispnessCounts) -> CrispnessCounts:
+        return add_counts(self, other)
+
+    def counts_of(self, part: str) -> BoundaryCounts:
+        """The boundary counts of "seval" or "ceval"."""
+        return BoundaryCounts(self.thresholds, *getattr(self, part).T)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrispnessScore:
+    """Average crispness, the mean of the images' own, and the two evaluations.
+
+    average is NaN where every map is empty; per_image : (image id, its crispness), in id order
+    """
 
     average: float
+    seval: BoundaryScore
+    ceval: BoundaryScore
+    n_images: int
     per_image: tuple[tuple[str, float], ...]
-    seval: Evaluation
-    ceval: Evaluation
-
-    def scores(self) -> tuple[BoundaryScore, BoundaryScore]:
-        """SEval and CEval."""
-        return self.seval.boundary_score(), self.ceval.boundary_score()
 
     def to_mapping(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        seval, ceval = self.scores()
+        """The `crispness` object of result.json."""
         return {
-            "average_crispness": self.average,
-            "seval": seval.to_mapping(),
-            "ceval": ceval.to_mapping(),
-            "protocols": [self.seval.protocol.to_mapping(), self.ceval.protocol.to_mapping()],
-            "per_image": dict(self.per_image),
+            "average": None if np.isnan(self.average) else self.average,
+            "seval": self.seval.to_mapping(),
+            "ceval": self.ceval.to_mapping(),
+            "n_images": self.n_images,
         }
+
+
+class CrispnessMetric(Metric):
+    """How thin the raw maps of a detector are: average crispness, SEval and CEval in one run."""
+
+    name = "crispness"
+    title = "Crispness"
+    pred_kinds = ("soft",)
+    counts_type = CrispnessCounts
+    default_protocol = "crispness-seval"
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("average", "Average crispness", "AC"),
+        *(
+            Column(f"{part}.{key}", f"{title} {key.upper()}", f"{title[0]} {key.upper()}")
+            for part, title in (("seval", "SEval"), ("ceval", "CEval"))
+            for key in ("ods", "ois", "ap")
+        ),
+        Column("n_images", "images", digits=0, shown="own", score=False),
+    )
+    part_columns = BoundaryMetric.columns
+    image_columns: ClassVar[tuple[Column, ...]] = (
+        Column("crispness", "crispness"),
+        Column("seval", "SEval F"),
+        Column("ceval", "CEval F"),
+    )
+
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> CrispnessCounts:
+        """Sums of the raw map and its NMS, and the boundary counts of SEval and CEval."""
+        if pred.soft is None:
+            raise DataError(
+                f"{pred.path or pred.image_id}: no soft map, expected the raw map of a detector"
+            )
+        raw = invert(pred.soft) if protocol.invert else pred.soft
+        kept, total = crispness_sums(raw, protocol.nms_params)
+        parts = [boundary_counts(pred, gt, p) for p in evaluations(protocol).values()]
+        return CrispnessCounts(
+            protocol.threshold_array(),
+            np.array(kept),
+            np.array(total),
+            *(four_counts(c) for c in parts),
+        )
+
+    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> CrispnessScore:
+        """The mean crispness of the images that have any strength, SEval, CEval."""
+        images = counts_by_id(records, self.name)
+        each = tuple((k, float(ratio(c.kept, c.total))) for k, c in images.items())
+        parts = {
+            name: score_of(((k, c.counts_of(name)) for k, c in images.items()), protocol)
+            for name in ("seval", "ceval")
+        }
+        average = float(np.mean([value for _, value in each]))
+        return CrispnessScore(average, **parts, n_images=len(images), per_image=each)
+
+    def image_values(self, counts: CrispnessCounts) -> dict[str, float]:
+        """The image's crispness, and its best F in each evaluation."""
+        best = {p: best_point(pr_curve(counts.counts_of(p))).f for p in ("seval", "ceval")}
+        return {"crispness": float(ratio(counts.kept, counts.total)), **best}
+
+    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> JoinedSampler:
+        """The columns."""
+        counts: list[Any] = [r.counts[self.name] for r in records]
+        mean = MeanSampler({"average": [float(ratio(c.kept, c.total)) for c in counts]})
+        parts = {
+            p: CurveSampler([c.counts_of(p) for c in counts], protocol) for p in ("seval", "ceval")
+        }
+        return JoinedSampler({"": mean, **parts})
+
+    def parts(self, score: CrispnessScore) -> Mapping[str, Any]:
+        """SEval and CEval."""
+        return {"SEval": score.seval, "CEval": score.ceval}
+
+    def describe(self, protocol: Protocol) -> str:
+        """The protocols of both evaluations."""
+        return "\n".join(
+            f"{name} protocol {p.describe()}"
+            for name, p in zip(("SEval", "CEval"), evaluations(protocol).values(), strict=True)
+        )
+
+    def files(
+        self, score: CrispnessScore, records: Sequence[ImageRecord], protocol: Protocol
+    ) -> Iterator[tuple[str, str]]:
+        """The official tables of both evaluations, in the folders seval and ceval."""
+        for part in ("seval", "ceval"):
+            images = ((k, c.counts_of(part)) for k, c in counts_in_order(records, self.name))
+            for name, text in boundary_files(getattr(score, part), images):
+                yield f"{part}/{name}", text
+
+    def same_truth(self, a: CrispnessCounts, b: CrispnessCounts) -> bool:
+        """True if both have the same numbers of annotated pixels."""
+        return set(a.ceval[:, 1].tolist()) == set(b.ceval[:, 1].tolist())
+
+    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
+        """A line of a few pixels."""
+        pred, gt, protocol = BoundaryMetric().example()
+        return pred, gt, protocol.replace(nms=True)
+
+
+def evaluations(protocol: Protocol) -> dict[str, Protocol]:
+    """SEval with NMS and thinning, CEval with neither; all else as in `protocol`."""
+    name = protocol.name.removesuffix("*").replace("-seval", "").replace("-ceval", "")
+    return {
+        "seval": protocol.replace(nms=True, thin=True, name=f"{name}-seval"),
+        "ceval": protocol.replace(nms=False, thin=False, name=f"{name}-ceval"),
+    }
+
+
+def crispness_sums(soft: NDArray[Any], params: NMSParams) -> tuple[float, float]:
+    """sum(NMS map) and sum(raw map) of one soft map (H, W)."""
+    raw = as_float32(soft)
+    thin = nms(raw, params.radius, params.border, params.multiplier, params.smooth)
+    return float(thin.sum(dtype=np.float64)), float(raw.sum(dtype=np.float64))
 
 
 def image_crispness(soft: NDArray[Any], params: NMSParams | None = None) -> float:
@@ -55,89 +204,5 @@ def image_crispness(soft: NDArray[Any], params: NMSParams | None = None) -> floa
     strengths, as in the programs the published numbers come from. No rounding to bytes.
     Source: Huang et al., "Unmixing Convolutional Features for Crisp Edge Detection", PAMI 2021.
     """
-    p = params or Protocol.preset("crispness-seval").nms_params
-    raw = as_float32(soft)
-    thin = nms(raw, p.radius, p.border, p.multiplier, p.smooth)
-    return float(ratio(thin.sum(dtype=np.float64), raw.sum(dtype=np.float64)))
-
-
-def crispness(
-    pred_dir: str | Path,
-    gt_dir: str | Path,
-    *,
-    changes: dict[str, Any] | None = None,
-    out: str | Path | None = None,
-    **options: Any,
-) -> Crispness:
-    """Average crispness, SEval and CEval of a folder of raw maps.
-
-    changes : fields of both protocols to change, as for `Protocol.replace`
-    out     : the two evaluations are saved in its folders seval and ceval
-    options : as for `evaluate` (workers, split_file, missing, progress, ..)
-    Raises DataError for predictions that are no soft maps, ProtocolError if `changes` would make
-    the two evaluations one.
-    """
-    from bsdsbench.loaders import pair
-    from bsdsbench.runs.runner import evaluate
-
-    changes = changes or {}
-    if {"nms", "thin"} & changes.keys():
-        raise ProtocolError("crispness: nms and thin are what SEval and CEval differ in")
-    protocols = {
-        k: Protocol.preset(f"crispness-{k}").replace(**changes) for k in ("seval", "ceval")
-    }
-    pairing = {k: v for k, v in options.items() if k in ("split_file", "missing")}
-    params, flip = protocols["seval"].nms_params, protocols["seval"].invert
-    per_image = []
-    for each in pair(pred_dir, gt_dir, **pairing):
-        if not each.pred_paths:
-            continue
-        soft = load_prediction(each.pred_paths, each.image_id).soft
-        if soft is None:
-            raise DataError(
-                f"{each.pred_paths[0]}: no soft map, expected the raw map of a detector"
-            )
-        per_image.append((each.image_id, image_crispness(invert(soft) if flip else soft, params)))
-    if not per_image:
-        raise DataError(f"{pred_dir}: no predictions, expected at least one")
-    runs = {
-        k: evaluate(pred_dir, gt_dir, p, out=Path(out) / k if out else None, **options)
-        for k, p in protocols.items()
-    }
-    average = float(np.mean([value for _, value in per_image]))
-    return Crispness(average, tuple(per_image), runs["seval"], runs["ceval"])
-
-
-def tolerance_sweep(
-    pred_dir: str | Path,
-    gt_dir: str | Path,
-    protocol: Protocol,
-    max_dists: Sequence[float],
-    **options: Any,
-) -> list[tuple[float, Evaluation]]:
-    """Evaluate at each tolerance: (max_dist, Evaluation) in the order given.
-
-    options as for `evaluate`, but for `out`. Raises ProtocolError for an empty list.
-    """
-    from bsdsbench.runs.runner import evaluate
-
-    if not len(max_dists):
-        raise ProtocolError("max_dist: no values, expected at least one tolerance")
-    if protocol.max_dist_px is not None:
-        raise ProtocolError("max_dist_px: given, expected max_dist as that is what changes")
-    return [
-        (float(d), evaluate(pred_dir, gt_dir, protocol.replace(max_dist=float(d)), **options))
-        for d in max_dists
-    ]
-
-
-def parse_range(text: str) -> tuple[float, ...]:
-    """ "0.001:0.02:10" -> 10 evenly spaced values from 0.001 to 0.02. Raises ProtocolError."""
-    parts = text.split(":")
-    try:
-        low, high, count = float(parts[0]), float(parts[1]), int(parts[2])
-    except (ValueError, IndexError):
-        raise ProtocolError(f"{text!r}: expected FIRST:LAST:COUNT, such as 0.001:0.02:10") from None
-    if len(parts) != 3 or not 0 < low < high < 1 or not 2 <= count <= 1000:
-        raise ProtocolError(f"{text!r}: expected 0 < FIRST < LAST < 1 and a COUNT from 2 to 1000")
-    return tuple(np.linspace(low, high, count).tolist())
+    params = params or Protocol.preset("crispness-seval").nms_params
+    return float(ratio(*crispness_sums(soft, params)))

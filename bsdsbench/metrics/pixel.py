@@ -8,22 +8,179 @@ same holds for the sum of absolute errors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.core.checks import annotated_maps, same_shape, soft_map
+from bsdsbench.core.errors import ShapeError
 from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.labels import seg2bdry
+from bsdsbench.core.precision_recall import ratio
 from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import PixelCounts
+from bsdsbench.core.records import ArrayRecord, ImageRecord, add_counts, freeze_counts, frozen
 from bsdsbench.core.softmap import prepare
-from bsdsbench.kernels.thresholding import confusion
+from bsdsbench.curves.ranked import roc_from_ranking
+from bsdsbench.curves.ranking import Ranking
+from bsdsbench.curves.results import ROCResult
+from bsdsbench.metrics.base import (
+    Column,
+    CurveMetric,
+    CurveScore,
+    counts_in_order,
+    curve_scores,
+)
+from bsdsbench.metrics.sampling import CurveSampler
 
 Bool = NDArray[np.bool_]
+F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PixelCounts(ArrayRecord):
+    """Confusion counts of every pixel at each threshold, no tolerance.
+
+    thresholds     : f8 (T,)
+    tp, fp, fn, tn : i8 (T,), summed over annotators
+    abs_error_sum  : f8 (), sum of |prediction - ground truth| over the same pixels
+
+    Adds over images. The mean absolute error is abs_error_sum / n_pixels. Raises as BoundaryCounts.
+    """
+
+    thresholds: F8
+    tp: I8
+    fp: I8
+    fn: I8
+    tn: I8
+    abs_error_sum: F8 = field(default_factory=lambda: frozen(0.0, np.float64))
+
+    def __post_init__(self) -> None:
+        freeze_counts(self, ("tp", "fp", "fn", "tn"))
+        object.__setattr__(self, "abs_error_sum", frozen(self.abs_error_sum, np.float64))
+        if self.abs_error_sum.shape != ():
+            raise ShapeError(f"abs_error_sum: shape {self.abs_error_sum.shape}, expected a number")
+
+    @property
+    def matched_gt(self) -> I8:
+        """Boundary pixels found: tp."""
+        return self.tp
+
+    @property
+    def matched_pred(self) -> I8:
+        """Predicted pixels that are right: tp."""
+        return self.tp
+
+    @property
+    def total_gt(self) -> I8:
+        """Boundary pixels: tp + fn."""
+        return self.tp + self.fn
+
+    @property
+    def total_pred(self) -> I8:
+        """Predicted pixels: tp + fp."""
+        return self.tp + self.fp
+
+    @property
+    def n_pixels(self) -> int:
+        """Pixels counted: image pixels times annotators, the same at every threshold."""
+        total = self.tp[:1] + self.fp[:1] + self.fn[:1] + self.tn[:1]
+        return int(total.sum())
+
+    def __add__(self, other: PixelCounts) -> PixelCounts:
+        return add_counts(self, other)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PixelScore(CurveScore):
+    """The pixel benchmark of a data set, without tolerance; all scores in [0, 1].
+
+    ods, ois, ap, curve, per_image : as in `CurveScore`
+    auc_roc, eer : area under the ROC curve; equal error rate, NaN where it is undefined
+    mae          : mean absolute error of the soft maps
+    """
+
+    auc_roc: float
+    eer: float
+    mae: float
+
+    def more(self) -> dict[str, Any]:
+        """auc_roc, eer and mae."""
+        eer = None if math.isnan(self.eer) else self.eer
+        return {"auc_roc": self.auc_roc, "eer": eer, "mae": self.mae}
+
+
+class PixelMetric(CurveMetric):
+    """Every pixel at its own place: no tolerance, no thinning, no matching."""
+
+    name = "pixel"
+    title = "Pixels"
+    counts_type = PixelCounts
+    columns: ClassVar[tuple[Column, ...]] = (
+        *CurveMetric.columns[:2],
+        *CurveMetric.columns[4:-1],
+        Column("auc_roc", "AUC-ROC"),
+        Column("eer", "EER", lower=True, shown="own"),
+        Column("mae", "MAE", lower=True),
+        CurveMetric.columns[-1],
+    )
+    image_columns: ClassVar[tuple[Column, ...]] = (Column("f", "pixel F", "F"),)
+
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> PixelCounts:
+        """See `pixel_counts`."""
+        return pixel_counts(pred, gt, protocol)
+
+    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> PixelScore:
+        """ODS, OIS, AP, area under ROC, equal error rate, mean absolute error."""
+        if not getattr(records, "in_id_order", False):
+            records = list(records)
+        found = curve_scores(counts_in_order(records, self.name), protocol)
+        total: Any = None
+        for _, counts in counts_in_order(records, self.name):
+            total = counts if total is None else total + counts
+        roc, mae = _roc(total), ratio(total.abs_error_sum, total.n_pixels)
+        return PixelScore(**found, auc_roc=roc.auc, eer=roc.eer, mae=float(mae))
+
+    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> CurveSampler:
+        """ods, ois, ap and mae."""
+        counts = [r.counts[self.name] for r in records]
+        errors = np.array([[float(c.abs_error_sum), c.n_pixels] for c in counts])
+
+        def mae(weights: F8) -> F8:
+            error = weights @ errors
+            return ratio(error[:, 0], error[:, 1])
+
+        return CurveSampler(counts, protocol, more={"mae": mae})
+
+    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
+        """An empty map."""
+        empty = np.zeros((12, 16), np.uint8)
+        truth = GroundTruth("a", (empty > 0,))
+        return Prediction("a", soft=empty), truth, Protocol(thresholds=(0.25, 0.5))
+
+
+def pixel_score(records: Iterable[ImageRecord], protocol: Protocol | None = None) -> PixelScore:
+    """Score records that carry pixel counts, in any order. Raises as `boundary_score`.
+
+    The area under ROC joins the measured points with (0, 0) and (1, 1) by straight lines; the EER
+    is where that line has equal rates of false positives and false negatives. One class missing:
+    area 0; EER 1 without positives, 0 without negatives.
+    """
+    return PixelMetric().score(records, protocol or Protocol.preset("bsds500"))
+
+
+def _roc(counts: PixelCounts) -> ROCResult:
+    """The ROC curve through the measured points, from (0, 0) to (1, 1)."""
+    positives, negatives = counts.tp[0] + counts.fn[0], counts.fp[0] + counts.tn[0]
+    return roc_from_ranking(
+        Ranking.from_counts(
+            counts.thresholds, counts.tp, counts.fp, positives, negatives, complete=True
+        )
+    )
 
 
 def pixel_counts(
@@ -70,6 +227,8 @@ def _of_segmentations(segs: tuple[NDArray[np.int32], ...], gt_maps: Bool) -> Pix
 
 def _summed(soft: NDArray[Any], gt_maps: Bool, thresholds: NDArray[np.float64]) -> I8:
     """tp, fp, fn, tn as i8 (4, T), summed over annotators."""
+    from bsdsbench.kernels.thresholding import confusion
+
     return np.sum([confusion(soft, gt, thresholds) for gt in gt_maps], axis=0)
 
 

@@ -1,6 +1,6 @@
 """Salient object detection: how well a soft map marks the pixels of a mask, without tolerance.
 
-Measures of one image are in a `SaliencyRecord`; `saliency_score` makes those of a data set. Two
+Measures of one image are in `SaliencyCounts`; `saliency_score` makes those of a data set. Two
 ways to get there are in use and give different numbers, so the names tell them apart: `*_mean` is
 the mean over images of the image's value (at each threshold, where there are thresholds, and then
 the best one), `*_sum` is one ratio of the counts added over images. `max_f_pr` is a third: F of the
@@ -12,17 +12,21 @@ Thresholds are the levels 0 .. 255 of the map as an 8-bit picture, `>=`; a float
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.precision_recall import ratio
-from bsdsbench.core.softmap import as_float32, quantise
+from bsdsbench.core.protocol import Protocol, SaliencyParams
+from bsdsbench.core.records import ArrayRecord, ImageRecord, frozen
+from bsdsbench.core.softmap import as_float32, invert, quantise
+from bsdsbench.metrics.base import Column, Metric, counts_in_order
+from bsdsbench.metrics.sampling import MeanSampler
 
 F8 = NDArray[np.float64]
 BETA2 = 0.3
@@ -30,23 +34,33 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SaliencyRecord:
+class SaliencyCounts(ArrayRecord):
     """One image: counts at 256 levels and at the adaptive threshold, and its own measures.
 
-    tp, fp : i8 (257,), last the adaptive threshold min(2 mean, max); half_tp, half_fp at 0.5
-    positives, pixels : mask pixels and all pixels; abs_error_sum : sum of |map - mask|
+    tp, fp : i8 (257,), last the adaptive threshold min(2 mean, max); half_tp, half_fp : i8 () at
+    0.5; positives, pixels : i8 (), mask pixels and all pixels; abs_error_sum : f8 (), sum of
+    |map - mask|; s_measure, weighted_f : f8 (). Measures of one image do not add; scores take the
+    images one by one. Raises ShapeError for arrays of other shapes.
     """
 
-    image_id: str
     tp: NDArray[np.int64]
     fp: NDArray[np.int64]
-    half_tp: int
-    half_fp: int
-    positives: int
-    pixels: int
-    abs_error_sum: float
-    s_measure: float
-    weighted_f: float
+    half_tp: NDArray[np.int64]
+    half_fp: NDArray[np.int64]
+    positives: NDArray[np.int64]
+    pixels: NDArray[np.int64]
+    abs_error_sum: F8
+    s_measure: F8
+    weighted_f: F8
+
+    def __post_init__(self) -> None:
+        floats = ("abs_error_sum", "s_measure", "weighted_f")
+        for name in (f.name for f in fields(self)):
+            array = frozen(getattr(self, name), np.float64 if name in floats else np.int64)
+            expected = (257,) if name in ("tp", "fp") else ()
+            if array.shape != expected:
+                raise ShapeError(f"{name}: shape {array.shape}, expected {expected}")
+            object.__setattr__(self, name, array)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,37 +196,40 @@ def weighted_f(soft: NDArray[Any], mask: NDArray[np.bool_], beta2: float = 1.0) 
     return float(_f_of(precision, recall, beta2))
 
 
-def saliency_record(
-    soft: NDArray[Any], mask: NDArray[np.bool_], image_id: str = "", *, normalise: bool = False
-) -> SaliencyRecord:
+def saliency_counts(
+    soft: NDArray[Any],
+    mask: NDArray[np.bool_],
+    params: SaliencyParams | None = None,
+    *,
+    what: str = "saliency",
+) -> SaliencyCounts:
     """All measures of one image.
 
     soft : (H, W) uint8, uint16 or float in [0, 1]; mask : (H, W) bool
-    normalise : stretch the map to 0 .. 1 first, as some programs do without saying so
+    params : the conventions, those of the preset if None; what : names the image in errors
     Raises ShapeError if the sizes differ, DataError for an empty image.
     """
     value, mask = as_float32(soft).astype(np.float64), np.asarray(mask, bool)
     if value.shape != mask.shape:
-        raise ShapeError(f"{image_id}: map {value.shape}, expected the mask's {mask.shape}")
+        raise ShapeError(f"{what}: map {value.shape}, expected the mask's {mask.shape}")
     if not value.size:
-        raise DataError(f"{image_id}: empty image, expected at least one pixel")
-    if normalise and value.max() > value.min():
+        raise DataError(f"{what}: empty image, expected at least one pixel")
+    if (params or SaliencyParams()).stretch and value.max() > value.min():
         value = (value - value.min()) / (value.max() - value.min())
     levels = quantise(value, 8)
     tp, fp = (_at_least(levels[where]) for where in (mask, ~mask))
     adaptive = value >= min(2 * value.mean(), value.max())
     half = value >= 0.5
-    return SaliencyRecord(
-        image_id,
+    return SaliencyCounts(
         np.append(tp, (adaptive & mask).sum()),
         np.append(fp, (adaptive & ~mask).sum()),
-        int((half & mask).sum()),
-        int((half & ~mask).sum()),
-        int(mask.sum()),
-        mask.size,
-        float(np.abs(value - mask).sum()),
-        s_measure(value, mask),
-        weighted_f(value, mask),
+        (half & mask).sum(),
+        (half & ~mask).sum(),
+        mask.sum(),
+        np.array(mask.size),
+        np.abs(value - mask).sum(),
+        np.array(s_measure(value, mask)),
+        np.array(weighted_f(value, mask)),
     )
 
 
@@ -221,14 +238,16 @@ def _at_least(levels: NDArray[np.uint8]) -> NDArray[np.int64]:
     return np.cumsum(np.bincount(levels.ravel(), minlength=256)[::-1])[::-1]
 
 
-def saliency_score(records: Sequence[SaliencyRecord], beta2: float = BETA2) -> SaliencyScore:
-    """The measures of a data set. Raises DataError if there are no records."""
-    if not records:
+def saliency_score(images: Sequence[SaliencyCounts], beta2: float = BETA2) -> SaliencyScore:
+    """The measures of a data set; float sums fold in the order given.
+
+    Raises DataError if there are no images.
+    """
+    if not images:
         raise DataError("saliency score: no images, expected at least one")
-    records = sorted(records, key=lambda r: r.image_id)  # float sums fold in one order
 
     def column(name: str) -> NDArray[Any]:
-        return np.array([getattr(r, name) for r in records])
+        return np.array([getattr(c, name) for c in images])
 
     tp, fp = column("tp"), column("fp")
     pos, n = column("positives")[:, None], column("pixels")[:, None]
@@ -238,7 +257,7 @@ def saliency_score(records: Sequence[SaliencyRecord], beta2: float = BETA2) -> S
     hit, false = column("half_tp"), column("half_fp")
     union, sizes = pos[:, 0] + false, pos[:, 0] + hit + false
     return SaliencyScore(
-        n_images=len(records),
+        n_images=len(images),
         mae_mean=float(ratio(column("abs_error_sum"), n[:, 0]).mean()),
         mae_sum=float(ratio(column("abs_error_sum").sum(), n.sum())),
         max_f_mean=float(f.mean(0)[:256].max()),
@@ -257,39 +276,105 @@ def saliency_score(records: Sequence[SaliencyRecord], beta2: float = BETA2) -> S
     )
 
 
-def evaluate_saliency(
-    pred_dir: str | Path,
-    gt_dir: str | Path,
-    *,
-    normalise: bool = False,
-    workers: int = 1,
-    progress: Callable[[int, int, str], None] | None = None,
-) -> list[SaliencyRecord]:
-    """The record of every image of two folders, paired as in `evaluate`.
+class SaliencyMetric(Metric):
+    """Salient objects: MAE, F, E, S, weighted F, IoU and Dice of soft maps against masks."""
 
-    Raises DataError with all faults of a run: files that cannot be read, sizes, several masks.
-    """
-    from concurrent.futures import ThreadPoolExecutor
+    name = "saliency"
+    title = "Salient objects"
+    pred_kinds = ("soft",)
+    gt_kind = "mask"
+    counts_type = SaliencyCounts
+    default_protocol = "saliency"
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("mae_mean", "MAE", lower=True),
+        Column("max_f_mean", "max F"),
+        Column("adaptive_f_mean", "adaptive F", "adp F"),
+        Column("weighted_f_mean", "weighted F", "wF"),
+        Column("s_measure_mean", "S"),
+        Column("max_e_mean", "max E"),
+        Column("adaptive_e_mean", "adaptive E", "adp E"),
+        Column("iou_mean", "IoU"),
+        Column("dice_mean", "Dice"),
+        Column("mae_sum", "MAE of sums", lower=True, shown="never"),
+        Column("max_f_pr", "max F of mean P, R", shown="never"),
+        Column("max_f_sum", "max F of sums", shown="never"),
+        Column("adaptive_f_sum", "adaptive F of sums", shown="never"),
+        Column("iou_sum", "IoU of sums", shown="never"),
+        Column("dice_sum", "Dice of sums", shown="never"),
+        Column("n_images", "images", digits=0, shown="own", score=False),
+    )
+    image_columns: ClassVar[tuple[Column, ...]] = (
+        Column("max_f", "max F"),
+        Column("mae", "MAE", lower=True),
+        Column("s_measure", "S"),
+        Column("weighted_f", "weighted F", "wF"),
+    )
 
-    from bsdsbench.loaders import load_ground_truth, load_prediction, pair
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> SaliencyCounts:
+        """See `saliency_counts`."""
+        what = str(pred.path or pred.image_id)
+        if pred.soft is None or gt.mask is None:
+            raise DataError(f"{what}: expected one soft map and one mask")
+        soft = invert(pred.soft) if protocol.invert else pred.soft
+        return saliency_counts(soft, gt.mask, protocol.saliency, what=what)
 
-    def one(each: Any) -> SaliencyRecord | DataError:
-        try:
-            gt = load_ground_truth(each.gt_paths, each.image_id)
-            soft = load_prediction(each.pred_paths, each.image_id).soft
-            if soft is None or len(gt.boundaries) != 1:
-                raise DataError(f"{each.image_id}: expected one soft map and one mask")
-            return saliency_record(soft, gt.boundaries[0], each.image_id, normalise=normalise)
-        except DataError as error:
-            return error
+    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> SaliencyScore:
+        """See `saliency_score`."""
+        images = [counts for _, counts in counts_in_order(records, self.name)]
+        return saliency_score(images, _params(protocol).beta2)
 
-    with ThreadPoolExecutor(max(1, workers)) as pool:
-        pairs, results = pair(pred_dir, gt_dir), []
-        for each, result in zip(pairs, pool.map(one, pairs), strict=True):
-            results.append(result)
-            if progress:
-                progress(len(results), len(pairs), each.image_id)
-    faults = [r for r in results if isinstance(r, DataError)]
-    if faults:
-        raise DataError.collect(faults)
-    return [r for r in results if not isinstance(r, DataError)]
+    def image_values(self, counts: SaliencyCounts) -> dict[str, float]:
+        """The image's best F over the levels, MAE, S and weighted F."""
+        f = f_beta(counts.tp, counts.fp, counts.positives)[:256]
+        return {
+            "max_f": float(f.max()),
+            "mae": float(ratio(counts.abs_error_sum, counts.pixels)),
+            "s_measure": float(counts.s_measure),
+            "weighted_f": float(counts.weighted_f),
+        }
+
+    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> MeanSampler:
+        """The means over images, and the best of mean curves."""
+        counts: list[Any] = [r.counts[self.name] for r in records]
+        tp, fp = (np.stack([getattr(c, k) for c in counts]) for k in ("tp", "fp"))
+        pos, n = (np.array([[getattr(c, k)] for c in counts]) for k in ("positives", "pixels"))
+        f, e = f_beta(tp, fp, pos, _params(protocol).beta2), e_measure(tp, fp, pos, n)
+        error = np.array([c.abs_error_sum for c in counts])
+        hit = np.array([c.half_tp for c in counts])
+        union = pos[:, 0] + np.array([c.half_fp for c in counts])
+        return MeanSampler(
+            {
+                "mae_mean": ratio(error, n[:, 0]),
+                "adaptive_f_mean": f[:, 256],
+                "weighted_f_mean": [c.weighted_f for c in counts],
+                "s_measure_mean": [c.s_measure for c in counts],
+                "adaptive_e_mean": e[:, 256],
+                "iou_mean": ratio(hit, union),
+                "dice_mean": ratio(2 * hit, union + hit),
+            },
+            {"max_f_mean": f[:, :256], "max_e_mean": e[:, :256]},
+        )
+
+    def describe(self, protocol: Protocol) -> str:
+        """The conventions that the numbers depend on."""
+        params = _params(protocol)
+        stretched = ", maps stretched to 0 .. 1" if params.stretch else ""
+        return (
+            f"protocol {protocol.name} v{protocol.version}: levels 0 .. 255, >=; beta^2 "
+            f"{params.beta2:g}; adaptive min(2 mean, max); IoU and Dice at 0.5{stretched}"
+        )
+
+    def same_truth(self, a: SaliencyCounts, b: SaliencyCounts) -> bool:
+        """True if both have the same numbers of mask pixels."""
+        return int(a.positives) == int(b.positives) and int(a.pixels) == int(b.pixels)
+
+    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
+        """A square."""
+        soft = np.zeros((12, 16), np.uint8)
+        soft[3:9, 5:9] = 200
+        truth = GroundTruth("a", mask=soft > 0)
+        return Prediction("a", soft=soft), truth, Protocol(saliency=SaliencyParams())
+
+
+def _params(protocol: Protocol) -> SaliencyParams:
+    return protocol.saliency or SaliencyParams()

@@ -10,19 +10,62 @@ image out of the classes it does not have. `protocol.thin` chooses the thin or t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError, PairingError, ProtocolError, ShapeError
-from bsdsbench.core.precision_recall import BoundaryScore
-from bsdsbench.core.protocol import Protocol, SemanticParams
-from bsdsbench.core.records import BoundaryCounts, ImageRecord
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.core.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.precision_recall import best_point, pr_curve
+from bsdsbench.core.protocol import Protocol, SemanticParams, presets_with
+from bsdsbench.core.records import ArrayRecord, BoundaryCounts, ImageRecord, add_counts, frozen
+from bsdsbench.loaders.official_txt import boundary_files, safe_name
+from bsdsbench.metrics.base import Column, Metric, counts_by_id
+from bsdsbench.metrics.boundary import BoundaryMetric, BoundaryScore, boundary_counts, score_of
+from bsdsbench.metrics.sampling import CurveSampler
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+_FOUR = ("matched_gt", "total_gt", "matched_pred", "total_pred")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SemanticCounts(ArrayRecord):
+    """Boundary counts of every class, in the order of the protocol's classes.
+
+    thresholds : f8 (T,)
+    counted    : i8 (C,), images in which the class was counted: 0 or 1 for one image
+    matched_gt, total_gt, matched_pred, total_pred : i8 (C, T), zero where it was not counted
+
+    Adds over images. Raises ShapeError for arrays of different lengths.
+    """
+
+    thresholds: F8
+    counted: I8
+    matched_gt: I8
+    total_gt: I8
+    matched_pred: I8
+    total_pred: I8
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "thresholds", frozen(self.thresholds, np.float64))
+        object.__setattr__(self, "counted", frozen(self.counted, np.int64))
+        for name in _FOUR:
+            array = frozen(getattr(self, name), np.int64)
+            expected = (*self.counted.shape, *self.thresholds.shape)
+            if array.shape != expected:
+                raise ShapeError(f"{name}: shape {array.shape}, expected {expected}")
+            object.__setattr__(self, name, array)
+
+    def __add__(self, other: SemanticCounts) -> SemanticCounts:
+        return add_counts(self, other)
+
+    def of_class(self, k: int) -> BoundaryCounts:
+        """The boundary counts of the k-th class."""
+        return BoundaryCounts(self.thresholds, *(getattr(self, name)[k] for name in _FOUR))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,15 +80,18 @@ class SemanticScore:
     ods_mean: float
     ois_mean: float
     ap_mean: float
+    n_images: int
 
     def to_mapping(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """The `semantic` object of result.json."""
         return {
             "ods_mean": self.ods_mean,
             "ois_mean": self.ois_mean,
             "ap_mean": self.ap_mean,
+            "n_classes": len(self.per_class),
             "absent": list(self.absent),
             "per_class": {name: score.to_mapping() for name, score in self.per_class.items()},
+            "n_images": self.n_images,
         }
 
 
@@ -133,8 +179,6 @@ def semantic_counts(
     Returns class name -> counts, without the classes that `absent = "skip"` leaves out. Raises
     ShapeError if sizes do not fit, ProtocolError if the protocol has no classes.
     """
-    from bsdsbench.metrics.boundary import boundary_counts
-
     params = _params(protocol)
     if gt.ndim == 2:
         labels = gt
@@ -169,140 +213,136 @@ def _as_classes(array: NDArray[Any], params: SemanticParams) -> NDArray[Any]:
 def _params(protocol: Protocol) -> SemanticParams:
     if protocol.semantic is None:
         raise ProtocolError(
-            f"protocol {protocol.name}: no classes, expected one such as sbd or cityscapes"
+            f"protocol {protocol.name}: no classes, expected one of "
+            f"{', '.join(presets_with('semantic'))}, or a file with a [semantic] table"
         )
     return protocol.semantic
 
 
-def semantic_score(evaluations: Mapping[str, Evaluation]) -> SemanticScore:
-    """Score each class and take the means over the classes that the ground truth has.
+class SemanticMetric(Metric):
+    """Each class is a boundary benchmark of its own, then the mean over the classes."""
 
-    evaluations : class name -> Evaluation. Raises DataError if no class has ground truth.
-    """
-    per_class, absent = {}, []
-    for name, run in evaluations.items():
-        if any(r.boundary is not None and r.boundary.total_gt.any() for r in run.records):
-            per_class[name] = run.boundary_score()
-        else:
-            absent.append(name)
-    if not per_class:
-        raise DataError("semantic score: no class has a ground-truth boundary")
-    scores = list(per_class.values())
-    return SemanticScore(
-        per_class,
-        tuple(absent),
-        ods_mean=float(np.mean([s.ods.f for s in scores])),
-        ois_mean=float(np.mean([s.ois.f for s in scores])),
-        ap_mean=float(np.mean([s.ap for s in scores])),
+    name = "semantic"
+    title = "Boundaries of classes"
+    pred_kinds = ("classes",)
+    gt_kind = "classes"
+    counts_type = SemanticCounts
+    default_protocol = None
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("ods_mean", "mean ODS"),
+        Column("ois_mean", "mean OIS"),
+        Column("ap_mean", "mean AP"),
+        Column("n_classes", "classes", digits=0, shown="own", score=False),
+        Column("n_images", "images", digits=0, shown="own", score=False),
     )
+    part_columns = BoundaryMetric.columns
+    image_columns: ClassVar[tuple[Column, ...]] = (Column("f", "mean F of its classes", "F"),)
 
+    def check(self, protocol: Protocol) -> None:
+        """Raise ProtocolError, which names those there are, unless the protocol has classes."""
+        _params(protocol)
 
-def evaluate_semantic(
-    pred_dir: str | Path,
-    gt_dir: str | Path,
-    protocol: Protocol,
-    *,
-    name: str | None = None,
-    workers: int = 1,
-    progress: Callable[[int, int, str], None] | None = None,
-) -> dict[str, Evaluation]:
-    """Evaluate every class: class name -> Evaluation, whose `+`, `save` and scores work as ever.
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> SemanticCounts:
+        """See `semantic_counts`."""
+        if pred.classes is None:
+            raise DataError(f"{pred.path or pred.image_id}: no class maps, expected them")
+        truth = gt.labels if gt.class_boundaries is None else gt.class_boundaries
+        if truth is None:
+            raise DataError(f"{gt.path or gt.image_id}: no labels of classes, expected them")
+        found = semantic_counts(pred.classes, truth, protocol, labels=gt.labels)
+        thresholds = protocol.threshold_array()
+        rows = np.zeros((4, len(_params(protocol).classes), thresholds.size), np.int64)
+        counted = np.zeros(rows.shape[1], np.int64)
+        for k, name in enumerate(_params(protocol).classes):
+            if name in found:
+                counted[k] = 1
+                rows[:, k] = [getattr(found[name], field) for field in _FOUR]
+        return SemanticCounts(thresholds, counted, *rows)
 
-    pred_dir : ID.png label maps, or ID.npy / ID.npz with (C, H, W) maps, or one folder per class
-               (named as the class) with ID.png soft maps
-    gt_dir   : ID.png label maps, ID.npy / ID.npz (labels, or (C, H, W) boundaries), or ID.mat with
-               the SBD struct GTcls
-    Raises PairingError if an image lacks its prediction, DataError with all faults of a run.
-    """
-    from concurrent.futures import ThreadPoolExecutor
+    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> SemanticScore:
+        """The score of each class and the means over those that the ground truth has.
 
-    params = _params(protocol)
-    truth = _files(Path(gt_dir))
-    if not truth:
-        raise PairingError(f"{gt_dir}: no label maps, expected .png, .npy, .npz or .mat files")
-    source = _source(Path(pred_dir), params)
-    missing = [i for i in truth if i not in source]
-    if missing:
-        raise PairingError(
-            f"{pred_dir}: nothing for {', '.join(missing[:10])}"
-            f"{' and more' if len(missing) > 10 else ''}, expected a prediction of every image"
+        Raises DataError if no class has ground truth.
+        """
+        images: dict[str, SemanticCounts] = counts_by_id(records, self.name)
+        per_class, absent = {}, []
+        for k, name in enumerate(_params(protocol).classes):
+            if any(c.total_gt[k].any() for c in images.values()):
+                per_class[name] = score_of(_images_of(images, k), protocol)
+            else:
+                absent.append(name)
+        if not per_class:
+            raise DataError("semantic score: no class has a ground-truth boundary")
+        scores = list(per_class.values())
+        return SemanticScore(
+            per_class,
+            tuple(absent),
+            ods_mean=float(np.mean([s.ods.f for s in scores])),
+            ois_mean=float(np.mean([s.ois.f for s in scores])),
+            ap_mean=float(np.mean([s.ap for s in scores])),
+            n_images=len(images),
         )
 
-    def one(image_id: str) -> tuple[str, tuple[int, int], dict[str, BoundaryCounts]] | DataError:
-        try:
-            gt, labels = _load_truth(truth[image_id])
-            pred = _load_maps(source[image_id])
-            counts = semantic_counts(pred, gt, protocol, labels=labels)
-        except DataError as error:
-            return type(error)(f"{image_id}: {error}")
-        return image_id, (gt.shape[-2], gt.shape[-1]), counts
+    def parts(self, score: SemanticScore) -> Mapping[str, Any]:
+        """The classes that the ground truth has."""
+        return score.per_class
 
-    with ThreadPoolExecutor(max(1, workers)) as pool:
-        results = []
-        for image_id, result in zip(truth, pool.map(one, truth), strict=True):
-            results.append(result)
-            if progress:
-                progress(len(results), len(truth), image_id)
-    faults = [r for r in results if isinstance(r, DataError)]
-    if faults:
-        raise DataError.collect(faults)
-    done = [r for r in results if not isinstance(r, DataError)]
-    title = name or Path(pred_dir).resolve().name
-    return {
-        c: Evaluation(
-            protocol,
-            f"{title}: {c}",
-            tuple(ImageRecord(i, size, counts[c]) for i, size, counts in done if c in counts),
-        )
-        for c in params.classes
-    }
+    def image_values(self, counts: SemanticCounts) -> dict[str, float]:
+        """The mean of the best F of the classes the image has; NaN if it has none."""
+        there = np.flatnonzero(counts.total_gt.any(axis=1))
+        best = [best_point(pr_curve(counts.of_class(k))).f for k in there.tolist()]
+        return {"f": float(np.mean(best)) if best else float("nan")}
 
+    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> ClassSampler:
+        """The means over the classes that a sample's ground truth has."""
+        return ClassSampler([r.counts[self.name] for r in records], protocol)
 
-def _files(folder: Path) -> dict[str, Path]:
-    from bsdsbench.loaders.pairing import files_in
+    def files(
+        self, score: SemanticScore, records: Sequence[ImageRecord], protocol: Protocol
+    ) -> Iterator[tuple[str, str]]:
+        """The official tables of each class, in a folder of its name."""
+        images: dict[str, SemanticCounts] = counts_by_id(records, self.name)
+        for k, name in enumerate(_params(protocol).classes):
+            if name not in score.per_class:
+                continue
+            for file, text in boundary_files(score.per_class[name], _images_of(images, k)):
+                yield f"{safe_name(name)}/{file}", text
 
-    return {p.stem: p for p in files_in(folder, (".png", ".npy", ".npz", ".mat"))}
+    def same_truth(self, a: SemanticCounts, b: SemanticCounts) -> bool:
+        """True if both have the same numbers of annotated pixels in each class."""
+        return np.array_equal(a.total_gt.max(axis=1), b.total_gt.max(axis=1))
 
-
-def _source(folder: Path, params: SemanticParams) -> dict[str, Sequence[Path]]:
-    """image id -> its file, or its files in the order of the classes."""
-    whole = _files(folder)
-    if whole:
-        return {image_id: (path,) for image_id, path in whole.items()}
-    per_class = [_files(folder / name) for name in params.classes]
-    ids = set(per_class[0]).intersection(*per_class)
-    return {image_id: [files[image_id] for files in per_class] for image_id in sorted(ids)}
+    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
+        """Two halves."""
+        labels = np.ones((12, 16), np.uint8)
+        labels[:, 8:] = 2
+        params = SemanticParams(classes=("left", "right"), first=1)
+        protocol = Protocol(thresholds=(0.25, 0.5), semantic=params)
+        return Prediction("a", classes=labels), GroundTruth("a", labels=labels), protocol
 
 
-def _load_maps(paths: Sequence[Path]) -> NDArray[Any]:
-    arrays = [_read_array(path) for path in paths]
-    if len({a.shape for a in arrays}) > 1:
-        raise ShapeError(f"{paths[0].name}: the classes' maps have several sizes, expected one")
-    return arrays[0] if len(arrays) == 1 else np.stack(arrays)
+class ClassSampler:
+    """ods_mean, ois_mean and ap_mean: means over the classes that a sample's ground truth has."""
+
+    def __init__(self, counts: Sequence[SemanticCounts], protocol: Protocol) -> None:
+        classes = [
+            k for k in range(counts[0].counted.size) if any(c.total_gt[k].any() for c in counts)
+        ]
+        self.parts = [CurveSampler([c.of_class(k) for c in counts], protocol) for k in classes]
+
+    def scores(self, weights: F8) -> dict[str, F8]:
+        """Score name -> (B,)."""
+        there = np.stack([weights @ part.table[:, :, 1].max(axis=1) > 0 for part in self.parts])
+        found = [part.scores(weights) for part in self.parts]
+        return {
+            f"{key}_mean": np.where(there, [f[key] for f in found], 0.0).sum(axis=0)
+            / np.maximum(there.sum(axis=0), 1)
+            for key in ("ods", "ois", "ap")
+        }
 
 
-def _read_array(path: Path) -> NDArray[Any]:
-    from bsdsbench.loaders.arrays import read_npy, read_npz
-    from bsdsbench.loaders.images import read_image
-
-    if path.suffix.lower() == ".png":
-        return read_image(path, indices=True)
-    if path.suffix.lower() == ".npy":
-        return read_npy(path)
-    arrays = list(read_npz(path).values())
-    if len(arrays) != 1:
-        raise DataError(f"{path}: {len(arrays)} arrays, expected one")
-    return arrays[0]
-
-
-def _load_truth(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Labels or boundaries, and labels where there are any."""
-    from bsdsbench.loaders.matlab import read_mat
-
-    if path.suffix.lower() != ".mat":
-        array = _load_maps([path])
-        return (array, array) if array.ndim == 2 else (array, None)
-    struct = read_mat(path, ("GTcls",)).get("GTcls")
-    if not isinstance(struct, dict) or not {"Boundaries", "Segmentation"} <= struct.keys():
-        raise DataError(f"{path}: no struct GTcls with Boundaries and Segmentation")
-    return np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]]), struct["Segmentation"]
+def _images_of(
+    images: Mapping[str, SemanticCounts], k: int
+) -> Iterator[tuple[str, BoundaryCounts]]:
+    """(image id, counts of the k-th class) of the images in which it was counted."""
+    return ((i, c.of_class(k)) for i, c in images.items() if c.counted[k])

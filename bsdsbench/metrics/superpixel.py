@@ -9,14 +9,20 @@ minimum or the maximum, and say which: the literature does all three.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.core.errors import DataError
+from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.labels import seg2bdry
 from bsdsbench.core.precision_recall import ratio
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.records import ArrayRecord, ImageRecord, frozen
+from bsdsbench.metrics.base import Column, Metric, counts_in_order
 from bsdsbench.metrics.region.measures import (
     as_label_map,
     canonical,
@@ -24,6 +30,7 @@ from bsdsbench.metrics.region.measures import (
     measure,
     table_of,
 )
+from bsdsbench.metrics.sampling import MeanSampler
 
 
 def undersegmentation_error(labels: ArrayLike, gt: ArrayLike) -> float:
@@ -125,3 +132,156 @@ def _two_maps(labels: ArrayLike, gt: ArrayLike) -> tuple[NDArray[Any], NDArray[A
     pred, truth = as_label_map(labels), as_label_map(gt, "ground truth")
     check_shape(pred.shape, truth.shape, "labels")
     return pred, truth
+
+
+F8 = NDArray[np.float64]
+_OVER_ANNOTATORS = ("mean", "min", "max")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SuperpixelCounts(ArrayRecord):
+    """One image's measures.
+
+    n_superpixels : i8 ()
+    ue, ue_levin, asa, recall : f8 (3,), each measure's mean, minimum and maximum over annotators:
+        undersegmentation error (Neubert and Protzel; Levinshtein), achievable segmentation
+        accuracy, boundary recall
+    compactness, variation : f8 (), of the label map alone, and with the picture (NaN without)
+
+    Measures of one image do not add. Raises ShapeError for arrays of other shapes.
+    """
+
+    n_superpixels: NDArray[np.int64]
+    ue: F8
+    ue_levin: F8
+    asa: F8
+    recall: F8
+    compactness: F8
+    variation: F8
+
+    def __post_init__(self) -> None:
+        for name in (f.name for f in fields(self)):
+            dtype = np.int64 if name == "n_superpixels" else np.float64
+            array = frozen(getattr(self, name), dtype)
+            expected = (3,) if name in MEASURES else ()
+            if array.shape != expected:
+                raise ShapeError(f"{name}: shape {array.shape}, expected {expected}")
+            object.__setattr__(self, name, array)
+
+
+MEASURES: dict[str, Callable[[Any, Any], float]] = {
+    "ue": undersegmentation_error,
+    "ue_levin": undersegmentation_error_levin,
+    "asa": achievable_segmentation_accuracy,
+    "recall": boundary_recall,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SuperpixelScore:
+    """Means over images. values : measure -> mean, min and max over the annotators, or a number."""
+
+    values: dict[str, Any]
+    n_superpixels: float
+    n_images: int
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The `superpixel` object of result.json; undefined values as None."""
+        return {**self.values, "n_superpixels": self.n_superpixels, "n_images": self.n_images}
+
+
+class SuperpixelMetric(Metric):
+    """Superpixels: how well small regions keep to the annotated ones, and how even they are."""
+
+    name = "superpixel"
+    title = "Superpixels"
+    pred_kinds = ("labels",)
+    photo = True
+    counts_type = SuperpixelCounts
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("ue.mean", "UE", lower=True),
+        Column("ue_levin.mean", "UE (Levinshtein)", "UE-L", lower=True),
+        Column("asa.mean", "ASA"),
+        Column("recall.mean", "boundary recall", "BR"),
+        Column("compactness", "compactness", "CO"),
+        Column("variation", "explained variation", "EV"),
+        *(
+            Column(f"{measure}.{kind}", f"{measure} {kind}", lower=measure[0] == "u", shown="never")
+            for measure in MEASURES
+            for kind in _OVER_ANNOTATORS[1:]
+        ),
+        Column("n_superpixels", "superpixels", "K", digits=0, shown="own", score=False),
+        Column("n_images", "images", digits=0, shown="own", score=False),
+    )
+    image_columns: ClassVar[tuple[Column, ...]] = (
+        Column("ue", "UE", lower=True),
+        Column("asa", "ASA"),
+        Column("recall", "boundary recall", "BR"),
+    )
+
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> SuperpixelCounts:
+        """Every measure against each annotator; explained variation where the picture is there."""
+        what = pred.path or pred.image_id
+        if pred.segs is None or len(pred.segs) != 1:
+            found = "no label map" if pred.segs is None else f"{len(pred.segs)} label maps"
+            raise DataError(f"{what}: {found}, expected one label map of superpixels")
+        if not gt.segmentations:
+            raise DataError(
+                f"{gt.path or gt.image_id}: ground truth without segmentations, expected them"
+            )
+        labels = pred.segs[0]
+        values = {
+            name: _mean_min_max([measure(labels, truth) for truth in gt.segmentations])
+            for name, measure in MEASURES.items()
+        }
+        variation = np.nan if gt.photo is None else explained_variation(labels, gt.photo)
+        return SuperpixelCounts(
+            n_superpixels=np.array(np.unique(labels).size),
+            compactness=np.array(compactness(labels)),
+            variation=np.array(variation),
+            **values,
+        )
+
+    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> SuperpixelScore:
+        """Means over images of each measure's mean, minimum and maximum over the annotators."""
+        images: list[SuperpixelCounts] = [c for _, c in counts_in_order(records, self.name)]
+        values: dict[str, Any] = {}
+        for name in MEASURES:
+            means = np.mean([getattr(c, name) for c in images], axis=0).tolist()
+            values[name] = dict(zip(_OVER_ANNOTATORS, means, strict=True))
+        for name in ("compactness", "variation"):
+            known = [float(v) for c in images if not np.isnan(v := getattr(c, name))]
+            values[name] = float(np.mean(known)) if known else None
+        n = float(np.mean([c.n_superpixels for c in images]))
+        return SuperpixelScore(values, n, len(images))
+
+    def image_values(self, counts: SuperpixelCounts) -> dict[str, float]:
+        """The means over annotators, and the number of superpixels."""
+        out = {name: float(getattr(counts, name)[0]) for name in MEASURES}
+        rest = {n: float(getattr(counts, n)) for n in ("compactness", "variation", "n_superpixels")}
+        return {**out, **rest}
+
+    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> MeanSampler:
+        """The means over images."""
+        counts: list[Any] = [r.counts[self.name] for r in records]
+        means = {f"{name}.mean": [getattr(c, name)[0] for c in counts] for name in MEASURES}
+        rest = {n: [getattr(c, n) for c in counts] for n in ("compactness", "variation")}
+        return MeanSampler({**means, **rest})
+
+    def describe(self, protocol: Protocol) -> str:
+        """The conventions."""
+        return (
+            "superpixels: means over annotators, then over images; boundary recall within "
+            "0.0025 of the diagonal"
+        )
+
+    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
+        """Two halves."""
+        labels = np.ones((12, 16), np.int32)
+        labels[:, 8:] = 2
+        truth = GroundTruth("a", (seg2bdry(labels),), (labels,))
+        return Prediction("a", segs=(labels,)), truth, Protocol.preset("bsds500")
+
+
+def _mean_min_max(values: Sequence[float]) -> F8:
+    return np.array([np.mean(values), min(values), max(values)])

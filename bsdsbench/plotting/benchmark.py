@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.precision_recall import OperatingPoint, PRCurve
+from bsdsbench.metrics import registry
 from bsdsbench.plotting.labels import place_labels
 from bsdsbench.plotting.style import (
     GREY,
@@ -76,10 +77,10 @@ class PRCurveDisplay:
         cls,
         run: Evaluation,
         name: str | None = None,
-        metric: str = "boundary",
+        metric: str | None = None,
         band: CurveBand | None = None,
     ) -> PRCurveDisplay:
-        """The curve of a run's boundary or pixel score with its ODS point.
+        """The curve of a run's score with its ODS point; metric: default its first with a curve.
 
         Thresholds above every prediction (precision 0/0) are not drawn. Raises DataError if the
         run has no counts of that metric.
@@ -165,9 +166,9 @@ class FThresholdDisplay:
 
     @classmethod
     def from_evaluation(
-        cls, run: Evaluation, name: str | None = None, metric: str = "boundary"
+        cls, run: Evaluation, name: str | None = None, metric: str | None = None
     ) -> FThresholdDisplay:
-        """F of a run's boundary or pixel score at each threshold, with its ODS point."""
+        """F of a run's score at each threshold, with its ODS point."""
         score = metric_score(run, metric)
         shown = run.name if name is None else name
         return cls(score.curve.thresholds, score.curve.f, name=shown, best=score.ods)
@@ -224,7 +225,7 @@ class ImageScatterDisplay:
         run_x: Evaluation,
         run_y: Evaluation,
         names: Sequence[str] = (),
-        metric: str = "boundary",
+        metric: str | None = None,
     ) -> ImageScatterDisplay:
         """Best F of each image under two runs. Raises DataError if their images differ."""
         x = dict(metric_score(run_x, metric).per_image)
@@ -266,11 +267,20 @@ class ImageScatterDisplay:
         return self
 
 
-def metric_score(run: Evaluation, metric: str) -> Any:
-    """The score of `run` that has a PR curve. Raises DataError for another metric."""
-    if metric not in ("boundary", "pixel"):
-        raise DataError(f"metric {metric!r} has no PR curve, expected 'boundary' or 'pixel'")
-    return run.boundary_score() if metric == "boundary" else run.pixel_score()
+def metric_score(run: Evaluation, metric: str | None = None) -> Any:
+    """The score of `run` under a metric with a PR curve; default: the first it has.
+
+    Raises DataError for another metric, or if the run has none.
+    """
+    if metric is None:
+        curves = registry.with_curve(run.metrics)
+        if not curves:
+            raise DataError(
+                f"{run.name}: none of its metrics has a precision-recall curve "
+                f"({', '.join(run.metrics) or 'no metric'})"
+            )
+        metric = curves[0]
+    return run.score(registry.curve_metric(metric).name)
 
 
 def _measured(curve: PRCurve) -> NDArray[np.bool_]:

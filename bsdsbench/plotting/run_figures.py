@@ -17,6 +17,7 @@ from bsdsbench.comparison.published import (
 )
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.palette import HUMAN
+from bsdsbench.metrics import registry
 from bsdsbench.plotting.benchmark import (
     FThresholdDisplay,
     ImageScatterDisplay,
@@ -48,7 +49,7 @@ def plot_runs(
     published: Sequence[str] = (),
     path: str | Path | None = None,
     *,
-    metric: str = "boundary",
+    metric: str | None = None,
     bands: Sequence[CurveBand | None] | None = None,
     look: str | None = None,
     grey: bool | None = None,
@@ -68,8 +69,9 @@ def plot_runs(
         Keys of published methods; only their F is known, so each is a line of equal F.
     path : path, optional
         Also write it there, .pdf, .svg or .png.
-    metric : str
-        "boundary" or "pixel"; human and published points are of boundaries alone.
+    metric : str, optional
+        A metric with a PR curve; default: the runs' first. Human and published points are of the
+        default metric alone.
     bands : sequence of CurveBand or None, optional
         One per run, see `bsdsbench.comparison.compare.bootstrap_band`.
     look, grey : optional
@@ -109,7 +111,7 @@ def plot_f(
     runs: Sequence[Evaluation],
     path: str | Path | None = None,
     *,
-    metric: str = "boundary",
+    metric: str | None = None,
     look: str | None = None,
     grey: bool | None = None,
     force: bool = False,
@@ -134,7 +136,7 @@ def plot_scatter(
     runs: Sequence[Evaluation],
     path: str | Path | None = None,
     *,
-    metric: str = "boundary",
+    metric: str | None = None,
     look: str | None = None,
     grey: bool | None = None,
     force: bool = False,
@@ -176,10 +178,10 @@ def _check(
 
 
 def _human(
-    runs: Sequence[Evaluation], human: bool | Evaluation | None, asked: bool, metric: str
+    runs: Sequence[Evaluation], human: bool | Evaluation | None, asked: bool, metric: str | None
 ) -> tuple[float, float, float, str] | None:
     """F, recall, precision and name of the human point, or None for no point."""
-    if metric != "boundary" or (human is False and not asked):
+    if metric not in (None, *registry.DEFAULT) or (human is False and not asked):
         return None
     if human is None and not asked and any(not_beside(run) for run in runs):
         return None

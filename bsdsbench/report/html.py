@@ -19,12 +19,14 @@ from bsdsbench.comparison.published import HUMAN_POINT
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.files import write_atomic
 from bsdsbench.core.palette import line_look
-from bsdsbench.report.overlays import Sources, find_sources
+from bsdsbench.metrics import registry
+from bsdsbench.report.overlays import overlay_metric
 from bsdsbench.report.pictures import gt_picture, image_pictures
 from bsdsbench.report.rows import comparison_tables, score_tables
 from bsdsbench.report.tables import Table, numeric_columns, to_csv
 from bsdsbench.runs.compressed import image_ids, record_of
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.sources import Sources, find_sources
 
 Progress = Callable[[int, int, str], None]
 SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")
@@ -101,7 +103,7 @@ def report_data(
     """
     columns, values = _columns(runs)
     sources, notes = dict(sources), notes if notes is not None else []
-    ods = {r.name: r.boundary_score().ods.threshold for r in runs if "boundary" in r.metrics}
+    ods = {r.name: _ods_threshold(r) for r in runs if r.name in sources}
     ids = _ids(runs[0])
     images: list[dict[str, Any]] = []
     pictures: list[dict[str, Any]] = []
@@ -137,7 +139,7 @@ def _image_pictures(
             if "photo" not in out and "gt" not in out:
                 out.update(gt_picture(sources[run.name], run, image_id))
             record = record_of(run.records, image_id)
-            if record is not None and record.boundary is not None:
+            if record is not None and ods[run.name] is not None:
                 mine = image_pictures(sources[run.name], run, record, ods[run.name])
                 out["runs"][str(i)] = mine
         except DataError as error:
@@ -146,14 +148,23 @@ def _image_pictures(
     return out
 
 
+def _ods_threshold(run: Evaluation) -> float | None:
+    """Where the overlays of a run are drawn, or None if it has none."""
+    try:
+        found: float | None = run.score(overlay_metric(run).name).ods.threshold
+    except DataError:
+        return None
+    return found
+
+
 def _run_data(run: Any, index: int) -> dict[str, Any]:
     color, dashes = line_look(index)
     dash = " ".join(f"{2 * d:g}" for d in dashes)
     data: dict[str, Any] = {"name": run.name, "color": color, "dash": dash}
-    metric = next((m for m in ("boundary", "pixel") if m in run.metrics), None)
-    if metric is None:
+    curves = registry.with_curve(run.metrics)
+    if not curves:
         return data
-    score = getattr(run, f"{metric}_score")()
+    score = run.score(curves[0])
     curve, at = score.curve, score.ods
     shown = (curve.precision > 0) | (curve.recall > 0)
     data["curve"] = [
@@ -177,23 +188,14 @@ def _columns(runs: Sequence[Any]) -> tuple[list[dict[str, Any]], list[dict[str, 
 
     def add(label: str, run: int, found: dict[str, float], main: bool = False) -> None:
         columns.append({"label": label, "run": run, "main": main})
-        values.append({k: round(v, 5) for k, v in found.items()})
+        values.append({k: round(v, 5) for k, v in found.items() if v == v})
 
     for i, run in enumerate(runs):
-        for metric in run.metrics:
-            per_image = getattr(run, f"{metric}_score")().per_image
-            if metric == "region":
-                for key, label in (("covering", "covering"), ("pri", "PRI"), ("voi", "VOI")):
-                    rows = {k: row[key] for k, row in per_image if key in row}
-                    add(label, i, rows, main=key == "covering" and "boundary" not in run.metrics)
-                continue
-            best = dict(per_image)
-            prefix = "" if metric == "boundary" else "pixel "
-            add(f"{prefix}F", i, {k: p.f for k, p in best.items()}, main=metric == "boundary")
-            if metric == "boundary":
-                add("P", i, {k: p.precision for k, p in best.items()})
-                add("R", i, {k: p.recall for k, p in best.items()})
-                add("at", i, {k: p.threshold for k, p in best.items()})
+        for m, metric in enumerate(run.metrics):
+            found = image_rows(run, metric)
+            for k, column in enumerate(registry.get(metric).image_columns):
+                mine = {name: row[column.key] for name, row in found.items() if column.key in row}
+                add(column.heading, i, mine, main=m == k == 0)
     mains = [k for k, c in enumerate(columns) if c["main"]]
     if len(runs) == 2 and len(mains) == 2:
         a, b = (values[k] for k in mains)
@@ -202,12 +204,17 @@ def _columns(runs: Sequence[Any]) -> tuple[list[dict[str, Any]], list[dict[str, 
     return columns, values
 
 
+def image_rows(run: Any, metric: str) -> dict[str, dict[str, float]]:
+    """Image id -> its values under a metric, from counts or from official tables."""
+    if isinstance(run, Evaluation):
+        return run.image_values(metric)
+    return {image_id: point.to_mapping() for image_id, point in run.score(metric).per_image}
+
+
 def _ids(run: Any) -> list[str]:
     if run.records:
         return image_ids(run.records)
-    if "boundary" in run.metrics:
-        return [image_id for image_id, _ in run.boundary_score().per_image]
-    return []
+    return list(image_rows(run, run.metrics[0])) if run.metrics else []
 
 
 def _sources(
@@ -241,10 +248,9 @@ def _comparison(runs: Sequence[Any], n_boot: int, seed: int, notes: list[str]) -
 
 
 def _titled(table: Table) -> Table:
+    metrics = registry.names()
     titles = {
-        "boundary": "Boundaries",
-        "region": "Regions",
-        "pixel": "Pixels",
+        **({table.title: registry.get(table.title).title} if table.title in metrics else {}),
         "scores": "Scores with intervals",
         "differences": "Differences",
         "images": "Image by image",

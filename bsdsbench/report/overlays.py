@@ -1,6 +1,6 @@
 """Which pixels were matched, as pictures: matched green, false orange, missed blue.
 
-Overlays come from the matching itself (`boundary_match_maps`), so their pixels add up to the
+Overlays come from the matching itself (`MatchingMetric.match_maps`), so their pixels add up to the
 counts of the scores. Colours are Okabe and Ito's, told apart with any colour vision.
 """
 
@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,10 @@ from bsdsbench.core.files import png_bytes, write_atomic
 from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.precision_recall import f_measure, image_best_index, ratio
 from bsdsbench.core.records import ImageRecord
-from bsdsbench.loaders import Pair, load_ground_truth, load_prediction, pair
-from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
-from bsdsbench.loaders.reading import show
-from bsdsbench.metrics.boundary import BoundaryMatchMaps, boundary_match_maps
-from bsdsbench.runs.compressed import image_ids
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import MatchingMetric, MatchMaps
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.sources import Sources, find_sources
 
 NOTHING, MATCHED, FALSE, MISSED = range(4)
 COLORS = ((255, 255, 255), (0, 158, 115), (213, 94, 0), (0, 114, 178))
@@ -43,73 +42,16 @@ class Overlay:
     classes: NDArray[np.uint8]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sources:
-    """Where the files of a run are: image id -> pair, image id -> picture (may lack some)."""
-
-    pairs: dict[str, Pair]
-    photos: dict[str, Path]
-    pred_kind: str = "soft"
-
-    def load(self, image_id: str, run: Evaluation) -> tuple[Prediction, GroundTruth]:
-        """Prediction and ground truth of an image, as the run read them. Raises DataError."""
-        found = self.pairs[image_id]
-        gt = load_ground_truth(found, **run.protocol.gt_options())
-        if not found.pred_paths:
-            return Prediction(image_id, soft=np.zeros(gt.shape, np.uint8)), gt
-        return load_prediction(found, kind=self.pred_kind), gt
-
-    def photo(self, image_id: str, shape: tuple[int, int]) -> NDArray[np.uint8] | None:
-        """The picture, or None if there is none of that size."""
-        if image_id not in self.photos:
-            return None
-        pixels = read_photo(self.photos[image_id])
-        return pixels if pixels.shape[:2] == shape else None
-
-
-def find_sources(
-    run: Evaluation,
-    pred_dir: str | os.PathLike[str] | None = None,
-    gt_dir: str | os.PathLike[str] | None = None,
-    images_dir: str | os.PathLike[str] | None = None,
-    pred_kind: str | None = None,
-) -> Sources:
-    """The files a run was made from: the given folders, or those its provenance names.
-
-    Without images_dir the pictures are looked for beside the ground truth (BSDS layout). pred_kind
-    is "soft" or "labels", None to tell by the thresholds of the counts. Raises DataError if the
-    folders are not known, are gone, or lack an image of the run.
-    """
-    pred = pred_dir or run.provenance.get("pred")
-    gt = gt_dir or run.provenance.get("gt")
-    if not pred or not gt:
-        raise DataError(f"{run.name}: where its predictions and ground truth are is not known")
-    wanted = set(image_ids(run.records))
-    pred_kind = pred_kind or _kind(run)
-    pairs = {p.image_id: p for p in _pairs(Path(pred), Path(gt), wanted, pred_kind)}
-    lost = sorted(wanted - pairs.keys())
-    if lost:
-        raise DataError(f"{show(pred)}: no files of image {lost[0]!r}, expected those of the run")
-    folder = images_dir or photos_beside(gt)
-    return Sources(pairs, find_photos(folder) if folder else {}, pred_kind)
-
-
-def _kind(run: Evaluation) -> str:
-    """Segmentations have the thresholds 1 .. n, soft maps those of the protocol."""
-    counts = next((r.boundary for r in run.records if r.boundary is not None), None)
-    if counts is None or np.array_equal(counts.thresholds, run.protocol.threshold_array()):
-        return "soft"
-    return "labels"
-
-
-def _pairs(pred: Path, gt: Path, wanted: set[str], pred_kind: str) -> list[Pair]:
-    """Pairs of the wanted images only: a run may have been made with a split file."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        split = Path(folder) / "ids.txt"
-        split.write_text("".join(f"{i}\n" for i in sorted(wanted)), "utf-8")
-        return pair(pred, gt, split_file=split, missing="zero", pred_kind=pred_kind)
+def overlay_metric(run: Evaluation) -> MatchingMetric:
+    """The metric of the run whose matching can be drawn. Raises DataError if it has none."""
+    for name in run.metrics:
+        metric = registry.get(name)
+        if isinstance(metric, MatchingMetric):
+            return metric
+    raise DataError(
+        f"{run.name}: no metric that matches pixels, expected one for overlays (it has "
+        f"{', '.join(run.metrics) or 'none'})"
+    )
 
 
 def overlay(
@@ -119,13 +61,12 @@ def overlay(
 
     Raises DataError if it does not add up to the counts: then the files have changed since.
     """
-    if record.boundary is None:
-        raise DataError(f"{record.image_id}: no boundary counts, expected them for an overlay")
-    grid = record.boundary.thresholds
-    k = int(np.argmin(np.abs(grid - threshold)))
-    at = float(grid[k])
-    maps = boundary_match_maps(pred, gt, run.protocol, at)
-    counted = int(record.boundary.matched_pred[k]), int(record.boundary.matched_gt[k])
+    metric = overlay_metric(run)
+    counts: Any = record.counts[metric.name]
+    k = int(np.argmin(np.abs(counts.thresholds - threshold)))
+    at = float(counts.thresholds[k])
+    maps = metric.match_maps(pred, gt, run.protocol, at)
+    counted = int(counts.matched_pred[k]), int(counts.matched_gt[k])
     found = int(maps.true_pred.sum()), int(maps.matched_gt.sum())
     if found != counted:
         raise DataError(
@@ -138,7 +79,7 @@ def overlay(
     return Overlay(at, float(precision), float(recall), float(f), classes_of(maps))
 
 
-def classes_of(maps: BoundaryMatchMaps) -> NDArray[np.uint8]:
+def classes_of(maps: MatchMaps) -> NDArray[np.uint8]:
     """(H, W) uint8: predictions matched or false; where there is none, pixels some annotator has
     and that are not matched for him."""
     out = np.zeros(maps.true_pred.shape, np.uint8)
@@ -148,11 +89,10 @@ def classes_of(maps: BoundaryMatchMaps) -> NDArray[np.uint8]:
     return out
 
 
-def image_threshold(record: ImageRecord) -> float:
+def image_threshold(run: Evaluation, record: ImageRecord) -> float:
     """The threshold of an image's largest F, no interpolation; the first of ties."""
-    if record.boundary is None:
-        raise DataError(f"{record.image_id}: no boundary counts, expected them for an overlay")
-    return float(record.boundary.thresholds[image_best_index(record.boundary)])
+    counts: Any = record.counts[overlay_metric(run).name]
+    return float(counts.thresholds[image_best_index(counts)])
 
 
 def paint(classes: NDArray[np.uint8], photo: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
@@ -169,11 +109,11 @@ def draw_overlays(
     run: Evaluation, sources: Sources, progress: Progress | None = None
 ) -> Iterator[tuple[str, str, Overlay, NDArray[np.uint8] | None]]:
     """(image id, "best" or "ods", overlay, picture) of every image, in id order."""
-    ods = run.boundary_score().ods.threshold or 0.0
+    ods = run.score(overlay_metric(run).name).ods.threshold or 0.0
     for done, record in enumerate(run.records, 1):
         pred, gt = sources.load(record.image_id, run)
         photo = sources.photo(record.image_id, gt.shape)
-        for kind, at in (("best", image_threshold(record)), ("ods", ods)):
+        for kind, at in (("best", image_threshold(run, record)), ("ods", ods)):
             yield record.image_id, kind, overlay(pred, gt, run, at, record), photo
         if progress:
             progress(done, len(run.records), record.image_id)
@@ -186,7 +126,6 @@ def write_overlays(
     pred_dir: str | os.PathLike[str] | None = None,
     gt_dir: str | os.PathLike[str] | None = None,
     images_dir: str | os.PathLike[str] | None = None,
-    pred_kind: str | None = None,
     progress: Progress | None = None,
 ) -> list[Path]:
     """Write ID_best.png and ID_ods.png of every image into `out`; returns their paths.
@@ -196,7 +135,7 @@ def write_overlays(
     """
     from bsdsbench.loaders.official_txt import safe_name
 
-    sources = find_sources(run, pred_dir, gt_dir, images_dir, pred_kind)
+    sources = find_sources(run, pred_dir, gt_dir, images_dir, metric=overlay_metric(run).name)
     written = []
     for image_id, kind, found, photo in draw_overlays(run, sources, progress):
         path = Path(out) / f"{safe_name(image_id)}_{kind}.png"

@@ -13,8 +13,9 @@ from bsdsbench.core.files import png_bytes
 from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.labels import seg2bdry
 from bsdsbench.core.records import ImageRecord
-from bsdsbench.report.overlays import COLORS, Overlay, Sources, image_threshold, overlay
+from bsdsbench.report.overlays import COLORS, Overlay, image_threshold, overlay
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.sources import Sources
 
 THUMBNAIL = 320  # longer side, pixels
 THUMB = 120  # that of the table
@@ -28,7 +29,7 @@ def image_pictures(
 ) -> dict[str, Any]:
     """A run's pictures of one image: pred, and overlays at its best and at the ODS threshold."""
     pred, gt = sources.load(record.image_id, run)
-    best = overlay(pred, gt, run, image_threshold(record), record)
+    best = overlay(pred, gt, run, image_threshold(run, record), record)
     ods = overlay(pred, gt, run, ods_threshold, record)
     return {
         "pred": jpeg_uri(_gray(pred, run)),

@@ -2,56 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from bsdsbench.comparison.compare import Comparison, Interval, lower_is_better
+from bsdsbench.comparison.compare import Comparison, Interval, column_of, lower_is_better
 from bsdsbench.comparison.published import PublishedResult
+from bsdsbench.metrics import registry
 from bsdsbench.report.tables import Cell, Table
-
-# Score path in result.json -> column, per metric, in the order of the columns.
-COLUMNS: dict[str, dict[str, str]] = {
-    "boundary": {"ods": "ODS", "ois": "OIS", "ap": "AP", "r50": "R50"},
-    "region": {
-        "covering.ods": "Covering ODS",
-        "covering.ois": "OIS",
-        "covering.best": "Best",
-        "pri.ods": "PRI ODS",
-        "pri.ois": "PRI OIS",
-        "voi.ods": "VOI ODS",
-        "voi.ois": "VOI OIS",
-        "fop.ods": "Fop ODS",
-        "fop.ois": "Fop OIS",
-        "fop.ap": "Fop AP",
-    },
-    "pixel": {"ods": "ODS", "ois": "OIS", "ap": "AP", "auc_roc": "AUC-ROC", "mae": "MAE"},
-}
-
-
-_NOT_SCORES = ("n_images", "ods_recall", "ods_precision")
-
-
-def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
-    """The `scores` object of result.json as {"boundary.ods": F, "region.covering.ods": ...}.
-
-    A point (ODS, OIS with precision and recall) is named by its F; thresholds and counts of images
-    are left out.
-    """
-    out: dict[str, float] = {}
-
-    def walk(path: str, value: Any) -> None:
-        if isinstance(value, Mapping):
-            if "f" in value and "precision" in value:
-                out[path] = float(value["f"])
-                return
-            for key, inner in value.items():
-                if "threshold" not in key and key not in _NOT_SCORES:
-                    walk(f"{path}.{key}" if path else key, inner)
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            out[path] = float(value)
-
-    walk("", scores)
-    return out
+from bsdsbench.runs.score_list import flat_scores
 
 
 def score_tables(
@@ -60,12 +18,10 @@ def score_tables(
     """One table per metric: a row per run, then a row per published method that has scores."""
     rows = [(name, flat_scores(run.scores())) for name, run in zip(names, runs, strict=True)]
     for result in published:
-        found = flat_scores({"boundary": result.boundary, "region": result.region})
-        rows.append((result.label, found))
+        rows.append((result.label, flat_scores(result.scores())))
     tables = []
-    for metric, columns in COLUMNS.items():
-        if not any(metric in run.metrics for run in runs):
-            continue
+    for metric in dict.fromkeys(m for run in runs for m in run.metrics):
+        columns = {c.key: c.heading for c in registry.get(metric).columns if c.shown == "always"}
         keys = [f"{metric}.{key}" for key in columns]
         mine = [(name, found) for name, found in rows if any(key in found for key in keys)]
         shown = [key for key in keys if any(key in found for _, found in mine)]
@@ -117,6 +73,7 @@ def comparison_tables(found: Comparison) -> list[Table]:
         ],
         [f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."],
     )
+    metrics = dict.fromkeys(pair.metric for pair in found.images)
     images = Table(
         "images",
         ["A", "B", "Metric", "A wins", "Ties", "A loses", "Effect d"],
@@ -130,7 +87,11 @@ def comparison_tables(found: Comparison) -> list[Table]:
             ]
             for pair in found.images
         ],
-        ["Per image: best F (covering for regions); d is the mean difference over its deviation."],
+        [
+            "Per image: "
+            + ", ".join(f"{m}: {registry.get(m).image_columns[0].heading}" for m in metrics)
+            + "; d is the mean difference over its deviation."
+        ],
     )
     return [scores, differences, images]
 
@@ -138,7 +99,7 @@ def comparison_tables(found: Comparison) -> list[Table]:
 def comparison_mapping(found: Comparison) -> dict[str, Any]:
     """A comparison as plain values for JSON."""
     return {
-        "schema": "bsdsbench.comparison.compare/1",
+        "schema": "bsdsbench.comparison/1",
         "names": list(found.names),
         "n_images": found.n_images,
         "n_boot": found.n_boot,
@@ -169,10 +130,11 @@ def comparison_mapping(found: Comparison) -> dict[str, Any]:
 
 
 def title(score: str) -> str:
-    """METRIC.SCORE as a column: ODS for the boundary benchmark, metric and column for others."""
+    """METRIC.SCORE as a column: ODS for the default metric, metric and column for others."""
     metric, _, key = score.partition(".")
-    column = COLUMNS.get(metric, {}).get(key, key)
-    return column if metric == "boundary" else f"{metric} {column}"
+    column = column_of(score)
+    heading = column.heading if column else key
+    return heading if metric in registry.DEFAULT else f"{metric} {heading}"
 
 
 def p_text(p: float) -> str:

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.core.errors import FileFormatError
-from bsdsbench.core.records import COUNT_TYPES, ImageRecord
+from bsdsbench.core.records import ImageRecord
+from bsdsbench.metrics import registry
 
 BLOCK = 256
 _by_id = attrgetter("image_id")
@@ -35,6 +36,7 @@ class Records(Sequence[ImageRecord]):
     """
 
     __slots__ = ("_blocks", "_ends")
+    in_id_order = True
 
     def __init__(self, blocks: Sequence[_Block]) -> None:
         self._blocks = tuple(blocks)
@@ -168,9 +170,9 @@ def columns(rows: Sequence[ImageRecord]) -> Columns:
         "sizes": np.array([r.size for r in rows], np.int64).reshape(-1, 2),
         "fingerprints": np.array([r.fingerprint for r in rows], np.str_),
     }
-    for metric in COUNT_TYPES:
-        counts = [r.counts()[metric] for r in rows if metric in r.counts()]
-        for name in counts[0].arrays() if counts else ():
+    for metric in dict.fromkeys(m for r in rows for m in r.counts):
+        counts = [r.counts[metric] for r in rows if metric in r.counts]
+        for name in counts[0].arrays():
             arrays[f"{metric}.{name}"] = np.stack([c.arrays()[name] for c in counts])
     return arrays
 
@@ -229,18 +231,14 @@ def _rows(arrays: Columns) -> Iterator[ImageRecord]:
 
 def _row(arrays: Columns, i: int) -> ImageRecord:
     counts: dict[str, Any] = {}
-    for metric, kind in COUNT_TYPES.items():
-        values = {
-            key.partition(".")[2]: array[i]
-            for key, array in arrays.items()
-            if key.startswith(f"{metric}.")
-        }
-        if values:
-            counts[metric] = kind(**values)
+    for key, array in arrays.items():
+        metric, dot, name = key.partition(".")
+        if dot:
+            counts.setdefault(metric, {})[name] = array[i]
     rows, cols = arrays["sizes"][i]
     return ImageRecord(
         str(arrays["ids"][i]),
         (int(rows), int(cols)),
-        fingerprint=str(arrays["fingerprints"][i]),
-        **counts,
+        {m: registry.get(m).counts_type(**values) for m, values in counts.items()},
+        str(arrays["fingerprints"][i]),
     )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from io import StringIO
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,22 +12,17 @@ from typing import TYPE_CHECKING, Any
 from bsdsbench import __version__
 from bsdsbench.core.errors import FileFormatError, MergeError
 from bsdsbench.core.files import write_atomic
-from bsdsbench.core.precision_recall import (
-    BoundaryScore,
-    OperatingPoint,
-    PixelScore,
-    boundary_score,
-    pixel_score,
-)
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
+from bsdsbench.metrics import registry
 from bsdsbench.runs.compressed import Records, gathered, image_ids, pack_records, unpack_records
 
 if TYPE_CHECKING:
+    from bsdsbench.metrics.boundary import BoundaryScore
+    from bsdsbench.metrics.pixel import PixelScore
     from bsdsbench.metrics.region.scoring import RegionScore
 
 SCHEMA = "bsdsbench.result/1"
-METRICS = ("boundary", "region", "pixel")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,22 +52,33 @@ class Evaluation:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics of the records: some of "boundary", "region", "pixel"."""
-        return tuple(m for m in METRICS if self.records and m in self.records[0].counts())
+        """The metrics of the records, in the order of tables."""
+        if not self.records:
+            return ()
+        counted = self.records[0].counts
+        known = tuple(m for m in registry.names() if m in counted)
+        return known + tuple(m for m in counted if m not in known)
+
+    def score(self, metric: str) -> Any:
+        """The score of one metric. Raises DataError if the records do not have it."""
+        return registry.get(metric).score(self.records, self.protocol)
 
     def boundary_score(self) -> BoundaryScore:
-        """ODS, OIS, AP, R50 of the boundary benchmark."""
-        return boundary_score(self.records)
+        """ODS, OIS, AP, R50 of the boundary benchmark: short for score("boundary")."""
+        return self.score("boundary")
 
     def pixel_score(self) -> PixelScore:
-        """The pixel benchmark without tolerance."""
-        return pixel_score(self.records)
+        """The pixel benchmark without tolerance: short for score("pixel")."""
+        return self.score("pixel")
 
     def region_score(self) -> RegionScore:
-        """Covering, PRI, VOI and more."""
-        from bsdsbench.metrics.region.scoring import region_score
+        """Covering, PRI, VOI and more: short for score("region")."""
+        return self.score("region")
 
-        return region_score(self.records)
+    def image_values(self, metric: str) -> dict[str, dict[str, float]]:
+        """Image id -> its own values under a metric, in id order."""
+        found = registry.get(metric)
+        return {r.image_id: found.image_values(r.counts[metric]) for r in self.records}
 
     def __add__(self, other: Evaluation) -> Evaluation:
         if not isinstance(other, Evaluation):
@@ -103,26 +107,22 @@ class Evaluation:
         return {metric: score.to_mapping() for metric, score in self._scores().items()}
 
     def _scores(self) -> dict[str, Any]:
-        return {m: getattr(self, f"{m}_score")() for m in self.metrics}
+        return {m: self.score(m) for m in self.metrics}
 
     def save(self, folder: str | Path) -> Path:
-        """Write result.json, counts.npz, timing.json and the official txt files into `folder`.
+        """Write result.json, counts.npz, timing.json and the metrics' own files into `folder`.
 
-        With regions also region_curves.csv: every measure at each threshold.
         Every file is written whole or not at all; result.json comes last. Raises OSError.
         """
-        from bsdsbench.loaders.official_txt import run_files
-
         out, scores = Path(folder), self._scores()
-        for name, text in run_files(self.records, scores):
-            write_atomic(out / name, text, durable=False)
-        if "region" in scores:
-            curves = _csv(scores["region"].curves())
-            write_atomic(out / "region_curves.csv", curves, durable=False)
+        content = _json(self._mapping(scores))
+        for metric, score in scores.items():
+            for name, text in registry.get(metric).files(score, self.records, self.protocol):
+                write_atomic(out / name, text, durable=False)
         write_atomic(out / "counts.npz", pack_records(self.records))
         times = {r.image_id: round(r.seconds, 4) for r in self.records}
         write_atomic(out / "timing.json", json.dumps({"seconds": times}, indent=1) + "\n")
-        write_atomic(out / "result.json", _json(self._mapping(scores)))
+        write_atomic(out / "result.json", content)
         return out
 
     def to_json(self) -> str:
@@ -142,21 +142,22 @@ class Evaluation:
             "metrics": list(self.metrics),
             "scores": {metric: score.to_mapping() for metric, score in scores.items()},
             "n_images": len(self.records),
-            "images": self._image_table(scores),
+            "images": self._image_table(),
             "failed": self.failed,
             "provenance": self.provenance,
         }
 
-    def _image_table(self, scores: dict[str, Any]) -> list[dict[str, Any]]:
-        rows: dict[str, dict[str, Any]] = {
-            r.image_id: {"id": r.image_id, "size": list(r.size), "fingerprint": r.fingerprint}
+    def _image_table(self) -> list[dict[str, Any]]:
+        metrics = {m: registry.get(m) for m in self.metrics}
+        return [
+            {
+                "id": r.image_id,
+                "size": list(r.size),
+                "fingerprint": r.fingerprint,
+                **{m: plain_values(f.image_values(r.counts[m])) for m, f in metrics.items()},
+            }
             for r in self.records
-        }
-        for metric, score in scores.items():
-            for image_id, best in score.per_image:
-                point = best.to_mapping() if isinstance(best, OperatingPoint) else best
-                rows[image_id][metric] = point
-        return list(rows.values())
+        ]
 
     @classmethod
     def load(cls, folder: str | Path) -> Evaluation:
@@ -186,17 +187,13 @@ class Evaluation:
         """Read a folder of official ID_ev1.txt files. See `bsdsbench.runs.official`."""
         from bsdsbench.runs.official import from_official
 
-        return from_official(folder, name)
+        return cls(*from_official(folder, name))
+
+
+def plain_values(values: Mapping[str, float]) -> dict[str, float | None]:
+    """Undefined values (NaN) as None, which JSON has."""
+    return {k: None if v != v else v for k, v in values.items()}
 
 
 def _json(content: dict[str, Any]) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _csv(columns: dict[str, Any]) -> str:
-    """A header of names, then a row a threshold."""
-    out = StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
-    return out.getvalue()

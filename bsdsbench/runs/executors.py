@@ -224,7 +224,9 @@ def _context(metrics: Iterable[str]) -> Any:
         chosen = "forkserver" if "forkserver" in methods and sys.platform == "linux" else "spawn"
     context = multiprocessing.get_context(chosen)
     if chosen == "forkserver":
-        context.set_forkserver_preload([f"bsdsbench.preload.{metric}" for metric in metrics])
+        # The server inherits the variable when it starts, with the first worker.
+        os.environ["BSDSBENCH_PRELOAD"] = ",".join(metrics)
+        context.set_forkserver_preload(["bsdsbench.runs.preload"])
     return context
 
 

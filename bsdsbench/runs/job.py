@@ -9,30 +9,33 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
+from pathlib import Path
 
 from bsdsbench.core.errors import DataError, FileFormatError, ShapeError
-from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
 from bsdsbench.kernels import KERNEL_VERSION
-from bsdsbench.loaders import Pair, load_ground_truth, load_prediction
+from bsdsbench.loaders import Pair, read_prediction, read_truth
+from bsdsbench.loaders.photos import read_photo
 from bsdsbench.loaders.reading import read_bytes, show
+from bsdsbench.metrics import registry
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to evaluate. `known` is the fingerprint of the record that is already there, if any."""
+    """What to evaluate.
+
+    photo : the picture, where a metric has use for it; known : the fingerprint of the record that
+    is already there, if any
+    """
 
     pair: Pair
     protocol: Protocol
     metrics: tuple[str, ...]
     pred_kind: str = "soft"
     humans: bool = False
+    photo: Path | None = None
     known: str = ""
 
 
@@ -87,13 +90,13 @@ def fingerprint(job: Job) -> str:
     settings = [
         KERNEL_VERSION,
         job.protocol.to_mapping(),
-        job.metrics,
+        [(m, registry.get(m).version) for m in job.metrics],
         job.pred_kind,
         job.humans,
         job.pair.image_id,
     ]
     digest = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=16)
-    for group in (job.pair.pred_paths, job.pair.gt_paths):
+    for group in (job.pair.pred_paths, job.pair.gt_paths, _photos(job)):
         digest.update(len(group).to_bytes(8, "little"))
         for path in group:
             data = read_bytes(path)
@@ -107,41 +110,24 @@ def _stamps(pair: Pair) -> list[tuple[int, int, int]]:
     return [(s.st_ino, s.st_size, s.st_mtime_ns) for s in found]
 
 
+def _photos(job: Job) -> tuple[Path, ...]:
+    return () if job.photo is None else (job.photo,)
+
+
 def _evaluate(job: Job) -> ImageRecord:
-    gt = load_ground_truth(job.pair, **job.protocol.gt_options())
+    metrics = {name: registry.get(name) for name in job.metrics}
+    gt = read_truth(job.pair, metrics[job.metrics[0]].gt_kind, job.protocol)
+    if job.photo is not None:
+        gt = replace(gt, photo=read_photo(job.photo))
     if job.humans:
-        from bsdsbench.metrics.humans import human_counts
-
-        human = {m: human_counts(m, gt, job.protocol) for m in job.metrics}
-        return ImageRecord(job.pair.image_id, gt.shape, **human)
-    pred = _prediction(job, gt)
-    counts = {m: metric_function(m)(pred, gt, job.protocol) for m in job.metrics}
-    return ImageRecord(job.pair.image_id, gt.shape, **counts)
-
-
-def _prediction(job: Job, gt: GroundTruth) -> Prediction:
-    if not job.pair.pred_paths:
-        return Prediction(job.pair.image_id, soft=np.zeros(gt.shape, np.uint8))
-    pred = load_prediction(job.pair, kind=job.pred_kind)
+        human = {name: m.count_humans(gt, job.protocol) for name, m in metrics.items()}
+        return ImageRecord(job.pair.image_id, gt.shape, human)
+    pred = read_prediction(job.pair, job.pred_kind, gt.shape, job.protocol)
     if pred.shape != gt.shape:
         turned = "; it is transposed" if pred.shape == gt.shape[::-1] else ""
         raise ShapeError(
             f"{pred.path or job.pair.image_id}: {pred.shape[0]}x{pred.shape[1]} (rows x columns), "
             f"expected {gt.shape[0]}x{gt.shape[1]} as its ground truth has{turned}"
         )
-    return pred
-
-
-def metric_function(name: str) -> Callable[..., Any]:
-    """The function that counts one image for a metric: (pred, gts, protocol) -> counts."""
-    if name == "boundary":
-        from bsdsbench.metrics.boundary import boundary_counts
-
-        return boundary_counts
-    if name == "pixel":
-        from bsdsbench.metrics.pixel import pixel_counts
-
-        return pixel_counts
-    from bsdsbench.metrics.region.counting import region_counts
-
-    return region_counts
+    counts = {name: m.count(pred, gt, job.protocol) for name, m in metrics.items()}
+    return ImageRecord(job.pair.image_id, gt.shape, counts)

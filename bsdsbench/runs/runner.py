@@ -12,14 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from bsdsbench.core.errors import DataError, MergeError
-from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.protocol import Protocol, class_names
 from bsdsbench.core.records import ImageRecord
 from bsdsbench.loaders import ground_truths, pair
+from bsdsbench.loaders.photos import find_photos, photos_beside
 from bsdsbench.loaders.reading import show
+from bsdsbench.metrics import registry
 from bsdsbench.runs.compressed import Gathering, gathered
-from bsdsbench.runs.evaluation import METRICS, Evaluation
+from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
 from bsdsbench.runs.job import Failure, Job, Outcome, Unchanged
+from bsdsbench.runs.setup import kind_of, protocol_of
 from bsdsbench.runs.store import RecordStore, locked
 
 Progress = Callable[[int, int, str], None]
@@ -46,13 +49,14 @@ class _Harvest:
 def evaluate(
     pred_dir: str | Path,
     gt_dir: str | Path,
-    protocol: Protocol | str = "bsds500",
+    protocol: Protocol | str | None = None,
     *,
-    metrics: Sequence[str] = ("boundary",),
+    metrics: str | Sequence[str] = registry.DEFAULT,
     name: str | None = None,
     split_file: str | Path | None = None,
     missing: str = "error",
-    pred_kind: str = "soft",
+    pred_kind: str | None = None,
+    images_dir: str | Path | None = None,
     shard: tuple[int, int] = (1, 1),
     workers: int | None = None,
     executor: str | Executor = "process",
@@ -64,10 +68,13 @@ def evaluate(
     """Evaluate a folder of predictions against a folder of ground truth.
 
     pred_dir, gt_dir : paired by image id over any mix of file formats and nested folders
-    protocol  : a Protocol or the name of a preset
-    metrics   : any of "boundary", "region", "pixel"
+    protocol  : a Protocol or the name of a preset; default: the one of the first metric
+    metrics   : names of metrics, see `bsdsbench.metrics.registry.names`
     missing   : a prediction that is not there is an "error", counts as "zero", or is a "skip"
-    pred_kind : "soft", or "labels" for pictures and arrays that hold label maps
+    pred_kind : "soft", "labels" for pictures and arrays that hold label maps, "classes"; default:
+                what the metrics expect
+    images_dir : the pictures, for metrics that have use for them; default: those beside the ground
+                truth in BSDS layout
     shard     : (i, n) evaluates the i-th of n parts of the images, i = 1 .. n
     workers   : how many images at a time; default: the available cores
     executor  : "process", "thread", "dask://host:port" or a concurrent.futures.Executor
@@ -80,26 +87,41 @@ def evaluate(
     Raises DataError that lists every problem of the run; the good images' records are kept in
     `out`. An empty folder is an error. The scores do not depend on workers, executor or shards.
     """
-    proto = Protocol.preset(protocol) if isinstance(protocol, str) else protocol
-    _check_words(metrics, missing, on_error, shard)
-    pairs = pair(pred_dir, gt_dir, split_file=split_file, missing=missing, pred_kind=pred_kind)
-    chosen = tuple(m for m in METRICS if m in metrics)
-    jobs = [Job(p, proto, chosen, pred_kind) for p in pairs]
-    whole = Evaluation(
-        proto,
-        name or show(Path(pred_dir).resolve().name),
-        (),
-        {"pred": show(pred_dir), "gt": show(gt_dir), "images": _digest(jobs)},
+    chosen = _check_words(metrics, missing, on_error, shard)
+    proto = protocol_of(protocol, chosen)
+    kind = kind_of(pred_kind, chosen)
+    pairs = pair(
+        pred_dir,
+        gt_dir,
+        split_file=split_file,
+        missing=missing,
+        pred_kind=kind,
+        gt_kind=registry.get(chosen[0]).gt_kind,
+        classes=class_names(proto),
     )
+    photos = _photos(chosen, gt_dir, images_dir)
+    jobs = [Job(p, proto, chosen, kind, photo=photos.get(p.image_id)) for p in pairs]
+    origin: dict[str, Any] = {
+        "pred": show(pred_dir),
+        "gt": show(gt_dir),
+        "images": _digest(jobs),
+        "pred_kind": kind,
+        "missing": missing,
+    }
+    if split_file is not None:
+        origin["split"] = show(split_file)
+    if images_dir is not None:
+        origin["photos"] = show(images_dir)
+    whole = Evaluation(proto, name or show(Path(pred_dir).resolve().name), (), origin)
     settings = Settings(workers, executor, Path(out) if out else None, fresh, on_error, progress)
     return run(whole, jobs, settings, shard)
 
 
 def evaluate_humans(
     gt_dir: str | Path,
-    protocol: Protocol | str = "bsds500",
+    protocol: Protocol | str | None = None,
     *,
-    metrics: Sequence[str] = ("boundary",),
+    metrics: str | Sequence[str] = registry.DEFAULT,
     split_file: str | Path | None = None,
     workers: int | None = None,
     executor: str | Executor = "process",
@@ -110,17 +132,26 @@ def evaluate_humans(
 ) -> Evaluation:
     """Evaluate each annotator of a data set against the others: the human point of the plots.
 
-    metrics are "boundary" and "region"; the other arguments are those of `evaluate`. Every image
+    metrics are those with a human form; the other arguments are those of `evaluate`. Every image
     needs two annotators. Raises DataError as `evaluate`. Source: see bsdsbench.metrics.humans.
     """
-    proto = Protocol.preset(protocol) if isinstance(protocol, str) else protocol
-    _check_words(metrics, "error", on_error, (1, 1))
-    chosen = tuple(m for m in METRICS if m in metrics)
+    chosen = _check_words(metrics, "error", on_error, (1, 1))
+    proto = protocol_of(protocol, chosen)
     pairs = ground_truths(gt_dir, split_file)
     jobs = [Job(p, proto, chosen, humans=True) for p in pairs]
     blank = Evaluation(proto, "human", (), {"gt": show(gt_dir), "images": _digest(jobs)})
     settings = Settings(workers, executor, Path(out) if out else None, fresh, on_error, progress)
     return run(blank, jobs, settings)
+
+
+def _photos(
+    metrics: Sequence[str], gt_dir: str | Path, images_dir: str | Path | None
+) -> dict[str, Path]:
+    """Image id -> picture, if a metric has use for it."""
+    if not any(registry.get(m).photo for m in metrics):
+        return {}
+    folder = images_dir or photos_beside(gt_dir)
+    return find_photos(folder) if folder else {}
 
 
 def run(
@@ -197,22 +228,26 @@ def _digest(jobs: Sequence[Job]) -> str:
 
 
 def _check_words(
-    metrics: Sequence[str], missing: str, on_error: str, shard: tuple[int, int]
-) -> None:
-    problems = []
+    metrics: str | Sequence[str], missing: str, on_error: str, shard: tuple[int, int]
+) -> tuple[str, ...]:
+    """The metrics in the order of tables. Raises DataError with every wrong word."""
+    problems: list[str] = []
+    chosen: tuple[str, ...] = ()
+    try:
+        chosen = registry.chosen(metrics)
+    except DataError as error:
+        problems += error.problems
     for value, what, allowed in (
-        *((m, "metrics", METRICS) for m in metrics),
         (missing, "missing", ("error", "zero", "skip")),
         (on_error, "on_error", ("fail", "skip")),
     ):
         if value not in allowed:
             problems.append(f"{what} {value!r}: expected one of {', '.join(allowed)}")
-    if not metrics:
-        problems.append("metrics: none given, expected at least one")
     if not 1 <= shard[0] <= shard[1]:
         problems.append(f"shard {shard[0]}/{shard[1]}: expected I/N with 1 <= I <= N")
     if problems:
         raise DataError("\n".join(problems), problems)
+    return chosen
 
 
 def merge(runs: Sequence[Evaluation]) -> Evaluation:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bsdsbench.core.errors import FileFormatError, RunLockedError
-from bsdsbench.core.files import sweep, write_atomic
+from bsdsbench.core.files import remove_leftovers, write_atomic
 from bsdsbench.core.records import ImageRecord
 from bsdsbench.loaders.official_txt import PER_IMAGE
 from bsdsbench.runs.compressed import pack_records, unpack_records
@@ -88,7 +88,7 @@ def locked(out: Path) -> Iterator[None]:
         ) from None
     try:
         for folder in (out, out / FOLDER, out / PER_IMAGE):
-            sweep(folder)
+            remove_leftovers(folder)
         yield
     finally:
         with contextlib.suppress(OSError):

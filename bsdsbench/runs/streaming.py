@@ -22,7 +22,9 @@ from bsdsbench.core.errors import DataError, MergeError, ShapeError
 from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
-from bsdsbench.runs.evaluation import METRICS, Evaluation
+from bsdsbench.metrics import registry
+from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.setup import kind_of, protocol_of
 
 FAST_THRESHOLDS = 15
 
@@ -50,8 +52,8 @@ class FastError:
 class StreamingEvaluator:
     """Collects counts image by image. Picklable; an image counts once.
 
-    protocol : a Protocol or the name of a preset
-    metrics  : any of "boundary", "region", "pixel"
+    protocol : a Protocol or the name of a preset; default: the one of the first metric
+    metrics  : names of metrics that read the same kind of ground truth
     fast     : every image at 15 of the protocol's thresholds: the curve has fewer points, the
                counts at them are the exact ones. `measure_fast` gives what that costs the scores
     Raises DataError for unknown metrics, ProtocolError for an unknown preset.
@@ -59,19 +61,16 @@ class StreamingEvaluator:
 
     def __init__(
         self,
-        protocol: Protocol | str = "bsds500",
-        metrics: Sequence[str] = ("boundary",),
+        protocol: Protocol | str | None = None,
+        metrics: str | Sequence[str] = registry.DEFAULT,
         *,
         fast: bool = False,
         name: str = "streaming",
     ) -> None:
-        exact = Protocol.preset(protocol) if isinstance(protocol, str) else protocol
-        unknown = [m for m in metrics if m not in METRICS]
-        if unknown or not metrics:
-            raise DataError(f"metrics {list(metrics)}: expected some of {', '.join(METRICS)}")
+        self.metrics = registry.chosen(metrics)
+        exact = protocol_of(protocol, self.metrics)
         self.exact_protocol = exact
         self.protocol = fast_protocol(exact) if fast else exact
-        self.metrics = tuple(m for m in METRICS if m in metrics)
         self.fast = fast
         self.name = name
         self._records: dict[str, ImageRecord] = {}
@@ -133,28 +132,30 @@ def fast_protocol(protocol: Protocol, thresholds: int = FAST_THRESHOLDS) -> Prot
     return protocol.replace(thresholds=tuple(own[i] for i in at))
 
 
-def measure_fast(run: Evaluation, thresholds: int = FAST_THRESHOLDS) -> FastError:
+def measure_fast(
+    run: Evaluation, thresholds: int = FAST_THRESHOLDS, metric: str = registry.DEFAULT[0]
+) -> FastError:
     """The error of the fast mode on the images of an exact run.
 
     The fast mode counts at some of the run's own thresholds, so its counts are picked out of the
-    run's and nothing has to be matched again. Raises DataError if there are no boundary counts.
+    run's and nothing has to be matched again. metric : one with a PR curve. Raises DataError if
+    there are no counts of it.
     """
     from dataclasses import replace
 
-    from bsdsbench.core.precision_recall import boundary_score
-
-    if "boundary" not in run.metrics:
-        raise DataError(f"{run.name}: no boundary counts, expected them to measure the fast mode")
+    found = registry.curve_metric(metric)
+    if metric not in run.metrics:
+        raise DataError(f"{run.name}: no {metric} counts, expected them to measure the fast mode")
     some = fast_protocol(run.protocol, thresholds).thresholds
     at = np.isin(run.protocol.threshold_array(), some)
     fewer = []
     for record in run.records:
-        counts = record.boundary
-        if counts is None or counts.thresholds.size != at.size:
+        counts: Any = record.counts[metric]
+        if counts.thresholds.size != at.size:
             raise DataError(f"{run.name}: {record.image_id} has other thresholds than the protocol")
-        picked = type(counts)(*(array[at] for array in counts.arrays().values()))
-        fewer.append(replace(record, boundary=picked))
-    exact, fast = run.boundary_score(), boundary_score(fewer)
+        arrays = {k: v[at] if v.shape == at.shape else v for k, v in counts.arrays().items()}
+        fewer.append(replace(record, counts={metric: type(counts)(**arrays)}))
+    exact, fast = run.score(metric), found.score(fewer, run.protocol)
     return FastError(
         fast.ods.f - exact.ods.f,
         fast.ois.f - exact.ois.f,
@@ -168,15 +169,34 @@ def measure(
     pred: Any, gts: Any, image_id: str, protocol: Protocol, metrics: Sequence[str]
 ) -> ImageRecord:
     """One image's record from arrays, by the same functions that `evaluate` calls."""
-    from bsdsbench.runs.job import metric_function
-
+    found = {m: registry.get(m) for m in metrics}
+    first = found[metrics[0]]
     if not isinstance(pred, Prediction):
-        pred = Prediction(image_id, soft=_plane(pred))
+        pred = _prediction(image_id, pred, kind_of(None, metrics))
     if not isinstance(gts, GroundTruth):
-        what = f"{image_id}: ground truth"
-        gts = GroundTruth(image_id, tuple(binary_map(a, what) for a in annotator_maps(gts)))
-    counts = {m: metric_function(m)(pred, gts, protocol) for m in metrics}
-    return ImageRecord(image_id, gts.shape, **counts)
+        gts = _truth(image_id, gts, first.gt_kind)
+    counts = {name: m.count(pred, gts, protocol) for name, m in found.items()}
+    return ImageRecord(image_id, gts.shape, counts)
+
+
+def _prediction(image_id: str, pred: Any, kind: str) -> Prediction:
+    if kind == "classes":
+        return Prediction(image_id, classes=to_numpy(pred))
+    if kind == "labels":
+        return Prediction(image_id, segs=(_plane(pred),))
+    return Prediction(image_id, soft=_plane(pred))
+
+
+def _truth(image_id: str, gts: Any, kind: str) -> GroundTruth:
+    what = f"{image_id}: ground truth"
+    if kind == "mask":
+        return GroundTruth(image_id, mask=binary_map(_plane(gts), what))
+    if kind == "classes":
+        array = to_numpy(gts)
+        if array.ndim == 2:
+            return GroundTruth(image_id, labels=array)
+        return GroundTruth(image_id, class_boundaries=array != 0)
+    return GroundTruth(image_id, tuple(binary_map(a, what) for a in annotator_maps(gts)))
 
 
 def to_numpy(value: Any) -> NDArray[Any]:

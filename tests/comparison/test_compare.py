@@ -15,7 +15,6 @@ from scipy import stats
 
 import bsdsbench as bb
 from bsdsbench.comparison.bootstrap import (
-    CurveSampler,
     bootstrap_weights,
     jackknife_weights,
     run_scores,
@@ -40,7 +39,9 @@ from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import BoundaryCounts, ImageRecord
 from bsdsbench.loaders import pair as pair_files
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.region.scoring import region_score
+from bsdsbench.metrics.sampling import CurveSampler
 from bsdsbench.report import comparison_mapping, comparison_tables, to_csv, to_latex, to_markdown
 from tests.runs.simulated import simulated_run
 
@@ -57,9 +58,9 @@ def pair():
 def test_every_sample_has_the_scores_of_aggregate_to_the_bit(pair, metric):
     records = pair[0].records
     weights = bootstrap_weights(len(records), 20, 3)
-    found = CurveSampler(records, metric).scores(weights)
+    found = registry.get(metric).sampler(records, pair[0].protocol).scores(weights)
     for b, row in enumerate(weights.astype(int)):
-        drawn = [r.counts()[metric] for r, n in zip(records, row, strict=True) for _ in range(n)]
+        drawn = [r.counts[metric] for r, n in zip(records, row, strict=True) for _ in range(n)]
         curve = pr_curve(reduce(add, drawn))
         assert found["ods"][b] == best_point(curve).f
         assert found["ois"][b] == optimal_image_scale(drawn).f
@@ -77,11 +78,15 @@ def test_samples_of_uneven_curves_have_the_scores_of_aggregate():
         for i in range(6):
             gt, pred = np.full(size, rng.integers(0, 4)), rng.integers(0, 5, size)
             counts = BoundaryCounts(t, rng.integers(0, gt + 1), gt, rng.integers(0, pred + 1), pred)
-            records.append(ImageRecord(str(i), (3, 5), boundary=counts))
+            records.append(ImageRecord(str(i), (3, 5), {"boundary": counts}))
         weights = bootstrap_weights(6, 40, size)
-        found = CurveSampler(records, "boundary").scores(weights)
+        found = CurveSampler([r.counts["boundary"] for r in records], PROTO, r50=True).scores(
+            weights
+        )
         for b, row in enumerate(weights.astype(int)):
-            drawn = [r.boundary for r, n in zip(records, row, strict=True) for _ in range(n)]
+            drawn = [
+                r.counts["boundary"] for r, n in zip(records, row, strict=True) for _ in range(n)
+            ]
             curve = pr_curve(reduce(add, drawn))
             assert found["ods"][b] == best_point(curve).f
             assert found["ap"][b] == average_precision(curve)
@@ -181,7 +186,10 @@ def test_intervals_cover_the_population_s_difference_as_often_as_they_say(n_imag
     """
     proto = Protocol.preset("bsds500").replace(thresholds=9)
     whole = [
-        CurveSampler(simulated_run("x", 3000, q, s, 1.0, proto).records, "boundary")
+        CurveSampler(
+            [r.counts["boundary"] for r in simulated_run("x", 3000, q, s, 1.0, proto).records],
+            proto,
+        )
         for q, s in ((0.3, 1), (0.0, 2))
     ]
     truth = np.subtract(*(w.scores(np.ones((1, 3000)))["ods"][0] for w in whole))
@@ -194,7 +202,13 @@ def test_intervals_cover_the_population_s_difference_as_often_as_they_say(n_imag
         parts = []
         for w in whole:
             part = CurveSampler.__new__(CurveSampler)
-            part.metric, part.table, part.chosen = "boundary", w.table[drawn], w.chosen[drawn]
+            part.protocol = proto
+            part.table, part.chosen, part.r50, part.more = (
+                w.table[drawn],
+                w.chosen[drawn],
+                False,
+                {},
+            )
             parts.append(part)
         value, draws, left = (
             np.subtract(*(p.scores(x)["ods"] for p in parts))

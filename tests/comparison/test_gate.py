@@ -29,14 +29,20 @@ def changed(run, share, seed=0):
     rng = np.random.default_rng(seed)
     records = []
     for r in run.records:
-        c = r.boundary
+        c = r.counts["boundary"]
         factor = 1 - share if share else 1 + 0.02 * rng.normal()
         gt, pred = (
             np.minimum(np.round(m * factor), t)
             for m, t in ((c.matched_gt, c.total_gt), (c.matched_pred, c.total_pred))
         )
         records.append(
-            replace(r, boundary=BoundaryCounts(c.thresholds, gt, c.total_gt, pred, c.total_pred))
+            replace(
+                r,
+                counts={
+                    **r.counts,
+                    "boundary": BoundaryCounts(c.thresholds, gt, c.total_gt, pred, c.total_pred),
+                },
+            )
         )
     return replace(run, records=tuple(records))
 

@@ -66,7 +66,7 @@ def test_totals_are_exact_and_no_pair_is_lost(test, runs, bsds500_bench):
 
 
 def sum_of(run):
-    first, *rest = (r.boundary for r in run.records)
+    first, *rest = (r.counts["boundary"] for r in run.records)
     for counts in rest:
         first = first + counts
     return first
@@ -76,5 +76,5 @@ def test_the_three_forms_of_one_result_have_the_same_counts(runs):
     ucm2, png, segs = (runs[kind].records for kind in ("ucm2", "png", "segs"))
     for a, b, c in zip(ucm2, png, segs, strict=True):
         for name in ("matched_gt", "total_gt", "matched_pred", "total_pred"):
-            values = [getattr(r.boundary, name).tolist() for r in (a, b, c)]
+            values = [getattr(r.counts["boundary"], name).tolist() for r in (a, b, c)]
             assert values[0] == values[1] == values[2], (a.image_id, name)

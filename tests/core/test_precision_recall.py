@@ -8,16 +8,16 @@ from bsdsbench.core.precision_recall import (
     PRCurve,
     average_precision,
     best_point,
-    boundary_score,
     f_measure,
     interpolated_best,
     optimal_image_scale,
-    pixel_score,
     pr_curve,
     ratio,
     recall_at_precision,
 )
-from bsdsbench.core.records import BoundaryCounts, ImageRecord, PixelCounts
+from bsdsbench.core.records import BoundaryCounts, ImageRecord
+from bsdsbench.metrics.boundary import boundary_score
+from bsdsbench.metrics.pixel import PixelCounts, pixel_score
 
 
 def counts(matched_gt, total_gt, matched_pred, total_pred):
@@ -131,7 +131,7 @@ def test_counts_of_other_thresholds_do_not_add():
 def test_pixel_score_by_hand():
     # The note, 3.2.1: TP 4, FP 2, FN 1, TN 3 is (2/5, 4/5) in ROC and (4/5, 2/3) in PR space.
     found = PixelCounts([0.5], [4], [2], [1], [3], abs_error_sum=2.5)
-    score = pixel_score([ImageRecord("a", (2, 5), pixel=found)])
+    score = pixel_score([ImageRecord("a", (2, 5), {"pixel": found})])
     assert (score.ods.recall, score.ods.precision) == pytest.approx((4 / 5, 2 / 3))
     # (0,0) - (0.4,0.8) - (1,1): 0.16 + 0.54; the line 1 - fpr meets it at fpr 1/3.
     assert score.auc_roc == pytest.approx(0.7)
@@ -141,6 +141,6 @@ def test_pixel_score_by_hand():
 
 def test_pixel_score_with_one_class_is_defined():
     found = PixelCounts([0.3, 0.6], [0, 0], [3, 1], [0, 0], [3, 5])
-    score = pixel_score([ImageRecord("a", (2, 3), pixel=found)])
+    score = pixel_score([ImageRecord("a", (2, 3), {"pixel": found})])
     assert score.ods.f == 0.0
     assert np.isfinite([score.auc_roc, score.eer, score.ap]).all()

@@ -9,9 +9,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bsdsbench.core.precision_recall import boundary_score, pixel_score
 from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import BoundaryCounts, ImageRecord, PixelCounts
+from bsdsbench.core.records import BoundaryCounts, ImageRecord
+from bsdsbench.metrics.boundary import boundary_score
+from bsdsbench.metrics.pixel import PixelCounts, pixel_score
 from bsdsbench.runs.evaluation import Evaluation
 
 THRESHOLDS = (0.25, 0.5, 0.75)
@@ -30,14 +31,16 @@ def records(draw):
             ImageRecord(
                 f"im{k}",
                 (3, 5),
-                BoundaryCounts(
-                    THRESHOLDS,
-                    matched_gt,
-                    matched_gt + lost_gt,
-                    matched_pred,
-                    matched_pred + lost_pred,
-                ),
-                PixelCounts(THRESHOLDS, tp, fp, fn, tn, abs_error_sum=k / 4),
+                {
+                    "boundary": BoundaryCounts(
+                        THRESHOLDS,
+                        matched_gt,
+                        matched_gt + lost_gt,
+                        matched_pred,
+                        matched_pred + lost_pred,
+                    ),
+                    "pixel": PixelCounts(THRESHOLDS, tp, fp, fn, tn, abs_error_sum=k / 4),
+                },
             )
         )
     return found
@@ -49,9 +52,9 @@ def test_sums_do_not_depend_on_order_or_grouping(found, random):
     random.shuffle(mixed)
     cut = random.randint(0, len(mixed))
     for metric in ("boundary", "pixel"):
-        counts = [r.counts()[metric] for r in found]
+        counts = [r.counts[metric] for r in found]
         total = reduce(add, counts)
-        parts = [[r.counts()[metric] for r in part] for part in (mixed[:cut], mixed[cut:]) if part]
+        parts = [[r.counts[metric] for r in part] for part in (mixed[:cut], mixed[cut:]) if part]
         again = reduce(add, (reduce(add, part) for part in parts))
         assert again.equals(total)
 

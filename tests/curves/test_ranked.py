@@ -418,7 +418,7 @@ def test_the_pixel_benchmark_uses_these_curves():
         tp, fp = (hit & truth[k]).sum((1, 2)), (hit & ~truth[k]).sum((1, 2))
         p, n = truth[k].sum(), (~truth[k]).sum()
         counts = PixelCounts(thresholds, tp, fp, p - tp, n - fp)
-        records.append(ImageRecord(str(k), (20, 30), pixel=counts))
+        records.append(ImageRecord(str(k), (20, 30), {"pixel": counts}))
     score = pixel_score(records)
     # Levels above the highest threshold are one level to the benchmark.
     expected = curves.roc(truth, np.minimum(levels, 9), ties="merge")

@@ -16,9 +16,9 @@ from bsdsbench.diagnosis.explain import (
     RULES,
     count_images,
     explain,
+    inputs_of,
     official,
     parse_targets,
-    sources,
 )
 from bsdsbench.runs.runner import evaluate
 from tests.crops import crops
@@ -32,12 +32,12 @@ def raw(tmp_path_factory):
 
 
 def published(raw, protocol, **options):
-    return official(count_images(*raw, protocol, workers=1, **options))
+    return official(count_images(inputs_of(*raw, protocol), protocol, workers=1, **options))
 
 
 def test_one_setting_is_found(raw):
     truth = published(raw, BASE.replace(nms=True, nms_params={"radius": 2}))
-    trials = explain(*raw, {"ods": truth["ods"], "ap": truth["ap"]}, BASE, workers=1)
+    trials = explain(inputs_of(*raw, BASE), {"ods": truth["ods"], "ap": truth["ap"]}, workers=1)
     assert trials[0].label == "NMS 2, 5, 1.01"
     assert trials[0].gap == 0
     assert trials[0].reached
@@ -46,14 +46,14 @@ def test_one_setting_is_found(raw):
 
 def test_two_settings_are_found(raw):
     truth = published(raw, BASE.replace(nms=True, max_dist=0.02))
-    trials = explain(*raw, truth, BASE, workers=1)
+    trials = explain(inputs_of(*raw, BASE), truth, workers=1)
     assert trials[0].gap == 0
     assert set(trials[0].label.split(" + ")) == {"NMS 1, 5, 1.01", "max_dist 0.02"}
 
 
 def test_a_single_annotator_is_found(raw):
     truth = published(raw, BASE, annotators="first")
-    trials = explain(*raw, truth, BASE, workers=1)
+    trials = explain(inputs_of(*raw, BASE), truth, workers=1)
     assert (trials[0].label, trials[0].gap) == ("first of the annotators", 0)
 
 
@@ -91,8 +91,9 @@ def test_rules_by_hand():
 
 def test_from_a_saved_run_and_the_command_line(raw, tmp_path):
     evaluate(*raw, BASE, out=tmp_path / "out", workers=1, executor="thread")
-    pred, gt, protocol = sources(tmp_path / "out", None, Protocol())
-    assert (pred, gt, protocol) == (*raw, BASE)
+    inputs = inputs_of(tmp_path / "out", None, Protocol())
+    assert inputs.run.protocol == BASE
+    assert inputs.counts is not None
     target = published(raw, BASE.replace(max_dist=0.011))["ods"]
     arguments = [str(tmp_path / "out"), "--target", f"ods={target}", "--quiet", "--workers", "1"]
     result = CliRunner().invoke(command, arguments, catch_exceptions=False)
@@ -121,4 +122,4 @@ def test_targets_may_be_many():
 
 def test_what_is_neither_run_nor_pair(raw):
     with pytest.raises(DataError, match=r"no saved run \(result\.json\)"):
-        sources(raw[0], None, Protocol())
+        inputs_of(raw[0], None, Protocol())

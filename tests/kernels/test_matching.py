@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
-from bsdsbench.core.errors import DataError
 from bsdsbench.core.labels import seg2bdry
 from bsdsbench.kernels import graph
 from bsdsbench.kernels.matching import match_maps, match_steps
@@ -114,7 +113,7 @@ def test_a_small_arena_changes_nothing(monkeypatch) -> None:
 
 def test_a_reach_whose_table_would_not_fit_is_refused() -> None:
     bmap = np.zeros((1500, 1500), bool)
-    with pytest.raises(DataError, match="max_dist of 2000 px: expected at most 1800 px"):
+    with pytest.raises(ValueError, match="max_dist of 2000 px: expected at most 1800 px"):
         match_maps(bmap, bmap, 2000)
 
 
@@ -125,7 +124,7 @@ def test_fewer_tie_bits_where_sums_would_not_fit() -> None:
     assert 64 - int(many.drop) == 60 - 31 - 22
     for geo in (few, many):
         assert 0 < int(geo.gain.max()) < 2**60
-    with pytest.raises(DataError, match="too large to match exactly"):
+    with pytest.raises(ValueError, match="too large to match exactly"):
         graph.geometry((9, 9), graph.disk(1e12, (9, 9)), 2**30, 0)
 
 

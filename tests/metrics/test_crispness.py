@@ -10,8 +10,9 @@ from click.testing import CliRunner
 from bsdsbench.cli.verb_crispness import command
 from bsdsbench.core.errors import DataError, ProtocolError
 from bsdsbench.core.protocol import NMSParams, Protocol
-from bsdsbench.metrics.crispness import crispness, image_crispness, parse_range, tolerance_sweep
+from bsdsbench.metrics.crispness import evaluations, image_crispness
 from bsdsbench.runs.runner import evaluate
+from bsdsbench.runs.sweep import parse_range, tolerance_sweep
 from tests.crops import crops
 from tests.reference.nms import edge_nms
 
@@ -40,31 +41,40 @@ def test_a_one_pixel_line_is_crisp_and_a_broad_one_is_not():
 
 
 def test_one_run_gives_what_three_would(raw, tmp_path):
-    found = crispness(*raw, out=tmp_path / "out", **FAST)
+    run = evaluate(*raw, metrics="crispness", out=tmp_path / "out", **FAST)
+    found = run.score("crispness")
     each = [image_crispness(iio.imread(p)) for p in sorted(raw[0].iterdir())]
     assert found.average == pytest.approx(np.mean(each))
     assert dict(found.per_image) == dict(zip(["fruit1", "herd2"], each, strict=True))
-    for name, run in (("seval", found.seval), ("ceval", found.ceval)):
-        assert run.equals(evaluate(*raw, Protocol.preset(f"crispness-{name}"), **FAST))
-        assert (tmp_path / "out" / name / "result.json").is_file()
-    seval, ceval = found.scores()
-    assert ceval.ods.f < seval.ods.f
-    assert found.to_mapping()["ceval"]["ods"]["f"] == ceval.ods.f
+    for name, score in (("seval", found.seval), ("ceval", found.ceval)):
+        alone = evaluate(*raw, Protocol.preset(f"crispness-{name}"), **FAST)
+        for record, other in zip(run.records, alone.records, strict=True):
+            assert record.counts["crispness"].counts_of(name).equals(other.counts["boundary"])
+        assert score.to_mapping() == alone.boundary_score().to_mapping()
+        assert (tmp_path / "out" / name / "eval_bdry.txt").is_file()
+    assert found.ceval.ods.f < found.seval.ods.f
 
 
-def test_changes_reach_both_protocols_but_not_their_difference(raw):
-    found = crispness(*raw, changes={"max_dist": 0.02, "thresholds": 5}, **FAST)
-    for run in (found.seval, found.ceval):
-        assert (run.protocol.max_dist, len(run.protocol.thresholds)) == (0.02, 5)
-    with pytest.raises(ProtocolError, match="SEval and CEval differ"):
-        crispness(*raw, changes={"thin": True})
+def test_changes_reach_both_protocols_but_not_their_difference():
+    changed = Protocol.preset("crispness-seval").replace(max_dist=0.02, thresholds=5)
+    seval, ceval = evaluations(changed).values()
+    for protocol in (seval, ceval):
+        assert (protocol.max_dist, len(protocol.thresholds)) == (0.02, 5)
+    assert (seval.nms, seval.thin, ceval.nms, ceval.thin) == (True, True, False, False)
+
+
+def test_nms_and_thinning_are_not_to_be_changed(raw):
+    arguments = [str(raw[0]), "--gt", str(raw[1]), "--quiet", "--set", "thin=false"]
+    result = CliRunner().invoke(command, arguments)
+    assert isinstance(result.exception, ProtocolError)
+    assert "SEval and CEval differ" in str(result.exception)
 
 
 def test_segmentations_have_no_crispness(raw, tmp_path):
     for name in ("fruit1", "herd2"):
         np.savez(tmp_path / f"{name}.npz", segs=np.zeros((1, 80, 120), np.int32))
     with pytest.raises(DataError, match="expected the raw map of a detector"):
-        crispness(tmp_path, raw[1], **FAST)
+        evaluate(tmp_path, raw[1], metrics="crispness", **FAST)
 
 
 def test_command_line(raw):
@@ -73,9 +83,9 @@ def test_command_line(raw):
         [str(raw[0]), "--gt", str(raw[1]), "--quiet", "--workers", "1", "--set", "thresholds=5"],
         catch_exceptions=False,
     )
-    assert "average crispness" in result.stdout
-    assert "SEval protocol crispness-seval* v1" in result.stdout
-    assert "CEval protocol crispness-ceval* v1" in result.stdout
+    assert "SEval" in result.stdout
+    assert "SEval protocol crispness-seval v1" in result.stdout
+    assert "CEval protocol crispness-ceval v1" in result.stdout
 
 
 def test_tolerance_sweep_is_a_growing_curve_of_single_runs(raw):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.metrics.humans import human_boundary_counts, human_counts
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.boundary import human_boundary_counts
 
 PROTOCOL = bb.Protocol.preset("bsds500").replace(max_dist_px=1)
 
@@ -44,7 +45,7 @@ def test_one_annotator_has_nobody_to_be_compared_with(tmp_path):
     iio.imwrite(tmp_path / "lonely.png", line(5).astype(np.uint8) * 255)
     with pytest.raises(bb.DataError, match=r"lonely.*1 annotator\(s\), expected two or more"):
         bb.evaluate_humans(tmp_path, workers=1)
-    with pytest.raises(bb.DataError, match="compared by boundary or region"):
+    with pytest.raises(bb.DataError, match="has no human form"):
         bb.evaluate_humans(tmp_path, metrics=("pixel",), workers=1)
 
 
@@ -53,7 +54,9 @@ def test_regions_of_annotators_who_agree():
     labels[:, 6:] = 2
     labels[4:, 10:] = 3
     gt = bb.GroundTruth("a", (bb.seg2bdry(labels),) * 3, (labels,) * 3)
-    record = bb.ImageRecord("a", labels.shape, region=human_counts("region", gt, PROTOCOL))
+    record = bb.ImageRecord(
+        "a", labels.shape, {"region": registry.get("region").count_humans(gt, PROTOCOL)}
+    )
     score = bb.region_score([record]).to_mapping()
     assert (score["covering"]["ods"], score["pri"]["ods"]) == (1.0, 1.0)
     assert score["voi"]["ods"] == pytest.approx(0.0, abs=1e-12)

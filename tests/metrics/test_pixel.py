@@ -66,7 +66,10 @@ def test_note_5_2_sums_before_it_divides():
     second = pixel_counts(table_9, [table_8], QUARTERS)
     _, pr = points(first + second)
     assert pr[1] == pytest.approx((4 / 8, 4 / 7))
-    records = [ImageRecord("a", (4, 4), pixel=first), ImageRecord("b", (4, 4), pixel=second)]
+    records = [
+        ImageRecord("a", (4, 4), {"pixel": first}),
+        ImageRecord("b", (4, 4), {"pixel": second}),
+    ]
     curve = pixel_score(records).curve
     assert (curve.recall[1], curve.precision[1]) == pytest.approx((4 / 8, 4 / 7))
 

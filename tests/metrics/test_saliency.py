@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.core.protocol import SaliencyParams
 from bsdsbench.metrics.saliency import (
     e_measure,
     f_beta,
     s_measure,
-    saliency_record,
+    saliency_counts,
     saliency_score,
     weighted_f,
 )
@@ -34,13 +35,13 @@ def slow_e(binary, mask):
 
 
 def test_mean_absolute_error():
-    score = saliency_score([saliency_record(SOFT, MASK)])
+    score = saliency_score([saliency_counts(SOFT, MASK)])
     assert score.mae_mean == pytest.approx(0.8 / 6)
 
 
 def test_f_by_hand():
     # threshold 0.6: tp 2, fp 0; at 0.4: tp 2, fp 1, P = 2/3, R = 1, F = 1.3 * 2/3 / (0.2 + 1)
-    record = saliency_record(SOFT, MASK)
+    record = saliency_counts(SOFT, MASK)
     assert (record.tp[153], record.fp[153]) == (2, 0)
     assert (record.tp[102], record.fp[102]) == (2, 1)
     assert (record.tp[0], record.fp[0]) == (2, 4)
@@ -52,13 +53,13 @@ def test_f_by_hand():
 
 
 def test_adaptive_threshold_is_at_most_the_maximum():
-    flat = saliency_record(np.full((2, 3), 0.6), MASK)
+    flat = saliency_counts(np.full((2, 3), 0.6), MASK)
     assert (flat.tp[256], flat.fp[256]) == (2, 4)
 
 
 def test_iou_and_dice_by_hand():
     other = np.array([[1.0, 0.0, 0.7], [0.4, 0.0, 0.0]])
-    score = saliency_score([saliency_record(SOFT, MASK, "a"), saliency_record(other, MASK, "b")])
+    score = saliency_score([saliency_counts(SOFT, MASK), saliency_counts(other, MASK)])
     # a: tp 2 fp 0 fn 0; b: tp 1 fp 1 fn 1
     assert score.iou_mean == pytest.approx((1 + 1 / 3) / 2)
     assert score.iou_sum == pytest.approx(3 / 5)
@@ -148,8 +149,8 @@ def test_weighted_f_blurs_within_the_mask():
 def test_mean_and_sum_forms_differ_and_are_both_right():
     big = np.zeros((4, 5), bool)
     big[:3] = True
-    a = saliency_record(np.where(MASK, 1.0, 0.0), MASK, "a")  # perfect: 2 of 6
-    b = saliency_record(np.zeros((4, 5)), big, "b")  # empty: 0 of 15
+    a = saliency_counts(np.where(MASK, 1.0, 0.0), MASK)  # perfect: 2 of 6
+    b = saliency_counts(np.zeros((4, 5)), big)  # empty: 0 of 15
     score = saliency_score([b, a])
     assert score.mae_mean == pytest.approx((0 + 15 / 20) / 2)
     assert score.mae_sum == pytest.approx(15 / 26)
@@ -164,7 +165,7 @@ def test_mean_and_sum_forms_differ_and_are_both_right():
 def test_eight_bit_and_float_maps_give_the_same_counts():
     levels = np.arange(256, dtype=np.uint8).reshape(8, 32)
     mask = levels > 100
-    one, two = saliency_record(levels, mask), saliency_record(levels / 255, mask)
+    one, two = saliency_counts(levels, mask), saliency_counts(levels / 255, mask)
     assert np.array_equal(one.tp, two.tp)
     assert np.array_equal(one.fp, two.fp)
     assert one.tp[101] == 155
@@ -172,15 +173,15 @@ def test_eight_bit_and_float_maps_give_the_same_counts():
 
 
 def test_normalise_stretches():
-    low = saliency_record(SOFT / 4 + 0.1, MASK, normalise=True)
-    assert np.array_equal(low.tp, saliency_record(SOFT, MASK).tp)
+    low = saliency_counts(SOFT / 4 + 0.1, MASK, SaliencyParams(stretch=True))
+    assert np.array_equal(low.tp, saliency_counts(SOFT, MASK).tp)
 
 
 def test_faults_are_said():
     with pytest.raises(ShapeError, match=r"a: map \(2, 3\), expected the mask's \(3, 2\)"):
-        saliency_record(SOFT, MASK.T, "a")
+        saliency_counts(SOFT, MASK.T, what="a")
     with pytest.raises(DataError, match="empty image"):
-        saliency_record(np.zeros((0, 3)), np.zeros((0, 3), bool))
+        saliency_counts(np.zeros((0, 3)), np.zeros((0, 3), bool))
     with pytest.raises(DataError, match="no images"):
         saliency_score([])
 
@@ -191,8 +192,8 @@ def test_folders_and_command_line(tmp_path):
     import imageio.v3 as iio
     from click.testing import CliRunner
 
+    import bsdsbench as bb
     from bsdsbench.cli.verb_saliency import command
-    from bsdsbench.metrics.saliency import evaluate_saliency
 
     pred, gt = tmp_path / "pred", tmp_path / "gt"
     pred.mkdir(), gt.mkdir()
@@ -202,16 +203,30 @@ def test_folders_and_command_line(tmp_path):
         iio.imwrite(gt / f"{name}.png", 255 * mask.astype(np.uint8))
         soft = np.clip(0.5 * mask + 0.5 * rng.random(mask.shape), 0, 1)
         iio.imwrite(pred / f"{name}.png", (255 * soft).astype(np.uint8))
-    score = saliency_score(evaluate_saliency(pred, gt, workers=2))
+    score = bb.evaluate(pred, gt, metrics="saliency", workers=1).score("saliency")
     assert score.n_images == 2
     assert score.max_f_mean == 1.0
-    arguments = [str(pred), "--gt", str(gt), "--quiet"]
+    arguments = [str(pred), "--gt", str(gt), "--quiet", "--workers", "1"]
     text = CliRunner().invoke(command, arguments, catch_exceptions=False).stdout
-    assert f"mae_mean           {score.mae_mean:.4f}" in text
+    assert f"{score.mae_mean:.4f}" in text
     assert "protocol saliency v1" in text
     found = json.loads(CliRunner().invoke(command, [*arguments, "--format", "json"]).stdout)
-    assert found == score.to_mapping()
+    assert found["scores"]["saliency"] == score.to_mapping()
     np.save(gt / "c.npy", np.ones((2, 12, 17), np.uint8))
     iio.imwrite(pred / "c.png", np.zeros((12, 17), np.uint8))
-    with pytest.raises(DataError, match="c: expected one soft map and one mask"):
-        evaluate_saliency(pred, gt)
+    with pytest.raises(DataError, match=r"c\.npy: an array of shape \(2, 12, 17\), expected one"):
+        bb.evaluate(pred, gt, metrics="saliency", workers=1)
+
+
+def test_gray_masks_are_cut_at_128(tmp_path):
+    import imageio.v3 as iio
+
+    import bsdsbench as bb
+
+    pred, gt = tmp_path / "pred", tmp_path / "gt"
+    pred.mkdir(), gt.mkdir()
+    gray = np.array([[0, 127, 128], [129, 200, 255]], np.uint8)
+    iio.imwrite(gt / "a.png", gray)
+    iio.imwrite(pred / "a.png", gray)
+    run = bb.evaluate(pred, gt, metrics="saliency", workers=1)
+    assert int(run.records[0].counts["saliency"].positives) == 3

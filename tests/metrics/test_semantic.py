@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from scipy.io import savemat
 from scipy.sparse import csc_matrix
 
+import bsdsbench as bb
 from bsdsbench.cli.verb_semantic import command
 from bsdsbench.core.errors import DataError, PairingError, ProtocolError, ShapeError
 from bsdsbench.core.labels import seg2bdry
@@ -18,9 +19,7 @@ from bsdsbench.core.protocol import Protocol, SemanticParams
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.semantic import (
     class_boundaries,
-    evaluate_semantic,
     semantic_counts,
-    semantic_score,
 )
 
 PARAMS = SemanticParams(classes=("cat", "dog", "sheep"), first=1)
@@ -132,7 +131,7 @@ def test_shapes_and_protocol_are_checked():
         semantic_counts(np.zeros((2, 24, 30), np.float32), labels(), PROTO)
     with pytest.raises(ShapeError, match=r"expected the size \(24, 30\)"):
         semantic_counts(np.zeros((3, 24, 31), np.float32), labels(), PROTO)
-    with pytest.raises(ProtocolError, match="no classes"):
+    with pytest.raises(ProtocolError, match=r"no classes"):
         semantic_counts(labels(), labels(), Protocol.preset("bsds500"))
 
 
@@ -148,19 +147,23 @@ def folders(tmp_path):
     return pred, gt
 
 
+def evaluated(pred, gt, protocol=PROTO, **options):
+    return bb.evaluate(pred, gt, protocol, metrics="semantic", workers=1, **options)
+
+
 def test_folders_and_means(folders):
-    runs = evaluate_semantic(*folders, PROTO, workers=2)
-    score = semantic_score(runs)
+    run = evaluated(*folders)
+    score = run.score("semantic")
     assert list(score.per_class) == ["cat", "dog"]
     assert score.absent == ("sheep",)
     # each class: half of the ground truth found, all predictions right
     assert score.per_class["cat"].ods.f == pytest.approx(2 / 3)
     assert score.ods_mean == pytest.approx(2 / 3)
-    assert [r.image_id for r in runs["sheep"].records] == ["a", "b"]
+    assert [r.image_id for r in run.records] == ["a", "b"]
 
 
 def test_every_form_on_disk_gives_the_same(folders, tmp_path):
-    want = evaluate_semantic(*folders, PROTO)
+    want = evaluated(*folders)
     per_class, as_labels, as_mat = tmp_path / "classes", tmp_path / "labels", tmp_path / "mat"
     as_labels.mkdir(), as_mat.mkdir()
     for k, name in enumerate(PARAMS.classes):
@@ -180,35 +183,47 @@ def test_every_form_on_disk_gives_the_same(folders, tmp_path):
         (as_labels, folders[1]),
         (folders[0], as_mat),
     ):
-        got = evaluate_semantic(pred, gt, PROTO)
-        assert all(got[c].equals(want[c]) for c in PARAMS.classes)
+        got = evaluated(pred, gt)
+        for a, b in zip(got.records, want.records, strict=True):
+            assert a.counts["semantic"].equals(b.counts["semantic"])
     killed = PROTO.replace(semantic={"interior": "kill"})
-    assert evaluate_semantic(folders[0], as_mat, killed)["cat"].records
+    assert evaluated(folders[0], as_mat, killed).records
+    (per_class / "dog" / "b.png").unlink()
+    with pytest.raises(PairingError, match="b: 2 maps, expected one in the folder of each of"):
+        evaluated(per_class, folders[1])
 
 
 def test_missing_and_broken_files_are_named(folders, tmp_path):
     (folders[0] / "b.npy").unlink()
-    with pytest.raises(PairingError, match="nothing for b, expected a prediction"):
-        evaluate_semantic(*folders, PROTO)
+    with pytest.raises(PairingError, match="no prediction for: b"):
+        evaluated(*folders)
+    zero = evaluated(*folders, missing="zero")
+    assert not zero.records[1].counts["semantic"].total_pred.any()
     np.save(folders[0] / "b.npy", np.zeros((3, 5, 5), np.float32))
-    with pytest.raises(DataError, match=r"b: prediction \(5, 5\), expected the size \(24, 30\)"):
-        evaluate_semantic(*folders, PROTO)
+    with pytest.raises(DataError, match=r"b\.npy: 5x5 \(rows x columns\), expected 24x30"):
+        evaluated(*folders)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(PairingError, match="no label maps"):
-        evaluate_semantic(folders[0], tmp_path / "empty", PROTO)
+    with pytest.raises(PairingError, match="no ground truth"):
+        evaluated(folders[0], tmp_path / "empty")
 
 
 def test_command_line_and_saved_classes(folders, tmp_path):
     proto = tmp_path / "pets.toml"
     proto.write_text(PROTO.to_toml())
     arguments = [str(folders[0]), "--gt", str(folders[1]), "--protocol", str(proto), "--quiet"]
+    arguments += ["--workers", "1"]
     result = CliRunner().invoke(
         command, [*arguments, "-o", str(tmp_path / "out")], catch_exceptions=False
     )
-    assert "mean of 2 classes: ODS 0.6667" in result.stdout
-    assert "not in the ground truth: sheep" in result.stdout
+    assert "0.6667" in result.stdout
     assert "protocol pets v1" in result.stdout
-    assert (tmp_path / "out" / "cat" / "result.json").is_file()
+    assert (tmp_path / "out" / "cat" / "eval_bdry.txt").is_file()
     found = json.loads(CliRunner().invoke(command, [*arguments, "--format", "json"]).stdout)
-    assert found["ods_mean"] == pytest.approx(2 / 3)
+    assert found["scores"]["semantic"]["ods_mean"] == pytest.approx(2 / 3)
+    assert found["scores"]["semantic"]["absent"] == ["sheep"]
     assert found["protocol"]["semantic"]["classes"] == ["cat", "dog", "sheep"]
+
+
+def test_without_classes_the_protocols_that_have_some_are_named(folders):
+    with pytest.raises(ProtocolError, match=r"no classes, expected one of .*cityscapes, .*sbd"):
+        bb.evaluate(*folders, metrics="semantic")

@@ -54,7 +54,7 @@ def test_pr_display_draws_the_curve_and_its_best_point(runs):
 def test_thresholds_without_predictions_are_not_drawn():
     t = np.array([0.2, 0.5, 0.8])
     counts = BoundaryCounts(t, [4, 2, 0], [5, 5, 5], [4, 2, 0], [8, 2, 0])
-    record = ImageRecord("a", (5, 7), boundary=counts)
+    record = ImageRecord("a", (5, 7), {"boundary": counts})
     proto = bb.Protocol(thresholds=tuple(t))
     shown = PRCurveDisplay.from_evaluation(bb.Evaluation(proto, "x", (record,))).plot()
     assert shown.line_.get_xydata().tolist() == [[0.8, 0.5], [0.4, 1.0]]
@@ -214,7 +214,7 @@ def test_refusals(runs, tmp_path):
         plot_runs([])
     with pytest.raises(bb.DataError, match=r"\.gif"):
         plot_runs(runs, path=tmp_path / "x.gif")
-    with pytest.raises(bb.DataError, match="'region' has no PR curve"):
+    with pytest.raises(bb.DataError, match="'region': has no precision-recall curve"):
         plot_runs(runs, metric="region")
     with pytest.raises(bb.DataError, match="1 runs, expected two"):
         plot_scatter(runs[:1])

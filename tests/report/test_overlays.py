@@ -58,7 +58,7 @@ def test_pixels_are_where_the_hand_count_says(made):
     by_kind = {kind: (found, photo) for _, kind, found, photo in draw_overlays(run, sources)}
     best, photo = by_kind["best"]
     assert best.threshold == 0.6
-    assert image_threshold(run.records[0]) == 0.6
+    assert image_threshold(run, run.records[0]) == 0.6
     assert (best.precision, best.recall) == (1.0, 0.6)
     rows, cols = np.nonzero(best.classes == MATCHED)
     assert set(rows) == {4}
@@ -73,7 +73,7 @@ def test_sums_are_the_counts_at_every_threshold(made):
     run = made[0]
     sources = find_sources(run)
     for _, _, found, _ in draw_overlays(run, sources):
-        counts = run.records[0].boundary
+        counts = run.records[0].counts["boundary"]
         k = list(counts.thresholds).index(found.threshold)
         assert (found.classes == MATCHED).sum() == counts.matched_pred[k]
         on = counts.total_pred[k]
@@ -101,7 +101,9 @@ def test_ground_truth_is_read_as_the_run_read_it(tmp_path, truth, changes):
     )
     sources = find_sources(run)
     _, gt = sources.load("a", run)
-    assert gt.boundaries[0].sum() * len(gt.boundaries) == run.records[0].boundary.total_gt[0]
+    assert (
+        gt.boundaries[0].sum() * len(gt.boundaries) == run.records[0].counts["boundary"].total_gt[0]
+    )
     assert len(list(draw_overlays(run, sources))) == 2
 
 
@@ -146,11 +148,11 @@ def test_files_that_changed_since_the_run_are_refused(made, tmp_path):
 
 def changed_counts(run):
     """The run as it would be had its one image matched a pixel less."""
-    c = run.records[0].boundary
+    c = run.records[0].counts["boundary"]
     less = BoundaryCounts(
         c.thresholds, c.matched_gt - 1, c.total_gt, c.matched_pred - 1, c.total_pred
     )
-    return replace(run, records=(replace(run.records[0], boundary=less),))
+    return replace(run, records=(replace(run.records[0], counts={"boundary": less}),))
 
 
 def test_label_maps_are_told_by_their_thresholds(tmp_path):
@@ -162,7 +164,7 @@ def test_label_maps_are_told_by_their_thresholds(tmp_path):
     run = bb.evaluate(
         tmp_path / "maps", tmp_path / "gt", pred_kind="labels", workers=1, executor="thread"
     )
-    assert run.records[0].boundary.thresholds.tolist() == [1.0]
+    assert run.records[0].counts["boundary"].thresholds.tolist() == [1.0]
     assert find_sources(run).pred_kind == "labels"
     assert len(write_overlays(run, tmp_path / "o")) == 2
     assert write_report([run], tmp_path / "r.html", n_boot=10) == []

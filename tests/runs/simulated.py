@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import BoundaryCounts, ImageRecord, PixelCounts
+from bsdsbench.core.records import BoundaryCounts, ImageRecord
+from bsdsbench.metrics.pixel import PixelCounts
 from bsdsbench.runs.evaluation import Evaluation
 
 SIZE = (321, 481)
@@ -29,12 +30,12 @@ def simulated_record(
     boundary = BoundaryCounts(
         t, matched_gt, np.full_like(matched_gt, total_gt), matched_pred, total_pred
     )
-    extra = None
+    counts = {"boundary": boundary}
     if pixel:
         fn, fp = total_gt - matched_gt, total_pred - matched_pred
         tn = SIZE[0] * SIZE[1] * 5 - matched_gt - fn - fp
-        extra = PixelCounts(t, matched_gt, fp, fn, tn, 1000.5 + hard)
-    return ImageRecord(image_id, SIZE, boundary=boundary, pixel=extra)
+        counts["pixel"] = PixelCounts(t, matched_gt, fp, fn, tn, 1000.5 + hard)
+    return ImageRecord(image_id, SIZE, counts)
 
 
 def simulated_run(

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from bsdsbench.core.errors import DataError, MergeError
 from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import BoundaryCounts, ImageRecord, RegionCounts
+from bsdsbench.core.records import BoundaryCounts, ImageRecord
+from bsdsbench.metrics.region.region_record import RegionCounts
 from bsdsbench.runs import compressed as packing
 from bsdsbench.runs.compressed import Gathering, Records, gathered, pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
@@ -129,7 +130,7 @@ def test_images_with_different_numbers_of_thresholds_are_kept_as_they_are() -> N
     def record(i: int) -> ImageRecord:
         ones = np.ones(i % 3 + 1, np.int64)
         counts = BoundaryCounts(np.arange(1.0, ones.size + 1), ones, ones, ones, ones)
-        return ImageRecord(f"{i:02d}", (3, 5), counts)
+        return ImageRecord(f"{i:02d}", (3, 5), {"boundary": counts})
 
     expected = [record(i) for i in range(20)]
     assert_same(gathered(expected), expected)
@@ -143,8 +144,8 @@ def test_many_records_take_less_than_a_kilobyte_each() -> None:
     try:
         kept = []
         for i in range(2048):
-            own = BoundaryCounts(**records[i % 64].boundary.arrays())  # copies
-            gathering.add(ImageRecord(f"{i:05d}", (3, 5), own))
+            own = BoundaryCounts(**records[i % 64].counts["boundary"].arrays())  # copies
+            gathering.add(ImageRecord(f"{i:05d}", (3, 5), {"boundary": own}))
             if i % 512 == 511:
                 gc.collect()
                 kept.append(tracemalloc.get_traced_memory()[0])
@@ -179,7 +180,7 @@ def test_nothing_is_written_where_a_score_cannot_be_made(tmp_path) -> None:
     for i, n in enumerate((2, 3)):
         fields = {f.name: np.zeros(n) for f in dataclasses.fields(RegionCounts)}
         one = RegionCounts(**{**fields, "n_pixels": 15, "best_covered_gt": 0.0})
-        records.append(replace(good, image_id=f"{i}", region=one))
+        records.append(replace(good, image_id=f"{i}", counts={**good.counts, "region": one}))
     run = Evaluation(Protocol.preset("bsds500"), "x", records)
     with pytest.raises(DataError, match="region scores: images have different thresholds"):
         run.save(tmp_path / "out")

@@ -30,7 +30,7 @@ def test_written_and_read_again_scores_as_with_the_switch(raw, tmp_path):
     switched = evaluate(*raw, proto.replace(nms=True), **options)
     written = evaluate(tmp_path / "thin", raw[1], proto, **options)
     for a, b in zip(switched.records, written.records, strict=True):
-        assert a.boundary.equals(b.boundary)
+        assert a.counts["boundary"].equals(b.counts["boundary"])
 
 
 @pytest.mark.parametrize(("bits", "dtype"), [("8", np.uint8), ("16", np.uint16)])

@@ -15,7 +15,8 @@ import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.published import find_published
 from bsdsbench.report import score_tables, to_csv
-from bsdsbench.runs.official import ReportedRun, load_run, load_runs
+from bsdsbench.runs.loading import load_run, load_runs
+from bsdsbench.runs.official import ReportedRun
 from tests.runs.simulated import simulated_run
 
 
@@ -40,7 +41,7 @@ def test_others_formats_of_ev1(folder, tmp_path):
     """Descending thresholds, %f numbers and Windows line ends, as some programs write them."""
     run, _ = folder
     for r in run.records[:3]:
-        c = r.boundary
+        c = r.counts["boundary"]
         rows = zip(
             c.thresholds, c.matched_gt, c.total_gt, c.matched_pred, c.total_pred, strict=True
         )
@@ -48,7 +49,7 @@ def test_others_formats_of_ev1(folder, tmp_path):
         (tmp_path / f"{r.image_id}_ev1.txt").write_bytes("\r\n".join(lines[::-1]).encode())
     theirs = bb.Evaluation.from_official(tmp_path)
     for a, b in zip(theirs.records, run.records[:3], strict=True):
-        assert a.boundary.equals(b.boundary)
+        assert a.counts["boundary"].equals(b.counts["boundary"])
 
 
 def test_tables_alone_give_scores_and_a_curve(folder, tmp_path):
@@ -57,7 +58,7 @@ def test_tables_alone_give_scores_and_a_curve(folder, tmp_path):
         shutil.copy(path / name, tmp_path)
     theirs = load_run(tmp_path, "theirs")
     assert isinstance(theirs, ReportedRun)
-    mine, told = run.boundary_score(), theirs.boundary_score()
+    mine, told = run.boundary_score(), theirs.score("boundary")
     assert told.ods.f == pytest.approx(mine.ods.f, rel=1e-5)
     assert told.ois.precision == pytest.approx(mine.ois.precision, rel=1e-5)
     assert told.ap == pytest.approx(mine.ap, rel=1e-5)
@@ -71,7 +72,7 @@ def test_tables_alone_give_scores_and_a_curve(folder, tmp_path):
 def test_a_table_without_ods_file_takes_the_curve_s_best(folder, tmp_path):
     run, path = folder
     shutil.copy(path / "eval_bdry_thr.txt", tmp_path)
-    told = load_run(tmp_path).boundary_score()
+    told = load_run(tmp_path).score("boundary")
     assert told.ods.f == pytest.approx(run.boundary_score().ods.f, abs=2e-6)
     assert np.isnan(told.ois.f)
 
@@ -79,7 +80,7 @@ def test_a_table_without_ods_file_takes_the_curve_s_best(folder, tmp_path):
 def test_the_official_programs_own_folders(bsds500_bench):
     found = load_run(bsds500_bench / "test_1")
     assert found.metrics == ("boundary", "region")
-    assert found.boundary_score().ods.f == np.loadtxt(bsds500_bench / "test_1/eval_bdry.txt")[3]
+    assert found.score("boundary").ods.f == np.loadtxt(bsds500_bench / "test_1/eval_bdry.txt")[3]
     row = np.loadtxt(bsds500_bench / "test_1" / "eval_cover.txt")
     assert found.scores()["region"]["covering"] == {
         "ods": row[1],

@@ -140,8 +140,8 @@ def test_missing_predictions(tiny):
     skipped = bb.evaluate(pred, gt, TEN, workers=1, missing="skip")
     assert len(skipped.records) == 5
     zero = bb.evaluate(pred, gt, TEN, workers=1, missing="zero")
-    assert zero.records[2].boundary.total_pred.tolist() == [0] * 10
-    assert zero.records[2].boundary.total_gt[0] > 0
+    assert zero.records[2].counts["boundary"].total_pred.tolist() == [0] * 10
+    assert zero.records[2].counts["boundary"].total_gt[0] > 0
 
 
 def test_the_second_run_on_one_folder_stops(tiny, tmp_path):

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import RegionCounts
 from bsdsbench.core.softmap import as_float32, prepare, unit
 from bsdsbench.kernels import ucm
 from bsdsbench.metrics.region.measures import (
@@ -31,6 +30,7 @@ from bsdsbench.metrics.region.measures import (
     matched_area,
     measure,
 )
+from bsdsbench.metrics.region.region_record import RegionCounts
 
 _OFFICIAL = ("covered_gt", "covered_pred", "pri", "voi")
 _HUMAN_MEANS = frozenset(

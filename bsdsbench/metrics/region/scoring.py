@@ -32,11 +32,12 @@ from bsdsbench.core.precision_recall import (
     OperatingPoint,
     PRCurve,
     average_precision,
-    counts_by_id,
     f_measure,
     ratio,
 )
-from bsdsbench.core.records import ImageRecord, RegionCounts, frozen
+from bsdsbench.core.records import ImageRecord, frozen
+from bsdsbench.metrics.base import counts_by_id
+from bsdsbench.metrics.region.region_record import RegionCounts
 
 F8 = NDArray[np.float64]
 
@@ -188,7 +189,7 @@ def region_score(records: Iterable[ImageRecord]) -> RegionScore:
         fop_summed=_fop_summed(images),
         pair_f=_f_score(images, pair_curve),
         others={name: _score(images, value) for name, value in ERRORS.items()},
-        per_image=tuple((image_id, _image_row(c)) for image_id, c in named.items()),
+        per_image=tuple((image_id, image_row(c)) for image_id, c in named.items()),
     )
 
 
@@ -294,7 +295,7 @@ def _operating(threshold: float | None, precision: float, recall: float) -> Oper
     return OperatingPoint(threshold, precision, recall, float(f_measure(precision, recall)))
 
 
-def _image_row(c: RegionCounts) -> dict[str, float]:
+def image_row(c: RegionCounts) -> dict[str, float]:
     """One image's bests, at the first threshold of ties (as eval_cover_img.txt has it)."""
     covering, fop = ratio(c.covered_gt, c.total_gt), fop_curve(c).f
     at, at_pri, at_voi, at_fop = (int(np.argmax(v)) for v in (covering, c.pri, -c.voi, fop))

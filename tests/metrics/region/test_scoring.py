@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from bsdsbench.core.errors import DataError
-from bsdsbench.core.records import ImageRecord, RegionCounts
+from bsdsbench.core.records import ImageRecord
 from bsdsbench.metrics.region.counting import region_counts
+from bsdsbench.metrics.region.region_record import RegionCounts
 from bsdsbench.metrics.region.scoring import region_score
 from bsdsbench.runs.compressed import pack_records, unpack_records
 
@@ -45,7 +46,7 @@ def counts(thresholds=T, **changes):
 
 
 def score(*rows):
-    return region_score([ImageRecord(str(k), (2, 2), region=c) for k, c in enumerate(rows)])
+    return region_score([ImageRecord(str(k), (2, 2), {"region": c}) for k, c in enumerate(rows)])
 
 
 def test_official_rules():
@@ -128,7 +129,7 @@ def test_curves_have_every_measure_at_each_threshold():
 def test_order_of_records_does_not_matter():
     rng = np.random.default_rng(0)
     rows = [
-        ImageRecord(f"{k}", (5, 6), region=region_counts(a, [b]))
+        ImageRecord(f"{k}", (5, 6), {"region": region_counts(a, [b])})
         for k, (a, b) in enumerate(rng.integers(0, 4, (9, 2, 5, 6)))
     ]
     assert region_score(rows).to_mapping() == region_score(rows[::-1]).to_mapping()
@@ -136,7 +137,7 @@ def test_order_of_records_does_not_matter():
 
 def test_records_survive_the_disk(tmp_path):
     record = ImageRecord(
-        "a", (5, 6), region=region_counts(np.eye(5, 6, dtype=int), [np.eye(5, 6) > 0])
+        "a", (5, 6), {"region": region_counts(np.eye(5, 6, dtype=int), [np.eye(5, 6) > 0])}
     )
     path = tmp_path / "counts.npz"
     path.write_bytes(pack_records([record]))

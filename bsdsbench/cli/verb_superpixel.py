@@ -1,0 +1,24 @@
+"""bsdsbench superpixel: measures of superpixel segmentations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from bsdsbench.cli.evaluating import evaluate_metric, run_options
+
+
+@click.command("superpixel", short_help="Errors, recall and evenness of superpixels.")
+@click.argument("pred_dir", type=click.Path())
+@run_options
+@click.option(
+    "--images", "images_dir", type=click.Path(), help="The pictures, for explained variation."
+)
+def command(pred_dir: str, **options: Any) -> int:
+    """Undersegmentation error, ASA, boundary recall, compactness and explained variation.
+
+    PRED_DIR has one label map of superpixels per image. Pictures beside the ground truth in BSDS
+    layout are found by themselves.
+    """
+    return evaluate_metric("superpixel", pred_dir, None, **options)

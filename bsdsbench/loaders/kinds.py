@@ -1,0 +1,136 @@
+"""The one way from an image's files to arrays, for every kind of prediction and ground truth.
+
+| prediction | what the files hold |
+|---|---|
+| soft    | boundary strengths; or ucm2, segs in .mat and .npz |
+| labels  | label maps, one a file or several in a file |
+| classes | (H, W) class labels, (C, H, W) maps, or one soft map a class |
+
+| ground truth | |
+|---|---|
+| annotators | boundaries of every annotator, and segmentations where there are any |
+| classes    | (H, W) class labels, (C, H, W) boundaries, or the struct GTcls of SBD |
+| mask       | one binary mask; gray above 128 is foreground |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.loaders.formats import read_arrays
+from bsdsbench.loaders.groundtruth import load_ground_truth
+from bsdsbench.loaders.pairing import Pair
+from bsdsbench.loaders.prediction import load_prediction
+from bsdsbench.loaders.reading import FaultError, reading, show
+
+Shape = tuple[int, int]
+
+
+def read_prediction(pair: Pair, kind: str, shape: Shape, protocol: Protocol) -> Prediction:
+    """An image's prediction of a kind; where it has no files, nothing is predicted.
+
+    shape is that of its ground truth. Raises FileFormatError, ShapeError.
+    """
+    return _PREDICTIONS[kind](pair, shape, protocol)
+
+
+def read_truth(pair: Pair, kind: str, protocol: Protocol) -> GroundTruth:
+    """An image's ground truth of a kind. Raises FileFormatError, DataError."""
+    return _TRUTHS[kind](pair, protocol)
+
+
+def _soft(pair: Pair, shape: Shape, protocol: Protocol) -> Prediction:
+    if not pair.pred_paths:
+        return Prediction(pair.image_id, soft=np.zeros(shape, np.uint8))
+    return load_prediction(pair, kind="soft")
+
+
+def _labels(pair: Pair, shape: Shape, protocol: Protocol) -> Prediction:
+    if not pair.pred_paths:
+        return Prediction(pair.image_id, soft=np.zeros(shape, np.uint8))
+    return load_prediction(pair, kind="labels")
+
+
+def _classes(pair: Pair, shape: Shape, protocol: Protocol) -> Prediction:
+    if not pair.pred_paths:
+        count = len(protocol.semantic.classes) if protocol.semantic else 1
+        return Prediction(pair.image_id, classes=np.zeros((count, *shape), bool))
+    maps = [_one_array(path) for path in pair.pred_paths]
+    if len({m.shape for m in maps}) > 1:
+        raise ShapeError(
+            f"{show(pair.pred_paths[0].parent.parent)}: the maps of the classes of "
+            f"{pair.image_id} have several sizes, expected one"
+        )
+    found = maps[0] if len(maps) == 1 else np.stack(maps)
+    return Prediction(pair.image_id, pair.pred_paths[0], classes=found)
+
+
+def _annotators(pair: Pair, protocol: Protocol) -> GroundTruth:
+    return load_ground_truth(pair, **protocol.gt_options())
+
+
+def _class_truth(pair: Pair, protocol: Protocol) -> GroundTruth:
+    path = _single(pair)
+    found = read_arrays(path, indices=True)
+    if "GTcls" in found:
+        struct = found["GTcls"]
+        if not isinstance(struct, dict) or not {"Boundaries", "Segmentation"} <= struct.keys():
+            raise DataError(f"{show(path)}: no struct GTcls with Boundaries and Segmentation")
+        drawn = np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]])
+        labels = np.asarray(struct["Segmentation"])
+        return GroundTruth(pair.image_id, path=path, class_boundaries=drawn, labels=labels)
+    array = _only(found, path)
+    if array.ndim == 2:
+        return GroundTruth(pair.image_id, path=path, labels=array)
+    return GroundTruth(pair.image_id, path=path, class_boundaries=array != 0)
+
+
+def _mask(pair: Pair, protocol: Protocol) -> GroundTruth:
+    path = _single(pair)
+    array = _only(read_arrays(path), path)
+    with reading(path, "a mask"):
+        if array.ndim != 2:
+            raise FaultError(f"an array of shape {array.shape}, expected one mask (H, W)")
+        # Masks are often resized or saved as JPEG; the field cuts them at 128.
+        cut = {"u1": 128, "u2": 128 * 257}.get(array.dtype.str[1:], 0.5)
+        if array.max(initial=0) <= 1 and array.dtype.kind in "bui":
+            cut = 0
+        mask = array > cut
+    return GroundTruth(pair.image_id, path=path, mask=mask)
+
+
+def _single(pair: Pair) -> Path:
+    if len(pair.gt_paths) != 1:
+        raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} ground-truth files, expected one")
+    return pair.gt_paths[0]
+
+
+def _one_array(path: Path) -> NDArray[Any]:
+    return _only(read_arrays(path, indices=True), path)
+
+
+def _only(found: dict[str, Any], path: Path) -> NDArray[Any]:
+    arrays = [a for a in found.values() if isinstance(a, np.ndarray)]
+    if len(arrays) != 1:
+        raise DataError(f"{show(path)}: {len(arrays)} arrays, expected one")
+    return arrays[0]
+
+
+_PREDICTIONS: dict[str, Callable[[Pair, Shape, Protocol], Prediction]] = {
+    "soft": _soft,
+    "labels": _labels,
+    "classes": _classes,
+}
+_TRUTHS: dict[str, Callable[[Pair, Protocol], GroundTruth]] = {
+    "annotators": _annotators,
+    "classes": _class_truth,
+    "mask": _mask,
+}

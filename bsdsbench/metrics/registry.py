@@ -1,0 +1,87 @@
+"""Which metrics there are: ours, and those of the entry point group `bsdsbench.metrics`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+
+from bsdsbench.core.errors import DataError
+from bsdsbench.metrics.base import CurveMetric, Metric
+
+GROUP = "bsdsbench.metrics"
+DEFAULT = ("boundary",)
+
+# In the order of tables: the name, and where its class is.
+BUILT_IN = {
+    "boundary": "bsdsbench.metrics.boundary:BoundaryMetric",
+    "region": "bsdsbench.metrics.region.metric:RegionMetric",
+    "pixel": "bsdsbench.metrics.pixel:PixelMetric",
+    "superpixel": "bsdsbench.metrics.superpixel:SuperpixelMetric",
+    "semantic": "bsdsbench.metrics.semantic:SemanticMetric",
+    "saliency": "bsdsbench.metrics.saliency:SaliencyMetric",
+    "crispness": "bsdsbench.metrics.crispness:CrispnessMetric",
+}
+
+
+def names() -> tuple[str, ...]:
+    """All metrics, ours first, in the order of tables."""
+    return (*BUILT_IN, *sorted(_others()))
+
+
+@cache
+def get(name: str) -> Metric:
+    """The metric of that name. Raises DataError, which lists those there are."""
+    if name in BUILT_IN:
+        module, _, attribute = BUILT_IN[name].partition(":")
+        return getattr(import_module(module), attribute)()
+    if name not in _others():
+        raise DataError(f"metric {name!r}: expected one of {', '.join(names())}")
+    try:
+        found = _others()[name].load()()
+    except Exception as error:  # whatever another package does while it is imported
+        raise DataError(
+            f"metric {name!r}: {_others()[name].value} cannot be loaded "
+            f"({type(error).__name__}: {error})"
+        ) from None
+    if not isinstance(found, Metric) or found.name != name:
+        raise DataError(f"metric {name!r}: {_others()[name].value} is no Metric of that name")
+    return found
+
+
+def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
+    """The metrics asked for, each once, in the order of tables.
+
+    Raises DataError for none, and for unknown ones, all of them together.
+    """
+    asked = [wanted] if isinstance(wanted, str) else list(wanted)
+    known = names()
+    faults = [
+        DataError(f"metrics {m!r}: expected one of {', '.join(known)}")
+        for m in asked
+        if m not in known
+    ]
+    if not asked:
+        faults.append(DataError("metrics: none given, expected at least one"))
+    if faults:
+        raise DataError.collect(faults)
+    return tuple(m for m in known if m in asked)
+
+
+def curve_metric(name: str) -> CurveMetric:
+    """A metric that has a precision-recall curve. Raises DataError for another."""
+    found = get(name)
+    if not isinstance(found, CurveMetric):
+        raise DataError(f"metric {name!r}: has no precision-recall curve")
+    return found
+
+
+def with_curve(metrics: Sequence[str]) -> tuple[str, ...]:
+    """Those of the metrics that have a precision-recall curve."""
+    return tuple(m for m in metrics if isinstance(get(m), CurveMetric))
+
+
+@cache
+def _others() -> dict[str, EntryPoint]:
+    return {e.name: e for e in entry_points(group=GROUP) if e.name not in BUILT_IN}

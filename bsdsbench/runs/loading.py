@@ -1,0 +1,58 @@
+"""Runs from folders: ours (result.json), or official result files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bsdsbench.core.errors import DataError, FileFormatError
+from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.official import ReportedRun, reported_run
+
+
+def load_run(folder: str | Path, name: str | None = None) -> Evaluation | ReportedRun:
+    """A run from its folder: ours, or anyone's official files.
+
+    `name` replaces the name that is stored, or the folder's. Raises FileFormatError if it is
+    neither.
+    """
+    path = Path(folder)
+    if (path / "result.json").exists():
+        run = Evaluation.load(path)
+        return replace(run, name=name) if name else run
+    if not path.is_dir():
+        raise FileFormatError(f"{path}: not a folder, expected the folder of a finished run")
+    found = reported_run(path, name)
+    return found if isinstance(found, ReportedRun) else Evaluation(*found)
+
+
+def load_runs(folders: Iterable[str | Path], names: Iterable[str] | None = None) -> list[Any]:
+    """Runs (Evaluation or ReportedRun) from folders, each with a name of its own.
+
+    Raises DataError listing every bad folder.
+    """
+    paths = [Path(f) for f in folders]
+    given: list[str | None] = list(names) if names else [None] * len(paths)
+    if len(given) != len(paths):
+        raise DataError(f"{len(given)} names for {len(paths)} runs, expected one each")
+    runs: list[Any] = []
+    faults: list[DataError] = []
+    for path, name in zip(paths, given, strict=True):
+        try:
+            runs.append(load_run(path, name))
+        except DataError as error:
+            faults.append(error)
+    if faults:
+        raise DataError.collect(faults)
+    return _told_apart(runs, paths)
+
+
+def _told_apart(runs: list[Any], paths: list[Path]) -> list[Any]:
+    """Runs of one name get their folder's name beside it."""
+    names = [run.name for run in runs]
+    return [
+        replace(run, name=f"{run.name} ({path})") if names.count(run.name) > 1 else run
+        for run, path in zip(runs, paths, strict=True)
+    ]

@@ -1,0 +1,16 @@
+"""What worker processes need, done once in the server that they are forked from.
+
+Importing this runs the metrics named in BSDSBENCH_PRELOAD (with commas between) on their examples,
+so that their kernels are compiled, or read from numba's cache, once and not in every worker.
+"""
+
+import os
+
+import bsdsbench.runs.job  # noqa: F401
+from bsdsbench.metrics import registry
+
+VARIABLE = "BSDSBENCH_PRELOAD"
+
+for _name in filter(None, os.environ.get(VARIABLE, "").split(",")):
+    _metric = registry.get(_name)
+    _metric.count(*_metric.example())

@@ -1,0 +1,103 @@
+"""The files a run was made from, read again as the run read them.
+
+Which kind the predictions are, and which images count, is in the run's provenance and records; so
+explain, overlays and report see the same arrays as the run did.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.errors import DataError
+from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.protocol import Protocol, class_names
+from bsdsbench.loaders import Pair, pair, read_prediction, read_truth
+from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
+from bsdsbench.loaders.reading import show
+from bsdsbench.metrics import registry
+from bsdsbench.runs.compressed import image_ids
+from bsdsbench.runs.evaluation import Evaluation
+
+Folder = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sources:
+    """Where the files of a run are: image id -> pair, image id -> picture (may lack some)."""
+
+    pairs: dict[str, Pair]
+    photos: dict[str, Path]
+    pred_kind: str
+    gt_kind: str
+
+    def load(
+        self, image_id: str, run: Evaluation, protocol: Protocol | None = None
+    ) -> tuple[Prediction, GroundTruth]:
+        """Prediction and ground truth of an image, as the run read them. Raises DataError."""
+        found, proto = self.pairs[image_id], protocol or run.protocol
+        gt = read_truth(found, self.gt_kind, proto)
+        return read_prediction(found, self.pred_kind, gt.shape, proto), gt
+
+    def photo(self, image_id: str, shape: tuple[int, int]) -> NDArray[np.uint8] | None:
+        """The picture, or None if there is none of that size."""
+        if image_id not in self.photos:
+            return None
+        pixels = read_photo(self.photos[image_id])
+        return pixels if pixels.shape[:2] == shape else None
+
+
+def find_sources(
+    run: Evaluation,
+    pred_dir: Folder | None = None,
+    gt_dir: Folder | None = None,
+    images_dir: Folder | None = None,
+    *,
+    metric: str | None = None,
+) -> Sources:
+    """The files a run was made from: the given folders, or those its provenance names.
+
+    Only the run's own images are read; one that was counted without a prediction (missing="zero")
+    stays without. images_dir defaults to the pictures beside the ground truth (BSDS layout).
+    metric : whose ground truth is meant; default: the run's first. Raises DataError if the folders
+    are not known, are gone, or lack an image of the run.
+    """
+    pred, gt = pred_dir or run.provenance.get("pred"), gt_dir or run.provenance.get("gt")
+    if not pred or not gt:
+        raise DataError(f"{run.name}: where its predictions and ground truth are is not known")
+    if not run.metrics:
+        raise DataError(f"{run.name}: no images, expected a run with records")
+    gt_kind = registry.get(metric or run.metrics[0]).gt_kind
+    pred_kind = str(run.provenance.get("pred_kind") or _kind(run))
+    missing = str(run.provenance.get("missing", "zero"))
+    wanted = image_ids(run.records)
+    pairs = {
+        p.image_id: p
+        for p in pair(
+            pred,
+            gt,
+            missing="zero" if missing == "zero" else "error",
+            pred_kind=pred_kind,
+            gt_kind=gt_kind,
+            classes=class_names(run.protocol),
+            ids=wanted,
+        )
+    }
+    lost = sorted(set(wanted) - pairs.keys())
+    if lost:
+        raise DataError(f"{show(pred)}: no files of image {lost[0]!r}, expected those of the run")
+    folder = images_dir or photos_beside(gt)
+    return Sources(pairs, find_photos(folder) if folder else {}, pred_kind, gt_kind)
+
+
+def _kind(run: Evaluation) -> str:
+    """Of runs that do not say: segmentations have the thresholds 1 .. n, not the protocol's."""
+    counts: Any = run.records[0].counts[run.metrics[0]].arrays().get("thresholds")
+    if counts is None or np.array_equal(counts, run.protocol.threshold_array()):
+        return "soft"
+    return "labels"
