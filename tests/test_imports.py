@@ -128,6 +128,7 @@ def test_no_module_is_longer_than_a_reader_can_hold():
 # Short forms that users know, published tables of two benchmarks, tables of the protocol's fields.
 MAY_NAME_METRICS = {
     "bsdsbench",
+    "bsdsbench.core.nms_recipes",
     "bsdsbench.core.protocol",
     "bsdsbench.runs.evaluation",
     "bsdsbench.comparison.published",

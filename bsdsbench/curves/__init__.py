@@ -53,7 +53,7 @@ from bsdsbench.curves.results import (
     ROCResult,
     ThresholdCurve,
 )
-from bsdsbench.curves.table import (
+from bsdsbench.curves.curve_table import (
     AreaRow,
     area_table,
 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.core import bounded
-from bsdsbench.loaders.matlab import MAX_DEPTH, Budget
+from bsdsbench.loaders.budget import MAX_DEPTH, Budget
 from bsdsbench.loaders.reading import FaultError, check_size
 
 REFERENCE_COST = 4096

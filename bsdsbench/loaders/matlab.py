@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.core import bounded
+from bsdsbench.loaders.budget import MAX_DEPTH, Budget
+from bsdsbench.loaders.hdf5 import read_hdf5
 from bsdsbench.loaders.reading import FaultError, check_size, read_bytes, reading
 
 # "mi" storage types and "mx" classes -> numpy type codes
@@ -32,7 +34,6 @@ CLASSES[15] = "u8"
 MATRIX, COMPRESSED = 14, 15
 CELL, STRUCT, SPARSE = 1, 2, 5
 LOGICAL, COMPLEX = 0x02, 0x08
-MAX_DEPTH = 8
 ITEM_COST = 1024  # bytes charged per item of a cell, so that millions of empty ones are refused
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
@@ -43,8 +44,6 @@ def read_mat(path: str | os.PathLike[str], names: Collection[str] | None = None)
     Raises FileFormatError, one line, for anything that is not a sound MATLAB 5, 7 or 7.3 file.
     An empty file raises; a file without variables gives {}.
     """
-    from bsdsbench.loaders.hdf5 import read_hdf5
-
     data = read_bytes(path)
     is_hdf5 = data.startswith(HDF5_MAGIC) or data[512:520] == HDF5_MAGIC
     with reading(path, "a MATLAB file, version 5 to 7.3"):
@@ -78,20 +77,6 @@ def _read_v5(data: bytes, names: Collection[str] | None) -> dict[str, Any]:
         if names is None or head.name in names:
             found[head.name] = _value(inner, head, budget, 0)
     return found
-
-
-class Budget:
-    """The bytes a file may still decode to."""
-
-    def __init__(self) -> None:
-        self.left = bounded.MAX_DECODED_BYTES
-
-    def spend(self, count: int) -> None:
-        self.left -= count
-        if self.left < 0:
-            raise FaultError(
-                f"decodes to more than {bounded.MAX_DECODED_BYTES} bytes, expected less"
-            )
 
 
 class Cursor:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.precision_recall import OperatingPoint, PRCurve
 from bsdsbench.metrics import registry
-from bsdsbench.plotting.labels import place_labels
+from bsdsbench.plotting.label_places import place_labels
 from bsdsbench.plotting.style import (
     GREY,
     draw_iso_f,

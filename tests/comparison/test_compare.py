@@ -80,7 +80,7 @@ def test_samples_of_uneven_curves_have_the_scores_of_aggregate():
             counts = BoundaryCounts(t, rng.integers(0, gt + 1), gt, rng.integers(0, pred + 1), pred)
             records.append(ImageRecord(str(i), (3, 5), {"boundary": counts}))
         weights = bootstrap_weights(6, 40, size)
-        found = CurveSampler([r.counts["boundary"] for r in records], PROTO, r50=True).scores(
+        found = CurveSampler([r.counts["boundary"] for r in records], Protocol(), r50=True).scores(
             weights
         )
         for b, row in enumerate(weights.astype(int)):
