@@ -13,9 +13,9 @@ from bsdsbench.cli.options import (
     protocol_from,
     protocol_options,
     quiet_option,
+    split_protocol,
     workers_option,
 )
-from bsdsbench.cli.verb_evaluate import PROTOCOL_FIELDS
 
 _OPTIONS = (
     click.option("--gt", type=click.Path(), help="Ground-truth folder; without it no scores."),
@@ -64,7 +64,7 @@ def detect(function: Any, images: str, *, form: str, quiet: bool, **options: Any
     from bsdsbench.cli.show import print_json, print_scores
     from bsdsbench.integrations.detectors import run
 
-    fields = {name: options.pop(name) for name in PROTOCOL_FIELDS}
+    fields, options = split_protocol(options)
     options["metrics"] = [m.strip() for m in options["metrics"].split(",") if m.strip()]
     with progress("detect", quiet) as report:
         found = run(function, images, protocol=protocol_from(**fields), progress=report, **options)

@@ -22,6 +22,10 @@ from bsdsbench.curves.areas import (
 from bsdsbench.curves.binned import (
     BinnedCurves,
 )
+from bsdsbench.curves.curve_table import (
+    AreaRow,
+    area_table,
+)
 from bsdsbench.curves.geometry import (
     achievable_pr,
     interpolate_pr,
@@ -52,10 +56,6 @@ from bsdsbench.curves.results import (
     ROCPoints,
     ROCResult,
     ThresholdCurve,
-)
-from bsdsbench.curves.curve_table import (
-    AreaRow,
-    area_table,
 )
 from bsdsbench.curves.thresholds import (
     threshold_curve,
