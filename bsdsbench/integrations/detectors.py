@@ -28,6 +28,7 @@ from bsdsbench.core.errors import DataError, one_line
 from bsdsbench.core.files import png_bytes, write_atomic
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.loaders.photos import find_photos, read_photo
+from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.runner import evaluate
@@ -93,7 +94,7 @@ def run(
     out: str | Path,
     gt: str | Path | None = None,
     protocol: Protocol | str = "bsds500",
-    metrics: Sequence[str] = ("boundary",),
+    metrics: str | Sequence[str] = registry.DEFAULT,
     name: str | None = None,
     workers: int | None = None,
     fresh: bool = False,

@@ -31,7 +31,7 @@ def many_to_one_counts(
     """
     from scipy import ndimage
 
-    from bsdsbench.kernels.many_to_one import count_steps
+    from bsdsbench.kernels.nearest_pixels import count_steps
 
     gt_maps = annotated_maps(gts)
     rows, cols = gt_maps.shape[1:]
