@@ -1,4 +1,4 @@
-"""Kernels as they are now, and where the data are that may not be in the project."""
+"""Where the data are that may not be in the project, and a small made set."""
 
 from __future__ import annotations
 
@@ -6,19 +6,6 @@ import os
 from pathlib import Path
 
 import pytest
-
-KERNELS = Path(__file__).parents[1] / "bsdsbench" / "kernels"
-
-
-def pytest_configure() -> None:
-    """Forget compiled kernels older than any kernel's source.
-
-    Numba compares a compiled function with its own file only, not with those of what it calls.
-    """
-    changed = max(source.stat().st_mtime for source in KERNELS.glob("*.py"))
-    for index in KERNELS.glob("__pycache__/*.nbi"):
-        if index.stat().st_mtime < changed:
-            index.unlink(missing_ok=True)
 
 
 def _folder(variable: str, what: str) -> Path:

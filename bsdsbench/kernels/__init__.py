@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 # Raised with every change that can move a count: stored records of other versions are redone.
 KERNEL_VERSION = 1
+_PREFIX = "kernels-"
+
+
+def cache_folder() -> Path | None:
+    """Where compiled kernels are kept: a folder named by all kernels' sources; None if nowhere.
+
+    It is in NUMBA_CACHE_DIR if that is set, else beside the sources, else in the home folder's
+    cache; the first of these that can be written. Folders of earlier sources beside these are
+    removed.
+    """
+    here = Path(__file__).parent
+    sources = sorted(here.glob("*.py"))
+    if not sources:  # in an archive
+        return None
+    name = _PREFIX + hashlib.sha256(b"\0".join(s.read_bytes() for s in sources)).hexdigest()[:16]
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    beside = here / "__pycache__"
+    for root in [Path(given)] if given else [beside, Path(home, "bsdsbench")]:
+        try:
+            (root / name).mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=root / name).close()
+        except OSError:
+            continue
+        if root == beside:
+            for old in set(root.glob(_PREFIX + "*")) - {root / name}:
+                shutil.rmtree(old, ignore_errors=True)
+        return root / name
+    return None
 
 
 def never_compiled() -> bool:
-    """True if no compiled kernel of this installation is in numba's cache beside the sources.
-
-    Where numba keeps its cache elsewhere the answer is unknown, and False.
-    """
-    here = Path(__file__).parent
-    if os.environ.get("NUMBA_CACHE_DIR") or not os.access(here, os.W_OK):
-        return False
-    return not any((here / "__pycache__").glob("matching.*.nbc"))
+    """True if the first run is to compile kernels. Where they cannot be kept jit.py says so."""
+    folder = cache_folder()
+    return folder is not None and not any(folder.glob("*/matching.*.nbc"))

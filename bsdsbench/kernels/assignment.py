@@ -9,10 +9,11 @@ row worth having stays alone at cost 0.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bsdsbench.kernels.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def by_column(indptr, cols, counts, n_cols):
     """The cells of a table column by column: start (n_cols+1,), rows, counts."""
     start = np.zeros(n_cols + 1, np.int64)
@@ -32,7 +33,7 @@ def by_column(indptr, cols, counts, n_cols):
     return start, rows, out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def largest_total(indptr, cols, counts, col_start):
     """Largest total of a one-to-one assignment with each annotator, summed over annotators."""
     n_rows = indptr.size - 1
@@ -43,7 +44,7 @@ def largest_total(indptr, cols, counts, col_start):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _assign(start, rows, n, first, last, n_rows):
     far = np.int64(2**62)
     owner = np.full(n_rows, -1, np.int64)  # the column a row is given to

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bsdsbench.kernels.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ones(x):
     """How many bits of x are set, counted in pairs, nibbles, bytes."""
     x -= x >> np.uint64(1) & np.uint64(0x5555555555555555)

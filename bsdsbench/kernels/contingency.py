@@ -10,12 +10,13 @@ gives the same table whatever its labels are, and whatever way the table was mad
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bsdsbench.kernels.jit import kernel
 
 GAMMA_OBJECT, GAMMA_PART, BETA = 0.9, 0.25, 0.1  # objects and parts, as published
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def renumber(labels, low, span):
     """Number the regions of a flat label map by first pixel; labels lie in [low, low + span).
 
@@ -35,7 +36,7 @@ def renumber(labels, low, span):
     return out, area[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def runs(labels, gts, col_start):
     """Cells (row, column, pixels), with repeats: one per run of pixels of one row and one column.
 
@@ -60,7 +61,7 @@ def runs(labels, gts, col_start):
     return rows[:n], cols[:n], counts[:n]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tabulate(rows, cols, counts, n_rows, n_cols):
     """Sum cells of equal (row, column) into a table: indptr (n_rows+1,), cols, counts.
 
@@ -106,7 +107,7 @@ def tabulate(rows, cols, counts, n_rows, n_cols):
     return indptr, col_out[:n].copy(), count_out[:n].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def merge_rows(indptr, cols, counts, new_row, n_rows, n_cols):
     """The table after row r has become part of row `new_row[r]`."""
     rows = np.empty(cols.size, np.int32)
@@ -115,7 +116,7 @@ def merge_rows(indptr, cols, counts, new_row, n_rows, n_cols):
     return tabulate(rows, cols, counts, n_rows, n_cols)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def row_sums(indptr, counts):
     """Pixels of each row, summed over annotators."""
     out = np.zeros(indptr.size - 1, np.int64)
@@ -125,7 +126,7 @@ def row_sums(indptr, counts):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def overlap_sums(indptr, cols, counts, row_area, col_area, ann_of_col, n_ann):
     """Everything the measures need from the cells, in one pass.
 
@@ -169,7 +170,7 @@ def overlap_sums(indptr, cols, counts, row_area, col_area, ann_of_col, n_ann):
     return best_gt, covered_pred, ints, floats
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def squares_and_bits(area):
     """sum a^2 and sum a log2 a, in order."""
     squares, bits = np.int64(0), 0.0
@@ -179,7 +180,7 @@ def squares_and_bits(area):
     return squares, bits
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fop_sums(indptr, cols, counts, row_area, col_area, row_candidate, col_candidate, n_ann):
     """Objects and parts: the numerators of precision and recall (regions.md; PAMI 2016).
 
@@ -218,7 +219,7 @@ def fop_sums(indptr, cols, counts, row_area, col_area, row_candidate, col_candid
     return pred, gt
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _credit(kind, fragmentation):
     if kind == 2:
         return 1.0

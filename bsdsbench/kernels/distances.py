@@ -6,12 +6,13 @@ Squared distances as float64; whole numbers, and so exact, where the spacing is 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bsdsbench.kernels.jit import kernel
 
 _PATIENCE = 2  # rows searched per pixel of the box before the whole box is transformed instead
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def nearest(a_start, a_rows, a_cols, b_start, b_rows, b_cols, row_step, col_step):
     """Squared distance from each site of a to the nearest site of b with the same label.
 
@@ -50,7 +51,7 @@ def nearest(a_start, a_rows, a_cols, b_start, b_rows, b_cols, row_step, col_step
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _row_index(rows):
     """Where each row from the first to the last begins, and the end; rows ascending."""
     low = rows[0]
@@ -62,7 +63,7 @@ def _row_index(rows):
     return start
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _box(a_rows, a_cols, b_rows, b_cols):
     """Top, left, bottom and right of two lists of sites, all within; rows ascending."""
     top, bottom = min(a_rows[0], b_rows[0]), max(a_rows[-1], b_rows[-1])
@@ -70,7 +71,7 @@ def _box(a_rows, a_cols, b_rows, b_cols):
     return np.int64(top), np.int64(left), np.int64(bottom), np.int64(right)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@kernel(_nrt=False)
 def _search(r, c, cols, row_start, low, high, row_step, col_step):
     """Squared distance of (r, c) to the nearest of the sites, and how many rows were looked at."""
     best = np.inf
@@ -88,7 +89,7 @@ def _search(r, c, cols, row_start, low, high, row_step, col_step):
         away += 1
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@kernel(_nrt=False)
 def _in_row(c, cols, row_start, row, across, col_step, best):
     first, last = row_start[row], row_start[row + 1]
     begin, end = first, last
@@ -105,7 +106,7 @@ def _in_row(c, cols, row_start, row, across, col_step, best):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def to_other_label(labels, row_step, col_step):
     """Squared distance of each pixel to the nearest pixel of another label, f8 (H, W).
 
@@ -139,7 +140,7 @@ def to_other_label(labels, row_step, col_step):
     return out
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@kernel(_nrt=False)
 def _envelope(out, r, first, last, row_step, step, place, height_at, until):
     """Replace pixels along the columns by squared distances, in out[r, first:last]."""
     n = 0
@@ -172,7 +173,7 @@ def _envelope(out, r, first, last, row_step, step, place, height_at, until):
         out[r, x] = height_at[i] + (x * step - place[i]) ** 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shells(labels, width):
     """The label map with -1 where no other label, nor the outside, is within `width` pixels.
 

@@ -23,10 +23,10 @@ from collections import namedtuple
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from bsdsbench.kernels.bits import ones
+from bsdsbench.kernels.jit import kernel
 
 FAR = 2**61  # beyond any length
 ABSENT = FAR  # the dual of a pixel that is not in the map: no edge to it is ever tight
@@ -148,7 +148,7 @@ def words(pixel: NDArray[np.int32], size: int) -> NDArray[np.void]:
     return word
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _set_bits(pixel, word):
     at = 0
     for k in range(word.size):
@@ -158,7 +158,7 @@ def _set_bits(pixel, word):
             at += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rank(word, index):
     """How many vertices have a flat index below `index`."""
     at = word[np.uint64(index) >> np.uint64(6)]
@@ -166,16 +166,16 @@ def rank(word, index):
     return at.before + ones(at.bits & below)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def vertex_of(pixel, word):
     """i4 (n,): the vertices at n flat indices."""
     vertex = np.empty(pixel.size, np.int32)
     for k in range(pixel.size):
-        vertex[k] = rank(word, pixel[k])
+        vertex[k] = rank(word, np.int64(pixel[k]))
     return vertex
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def within_reach(bmap, half):
     """(H, W) bool: is a pixel of the (H, W) map in the disk around it."""
     reach = half.size // 2
@@ -195,7 +195,7 @@ def within_reach(bmap, half):
     return near
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mix(x):
     """The high bits of the result depend on all bits of x (the finaliser of SplitMix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -203,7 +203,7 @@ def _mix(x):
     return x ^ (x >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_edges(start, stop, own, other, geo):
     """Put the edges of vertices start .. stop-1 into `own`'s arena."""
     pixels, node, edge, nearest = own.pixel, own.node, own.edge, own.nearest
@@ -217,7 +217,7 @@ def find_edges(start, stop, own, other, geo):
             node.first[:] = UNKNOWN
             end = 0
         begin = end
-        row, col = divmod(pixels[i], geo.cols)
+        row, col = divmod(np.int64(pixels[i]), geo.cols)
         key = np.uint64(pixels[i]) * own.mult + geo.salt
         best = np.int64(-1)
         for r in range(max(row - reach, 0), min(row + reach + 1, geo.rows)):

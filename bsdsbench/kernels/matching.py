@@ -23,7 +23,6 @@ the pixel is matched, at its end.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from bsdsbench.kernels.bits import ones
@@ -43,6 +42,7 @@ from bsdsbench.kernels.graph import (
     within_reach,
     words,
 )
+from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.search import Work, enter, leave, work
 
 I8 = NDArray[np.int64]
@@ -112,11 +112,11 @@ def _problem(
     return pred_side, gt_side, geo, work(max(universe.size, pixel.size))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _run(start, vertex, added, pred, gt, geo, work, matched_gt):
     """One annotator: add its matched pixels to `matched_gt` (n,), set the predicted ones' bits."""
     steps = start.size - 1
-    find_edges(0, pred.pixel.size, pred, gt, geo)
+    find_edges(np.int64(0), np.int64(pred.pixel.size), pred, gt, geo)
     batch, order = _batches(start, vertex, added, pred.nearest)
     freed = np.empty(gt.pixel.size, np.int32)
     node, matched = pred.node, 0
@@ -140,7 +140,7 @@ def _run(start, vertex, added, pred, gt, geo, work, matched_gt):
             leave(i, node, pred.bits, steps)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _batches(start, vertex, added, nearest):
     """(batch, order): step k removes order[batch[2k] : batch[2k+1]], then adds up to batch[2k+2].
 
@@ -148,7 +148,10 @@ def _batches(start, vertex, added, nearest):
     them their mate at once. Counting sort by distance, then by batch.
     """
     steps = start.size - 1
-    by_cost = np.zeros(nearest.max() + 2 if nearest.size else 1, np.int64)
+    furthest = 0
+    for cost in nearest:
+        furthest = max(furthest, cost)
+    by_cost = np.zeros(furthest + 2, np.int64)
     batch = np.zeros(2 * steps + 2, np.int64)
     for step in range(steps):
         for event in range(start[step], start[step + 1]):
@@ -156,7 +159,9 @@ def _batches(start, vertex, added, nearest):
             if cost >= 0:
                 by_cost[cost + 1] += 1
                 batch[2 * step + added[event] + 2] += 1
-    by_cost, batch = np.cumsum(by_cost), np.cumsum(batch)
+    for counts in (by_cost, batch):
+        for k in range(1, counts.size):
+            counts[k] += counts[k - 1]
     events = np.empty(batch[-1], np.int64)
     target = np.empty(batch[-1], np.int32)
     for step in range(steps):
@@ -173,7 +178,7 @@ def _batches(start, vertex, added, nearest):
     return batch, order
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_bits(bits, steps):
     """i8 (steps,): in how many rows each bit is set; from where its runs begin and end."""
     one = np.uint64(1)
@@ -189,4 +194,6 @@ def _count_bits(bits, steps):
                 at = (word << 6) + ones(lowest - one)
                 change[at] += 1 if x & lowest else -1
                 turns ^= lowest
-    return np.cumsum(change)[:steps]
+    for k in range(1, steps):
+        change[k] += change[k - 1]
+    return change[:steps]

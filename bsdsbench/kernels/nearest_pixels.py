@@ -7,10 +7,11 @@ predictions may share one ground-truth pixel.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bsdsbench.kernels.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_steps(start, pixel, added, annotators, close, rows, cols, dy, dx):
     """matched_gt, matched_pred and total_pred at each step of the events, each i8 (n,).
 

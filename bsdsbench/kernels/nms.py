@@ -9,17 +9,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from bsdsbench.kernels.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _reflect(i, n):
     """Index i of a line of n samples continued by mirroring, the border sample doubled."""
     i %= 2 * n
     return i if i < n else 2 * n - 1 - i
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def triangle_filter(image, radius):
     """Separable triangle kernel [1 .. R, R+1, R .. 1] / (R+1)^2; float32 (H, W) -> float32."""
     h, w = image.shape
@@ -48,7 +49,7 @@ def triangle_filter(image, radius):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _gradient(image, dy, dx):
     """Central difference along (dy, dx), one-sided at the border."""
     h, w = image.shape
@@ -62,7 +63,7 @@ def _gradient(image, dy, dx):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def normal(image):
     """Cosine and sine of the angle of the ridges' normal; float32 (H, W) -> two float32 (H, W).
 
@@ -84,7 +85,7 @@ def normal(image):
     return cos, sin
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _bilinear(image, y, x):
     h, w = image.shape
     y, x = max(min(y, h - 1.001), 0.0), max(min(x, w - 1.001), 0.0)
@@ -96,7 +97,7 @@ def _bilinear(image, y, x):
     return (1.0 - fy) * upper + fy * lower
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def suppress(image, cos, sin, radius, border, multiplier):
     """Zero what is below its neighbours along the normal, then fade the border; a new float32."""
     h, w = image.shape
@@ -122,7 +123,7 @@ def suppress(image, cos, sin, radius, border, multiplier):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def edge_nms(image, radius, border, multiplier, smooth):
     """The whole of it: float32 (H, W) in, float32 (H, W) out. See bsdsbench.core.softmap."""
     if image.size == 0:

@@ -7,10 +7,11 @@ and columns: the sites of label k are start[k] : start[k + 1].
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bsdsbench.kernels.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rims(padded, n):
     """Pixels of a label with one of the four neighbours outside of it.
 
@@ -46,7 +47,7 @@ def rims(padded, n):
     return start, rows, cols
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def corners(padded, n):
     """Windows of 2 x 2 pixels that a label has a part of, but not the whole.
 
@@ -90,13 +91,13 @@ def corners(padded, n):
     return start, rows, cols, code
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _window(flat, at, width, window):
     window[0], window[1] = flat[at], flat[at + 1]
     window[2], window[3] = flat[at + width], flat[at + width + 1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _first_of_its_label(window, j):
     if window[j] < 0:
         return False
@@ -106,7 +107,7 @@ def _first_of_its_label(window, j):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _code(window, k):
     code = 0
     for j in range(4):

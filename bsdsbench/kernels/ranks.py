@@ -8,13 +8,14 @@ unpredictable branch: on ten million scores that is worth more than the work it 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bsdsbench.kernels.jit import kernel
 
 # Terms added one after the other before the partial sum is put aside: keeps rounding small.
 _BLOCK = 1024
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def split(positive, negative, scores, out):
     """Copy the scores of positives to the front of `out` (n + 1,), of negatives to its end.
 
@@ -30,7 +31,7 @@ def split(positive, negative, scores, out):
     return i, j
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def merge_levels(pos, neg, thresholds, tp, fp):
     """Fill in the counts at each distinct score, from ascending scores of each class.
 
@@ -53,7 +54,7 @@ def merge_levels(pos, neg, thresholds, tp, fp):
     return k + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def merge_samples(pos, neg, thresholds, tp, fp):
     """Fill in the counts after each sample; False if a positive and a negative share a score.
 
@@ -77,7 +78,7 @@ def merge_samples(pos, neg, thresholds, tp, fp):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pack(positive, negative, bits, packed):
     """One integer per row that sorts best score first, ties by row, and carries the class.
 
@@ -92,7 +93,7 @@ def pack(positive, negative, bits, packed):
         packed[k] = (~rising << 32) | (np.int64(k) << 2) | kind
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def unpack(packed, levels, thresholds, tp, fp):
     """Counts after each sample from sorted `packed`; levels f8, distinct scores, falling."""
     thresholds[0], tp[0], fp[0] = np.inf, 0, 0
@@ -104,7 +105,7 @@ def unpack(packed, levels, thresholds, tp, fp):
         fp[k + 1] = fp[k] + ((packed[k] >> 1) & 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pr_sums(tp, recall, precision):
     """Sums along a PR curve: of precision x rise of tp, and of twice the trapezoids."""
     ap, area = 0.0, 0.0
@@ -118,7 +119,7 @@ def pr_sums(tp, recall, precision):
     return ap, area
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def roc_sum(tp, fp):
     """Twice the area under the (fp, tp) polyline, a whole number."""
     area = np.int64(0)
@@ -127,7 +128,7 @@ def roc_sum(tp, fp):
     return area
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def histogram(positive, negative, scores, thresholds, pos, neg):
     """Add to `pos` and `neg` how many samples of each class lie in the T+1 bins of T thresholds.
 
@@ -157,7 +158,7 @@ def histogram(positive, negative, scores, thresholds, pos, neg):
         neg[b] += negative[k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tally(positive, negative, scores, low, pos, neg):
     """Add to `pos` and `neg` how many samples of each class have each score low, low + 1 ..."""
     for k in range(scores.size):
@@ -166,7 +167,7 @@ def tally(positive, negative, scores, low, pos, neg):
         neg[value] += negative[k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def upper_hull(x, y, corners):
     """Corners (indices) of the upper convex hull, from the first to the last point.
 

@@ -7,20 +7,21 @@ order are the same; tests hold the two together.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bsdsbench.kernels.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _ratio(a, b):
     return a / b if b != 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _f(p, r):
     return _ratio(2.0 * p * r, p + r)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_f(precision, recall, steps):
     """Largest F of each curve with linear steps between neighbours: (B, T) twice -> (B,).
 
@@ -44,7 +45,7 @@ def best_f(precision, recall, steps):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _distinct(keys, values, x, y):
     """Sorted distinct keys with the value of the first of equals, into x and y; how many."""
     n = 0
@@ -55,7 +56,7 @@ def _distinct(keys, values, x, y):
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _linear(x, y, n, at):
     """y at `at` on the line through n points; 0 right of the last, y[0] left of the first."""
     if at > x[n - 1]:
@@ -69,7 +70,7 @@ def _linear(x, y, n, at):
     return slope * (at - x[j]) + y[j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def precision_at(recall, precision, levels):
     """Precision of each curve at recall `levels`, 0 outside its range: (B, T) twice -> (B, L)."""
     count, size = recall.shape
@@ -85,7 +86,7 @@ def precision_at(recall, precision, levels):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def recall_at(precision, recall, target):
     """Recall of each curve at precision max(target, its lowest): (B, T) twice -> (B,)."""
     count, size = recall.shape

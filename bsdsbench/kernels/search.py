@@ -23,9 +23,9 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
 from bsdsbench.kernels.graph import FAR, NONE, UNKNOWN, find_edges
+from bsdsbench.kernels.jit import kernel
 
 # Room for one search: a binary heap of (key, vertex), and all vertices that were ever in it; and
 # the vertices of a batch that need a search
@@ -39,14 +39,14 @@ def work(n: int) -> Work:
     return Work(np.recarray(n + 1, ENTRY), np.empty(n, np.uint32), np.empty(n, np.uint32))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def enter(roots, own, other, geo, work, step):
     """Give each of the free vertices `roots` its place. Returns how many pairs that brings."""
     pairs = n_contested = 0
     for root in roots:
         if own.node[root].mate == NONE:
             if own.node[root].first == UNKNOWN:
-                find_edges(root, root + 1, own, other, geo)
+                find_edges(np.int64(root), np.int64(root) + 1, own, other, geo)
             outcome = _pair_off(root, own.node, other.node, own.edge, step)
             if outcome == CONTESTED:
                 work.contested[n_contested] = root
@@ -56,7 +56,7 @@ def enter(roots, own, other, geo, work, step):
     return pairs + _search(work.contested[:n_contested], own, other, geo, work, step)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _pair_off(root, node, there, edge, step):
     """Match `root` if it can have its best partner at once. How many pairs that is, or CONTESTED.
 
@@ -82,7 +82,7 @@ def _pair_off(root, node, there, edge, step):
     return 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _search(roots, own, other, geo, work, step):
     """Dijkstra from each root, one after another. Returns how many pairs that brings."""
     node, there, edge = own.node, other.node, own.edge
@@ -90,7 +90,7 @@ def _search(roots, own, other, geo, work, step):
     pairs = 0
     for root in roots:
         if node[root].first == UNKNOWN:
-            find_edges(root, root + 1, own, other, geo)
+            find_edges(np.int64(root), np.int64(root) + 1, own, other, geo)
         outcome = _pair_off(root, node, there, edge, step)  # a search before may have helped
         if outcome != CONTESTED:
             pairs += outcome
@@ -125,7 +125,7 @@ def _search(roots, own, other, geo, work, step):
                 break
             length, at = heap[0].key, there[heap[0].vertex].mate
             if node[at].first == UNKNOWN:
-                find_edges(at, at + 1, own, other, geo)
+                find_edges(np.int64(at), np.int64(at) + 1, own, other, geo)
             size -= 1
             if size > 0:
                 _sift_down(heap[size].key, heap[size].vertex, size, there, heap)
@@ -154,7 +154,7 @@ def _search(roots, own, other, geo, work, step):
     return pairs
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def leave(i, node, bits, step):
     """Note the steps at which vertex i was matched, up to this one: bits since .. step-1."""
     begin = node[i].since
@@ -166,7 +166,7 @@ def leave(i, node, bits, step):
             bits[i, word] |= ones << np.uint64(lo)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _sift_up(i, dist, j, there, heap):
     """Put (dist, j) at place i of the heap or nearer its top."""
     while i > 0:
@@ -180,7 +180,7 @@ def _sift_up(i, dist, j, there, heap):
     there[j].slot = i
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _sift_down(dist, j, size, there, heap):
     """Put (dist, j) at the top of a heap of `size` whose top was taken, or below."""
     heap[size].key = FAR

@@ -6,10 +6,11 @@ Label maps are int32, below 0 for pixels of no label.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bsdsbench.kernels.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shared(pred, gt, n):
     """Pixels of each label in both maps, in pred, in gt: i8 (n, 3). Flat maps."""
     out = np.zeros((n, 3), np.int64)
@@ -24,7 +25,7 @@ def shared(pred, gt, n):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shared_within(pred, gt, distance, limits, n):
     """`shared` among the pixels with a distance up to each limit: i8 (len(limits), n, 3)."""
     out = np.zeros((limits.size, n, 3), np.int64)
@@ -41,7 +42,7 @@ def shared_within(pred, gt, distance, limits, n):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def confusion_table(pred, gt, n):
     """Pixels of ground-truth label i that are predicted as j: i8 (n + 1, n + 1), last: no label."""
     out = np.zeros((n + 1, n + 1), np.int64)
@@ -52,7 +53,7 @@ def confusion_table(pred, gt, n):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def within(start, distance, weight, limits):
     """Sum of the weights of each label's sites with a distance up to each limit: f8 (n, limits)."""
     n = start.size - 1
@@ -65,7 +66,7 @@ def within(start, distance, weight, limits):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def totals(start, distance, alpha):
     """Of each label's sites: the sum and the largest of d, and the sum of 1/(1 + alpha d^2).
 
@@ -83,7 +84,7 @@ def totals(start, distance, alpha):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def quantiles(a_start, a, b_start, b, q):
     """The q-quantile of each label's a, of its b, and of both lists together: f8 (n, 3).
 
@@ -100,7 +101,7 @@ def quantiles(a_start, a, b_start, b, q):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _quantile(values, q):
     if values.size == 0:
         return np.nan
@@ -115,7 +116,7 @@ def _quantile(values, q):
     return below + (rank - low) * (above - below)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weighted_quantiles(start, values, weight, q):
     """Each label's smallest value up to which the share q of the weight lies: f8 (n,), else NaN."""
     n = start.size - 1

@@ -28,10 +28,10 @@ pixels that are ever on.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from bsdsbench.kernels.bits import ones
+from bsdsbench.kernels.jit import kernel
 
 Events = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]
 
@@ -88,7 +88,7 @@ def stack_events(bmaps: NDArray[np.bool_]) -> Events:
     return start, pixel.astype(np.int32), (batch & 1).astype(bool)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _by_level(levels, n):
     """The flat indices of pixels with level > 0, highest level first; where steps start (n+1,);
     the box of the pixels: top, left, and one beyond its last row and column."""
@@ -117,7 +117,7 @@ def _by_level(levels, n):
     return order, first[: n + 1], (top, left, bottom, right)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _changes(order, first, box, cols):
     """The events as (batch, pixel): pixel[batch[2k] : batch[2k+1]] leave at step k, those up to
     batch[2k+2] enter.
@@ -134,14 +134,15 @@ def _changes(order, first, box, cols):
     active, changed = lit.copy(), lit.copy()
     differs = np.zeros(tiles, np.bool_)
     batch = np.zeros(2 * first.size - 1, np.int64)
-    pixel, n_lit = np.empty(order.size + 64, np.int32), 0
+    pixel, n_lit = np.empty(order.size + 64, np.int32), np.int64(0)
     for k in range(first.size - 1):
         n_leave = n_enter = 0
         if first[k] < first[k + 1]:
             n_lit = _light(order[first[k] : first[k + 1]], box, cols, full, due, lit, n_lit)
             before, now = now, before
             _thin(lit[:n_lit], full, now, gone, due, active, changed, tiles + 2)
-            differs[:] = False
+            for t in range(tiles):
+                differs[t] = False
             for q in lit[:n_lit]:
                 leave, enter = _compare(before, now, q * _TILE)
                 n_leave += leave
@@ -157,14 +158,15 @@ def _changes(order, first, box, cols):
     return batch, pixel[: batch[-1]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _longer(pixel, size):
     more = np.empty(size, np.int32)
-    more[: pixel.size] = pixel
+    for k in range(pixel.size):
+        more[k] = pixel[k]
     return more
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@kernel(_nrt=False)
 def _light(pixels, box, cols, full, due, lit, n_lit):
     """Switch on pixels, given by increasing flat index; the new number of lit tiles."""
     top, left, bottom, _ = box
@@ -184,7 +186,7 @@ def _light(pixels, box, cols, full, due, lit, n_lit):
     return n_lit
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@kernel(_nrt=False)
 def _thin(lit, full, now, gone, due, active, changed, stride):
     """Thin `full` into `now`. due[q] is the last subiteration in which tile q is to be judged."""
     n_active = 0
@@ -221,7 +223,7 @@ def _thin(lit, full, now, gone, due, active, changed, stride):
 
 
 # _nrt=False: no reference counts for slices in a function that allocates nothing
-@njit(cache=True, nogil=True, _nrt=False)
+@kernel(_nrt=False)
 def _judge(now, gone, at, stride, second):
     """Set `gone` to the pixels that a subiteration deletes from the tile at `at`; are there any.
 
@@ -256,7 +258,7 @@ def _judge(now, gone, at, stride, second):
     return found != 0
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@kernel(_nrt=False)
 def _compare(before, now, at):
     """How many pixels of the tile at `at` leave, and enter."""
     leave = enter = np.int64(0)
@@ -266,7 +268,7 @@ def _compare(before, now, at):
     return leave, enter
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@kernel(_nrt=False)
 def _emit(before, now, differs, box, cols, pixel, leave, enter):
     """Write the flat indices of what leaves from pixel[leave] on, of what enters from [enter]."""
     top, left, _, right = box
@@ -283,7 +285,7 @@ def _emit(before, now, differs, box, cols, pixel, leave, enter):
                     enter = _write(now[at] & ~before[at], begin, pixel, enter)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@kernel(_nrt=False)
 def _write(word, begin, pixel, k):
     """Write begin + i for the bits i of a word from pixel[k] on; where the next ones go."""
     one = np.uint64(1)
@@ -295,7 +297,7 @@ def _write(word, begin, pixel, k):
     return k
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mark_added(batch, added):
     for k in range(batch.size // 2):
         added[batch[2 * k + 1] : batch[2 * k + 2]] = True

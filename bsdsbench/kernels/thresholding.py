@@ -15,8 +15,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from bsdsbench.kernels.jit import kernel
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -121,7 +122,7 @@ def _buckets(thresholds: bytes) -> tuple[I8, int, F8 | None]:
         k *= 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _float_levels(values, first, thresholds, halvings, k):
     """Level by bucket and bisection; bucket b starts at threshold first[b], NaN after the last."""
     out = np.empty(values.size, np.int16)
@@ -138,7 +139,7 @@ def _float_levels(values, first, thresholds, halvings, k):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cut_histogram(values, gt, cut, k):
     """(lanes, 2 * buckets, 2) counts: below / from the bucket's threshold on, by ground truth."""
     hist = np.zeros((_LANES, 4 * cut.size), np.int64)
@@ -153,7 +154,7 @@ def _cut_histogram(values, gt, cut, k):
     return hist.reshape(_LANES, -1, 2)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _table_histogram(values, gt, table, levels):
     """(lanes, levels, 2) counts by ground truth, the level of a value read from the table."""
     hist = np.zeros((_LANES, 2 * levels), np.int64)

@@ -15,10 +15,11 @@ Either way a join, once made, stays for all larger t: regions only merge.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bsdsbench.kernels.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def join_levels(ucm2, thresholds, corners):
     """First threshold index at which each pixel joins its right and lower neighbour.
 
@@ -43,7 +44,7 @@ def join_levels(ucm2, thresholds, corners):
     return levels
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _level(value, thresholds):
     """The first index with value <= threshold, by bisection."""
     if value <= thresholds[0]:  # nearly all elements
@@ -58,7 +59,7 @@ def _level(value, thresholds):
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _find(parent, x):
     while parent[x] != x:
         parent[x] = parent[parent[x]]
@@ -66,7 +67,7 @@ def _find(parent, x):
     return x
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _union(parent, a, b):
     """Join two sets; the root is the smallest member, so regions keep their raster order."""
     a, b = _find(parent, a), _find(parent, b)
@@ -76,7 +77,7 @@ def _union(parent, a, b):
         parent[a] = b
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def finest_regions(levels):
     """Regions at the first threshold: labels (H*W,) int32 in raster order, and their number."""
     _, height, width = levels.shape
@@ -100,7 +101,7 @@ def finest_regions(levels):
     return labels, count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def later_joins(levels, labels, n_levels):
     """Pairs of finest regions joined at levels 1, 2, ...: a, b (E,) sorted by level, and where each
     level starts (n_levels+1,)."""
@@ -128,7 +129,7 @@ def later_joins(levels, labels, n_levels):
     return a, b, start
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def join(parent, roots, a, b):
     """Join pairs of finest regions: which row each current row moves to, and the new rows' roots.
 

@@ -1,0 +1,37 @@
+"""The decorator of all kernels: compiled without the interpreter's lock, and kept on disk.
+
+numba checks a kept function against its own file only. A change in a function that it calls would
+go unseen, so compiled kernels are kept in a folder named by a hash of all kernels' sources.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from typing import Any
+
+from numba import config, njit
+
+from bsdsbench.kernels import cache_folder
+
+_SAID = "BSDSBENCH_KERNELS_NOT_KEPT"  # in the environment, so that workers do not repeat it
+_folder = cache_folder()
+if _folder is None and not os.environ.get(_SAID):
+    os.environ[_SAID] = "1"
+    logging.getLogger(__name__).warning(
+        "kernels are compiled in every run: neither the package's folder nor a cache in the home "
+        "folder can be written; set NUMBA_CACHE_DIR to a folder that can"
+    )
+
+
+def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """`numba.njit` for kernels: `@kernel`, or `@kernel(option=...)` with options of njit."""
+    if function is None:
+        return lambda function: kernel(function, **options)
+    users = config.CACHE_DIR
+    try:  # numba reads the folder when a function is decorated
+        config.CACHE_DIR = str(_folder or "")
+        return njit(function, nogil=True, cache=_folder is not None, **options)
+    finally:
+        config.CACHE_DIR = users
