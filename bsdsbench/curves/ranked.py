@@ -63,7 +63,8 @@ def pr(
                       never retrieved; the summary numbers do not change
 
     Returns n + 1 points (fewer if merged or not all retrieved). No samples: the point (0, 1), ap
-    NaN. No positives: recall 0, ap NaN. No negatives: precision 1. Raises ShapeError for different
+    NaN. No positives: recall 0, auc 0, ap NaN, and with `interpolate`, where auc is another form of
+    ap, auc NaN as well. No negatives: precision 1. Raises ShapeError for different
     lengths, DataError for NaN or an option out of its range.
     """
     ranking = rank(labels, scores, ties=ties, include_inf=include_inf, rows=stable)
@@ -154,7 +155,7 @@ def pr_from_ranking(
     values = _rows(ranking, stable, recall=recall, precision=precision, tp=tp, fp=fp)
     return PRResult(
         **values,
-        auc=twice / 2,
+        auc=twice / 2 if p or not interpolate else float("nan"),
         ap=weighted / p if p else float("nan"),
         ap_11=_eleven_points(tp, precision, p),
         chance=chance,

@@ -47,7 +47,8 @@ class PRResult(CurveResult):
     """Precision against recall along a ranking; see `pr`.
 
     recall, precision, thresholds : f8 (K,); tp, fp : i8 (K,)
-    auc    : trapezoids over (recall, precision), not extended to recall 1
+    auc    : trapezoids over (recall, precision), not extended to recall 1; interpolated and without
+             positives NaN
     ap     : sum of the precisions where recall rises, weighted by the rise; NaN without positives
     ap_11  : mean over recall levels 0, 0.1 .. 1 of the best precision at or beyond the level,
              the conventional (0, 1) point included (VLFeat ap_interp_11)

@@ -99,7 +99,10 @@ def _bilinear(image, y, x):
 
 @kernel
 def suppress(image, cos, sin, radius, border, multiplier):
-    """Zero what is below its neighbours along the normal, then fade the border; a new float32."""
+    """Zero what is below its neighbours along the normal, then fade the border; a new float32.
+
+    The fade covers at most half of the shorter side, and its steps are those of what it covers.
+    """
     h, w = image.shape
     out = image.copy()
     for y in range(h):
@@ -112,11 +115,11 @@ def suppress(image, cos, sin, radius, border, multiplier):
                 if d != 0 and value < _bilinear(image, y + d * down, x + d * right):
                     out[y, x] = 0.0
                     break
-    for k in range(min(border, h)):
+    border = min(border, h // 2, w // 2)
+    for k in range(border):
         for x in range(w):
             out[k, x] = out[k, x] * k / border
             out[h - 1 - k, x] = out[h - 1 - k, x] * k / border
-    for k in range(min(border, w)):
         for y in range(h):
             out[y, k] = out[y, k] * k / border
             out[y, w - 1 - k] = out[y, w - 1 - k] * k / border

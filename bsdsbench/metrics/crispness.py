@@ -1,8 +1,10 @@
 """Crispness: how thin the raw edges are, and what thickness costs.
 
-Average crispness is the mean over images of sum(NMS map) / sum(raw map), with the NMS constants of
-the crispness papers (2, 5, 1.01). SEval is the standard evaluation (NMS, then thinning), CEval the
-one without either, in which thick edges pay in precision. All three take the raw maps.
+Average crispness is the mean over images of sum(NMS map) / sum(raw map). Its NMS (2, 5, 1.01)
+compares the unsmoothed map, so that a map which is one pixel thin has about 1; only the orientation
+comes from a smoothed one. SEval is the standard evaluation (NMS, then thinning, with the recipe of
+its own programs: the protocol's nms_params), CEval the one without either, in which thick edges pay
+in precision. All three take the raw maps.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.precision_recall import best_point, four_counts, pr_curve, ratio
+from bsdsbench.core.precision_recall import best_point, four_counts, pr_curve
 from bsdsbench.core.protocol import NMSParams, Protocol
 from bsdsbench.core.records import ArrayRecord, BoundaryCounts, ImageRecord, add_counts, frozen
 from bsdsbench.core.softmap import as_float32, invert, nms
@@ -25,6 +27,8 @@ from bsdsbench.metrics.base import Column, Metric, counts_by_id, counts_in_order
 from bsdsbench.metrics.boundary import BoundaryMetric, BoundaryScore, boundary_counts, score_of
 from bsdsbench.metrics.sampling import CurveSampler, JoinedSampler, MeanSampler
 
+# Ye et al., arXiv 2306.15172: their eval_crispness.m
+CRISPNESS_NMS = NMSParams(radius=2, border=5, multiplier=1.01, smooth=False, bits=0)
 I8 = NDArray[np.int64]
 F8 = NDArray[np.float64]
 
@@ -117,7 +121,7 @@ class CrispnessMetric(Metric):
                 f"{pred.path or pred.image_id}: no soft map, expected the raw map of a detector"
             )
         raw = invert(pred.soft) if protocol.invert else pred.soft
-        kept, total = crispness_sums(raw, protocol.nms_params)
+        kept, total = crispness_sums(raw, CRISPNESS_NMS)
         parts = [boundary_counts(pred, gt, p) for p in evaluations(protocol).values()]
         return CrispnessCounts(
             protocol.threshold_array(),
@@ -129,23 +133,24 @@ class CrispnessMetric(Metric):
     def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> CrispnessScore:
         """The mean crispness of the images that have any strength, SEval, CEval."""
         images = counts_by_id(records, self.name)
-        each = tuple((k, float(ratio(c.kept, c.total))) for k, c in images.items())
+        each = tuple((k, _share(c.kept, c.total)) for k, c in images.items())
         parts = {
             name: score_of(((k, c.counts_of(name)) for k, c in images.items()), protocol)
             for name in ("seval", "ceval")
         }
-        average = float(np.mean([value for _, value in each]))
+        defined = [value for _, value in each if not np.isnan(value)]
+        average = float(np.mean(defined)) if defined else float("nan")
         return CrispnessScore(average, **parts, n_images=len(images), per_image=each)
 
     def image_values(self, counts: CrispnessCounts) -> dict[str, float]:
         """The image's crispness, and its best F in each evaluation."""
         best = {p: best_point(pr_curve(counts.counts_of(p))).f for p in ("seval", "ceval")}
-        return {"crispness": float(ratio(counts.kept, counts.total)), **best}
+        return {"crispness": _share(counts.kept, counts.total), **best}
 
     def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> JoinedSampler:
         """The columns."""
         counts: list[Any] = [r.counts[self.name] for r in records]
-        mean = MeanSampler({"average": [float(ratio(c.kept, c.total)) for c in counts]})
+        mean = MeanSampler({"average": [_share(c.kept, c.total) for c in counts]})
         parts = {
             p: CurveSampler([c.counts_of(p) for c in counts], protocol) for p in ("seval", "ceval")
         }
@@ -197,12 +202,41 @@ def crispness_sums(soft: NDArray[Any], params: NMSParams) -> tuple[float, float]
     return float(thin.sum(dtype=np.float64)), float(raw.sum(dtype=np.float64))
 
 
-def image_crispness(soft: NDArray[Any], params: NMSParams | None = None) -> float:
-    """sum(NMS map) / sum(raw map) of one soft map (H, W); 0 for an empty or all-zero map.
+def _share(kept: Any, total: Any) -> float:
+    """kept / total; NaN for a map without any strength, which has no crispness."""
+    return float(kept / total) if total else float("nan")
 
-    params : the constants of crispness-seval if None. With smooth the NMS map holds the smoothed
-    strengths, as in the programs the published numbers come from. No rounding to bytes.
-    Source: Huang et al., "Unmixing Convolutional Features for Crisp Edge Detection", PAMI 2021.
+
+def image_crispness(soft: NDArray[Any], params: NMSParams | None = None) -> float:
+    """sum(NMS map) / sum(raw map) of one soft map, bright on dark; undefined for an all-zero map.
+
+    Parameters
+    ----------
+    soft : (H, W) array of uint8, uint16, bool or float in [0, 1]
+    params : NMSParams, optional
+        CRISPNESS_NMS (2, 5, 1.01, the map not smoothed) if None. Nothing is rounded to bytes.
+
+    Returns
+    -------
+    float
+        In [0, 1] without smoothing. NaN for an empty or all-zero map.
+
+    Raises
+    ------
+    ShapeError, DataError
+        For what is no soft map.
+
+    References
+    ----------
+    Ye, Xu, Huang, Yi, Cai, "Delving into Crispness: Guided Label Refinement for Crisp Edge
+    Detection", TIP 2023 (arXiv 2306.15172), and its program eval_crispness.m.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> thin, thick = np.zeros((2, 30, 40), np.float32)
+    >>> thin[:, 20], thick[:, 18:23] = 1, [0.6, 0.8, 1, 0.8, 0.6]
+    >>> round(image_crispness(thin), 2), round(image_crispness(thick), 2)
+    (0.8, 0.21)
     """
-    params = params or Protocol.preset("crispness-seval").nms_params
-    return float(ratio(*crispness_sums(soft, params)))
+    return _share(*crispness_sums(soft, params or CRISPNESS_NMS))

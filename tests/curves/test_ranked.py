@@ -101,6 +101,16 @@ def test_roc_is_vlfeat(path, tied, plot, options):
     assert r.plot == plot
 
 
+def test_without_positives_the_interpolated_area_is_undefined():
+    # interpolated, auc is another form of ap: 0 / 0
+    r = curves.pr([-1, -1, -1], [3.0, 2.0, 1.0], interpolate=True)
+    assert np.isnan([r.auc, r.ap]).all()
+    assert curves.pr([-1, -1, -1], [3.0, 2.0, 1.0]).auc == 0
+    # with positives both forms agree
+    r = curves.pr(LABELS, SCORES, interpolate=True)
+    assert r.auc == pytest.approx(r.ap)
+
+
 def test_surrogate_negatives_do_not_extend_the_curve():
     labels, scores = (
         np.r_[np.ones(100), -np.ones(100)],

@@ -123,6 +123,22 @@ def test_border_is_faded_in_rows_and_columns():
     assert (faded[5:-5, 5:-5] == 1).all()
 
 
+@pytest.mark.parametrize(
+    ("shape", "rows", "columns"),
+    [
+        ((7, 30), [0, 1 / 3, 2 / 3, 1], [0, 1 / 3, 2 / 3, 1]),
+        ((30, 4), [0, 1 / 2, 1], [0, 1 / 2]),
+        ((3, 8), [0, 1], [0, 1]),
+        ((1, 9), [1], [1]),
+    ],
+)
+def test_the_fade_covers_at_most_half_of_the_shorter_side(shape, rows, columns):
+    faded = nms(np.ones(shape, np.float32), 1, 5, 1.01, smooth=False)
+    y, x = (np.minimum(np.arange(n), np.arange(n)[::-1]) for n in shape)
+    y, x = np.minimum(y, len(rows) - 1), np.minimum(x, len(columns) - 1)
+    assert np.allclose(faded, np.outer(np.take(rows, y), np.take(columns, x)))
+
+
 @pytest.mark.parametrize("shape", [(0, 0), (0, 7), (1, 1), (1, 9), (9, 1), (2, 3)])
 def test_tiny_maps(shape):
     out = nms(np.full(shape, 0.5, np.float32))

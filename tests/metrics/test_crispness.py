@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+
 import imageio.v3 as iio
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import bsdsbench as bb
 from bsdsbench.cli.verb_crispness import command
 from bsdsbench.core.errors import DataError, ProtocolError
 from bsdsbench.core.protocol import NMSParams, Protocol
+from bsdsbench.loaders import load_ground_truth
 from bsdsbench.metrics.crispness import evaluations, image_crispness
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.sweep import parse_range, tolerance_sweep
@@ -27,8 +31,8 @@ def raw(tmp_path_factory):
 
 def test_of_one_image_is_the_share_the_nms_keeps(raw):
     soft = iio.imread(raw[0] / "herd2.png")
-    thin, _ = edge_nms(soft / 255, 2, 5, 1.01, smooth=True)
-    assert image_crispness(soft) == pytest.approx(thin.sum() / (soft / 255).sum(), rel=0.01)
+    thin, _ = edge_nms(soft / 255, 2, 5, 1.01, smooth=False)
+    assert image_crispness(soft) == pytest.approx(thin.sum() / (soft / 255).sum(), abs=1e-3)
 
 
 def test_a_one_pixel_line_is_crisp_and_a_broad_one_is_not():
@@ -37,7 +41,26 @@ def test_a_one_pixel_line_is_crisp_and_a_broad_one_is_not():
     plain = NMSParams(2, 0, 1.01, smooth=False)
     assert image_crispness(line.astype(np.float32), plain) > 0.95
     assert image_crispness(broad.astype(np.float32), plain) < 0.35
-    assert image_crispness(np.zeros((20, 30), np.float32)) == 0.0
+    assert np.isnan(image_crispness(np.zeros((20, 30), np.float32)))
+
+
+def test_thinned_human_annotations_are_crisp(bsds500):
+    """.988 of 30 annotations; a smoothed map would give .498 (two independent measurements)."""
+    paths = sorted((bsds500 / "groundTruth" / "val").glob("*.mat"))[:30]
+    thin = [bb.thin(load_ground_truth(p).boundaries[0]).astype(np.float32) for p in paths]
+    smooth = NMSParams(2, 5, 1.01, smooth=True)
+    assert np.mean([image_crispness(t) for t in thin]) == pytest.approx(0.988, abs=0.003)
+    assert np.mean([image_crispness(t, smooth) for t in thin]) == pytest.approx(0.498, abs=0.02)
+
+
+def test_maps_without_a_value_have_no_crispness_and_take_no_part_in_the_mean(raw, tmp_path):
+    pred = tmp_path / "pred"
+    pred.mkdir()
+    shutil.copy(raw[0] / "herd2.png", pred)
+    iio.imwrite(pred / "fruit1.png", np.zeros((80, 120), np.uint8))
+    found = evaluate(pred, raw[1], metrics="crispness", **FAST).score("crispness")
+    assert np.isnan(dict(found.per_image)["fruit1"])
+    assert found.average == image_crispness(iio.imread(pred / "herd2.png"))
 
 
 def test_one_run_gives_what_three_would(raw, tmp_path):

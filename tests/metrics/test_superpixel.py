@@ -29,11 +29,11 @@ def test_accuracy_by_hand():
 
 def test_boundary_recall_by_hand():
     gt = np.zeros((7, 10), int)
-    gt[:, 5:] = 1  # boundary at column 4
+    gt[:, 5:] = 1  # boundary: columns 4 and 5, 14 pixels
     seg = np.zeros((7, 10), int)
-    seg[:3, 6:] = 1  # boundary: rows 0-2 at column 5, and row 2 from column 5 on
-    assert sp.boundary_recall(seg, gt, radius=0) == 0
-    assert sp.boundary_recall(seg, gt, radius=1) == pytest.approx(4 / 7)
+    seg[:3, 6:] = 1  # boundary: rows 0-2 of columns 5 and 6, rows 2 and 3 from column 6 on
+    assert sp.boundary_recall(seg, gt, radius=0) == pytest.approx(3 / 14)
+    assert sp.boundary_recall(seg, gt, radius=1) == pytest.approx((4 + 5) / 14)
     assert sp.boundary_recall(seg, gt, radius=9) == 1
     assert sp.boundary_recall(gt, gt) == 1
     assert sp.boundary_recall(gt, np.zeros_like(gt)) == 0
@@ -46,8 +46,41 @@ def test_boundary_recall_default_radius():
     gt[:, 200:] = 1
     near, far = np.roll(gt, 1, axis=1), np.roll(gt, 2, axis=1)  # 0.0025 x 578 px: one pixel
     near[:, :10] = far[:, :10] = 0
-    assert sp.boundary_recall(near, gt) == 1
-    assert sp.boundary_recall(far, gt) == 0
+    near_wide = sp.boundary_recall(near, gt)
+    assert near_wide == 1
+    assert sp.boundary_recall(far, gt) == 0.5  # one of the two sides
+
+
+@pytest.mark.parametrize(("shape", "radius"), [((321, 481), 1), ((360, 480), 2), ((359, 480), 1)])
+def test_boundary_recall_radius_rounds_halves_up(shape, radius):
+    """0.0025 x 600 px is 1.5, which is 2 pixels."""
+    rng = np.random.default_rng(0)
+    seg, gt = rng.integers(0, 2, (2, shape[0] // 8, shape[1] // 8))
+    seg, gt = (np.kron(m, np.ones((8, 8), int)) for m in (seg, gt))
+    seg, gt = (np.pad(m, 8, "edge")[8 : 8 + shape[0], 8 : 8 + shape[1]] for m in (seg, gt))
+    assert sp.boundary_recall(seg, gt) == sp.boundary_recall(seg, gt, radius=radius)
+    assert sp.boundary_recall(seg, gt) != sp.boundary_recall(seg, gt, radius=3 - radius)
+
+
+def test_boundary_recall_against_loops():
+    rng = np.random.default_rng(2)
+    seg, gt = (np.kron(rng.integers(0, 3, (4, 5)), np.ones((3, 4), int)) for _ in range(2))
+
+    def boundary(labels):
+        out = set()
+        for y in range(labels.shape[0]):
+            for x in range(labels.shape[1]):
+                for dy, dx in ((0, 1), (1, 0), (0, -1), (-1, 0)):
+                    v, u = y + dy, x + dx
+                    inside = 0 <= v < labels.shape[0] and 0 <= u < labels.shape[1]
+                    if inside and labels[v, u] != labels[y, x]:
+                        out.add((y, x))
+        return out
+
+    found, wanted = boundary(seg), boundary(gt)
+    for r in (0, 1, 2):
+        near = [any(abs(y - v) <= r and abs(x - u) <= r for v, u in found) for y, x in wanted]
+        assert sp.boundary_recall(seg, gt, r) == pytest.approx(np.mean(near))
 
 
 def test_compactness_by_hand():

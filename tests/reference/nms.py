@@ -33,10 +33,9 @@ def edge_nms(prob, radius=1, border=5, multiplier=1.01, smooth=True):
         highest = np.maximum(highest, ndimage.map_coordinates(e, [y, x], order=1))
     margin = multiplier * e - highest
     out = np.where(margin < 0, 0, e)
+    border = min(border, *(n // 2 for n in e.shape))
     for axis, n in enumerate(e.shape):
-        fade = np.ones(n)
-        for k in range(min(border, n)):
-            fade[k] *= k / border
-            fade[n - 1 - k] *= k / border
+        steps = np.minimum(np.arange(n), np.arange(n)[::-1])
+        fade = np.minimum(steps / border, 1) if border else np.ones(n)
         out = out * (fade[:, None] if axis == 0 else fade[None, :])
     return out, margin

@@ -93,6 +93,12 @@ def hamming(seg, gt):
     return seg.size - int(n.max(0).sum()), seg.size - int(n.max(1).sum())
 
 
+def normalised_voi(seg, gt):
+    """1 - VOI / (2 log2 of the larger number of regions); 1 where both are one region."""
+    most = max(np.unique(seg).size, np.unique(gt).size)
+    return 1.0 if most == 1 else 1 - voi(seg, gt) / (2 * np.log2(most))
+
+
 def consistency_errors(seg, gt):
     """BCE, GCE, LCE, pixel by pixel."""
     bce = lce = out_seg = out_gt = 0.0
@@ -106,9 +112,9 @@ def consistency_errors(seg, gt):
 
 
 def _candidates(areas):
-    """Largest first until 0.99 of the image is reached; equal areas in the order given."""
+    """Largest first until 0.99 of the image is reached; of equal areas the last given first."""
     chosen, share = set(), 0
-    for i in sorted(range(len(areas)), key=lambda i: -areas[i]):
+    for i in sorted(range(len(areas)), key=lambda i: (-areas[i], -i)):
         if share / sum(areas) < 0.99:
             chosen.add(i)
         share += areas[i]

@@ -34,10 +34,13 @@ from bsdsbench.metrics.region.region_record import RegionCounts
 
 _OFFICIAL = ("covered_gt", "covered_pred", "pri", "voi")
 _HUMAN_MEANS = frozenset(
-    ["n_pixels", "pri", "voi", "bce", "gce", "lce"]
+    ["n_pixels", "pri", "voi", "bce", "gce", "lce", "nvoi"]
     + [f"{kind}_{name}" for kind in ("fop", "pair") for name in ("precision", "recall")]
 )
-_SEISM = ("hamming_gt", "hamming_pred", "pair_precision", "pair_recall", "bce", "gce", "lce")
+_SEISM = (
+    *("hamming_gt", "hamming_pred", "pair_precision", "pair_recall"),
+    *("bce", "gce", "lce", "nvoi"),
+)
 
 
 def region_counts(

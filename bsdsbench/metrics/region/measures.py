@@ -142,6 +142,7 @@ class Measures(NamedTuple):
     hamming_gt, hamming_pred : sum over annotators of N - sum_j max_i n, N - sum_i max_j n
     pair_precision, pair_recall : means over annotators
     bce, gce, lce : means over annotators, 0 is best
+    nvoi : mean over annotators, 1 is best
     """
 
     covered_gt: float
@@ -156,6 +157,7 @@ class Measures(NamedTuple):
     bce: float
     gce: float
     lce: float
+    nvoi: float
 
 
 def measure(table: Table) -> Measures:
@@ -169,13 +171,15 @@ def measure(table: Table) -> Measures:
     pairs = n_px * (n_px - 1) // 2
     squares, bits_pred = kernel.squares_and_bits(area)
     together_pred = _pairs(int(squares), n_px)
-    rand, bits, precision, recall = [], [], [], []
+    rand, bits, precision, recall, similar = [], [], [], [], []
+    n_regions = np.diff(gts.col_start)
     for k in range(n_ann):
         together_gt = _pairs(int(gts.squares[k]), n_px)
         together = _pairs(int(ints[k, 0]), n_px)
         apart = together_pred + together_gt - 2 * together
         rand.append(1.0 - apart / pairs if pairs else 1.0)
         bits.append(max(0.0, float(bits_pred + gts.bits[k] - 2.0 * floats[k, 0]) / n_px))
+        similar.append(_nvoi(bits[-1], max(area.size, int(n_regions[k]))))
         precision.append(together / together_pred if together_pred else 0.0)
         recall.append(together / together_gt if together_gt else 0.0)
     return Measures(
@@ -191,6 +195,7 @@ def measure(table: Table) -> Measures:
         bce=_mean((floats[:, 1] / n_px).tolist()),
         gce=_mean((np.minimum(floats[:, 3], floats[:, 4]) / n_px).tolist()),
         lce=_mean((floats[:, 2] / n_px).tolist()),
+        nvoi=_mean(similar),
     )
 
 
@@ -216,8 +221,8 @@ def fop_sums(table: Table) -> FopSums:
 
 def fop_candidates(area: NDArray[Any]) -> NDArray[np.bool_]:
     """Regions that count, bool (R,): in descending area, while the share of the image added so far,
-    before the region, is below 0.99. Equal areas stay in raster order."""
-    order = np.argsort(-area, kind="stable")
+    before the region, is below 0.99. Of equal areas the later in raster order comes first."""
+    order = np.argsort(area, kind="stable")[::-1]
     before = np.cumsum(area[order]) - area[order]
     out = np.zeros(area.size, np.bool_)
     out[order] = before / area.sum() < AREA_SHARE
@@ -239,6 +244,11 @@ def check_shape(shape: tuple[int, ...], expected: tuple[int, ...], what: str) ->
 
 def _pairs(sum_of_squares: int, n_px: int) -> int:
     return (sum_of_squares - n_px) // 2
+
+
+def _nvoi(voi: float, most_regions: int) -> float:
+    """1 - VOI / (2 log2 of the larger number of regions); 1 where both are one region."""
+    return 1.0 - voi / (2 * math.log2(most_regions)) if most_regions > 1 else 1.0
 
 
 def _mean(values: list[float]) -> float:
@@ -288,7 +298,15 @@ def voi(seg: ArrayLike, gt: ArrayLike) -> float:
 
 
 def normalised_voi(seg: ArrayLike, gt: ArrayLike) -> float:
-    """VOI / log2(N), in [0, 1], 0 is best; 0 for a single pixel. Source: PAMI 2016."""
+    """Normalised VOI, a similarity: 1 - VOI / (2 log2 max(regions of seg, of gt)), 1 is best.
+
+    1 where both are one region. Source: the published program of PAMI 2016 (SEISM).
+    """
+    return measure(table_of(seg, [gt])).nvoi
+
+
+def voi_per_log_area(seg: ArrayLike, gt: ArrayLike) -> float:
+    """VOI / log2(N), an error in [0, 1], 0 is best; 0 for a single pixel. Source: Meila 2007."""
     table = table_of(seg, [gt])
     return measure(table).voi / math.log2(table.n_pixels) if table.n_pixels > 1 else 0.0
 
@@ -369,7 +387,8 @@ def fop(seg: ArrayLike, gts: Sequence[ArrayLike]) -> tuple[float, float]:
     """Objects and parts: (precision, recall) of a segmentation against all annotators of an image.
 
     - Candidates: in the segmentation, and in each annotator apart, regions in descending area while
-      the share of the image added so far, before the region, is below 0.99.
+      the share of the image added so far, before the region, is below 0.99; of equal areas the
+      one whose first pixel is later in raster order comes first.
     - Each pair of candidates with recall r = n/b and precision p = n/a: r >= 0.9 and p >= 0.9 makes
       both objects; else r >= 0.25 and p >= 0.9 makes the segmentation's region a part; else
       r >= 0.9 and p >= 0.25 the annotator's. An object of any annotator stays an object.

@@ -30,6 +30,7 @@ class RegionCounts(ArrayRecord):
     pair_precision, pair_recall : f8 (T,) means, over pairs of pixels
     hamming_gt, hamming_pred, bgm : i8 (T,) distances in pixels, summed over annotators
     bce, gce, lce   : f8 (T,) mean consistency errors
+    nvoi            : f8 (T,) mean normalised VOI, a similarity; NaN in records of older versions
 
     total_gt = n_pixels x annotators is the denominator of the distances. Definitions:
     bsdsbench.metrics.region.measures. Region counts do not add; scores take them image by image.
@@ -59,9 +60,12 @@ class RegionCounts(ArrayRecord):
     bce: F8
     gce: F8
     lce: F8
+    nvoi: F8 = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         length = np.shape(self.thresholds)
+        if self.nvoi is None:
+            object.__setattr__(self, "nvoi", np.full(length, np.nan))
         for f in fields(self):
             dtype = np.int64 if f.name in _REGION_INTEGERS else np.float64
             array = frozen(getattr(self, f.name), dtype)

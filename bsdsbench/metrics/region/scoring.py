@@ -14,6 +14,9 @@ threshold of best F, both the first of ties. AP: precision at 101 recall levels,
 Humans: the published agreement (precision .6724, recall .4739) is a mean over left-out annotators
 as well; sums of counts give less, as annotators with many regions agree less. `fop_summed` has it.
 The other measures: means over images, ODS and OIS as for VOI; distances as a share of the image.
+`others` has the errors, `similarities` 1 - error under SEISM's names and its normalised VOI.
+A measure that always falls or rises with the threshold has its ODS at the end of the grid, which
+says nothing of the method: `at_grid_end`.
 Sums run in the order of the image ids.
 """
 
@@ -46,20 +49,23 @@ F8 = NDArray[np.float64]
 class MeasureScore:
     """A measure of a data set: the best at one threshold, the mean of each image's best, the curve.
 
-    curve is f8 (T,), its value at each threshold.
+    curve is f8 (T,), its value at each threshold. at_grid_end: the best threshold is the first or
+    the last of several, so that other thresholds would give another ODS.
     """
 
     ods: float
     ods_threshold: float
     ois: float
     curve: F8
+    at_grid_end: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "curve", frozen(self.curve, np.float64))
 
     def to_mapping(self) -> dict[str, float]:
-        """ods, ods_threshold, ois."""
-        return {"ods": self.ods, "ods_threshold": self.ods_threshold, "ois": self.ois}
+        """ods, ods_threshold, ois; and at_grid_end, true, where it is."""
+        out = {"ods": self.ods, "ods_threshold": self.ods_threshold, "ois": self.ois}
+        return {**out, "at_grid_end": True} if self.at_grid_end else out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +120,10 @@ class RegionScore:
     fop, pair_f        : objects and parts; precision-recall over pairs of pixels
     fop_summed         : objects and parts from counts summed over images, at its best threshold
     others             : name -> MeasureScore, errors and distances, 0 is best: bgm, hamming_gt,
-                         hamming_pred, van_dongen (shares of the image area), bce, gce, lce, nvoi
+                         hamming_pred, van_dongen (shares of the image area), bce, gce, lce,
+                         voi_per_log_area
+    similarities       : SEISM's name -> MeasureScore, 1 is best: nvoi, dhd (hamming_gt), sdhd
+                         (hamming_pred), vd (van_dongen), bgm, bce, gce, lce
     per_image          : (image id, each measure's best and its threshold), in id order
     """
 
@@ -127,18 +136,21 @@ class RegionScore:
     fop_summed: OperatingPoint
     pair_f: FScore
     others: Mapping[str, MeasureScore] = field(default_factory=dict)
+    similarities: Mapping[str, MeasureScore] = field(default_factory=dict)
     per_image: tuple[tuple[str, dict[str, float]], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "thresholds", frozen(self.thresholds, np.float64))
-        object.__setattr__(self, "others", MappingProxyType(dict(self.others)))
+        for name in ("others", "similarities"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def to_mapping(self) -> dict[str, Any]:
         """The `region` object of result.json."""
         named = {name: getattr(self, name) for name in ("covering", "pri", "voi", "fop", "pair_f")}
         mapped = {name: s.to_mapping() for name, s in {**named, **self.others}.items()}
         mapped["fop"]["summed"] = self.fop_summed.f
-        return {**mapped, "n_images": self.n_images}
+        similar = {name: s.to_mapping() for name, s in self.similarities.items()}
+        return {**mapped, "similarities": similar, "n_images": self.n_images}
 
     def curves(self) -> dict[str, F8]:
         """Every measure at each threshold: name -> f8 (T,), `thresholds` first."""
@@ -189,6 +201,9 @@ def region_score(records: Iterable[ImageRecord]) -> RegionScore:
         fop_summed=_fop_summed(images),
         pair_f=_f_score(images, pair_curve),
         others={name: _score(images, value) for name, value in ERRORS.items()},
+        similarities={
+            name: _score(images, value, highest=True) for name, value in SIMILARITIES.items()
+        },
         per_image=tuple((image_id, image_row(c)) for image_id, c in named.items()),
     )
 
@@ -197,7 +212,7 @@ def _van_dongen(c: RegionCounts) -> F8:
     return ratio(c.hamming_gt + c.hamming_pred, 2 * c.total_gt)
 
 
-def _nvoi(c: RegionCounts) -> F8:
+def _voi_per_log_area(c: RegionCounts) -> F8:
     return ratio(c.voi, np.log2(max(int(c.n_pixels), 1)))
 
 
@@ -211,7 +226,23 @@ ERRORS: Mapping[str, Callable[[RegionCounts], F8]] = MappingProxyType(
         "bce": lambda c: c.bce,
         "gce": lambda c: c.gce,
         "lce": lambda c: c.lce,
-        "nvoi": _nvoi,
+        "voi_per_log_area": _voi_per_log_area,
+    }
+)
+
+
+def _similarity(error: str) -> Callable[[RegionCounts], F8]:
+    return lambda c: 1 - ERRORS[error](c)
+
+
+# One image's value at each threshold as SEISM prints it, under its names; 1 is best.
+SIMILARITIES: Mapping[str, Callable[[RegionCounts], F8]] = MappingProxyType(
+    {
+        "nvoi": lambda c: c.nvoi,
+        "dhd": _similarity("hamming_gt"),
+        "sdhd": _similarity("hamming_pred"),
+        "vd": _similarity("van_dongen"),
+        **{name: _similarity(name) for name in ("bgm", "bce", "gce", "lce")},
     }
 )
 
@@ -257,6 +288,7 @@ def _score(
         float(images[0].thresholds[best]),
         float(_fold(bests) / len(images)),
         curve,
+        at_grid_end=curve.size > 1 and best in (0, curve.size - 1),
     )
 
 

@@ -56,7 +56,8 @@ def test_voi_is_a_metric(three):
     a, b, c = three
     assert rm.voi(a, c) <= rm.voi(a, b) + rm.voi(b, c) + 1e-12
     assert rm.voi(a, b) == pytest.approx(rm.voi(b, a), abs=1e-12)
-    assert 0 <= rm.normalised_voi(a, b) <= 1 + 1e-12
+    assert 0 <= rm.voi_per_log_area(a, b) <= 1 + 1e-12
+    assert -1e-12 <= rm.normalised_voi(a, b) <= 1
 
 
 @settings(max_examples=80, deadline=None)

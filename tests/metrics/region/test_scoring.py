@@ -41,6 +41,7 @@ def counts(thresholds=T, **changes):
         "bce": [0.5, 0.25, 0.25][:n],
         "gce": [0.25] * n,
         "lce": [0.25, 0.0, 0.125][:n],
+        "nvoi": [0.25, 0.5, 0.5][:n],
     }
     return RegionCounts(**{**base, **changes})
 
@@ -105,9 +106,35 @@ def test_errors_are_shares_and_means():
     assert found["hamming_gt"].curve.tolist() == [3 / 16, 6 / 16, 9 / 16]
     assert found["van_dongen"].curve.tolist() == [0.375, 0.375, 0.5625]
     assert found["bgm"].ods == pytest.approx((2 / 4 + 2 / 8) / 2)
-    assert found["nvoi"].curve.tolist() == [(2 / 4 + 2 / 2) / 2, 0.375, 0.375]
+    assert found["voi_per_log_area"].curve.tolist() == [(2 / 4 + 2 / 2) / 2, 0.375, 0.375]
     assert (found["bce"].ods, found["bce"].ods_threshold) == (0.25, 0.5)
     assert found["lce"].ois == 0
+
+
+def test_similarities_are_one_minus_the_errors_under_the_names_of_the_program():
+    found = score(counts(), counts(total_gt=[8] * 3, nvoi=[0.25, 1.0, 0.5]))
+    pairs = {"dhd": "hamming_gt", "sdhd": "hamming_pred", "vd": "van_dongen"}
+    pairs |= {name: name for name in ("bgm", "bce", "gce", "lce")}
+    assert set(found.similarities) == {*pairs, "nvoi"}
+    for ours, error in pairs.items():
+        one, other = found.similarities[ours], found.others[error]
+        np.testing.assert_allclose(one.curve, 1 - other.curve)
+        assert one.ods == pytest.approx(1 - other.ods)
+        assert one.ods_threshold == other.ods_threshold
+        assert one.ois == pytest.approx(1 - other.ois)
+    nvoi = found.similarities["nvoi"]
+    assert (nvoi.ods, nvoi.ods_threshold, nvoi.ois) == (0.75, 0.5, 0.75)
+    assert found.to_mapping()["similarities"]["nvoi"]["ods"] == 0.75
+
+
+def test_an_ods_at_the_end_of_the_grid_is_marked():
+    found = score(counts()).others
+    # rises with the threshold: the first is best, and says nothing
+    assert found["hamming_gt"].at_grid_end
+    assert found["hamming_gt"].to_mapping()["at_grid_end"] is True
+    assert not found["hamming_pred"].at_grid_end
+    assert "at_grid_end" not in found["hamming_pred"].to_mapping()
+    assert not score(counts(thresholds=[0.5])).others["bgm"].at_grid_end
 
 
 def test_mapping_has_the_names_of_the_result_file():
@@ -121,7 +148,7 @@ def test_mapping_has_the_names_of_the_result_file():
 def test_curves_have_every_measure_at_each_threshold():
     curves = score(counts()).curves()
     assert next(iter(curves)) == "thresholds"
-    assert {"covering", "fop_f", "pair_recall", "van_dongen", "nvoi"} <= set(curves)
+    assert {"covering", "fop_f", "pair_recall", "van_dongen", "voi_per_log_area"} <= set(curves)
     assert {c.shape for c in curves.values()} == {(3,)}
     assert curves["pair_f"].tolist() == [0.4, 0.5, 0.4]
 
