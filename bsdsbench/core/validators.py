@@ -63,6 +63,10 @@ def _names(values: Any) -> bool:
     return good and len(set(values)) == len(values)
 
 
+def _labels(values: Any) -> bool:
+    return isinstance(values, tuple) and all(_is_int(v) and 0 <= v < 2**31 for v in values)
+
+
 BOOL: Rule = (lambda v: isinstance(v, bool), "true or false")
 FIELDS: dict[str, tuple[Rule, ...]] = {
     "name": ((_is_text, "text"),),
@@ -97,10 +101,20 @@ NMS: dict[str, tuple[Rule, ...]] = {
 SEMANTIC: dict[str, tuple[Rule, ...]] = {
     "classes": ((_names, "names"),),
     "first": (_ints(0, 2**31 - 1, "a label from 0"),),
-    "ignore": (_ints(-1, 2**31 - 1, "a label, or -1"),),
+    "ids": ((_labels, "labels from 0"),),
+    "ignore": (
+        (lambda v: (_is_int(v) and -1 <= v < 2**31) or _labels(v), "a label, labels, or -1"),
+    ),
     "radius": (_ints(0, 99, "0 to 99"),),
-    "interior": (_one_of("keep", "kill"),),
+    "interior": (_one_of("keep", "kill", "kill_first"),),
     "absent": (_one_of("count", "skip"),),
+    "instances": (BOOL,),
+    "thin_gt": (BOOL,),
+    "border": (_ints(0, 9999, "0 to 9999 pixels"),),
+    "border_rule": (_one_of("crop", "ignore"),),
+    "scale": ((lambda v: _is_number(v) and 0 < v <= 1, "a number in (0, 1]"),),
+    "scaled": (_one_of("labels", "boundaries"),),
+    "resize": (_one_of("refuse", "nearest", "bicubic"),),
 }
 SALIENCY: dict[str, tuple[Rule, ...]] = {
     "beta2": ((lambda v: _is_number(v) and 0 < v <= 1e6, "a number above 0"),),

@@ -204,6 +204,8 @@ def boundary_counts(
     pred: NDArray[Any] | Prediction,
     gts: Sequence[NDArray[Any]] | GroundTruth,
     protocol: Protocol | None = None,
+    *,
+    dropped: Bool | None = None,
 ) -> BoundaryCounts:
     """Matched and total boundary pixels of one image at every threshold of the protocol.
 
@@ -212,6 +214,7 @@ def boundary_counts(
     gts  : one (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
         GroundTruth
     protocol : the bsds500 preset if None
+    dropped : (H, W) bool, predicted pixels that are taken out after thinning
     Returns BoundaryCounts; maps without a boundary pixel give zeros.
     Raises ShapeError if sizes differ, DataError for NaN, values out of range, or no annotator.
     Source: official evaluation_bdry_image.m and correspondPixels.
@@ -220,7 +223,8 @@ def boundary_counts(
 
     protocol = protocol or Protocol.preset("bsds500")
     gt_maps = annotated_maps(gts)
-    thresholds, (start, pixel, added) = threshold_events(pred, gt_maps.shape[1:], protocol)
+    thresholds, events = threshold_events(pred, gt_maps.shape[1:], protocol)
+    start, pixel, added = events if dropped is None else _without(events, dropped)
     radius = protocol.radius(gt_maps.shape[1:])
     with _refusals():
         matched_gt, matched_pred = match_steps(start, pixel, added, gt_maps, radius)
@@ -231,6 +235,14 @@ def boundary_counts(
     )
     segs = isinstance(pred, Prediction) and pred.segs is not None
     return with_whole_image(counts, gt_maps) if protocol.whole_image and not segs else counts
+
+
+def _without(events: Events, dropped: Bool) -> Events:
+    """The events but for those of the pixels in `dropped`."""
+    start, pixel, added = events
+    kept = ~np.ravel(dropped)[pixel]
+    before = np.concatenate([[0], np.cumsum(kept)])
+    return before[start], pixel[kept], added[kept]
 
 
 def match_boundaries(bmap: NDArray[Any], gt: NDArray[Any], max_dist_px: float) -> Match:

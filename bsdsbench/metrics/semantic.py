@@ -3,9 +3,11 @@
 Arrays: a label map is (H, W) integer; boundaries of all classes are (C, H, W), bool for ground
 truth and soft (or bool) for a prediction, classes in the order of `protocol.semantic.classes`.
 
-Options (protocol.semantic, see SemanticParams): `interior = "kill"` takes predictions out that lie
-in a region of their class further from its boundary than the tolerance; `absent = "skip"` leaves an
-image out of the classes it does not have. `protocol.thin` chooses the thin or the raw form.
+Options are in protocol.semantic (see SemanticParams) and done by bsdsbench.metrics.class_maps:
+`interior = "kill"` takes predictions out that lie in a region of their class further from its
+boundary than the tolerance, after thinning as the SBD programs do, or with "kill_first" before it
+as SEISM does; `absent = "skip"` leaves an image out of the classes it does not have.
+`protocol.thin` chooses the thin or the raw form.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from bsdsbench.core.records import ArrayRecord, BoundaryCounts, ImageRecord, add
 from bsdsbench.loaders.official_txt import boundary_files, safe_name
 from bsdsbench.metrics.base import Column, Metric, counts_by_id
 from bsdsbench.metrics.boundary import BoundaryMetric, BoundaryScore, boundary_counts, score_of
+from bsdsbench.metrics.class_maps import interior, prepare_classes
 from bsdsbench.metrics.sampling import CurveSampler
 
 F8 = NDArray[np.float64]
@@ -95,119 +98,60 @@ class SemanticScore:
         }
 
 
-def class_boundaries(labels: NDArray[Any], params: SemanticParams) -> NDArray[np.bool_]:
-    """The boundary of every class of a label map.
-
-    labels : (H, W) integer; params names the labels (first, first + 1, ..) and the one to ignore
-    Returns bool (C, H, W). With radius 0 a pixel is boundary of a class where it and the pixel
-    below, to the right or below-right are not both in the class or both out of it (the rule of
-    seg2bdry); with radius r, where the other side of the class's outline is at most r pixels away.
-    Ignored pixels are on no side and never boundary. Raises ShapeError unless 2-D, DataError for
-    a label that is no class.
-    """
-    labels = np.asarray(labels)
-    if labels.ndim != 2 or labels.dtype.kind not in "iu":
-        raise ShapeError(
-            f"label map: {labels.dtype} of shape {labels.shape}, expected integer (rows, columns)"
-        )
-    valid = labels != params.ignore
-    draw = _outline if params.radius == 0 else _band
-    wanted = range(params.first, params.first + len(params.classes))
-    present = set(np.unique(labels[valid]).tolist())
-    strange = sorted(present - set(wanted) - {0})
-    if strange:
-        raise DataError(
-            f"label map: label {strange[0]}, expected {wanted[0]} .. {wanted[-1]}, 0 or "
-            f"{params.ignore} (ignored)"
-        )
-    out = np.zeros((len(wanted), *labels.shape), bool)
-    for k, label in enumerate(wanted):
-        if label in present:
-            out[k] = draw(labels == label, valid, params.radius)
-    return out
-
-
-def _outline(mask: NDArray[np.bool_], valid: NDArray[np.bool_], _: int) -> NDArray[np.bool_]:
-    edge = np.zeros(mask.shape, bool)
-    for dy, dx in ((1, 0), (0, 1), (1, 1)):
-        here = np.s_[: mask.shape[0] - dy, : mask.shape[1] - dx]
-        there = np.s_[dy:, dx:]
-        edge[here] |= (mask[here] != mask[there]) & valid[here] & valid[there]
-    return edge
-
-
-def _band(mask: NDArray[np.bool_], valid: NDArray[np.bool_], radius: int) -> NDArray[np.bool_]:
-    inside, outside = mask & valid, ~mask & valid
-    near = np.zeros(mask.shape, bool)
-    for side, other in ((inside, outside), (outside, inside)):
-        near |= side & (_distance_to(other) <= radius)
-    return near
-
-
-def _distance_to(target: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Pixels to the nearest target pixel; infinite if there is none."""
-    from scipy import ndimage
-
-    if not target.any():
-        return np.full(target.shape, np.inf)
-    distance: NDArray[np.float64] = ndimage.distance_transform_edt(~target)
-    return distance
-
-
-def kill_interior(
-    pred: NDArray[Any],
-    mask: NDArray[np.bool_],
-    boundary: NDArray[np.bool_],
-    max_dist_px: float,
-) -> NDArray[Any]:
-    """One class's map, zero where it lies in its region further from its boundary than allowed."""
-    return np.where(mask & (_distance_to(boundary) > max_dist_px), pred.dtype.type(0), pred)
-
-
 def semantic_counts(
     pred: NDArray[Any],
     gt: NDArray[Any],
     protocol: Protocol,
     *,
     labels: NDArray[Any] | None = None,
+    instances: NDArray[Any] | None = None,
 ) -> dict[str, BoundaryCounts]:
     """One image's boundary counts of every class.
 
+    Parameters
+    ----------
     pred : (H, W) labels, or (C, H, W) soft maps or bool
-    gt : (H, W) labels, or (C, H, W) bool boundaries; then `labels` gives the regions, which only
-         `interior = "kill"` needs
-    Returns class name -> counts, without the classes that `absent = "skip"` leaves out. Raises
-    ShapeError if sizes do not fit, ProtocolError if the protocol has no classes.
+    gt : (H, W) labels, or (C, H, W) bool boundaries
+    protocol : Protocol with `semantic`
+    labels : (H, W), optional
+        The regions beside boundaries in `gt`, which only an `interior` that kills needs.
+    instances : (H, W) integer, optional
+        0 where there is no instance; needed where `instances` is on and `gt` has labels.
+
+    Returns
+    -------
+    dict of BoundaryCounts
+        By class name, without the classes that `absent = "skip"` leaves out.
+
+    Raises
+    ------
+    ShapeError
+        If sizes do not fit.
+    DataError
+        For labels or instances that the protocol needs and that are missing.
+    ProtocolError
+        If the protocol has no classes.
     """
     params = _params(protocol)
-    if gt.ndim == 2:
-        labels = gt
-    maps, truth = _as_classes(pred, params), _as_classes(gt, params).astype(bool)
-    if maps.shape != truth.shape:
-        raise ShapeError(f"prediction {maps.shape[1:]}, expected the size {truth.shape[1:]}")
-    kill = params.interior == "kill"
-    if kill and labels is None:
-        raise DataError("ground truth: only boundaries, expected labels for interior = 'kill'")
+    maps, truth, labels = prepare_classes(pred, gt, params, labels, instances)
+    if params.interior != "keep" and labels is None:
+        raise DataError(
+            f"ground truth: only boundaries, expected labels for interior = '{params.interior}'"
+        )
+    radius = protocol.radius((truth.shape[1], truth.shape[2]))
     counts = {}
     for k, name in enumerate(params.classes):
         if params.absent == "skip" and not truth[k].any():
             continue
-        soft = maps[k]
-        if kill and labels is not None:
-            radius = protocol.radius(truth[k].shape)
-            soft = kill_interior(soft, labels == params.first + k, truth[k], radius)
-        counts[name] = boundary_counts(soft, (truth[k],), protocol)
+        soft, dropped = maps[k], None
+        if labels is not None and params.interior != "keep":
+            far = interior(np.equal(labels, params.class_labels[k]), truth[k], radius)
+            if params.interior == "kill":
+                dropped = far
+            else:
+                soft = np.where(far, soft.dtype.type(0), soft)
+        counts[name] = boundary_counts(soft, (truth[k],), protocol, dropped=dropped)
     return counts
-
-
-def _as_classes(array: NDArray[Any], params: SemanticParams) -> NDArray[Any]:
-    if array.ndim == 2:
-        return class_boundaries(array, params)
-    if array.ndim != 3 or array.shape[0] != len(params.classes):
-        raise ShapeError(
-            f"class maps: shape {array.shape}, expected ({len(params.classes)}, rows, columns)"
-        )
-    return array
 
 
 def _params(protocol: Protocol) -> SemanticParams:

@@ -312,7 +312,7 @@ class SuperpixelMetric(Metric):
         """Two halves."""
         labels = np.ones((12, 16), np.int32)
         labels[:, 8:] = 2
-        truth = GroundTruth("a", (seg2bdry(labels),), (labels,))
+        truth = GroundTruth("a", (labels == 2,), (labels,))
         return Prediction("a", segs=(labels,)), truth, Protocol.preset("bsds500")
 
 

@@ -36,6 +36,10 @@ NAMES = [
     "pascal-context",
     "saliency",
     "sbd",
+    "sbd-reannotated",
+    "sbd-reannotated-raw",
+    "sbd-seal",
+    "sbd-seal-raw",
     "uded",
 ]
 
@@ -48,7 +52,8 @@ def test_the_presets_are_those_named_in_the_documentation():
 def test_preset_round_trips_and_names_its_source(name, tmp_path):
     preset = Protocol.preset(name)
     assert preset.name == name
-    assert preset.version == (2 if name in ("biped", "uded") else 1)
+    second = ("biped", "uded", "sbd", "cityscapes", "cityscapes-raw")
+    assert preset.version == (2 if name in second else 1)
     assert re.search(r"^#.*(19|20)\d\d|^# .*as cityscapes", preset_text(name), re.M)
     assert Protocol.from_mapping(preset.to_mapping()) == preset
     file = tmp_path / "mine.toml"
@@ -60,7 +65,11 @@ def test_preset_constants():
     """Tolerance, thinning and NMS of each data set, from its paper."""
     rows = {n: Protocol.preset(n) for n in NAMES}
     tolerance = {n: p.max_dist for n, p in rows.items() if p.max_dist != 0.0075}
-    assert tolerance == {"nyudv2": 0.011, "sbd": 0.02, "cityscapes": 0.0035, "cityscapes-raw": 0.02}
+    assert tolerance == {
+        **dict.fromkeys(("cityscapes", "cityscapes-raw"), 0.0035),
+        **dict.fromkeys(("sbd", "sbd-seal", "sbd-seal-raw"), 0.02),
+        "nyudv2": 0.011,
+    }
     multiplier = {n: p.nms_params.multiplier for n, p in rows.items()}
     assert {n: m for n, m in multiplier.items() if m != 1.01} == {"biped": 1.03, "uded": 1.04}
     assert [n for n, p in rows.items() if p.nms] == ["crispness-seval"]
@@ -71,7 +80,8 @@ def test_preset_constants():
         "crispness-ceval",
         "davis",
         "saliency",
-        "sbd",
+        "sbd-reannotated-raw",
+        "sbd-seal-raw",
     ]
     assert len(rows["sbd"].semantic.classes) == 20
     assert len(rows["cityscapes"].semantic.classes) == 19

@@ -17,10 +17,8 @@ from bsdsbench.core.errors import DataError, PairingError, ProtocolError, ShapeE
 from bsdsbench.core.labels import seg2bdry
 from bsdsbench.core.protocol import Protocol, SemanticParams
 from bsdsbench.metrics.boundary import boundary_counts
-from bsdsbench.metrics.semantic import (
-    class_boundaries,
-    semantic_counts,
-)
+from bsdsbench.metrics.class_maps import class_boundaries
+from bsdsbench.metrics.semantic import semantic_counts
 
 PARAMS = SemanticParams(classes=("cat", "dog", "sheep"), first=1)
 PROTO = Protocol(

@@ -1,0 +1,297 @@
+"""Class maps as a protocol of per-class boundaries wants them: drawn, resized, cropped, killed.
+
+Arrays only. A label map is (H, W) integer, an instance map (H, W) integer with 0 where there is no
+instance; maps of all classes are (C, H, W), classes in the order of the protocol's.
+
+The order of the steps is that of the published programs: a frame of ignored labels, labels halved,
+boundaries drawn (of the classes, and of each instance), thinned, halved; predictions resized to the
+ground truth; both cropped. The tolerance is a fraction of the diagonal of what is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.checks import soft_map
+from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.core.protocol import SemanticParams
+from bsdsbench.core.softmap import unit
+
+Bool = NDArray[np.bool_]
+
+
+def class_boundaries(
+    labels: NDArray[Any], params: SemanticParams, instances: NDArray[Any] | None = None
+) -> Bool:
+    """The boundary of every class of a label map.
+
+    Parameters
+    ----------
+    labels : (H, W) integer
+        `params` names the labels (first, first + 1, ..) and the one to ignore.
+    params : SemanticParams
+        With radius 0 a pixel is boundary of a class where it and the pixel below, to the right or
+        below-right are not both in the class or both out of it (the rule of seg2bdry); with radius
+        r, where the other side of the class's outline is at most r pixels away. Ignored pixels are
+        on no side and never boundary.
+    instances : (H, W) integer, optional
+        With it the boundaries of the class's instances, each drawn by itself, are added.
+
+    Returns
+    -------
+    (C, H, W) bool
+
+    Raises
+    ------
+    ShapeError
+        Unless both maps are 2-D, integer and of one shape.
+    DataError
+        For a label that is no class.
+
+    References
+    ----------
+    Yu et al., "Simultaneous Edge Alignment and Learning" (SEAL), ECCV 2018.
+    """
+    labels = _checked(labels, "label map", None)
+    if instances is not None:
+        instances = _checked(instances, "instance map", labels.shape)
+    valid = ~np.isin(labels, params.ignored)
+    present = _present(labels[valid], params)
+    out = np.zeros((len(params.classes), *labels.shape), bool)
+    for k, label in enumerate(params.class_labels):
+        if label not in present:
+            continue
+        for mask in _masks(labels == label, instances):
+            box = _box(mask, params.radius + 1)
+            out[k][box] |= _drawn(mask[box], valid[box], params.radius)
+    return out
+
+
+def _present(labels: NDArray[Any], params: SemanticParams) -> set[int]:
+    """The labels there are. Raises DataError for one that the protocol does not know."""
+    present = set(np.unique(labels).tolist())
+    known = params.class_labels
+    allowed = {0, *(range(max(known)) if params.ids else ()), *known}
+    strange = sorted(present - allowed)
+    if strange:
+        ignored = ", ".join(map(str, params.ignored)) or "none"
+        raise DataError(
+            f"label map: label {strange[0]}, expected {min(known)} .. {max(known)}, 0 or "
+            f"{ignored} (ignored)"
+        )
+    return present
+
+
+def _checked(array: NDArray[Any], what: str, shape: tuple[int, ...] | None) -> NDArray[Any]:
+    array = np.asarray(array)
+    if array.ndim != 2 or array.dtype.kind not in "iu" or shape not in (None, array.shape):
+        expected = f"integer {shape or '(rows, columns)'}"
+        raise ShapeError(f"{what}: {array.dtype} of shape {array.shape}, expected {expected}")
+    return array
+
+
+def _masks(mask: Bool, instances: NDArray[Any] | None) -> Iterator[Bool]:
+    """The class, and each of its instances."""
+    yield mask
+    if instances is not None:
+        for value in np.unique(instances[mask]).tolist():
+            if value > 0:
+                yield mask & (instances == value)
+
+
+def _box(mask: Bool, margin: int) -> tuple[slice, slice]:
+    """The box around a mask that is not empty, `margin` pixels wider: nothing beyond is near it."""
+    sides = []
+    for axis, size in ((1, mask.shape[0]), (0, mask.shape[1])):
+        at = np.flatnonzero(mask.any(axis=axis))
+        sides.append(slice(max(at[0] - margin, 0), min(at[-1] + margin + 1, size)))
+    return sides[0], sides[1]
+
+
+def _drawn(mask: Bool, valid: Bool, radius: int) -> Bool:
+    edge = np.zeros(mask.shape, bool)
+    if radius:
+        inside, outside = mask & valid, ~mask & valid
+        for side, other in ((inside, outside), (outside, inside)):
+            edge |= side & (distance_to(other) <= radius)
+        return edge
+    for dy, dx in ((1, 0), (0, 1), (1, 1)):
+        here = np.s_[: mask.shape[0] - dy, : mask.shape[1] - dx]
+        there = np.s_[dy:, dx:]
+        edge[here] |= (mask[here] != mask[there]) & valid[here] & valid[there]
+    return edge
+
+
+def distance_to(target: Bool) -> NDArray[np.float64]:
+    """Pixels to the nearest target pixel; infinite if there is none."""
+    from scipy import ndimage
+
+    if not target.any():
+        return np.full(target.shape, np.inf)
+    distance: NDArray[np.float64] = ndimage.distance_transform_edt(~target)
+    return distance
+
+
+def interior(mask: Bool, boundary: Bool, max_dist_px: float) -> Bool:
+    """Pixels of a class's region further from its boundary than max_dist_px; none without one."""
+    if not boundary.any():
+        return np.zeros(mask.shape, bool)
+    return mask & (distance_to(boundary) > max_dist_px)
+
+
+def prepare_classes(
+    pred: NDArray[Any],
+    gt: NDArray[Any],
+    params: SemanticParams,
+    labels: NDArray[Any] | None = None,
+    instances: NDArray[Any] | None = None,
+) -> tuple[NDArray[Any], Bool, NDArray[Any] | None]:
+    """Predicted maps, boundaries of the ground truth and its labels, ready to be compared.
+
+    pred : (H, W) labels, or (C, H, W) soft maps or bool
+    gt : (H, W) labels, or (C, H, W) boundaries; then `labels` gives the regions, where known
+    instances : (H, W), 0 where there is none; drawn with label maps if `params.instances` is on
+    Raises ShapeError if sizes do not fit, DataError for instances that are wanted and missing.
+    """
+    if gt.ndim == 2:
+        labels, wanted = gt, params.instances
+        if wanted and instances is None:
+            raise DataError("ground truth: no instance map, expected one for instances = true")
+        truth = _from_labels(gt, params, instances if wanted else None, params.thin_gt)
+    else:
+        truth = _of_classes(gt, params, "class boundaries") != 0
+        if params.thin_gt:
+            truth = _thinned(truth)
+        truth = np.stack([_nearest(b, params.scale) for b in truth])
+    if labels is not None:
+        labels = _nearest(_framed(labels, params), params.scale)
+    maps = _from_labels(pred, params, None, False) if pred.ndim == 2 else pred
+    maps = _fitted(_of_classes(maps, params, "class maps"), truth.shape[1:], params.resize)
+    return _bordered(maps, truth, labels, params)
+
+
+def _from_labels(
+    labels: NDArray[Any], params: SemanticParams, instances: NDArray[Any] | None, thin: bool
+) -> Bool:
+    labels = _framed(np.asarray(labels), params)
+    if params.scaled == "labels":
+        labels = _nearest(labels, params.scale)
+        instances = None if instances is None else _nearest(instances, params.scale)
+    drawn = class_boundaries(labels, params, instances)
+    if thin:
+        drawn = _thinned(drawn)
+    if params.scaled == "boundaries":
+        drawn = np.stack([_nearest(b, params.scale) for b in drawn])
+    return drawn
+
+
+def _thinned(maps: Bool) -> Bool:
+    from bsdsbench.kernels.thinning import thin
+
+    return np.stack([thin(b) for b in maps])
+
+
+def _of_classes(array: NDArray[Any], params: SemanticParams, what: str) -> NDArray[Any]:
+    if array.ndim != 3 or array.shape[0] != len(params.classes):
+        raise ShapeError(
+            f"{what}: shape {array.shape}, expected ({len(params.classes)}, rows, columns)"
+        )
+    return array
+
+
+def _framed(labels: NDArray[Any], params: SemanticParams) -> NDArray[Any]:
+    """The label map with a frame of the ignored label, where the border rule is "ignore"."""
+    if not params.border or params.border_rule != "ignore" or not params.ignored:
+        return labels
+    out = np.full(labels.shape, params.ignored[0], np.result_type(labels, np.int16))
+    inner = _inner(labels.shape, params.border)
+    out[inner] = labels[inner]
+    return out
+
+
+def _inner(shape: tuple[int, ...], border: int) -> tuple[slice, slice]:
+    rows, cols = (slice(border, max(n - border, border)) for n in shape[-2:])
+    return rows, cols
+
+
+def _bordered(
+    maps: NDArray[Any], truth: Bool, labels: NDArray[Any] | None, params: SemanticParams
+) -> tuple[NDArray[Any], Bool, NDArray[Any] | None]:
+    if not params.border:
+        return maps, truth, labels
+    rows, cols = _inner(truth.shape, params.border)
+    if params.border_rule == "crop":
+        if min(truth.shape[1:]) <= 2 * params.border:
+            raise ShapeError(
+                f"ground truth {truth.shape[1:]}, expected more than the border of "
+                f"{params.border} pixels on each side"
+            )
+        cut = np.ascontiguousarray
+        return (
+            cut(maps[:, rows, cols]),
+            cut(truth[:, rows, cols]),
+            None if labels is None else cut(labels[rows, cols]),
+        )
+    inside = np.zeros(truth.shape[1:], bool)
+    inside[rows, cols] = True
+    return np.where(inside, maps, maps.dtype.type(0)), truth & inside, labels
+
+
+def _fitted(maps: NDArray[Any], shape: tuple[int, ...], how: str) -> NDArray[Any]:
+    """Predicted maps at the size of the ground truth."""
+    if maps.shape[1:] == tuple(shape):
+        return maps
+    if how == "refuse":
+        raise ShapeError(f"prediction {maps.shape[1:]}, expected the size {tuple(shape)}")
+    if how == "nearest":
+        at = [_nearest_index(n, m) for n, m in zip(maps.shape[1:], shape, strict=True)]
+        return np.ascontiguousarray(maps[:, at[0]][:, :, at[1]])
+    return np.stack([bicubic(m, (shape[0], shape[1])) for m in maps])
+
+
+def _nearest(array: NDArray[Any], scale: float) -> NDArray[Any]:
+    """(H, W) at ceil(scale x size), each pixel the one whose centre is nearest, halves upwards."""
+    if scale == 1:
+        return array
+    at = [_nearest_index(n, math.ceil(n * scale)) for n in array.shape]
+    return np.ascontiguousarray(array[at[0]][:, at[1]])
+
+
+def _nearest_index(size: int, wanted: int) -> NDArray[np.int64]:
+    at = np.floor((np.arange(wanted) + 0.5) * (size / wanted)).astype(np.int64)
+    return np.minimum(at, size - 1)
+
+
+def bicubic(soft: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.float64]:
+    """A soft map resized as MATLAB's imresize does: bicubic, antialiased when it shrinks.
+
+    soft : (H, W), as for `boundary_counts`; returns float64 of `shape`, clipped to [0, 1], which no
+    threshold in (0, 1] can see.
+    """
+    value = unit(soft_map(soft)) if soft.dtype != bool else soft.astype(np.float64)
+    down, across = (_cubic_weights(n, m) for n, m in zip(soft.shape, shape, strict=True))
+    return np.clip(down @ value @ across.T, 0.0, 1.0)
+
+
+def _cubic_weights(size: int, wanted: int) -> NDArray[np.float64]:
+    """(wanted, size): the share of each sample in each resized one; mirrored beyond the ends."""
+    scale = wanted / size
+    narrow = min(scale, 1.0)
+    centre = (np.arange(wanted) + 0.5) / scale - 0.5
+    first = np.floor(centre - 2 / narrow)
+    at = first[:, None] + np.arange(math.ceil(4 / narrow) + 2)
+    x = np.abs((centre[:, None] - at) * narrow)
+    near = 1.5 * x**3 - 2.5 * x**2 + 1
+    far = -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2
+    share = np.where(x <= 1, near, np.where(x <= 2, far, 0.0))
+    share /= share.sum(axis=1, keepdims=True)
+    mirrored = at.astype(np.int64) % (2 * size)
+    mirrored = np.minimum(mirrored, 2 * size - 1 - mirrored)
+    out = np.zeros((wanted, size))
+    np.add.at(out, (np.arange(wanted)[:, None], mirrored), share)
+    return out

@@ -1,0 +1,259 @@
+"""Class maps against plain loops, Pillow's bicubic filter, and cases counted by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy import ndimage
+
+from bsdsbench.core.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.core.protocol import Protocol, SemanticParams
+from bsdsbench.metrics.class_maps import bicubic, class_boundaries, prepare_classes
+from bsdsbench.metrics.semantic import semantic_counts
+from tests.reference import semantic as slow
+from tests.reference import thinning
+
+TWO = SemanticParams(classes=("cat", "dog"), first=1)
+
+
+def regions(seed, shape, count=3):
+    """Blobs of the labels 0 .. count - 1."""
+    rng = np.random.default_rng(seed)
+    fields = [ndimage.gaussian_filter(rng.standard_normal(shape), 4) for _ in range(count)]
+    return np.argmax(fields, axis=0).astype(np.uint8)
+
+
+def soft_boundaries(seed, labels, count=2):
+    """Blurred, displaced outlines with noise inside and out: (C, H, W) uint8."""
+    rng = np.random.default_rng(seed)
+    maps = []
+    for k in range(1, count + 1):
+        outline = ndimage.morphological_gradient(np.uint8(labels == k), size=3)
+        strength = ndimage.gaussian_filter(np.roll(outline, 1, 1).astype(float), 1.2)
+        noise = ndimage.gaussian_filter(rng.random(labels.shape), 1)
+        strength = strength / max(strength.max(), 1e-9) + 0.9 * noise
+        maps.append((255 * np.clip(strength, 0, 1)).astype(np.uint8))
+    return np.stack(maps)
+
+
+@pytest.mark.parametrize("radius", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_boundaries_are_those_of_the_disk(seed, radius):
+    labels = regions(seed, (23, 31))
+    labels[:, -4:] = 255
+    found = class_boundaries(labels, SemanticParams(("cat", "dog"), 1, radius=radius))
+    for k in (0, 1):
+        expected = slow.disk_boundary(labels == k + 1, labels != 255, radius)
+        assert np.array_equal(found[k], expected)
+
+
+@pytest.mark.parametrize("radius", [0, 2])
+def test_instances_add_the_boundary_of_each(radius):
+    labels = np.zeros((16, 24), np.uint8)
+    labels[3:13, 4:20] = 1
+    instances = np.zeros(labels.shape, np.uint16)
+    instances[3:13, 4:12], instances[3:13, 12:20] = 7, 9
+    params = SemanticParams(("cat", "dog"), 1, radius=radius)
+    plain, found = class_boundaries(labels, params), class_boundaries(labels, params, instances)
+    apart = [class_boundaries((instances == v).astype(np.uint8), params)[0] for v in (7, 9)]
+    assert np.array_equal(found[0], plain[0] | apart[0] | apart[1])
+    between = {0: [11], 2: [10, 11, 12, 13]}[radius]
+    assert np.flatnonzero((found[0] & ~plain[0])[8]).tolist() == between
+    assert not found[1].any()
+
+
+def test_labels_may_have_gaps_and_several_be_ignored():
+    labels = np.zeros((9, 12), np.uint8)
+    labels[:, 4:8], labels[:, 8:] = 7, 11
+    params = SemanticParams(("road", "wall"), ids=(7, 11), ignore=(2, 3))
+    found = class_boundaries(labels, params)
+    assert np.flatnonzero(found[0].all(axis=0)).tolist() == [3, 7]
+    assert np.flatnonzero(found[1].all(axis=0)).tolist() == [7]
+    labels[:, 3] = 2  # ignored: the pair is dropped
+    assert np.flatnonzero(class_boundaries(labels, params)[0].all(axis=0)).tolist() == [7]
+    labels[:, 3] = 5  # no class, yet another label than road
+    assert np.flatnonzero(class_boundaries(labels, params)[0].all(axis=0)).tolist() == [3, 7]
+    labels[0, 0] = 255
+    with pytest.raises(DataError, match=r"label 255, expected 7 \.\. 11, 0 or 2, 3 \(ignored\)"):
+        class_boundaries(labels, params)
+
+
+@pytest.mark.parametrize("interior", ["kill", "kill_first", "keep"])
+@pytest.mark.parametrize("thin", [True, False])
+def test_counts_of_the_sbd_benchmark_threshold_by_threshold(interior, thin):
+    thresholds = (0.2, 0.35, 0.5, 0.8)
+    base = Protocol.preset("sbd").to_mapping()
+    base["semantic"] |= {"classes": ["cat", "dog"], "interior": interior}
+    protocol = Protocol.from_mapping(
+        base | {"name": "pets", "thresholds": thresholds, "max_dist": 0.05, "thin": thin}
+    )
+    moved = 0
+    for seed in range(4):
+        labels = regions(seed, (41, 57))
+        truth = class_boundaries(labels, TWO)
+        maps = soft_boundaries(seed, labels)
+        found = semantic_counts(maps, truth, protocol, labels=labels)
+        for k, counts in enumerate(found.values()):
+            args = maps[k], truth[k], labels == k + 1, thresholds, 0.05, thin, interior
+            expected = slow.counts(*args)
+            got = (counts.matched_gt, counts.total_gt, counts.matched_pred, counts.total_pred)
+            assert np.array_equal(np.stack(got, 1), expected)
+            other = slow.counts(*args[:-1], "kill_first" if interior == "kill" else "kill")
+            moved += int((expected != other).sum())
+    # the order matters where there is thinning, and only there
+    assert (moved > 0) == (thin or interior == "keep")
+
+
+def test_nothing_is_killed_where_the_class_has_no_boundary():
+    """A class that fills the image has a region and no boundary."""
+    labels = np.ones((12, 17), np.uint8)
+    soft = np.zeros((2, 12, 17), np.uint8)
+    soft[0, 6, 3:9] = 200
+    protocol = Protocol(thresholds=(0.5,), semantic=TWO).replace(semantic={"interior": "kill"})
+    assert semantic_counts(soft, labels, protocol)["cat"].total_pred.tolist() == [6]
+
+
+def test_the_border_is_cropped_and_the_tolerance_is_that_of_what_is_left():
+    labels = regions(5, (40, 60))
+    maps = soft_boundaries(5, labels)
+    crop = SemanticParams(TWO.classes, 1, border=5)
+    protocol = Protocol(thresholds=(0.4, 0.6), max_dist=0.02, semantic=crop)
+    plain = Protocol(thresholds=(0.4, 0.6), max_dist=0.02, semantic=TWO)
+    truth = class_boundaries(labels, TWO)
+    expected = semantic_counts(maps[:, 5:-5, 5:-5], truth[:, 5:-5, 5:-5], plain)
+    found = semantic_counts(maps, labels, protocol)
+    assert all(found[name].equals(expected[name]) for name in found)
+    with pytest.raises(ShapeError, match="more than the border of 5 pixels"):
+        semantic_counts(maps[:, :10], labels[:10], protocol)
+
+
+def test_or_the_border_is_ignored():
+    labels = regions(5, (40, 60))
+    maps = soft_boundaries(5, labels)
+    params = SemanticParams(TWO.classes, 1, border=5, border_rule="ignore", radius=2)
+    framed = labels.astype(np.int16)
+    framed[:5], framed[-5:], framed[:, :5], framed[:, -5:] = 255, 255, 255, 255
+    soft, truth, left = prepare_classes(maps, labels, params)
+    assert np.array_equal(truth, class_boundaries(framed, params))
+    assert np.array_equal(left, framed)
+    assert np.array_equal(soft[:, 5:-5, 5:-5], maps[:, 5:-5, 5:-5])
+    assert int(soft.sum()) == int(maps[:, 5:-5, 5:-5].sum())
+
+
+def test_half_resolution_of_labels_and_of_boundaries():
+    """MATLAB's imresize(.., 0.5, 'nearest') takes the second of two pixels."""
+    labels = regions(7, (40, 61))
+    maps = np.zeros((2, 40, 61), np.uint8)
+    half = labels[1::2][:, np.minimum(2 * np.arange(31) * 61 // 62 + 1, 60)]
+    assert half.shape == (20, 31)
+    even = labels[:, :60]
+    thin = SemanticParams(TWO.classes, 1, radius=1, thin_gt=True, scale=0.5, resize="bicubic")
+    _, truth, left = prepare_classes(maps[:, :, :60], even, thin)
+    drawn = class_boundaries(even[1::2, 1::2], SemanticParams(TWO.classes, 1, radius=1))
+    assert np.array_equal(left, even[1::2, 1::2])
+    assert np.array_equal(truth, np.stack([thinning.thin(b) for b in drawn]))
+    raw = SemanticParams(TWO.classes, 1, radius=2, scale=0.5, scaled="boundaries", resize="bicubic")
+    soft, truth, _ = prepare_classes(maps[:, :, :60], even, raw)
+    full = class_boundaries(even, SemanticParams(TWO.classes, 1, radius=2))
+    assert np.array_equal(truth, full[:, 1::2, 1::2])
+    assert soft.shape == truth.shape == (2, 20, 30)
+
+
+@pytest.mark.parametrize(("shape", "wanted"), [((60, 83), (30, 41)), ((31, 40), (62, 97))])
+def test_bicubic_is_the_filter_of_imresize(shape, wanted):
+    """Pillow has the same kernel (a = -0.5, antialiased), and only cuts it off at the border."""
+    soft = ndimage.gaussian_filter(np.random.default_rng(1).random(shape), 1).astype(np.float32)
+    found = bicubic(soft, wanted)
+    other = Image.fromarray(soft).resize(wanted[::-1], Image.Resampling.BICUBIC)
+    inner = np.s_[6:-6, 6:-6]
+    np.testing.assert_allclose(found[inner], np.asarray(other)[inner], atol=2e-6)
+    assert bicubic(np.full(shape, 0.3), wanted) == pytest.approx(np.full(wanted, 0.3))
+
+
+def test_bicubic_continues_the_map_mirrored():
+    soft = ndimage.gaussian_filter(np.random.default_rng(1).random((30, 42)), 1)
+    padded = np.pad(soft, 20, mode="symmetric")
+    inner = np.s_[10:-10, 10:-10]
+    assert np.allclose(bicubic(padded, (35, 41))[inner], bicubic(soft, (15, 21)))
+
+
+def test_bicubic_halves_by_hand():
+    row = np.zeros((1, 8))
+    row[0, 3] = 1.0
+
+    # distance of sample 3 to the four centres 0.5, 2.5, 4.5, 6.5, halved: 1.25, .25, .75, 1.75
+    def near(x):
+        return 1.5 * x**3 - 2.5 * x**2 + 1
+
+    def far(x):
+        return -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2
+
+    expected = np.array([far(1.25), near(0.25), near(0.75), far(1.75)]) / 2
+    assert bicubic(np.tile(row, (3, 1)), (3, 4))[1] == pytest.approx(np.clip(expected, 0, 1))
+
+
+def test_other_sizes_are_refused_or_resized():
+    labels = regions(2, (30, 40))
+    maps = soft_boundaries(2, labels)
+    small = maps[:, ::2, ::2]
+    with pytest.raises(ShapeError, match=r"prediction \(15, 20\), expected the size \(30, 40\)"):
+        prepare_classes(small, labels, TWO)
+    nearest = SemanticParams(TWO.classes, 1, resize="nearest")
+    soft, _, _ = prepare_classes(small, labels, nearest)
+    assert np.array_equal(soft, np.kron(small, np.ones((2, 2), np.uint8)))
+    same, _, _ = prepare_classes(maps, labels, SemanticParams(TWO.classes, 1, resize="bicubic"))
+    assert same is maps
+
+
+def test_missing_instances_are_said():
+    labels = regions(2, (30, 40))
+    params = SemanticParams(TWO.classes, 1, instances=True)
+    with pytest.raises(DataError, match="no instance map, expected one for instances = true"):
+        prepare_classes(labels, labels, params)
+    with pytest.raises(ShapeError, match=r"instance map: uint8 of shape \(30, 39\)"):
+        prepare_classes(labels, labels, params, instances=labels[:, 1:])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"interior": "gone"},
+        {"border": -1},
+        {"border_rule": "cut"},
+        {"scale": 0.0},
+        {"scaled": "maps"},
+        {"resize": "linear"},
+        {"instances": 1},
+        {"ids": (1, -2)},
+        {"ignore": (1, "a")},
+    ],
+)
+def test_fields_are_checked(change):
+    name = next(iter(change))
+    with pytest.raises(ProtocolError, match=f"^{name} .*: expected"):
+        Protocol.preset("sbd").replace(semantic=change)
+
+
+def test_published_forms():
+    """protocols.md: margin, thinning and tolerance of SEAL's calls; pre-SEAL kills and skips."""
+    rows = {}
+    for name in ("sbd", "sbd-seal", "sbd-seal-raw", "sbd-reannotated", "sbd-reannotated-raw"):
+        p = Protocol.preset(name)
+        rows[name] = p.semantic.border, p.thin, p.max_dist, p.semantic.instances
+        assert (p.semantic.interior, p.semantic.absent) == (
+            ("kill", "skip") if name == "sbd" else ("keep", "count")
+        )
+        assert p.ap_rule == "sbd"
+    assert rows == {
+        "sbd": (0, True, 0.02, False),
+        "sbd-seal": (5, True, 0.02, True),
+        "sbd-seal-raw": (5, False, 0.02, True),
+        "sbd-reannotated": (5, True, 0.0075, True),
+        "sbd-reannotated-raw": (5, False, 0.0075, True),
+    }
+    for name, thin, radius in (("cityscapes", True, 1), ("cityscapes-raw", False, 2)):
+        p = Protocol.preset(name)
+        s = p.semantic
+        assert (s.border, p.thin, p.max_dist, s.radius, s.scale) == (0, thin, 0.0035, radius, 0.5)
+        assert (s.scaled, s.thin_gt) == (("labels", True) if thin else ("boundaries", False))
