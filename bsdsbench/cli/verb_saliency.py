@@ -13,16 +13,34 @@ from bsdsbench.cli.evaluating import evaluate_metric, run_options
 @click.argument("pred_dir", type=click.Path())
 @run_options
 @click.option("--beta2", type=float, help="beta^2 of F; default 0.3.")
-@click.option("--normalise", is_flag=True, help="Stretch each map to 0 .. 1 first.")
-def command(pred_dir: str, beta2: float | None, normalise: bool, **options: Any) -> int:
-    """MAE, F, E-measure, S-measure, weighted F, IoU and Dice of PRED_DIR against masks.
+@click.option(
+    "--stretch/--no-stretch",
+    default=None,
+    help="Stretch each map to 0 .. 1 first, or take it as it is; default: stretch.",
+)
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="saliency.FIELD=VALUE",
+    help="Change a rule: levels, operator, cap, e_divisor, centroid; or any field of the protocol.",
+)
+def command(
+    pred_dir: str,
+    beta2: float | None,
+    stretch: bool | None,
+    overrides: tuple[str, ...],
+    **options: Any,
+) -> int:
+    """MAE, F, E-measure, S-measure, weighted F, IoU, Dice and BER of PRED_DIR against masks.
 
     The table has means of the images' values; result.json also ratios of counts added over images.
+    Masks may be gray: above 128 is foreground. The rules are PySODMetrics', and printed.
     """
-    from bsdsbench.core.protocol import Protocol
+    from bsdsbench.core.protocol import Protocol, parse_overrides
 
-    changes: dict[str, Any] = {"stretch": normalise}
-    if beta2 is not None:
-        changes["beta2"] = beta2
+    given = {"beta2": beta2, "stretch": stretch}
+    changes = {name: value for name, value in given.items() if value is not None}
     protocol = Protocol.preset("saliency").replace(saliency=changes)
+    protocol = protocol.replace(**parse_overrides(overrides))
     return evaluate_metric("saliency", pred_dir, protocol, **options)

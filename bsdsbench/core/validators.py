@@ -119,6 +119,11 @@ SEMANTIC: dict[str, tuple[Rule, ...]] = {
 SALIENCY: dict[str, tuple[Rule, ...]] = {
     "beta2": ((lambda v: _is_number(v) and 0 < v <= 1e6, "a number above 0"),),
     "stretch": (BOOL,),
+    "levels": (_one_of("floor", "round"),),
+    "operator": (_one_of(">", ">="),),
+    "cap": (_one_of("one", "max"),),
+    "e_divisor": (_one_of("pixels-1", "pixels"),),
+    "centroid": (_one_of("even", "up"),),
 }
 
 

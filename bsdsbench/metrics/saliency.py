@@ -6,38 +6,40 @@ the mean over images of the image's value (at each threshold, where there are th
 the best one), `*_sum` is one ratio of the counts added over images. `max_f_pr` is a third: F of the
 mean precision and the mean recall.
 
-Thresholds are the levels 0 .. 255 of the map as an 8-bit picture, `>=`; a float map is rounded to
-8 bits for them, and taken as it is for all else.
+Thresholds are the levels 0 .. 255 of the map as an 8-bit picture, `>=`. `max_*` is the largest
+value of the mean curve over the levels, `mean_*` its mean, `adaptive_*` the value at each image's
+own threshold; what has none of these words (IoU, Dice, BER) is at one half. The rules in which
+programs differ are fields of `protocol.saliency`; the measures: bsdsbench.metrics.salient_measures.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.precision_recall import ratio
 from bsdsbench.core.protocol import Protocol, SaliencyParams
 from bsdsbench.core.records import ArrayRecord, ImageRecord, frozen
-from bsdsbench.core.softmap import as_float32, invert, quantise
+from bsdsbench.core.softmap import invert
+from bsdsbench.metrics import salient_measures as measures
 from bsdsbench.metrics.base import Column, Metric, counts_in_order
 from bsdsbench.metrics.sampling import MeanSampler
 
 F8 = NDArray[np.float64]
-BETA2 = 0.3
-_EPS = float(np.finfo(np.float64).eps)
+LEVELS = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SaliencyCounts(ArrayRecord):
     """One image: counts at 256 levels and at the adaptive threshold, and its own measures.
 
-    tp, fp : i8 (257,), last the adaptive threshold min(2 mean, max); half_tp, half_fp : i8 () at
+    tp, fp : i8 (257,), last the adaptive threshold; half_tp, half_fp : i8 () at
     0.5; positives, pixels : i8 (), mask pixels and all pixels; abs_error_sum : f8 (), sum of
     |map - mask|; s_measure, weighted_f : f8 (). Measures of one image do not add; scores take the
     images one by one. Raises ShapeError for arrays of other shapes.
@@ -83,117 +85,23 @@ class SaliencyScore:
     iou_sum: float
     dice_mean: float
     dice_sum: float
+    ber_mean: float
+    ber_sum: float
+    mean_f_mean: float
+    mean_e_mean: float
+    mean_iou_mean: float
+    max_iou_mean: float
+    adaptive_iou_mean: float
+    mean_dice_mean: float
+    max_dice_mean: float
+    adaptive_dice_mean: float
+    mean_ber_mean: float
+    min_ber_mean: float
+    adaptive_ber_mean: float
 
     def to_mapping(self) -> dict[str, Any]:
         """Name -> number."""
         return asdict(self)
-
-
-def f_beta(tp: ArrayLike, fp: ArrayLike, positives: ArrayLike, beta2: float = BETA2) -> F8:
-    """(1 + b2) P R / (b2 P + R) from counts, with 0/0 = 0 (Achanta et al., CVPR 2009: b2 = 0.3)."""
-    tp = np.asarray(tp)
-    return _f_of(ratio(tp, tp + np.asarray(fp)), ratio(tp, positives), beta2)
-
-
-def _f_of(precision: F8, recall: F8, beta2: float) -> F8:
-    return ratio((1 + beta2) * precision * recall, beta2 * precision + recall)
-
-
-def e_measure(tp: ArrayLike, fp: ArrayLike, positives: ArrayLike, pixels: ArrayLike) -> F8:
-    """Enhanced alignment of a binary map with the mask (Fan et al., IJCAI 2018), from counts.
-
-    With g = mask - its mean and m = map - its mean the alignment is a = 2 g m / (g g + m m), and
-    the measure the mean of (1 + a)^2 / 4 over all pixels. There are only four kinds of pixel, so
-    their counts are enough. An empty mask gives the share of map pixels that are off, a full one
-    the share that are on. (The authors' program divides by pixels - 1; the paper, and this, by
-    pixels.)
-    """
-    tp, fp, pos, n = np.broadcast_arrays(
-        *(np.asarray(a, np.float64) for a in (tp, fp, positives, pixels))
-    )
-    mean_g, mean_m = ratio(pos, n), ratio(tp + fp, n)
-    total = np.zeros(tp.shape)
-    kinds = ((1, 1, tp), (0, 1, fp), (1, 0, pos - tp), (0, 0, n - pos - fp))
-    for in_mask, in_map, count in kinds:
-        g, m = in_mask - mean_g, in_map - mean_m
-        total += count * (1 + ratio(2 * g * m, g * g + m * m)) ** 2 / 4
-    constant = np.where(pos == 0, n - tp - fp, tp + fp)
-    return ratio(np.where((pos == 0) | (pos == n), constant, total), n)
-
-
-def s_measure(soft: NDArray[Any], mask: NDArray[np.bool_], alpha: float = 0.5) -> float:
-    """Structure measure of a soft map (Fan et al., ICCV 2017): alpha object + (1 - alpha) region.
-
-    soft (H, W) in [0, 1], mask (H, W) bool. Standard deviations divide by n - 1. The four regions
-    around the centroid of the mask are weighted by their area, as the authors' program does. An
-    empty mask gives 1 - mean(soft), a full one mean(soft); negative values become 0.
-    """
-    soft, mask = np.asarray(soft, np.float64), np.asarray(mask, bool)
-    share = mask.mean()
-    if share == 0:
-        return float(1 - soft.mean())
-    if share == 1:
-        return float(soft.mean())
-    inside, outside = _object_similarity(soft[mask]), _object_similarity(1 - soft[~mask])
-    by_object = share * inside + (1 - share) * outside
-    return max(0.0, float(alpha * by_object + (1 - alpha) * _region_similarity(soft, mask)))
-
-
-def _object_similarity(values: F8) -> float:
-    """2 x / (x x + 1 + s): high where the values are high and even."""
-    mean = values.mean()
-    spread = values.std(ddof=1) if values.size > 1 else 0.0
-    return float(2 * mean / (mean * mean + 1 + spread + _EPS))
-
-
-def _region_similarity(soft: F8, mask: NDArray[np.bool_]) -> float:
-    """Structural similarity of the four quarters around the mask's centroid, weighted by area."""
-    rows, cols = np.nonzero(mask)
-    y, x = (
-        int(np.floor(i.mean() + 1 + 0.5)) for i in (rows, cols)
-    )  # rows and columns before the cut
-    total = 0.0
-    for part in (np.s_[:y, :x], np.s_[:y, x:], np.s_[y:, :x], np.s_[y:, x:]):
-        if soft[part].size:
-            total += soft[part].size * _similarity(soft[part], mask[part].astype(np.float64))
-    return total / soft.size
-
-
-def _similarity(a: F8, b: F8) -> float:
-    """Structural similarity without its constants: 4 ab cov / ((aa + bb) (var + var))."""
-    mean_a, mean_b, n = a.mean(), b.mean(), max(a.size - 1, 1)
-    da, db = a - mean_a, b - mean_b
-    top = 4 * mean_a * mean_b * (da * db).sum() / n
-    bottom = (mean_a**2 + mean_b**2) * ((da * da).sum() + (db * db).sum()) / n
-    if top != 0:
-        return float(top / (bottom + _EPS))
-    return 1.0 if bottom == 0 else 0.0
-
-
-def weighted_f(soft: NDArray[Any], mask: NDArray[np.bool_], beta2: float = 1.0) -> float:
-    """Weighted F (Margolin, Zelnik-Manor, Tal, CVPR 2014): errors blurred along the object and
-    counted less the nearer they are to it.
-
-    soft (H, W) in [0, 1], mask (H, W) bool. Off the mask an error is first replaced by the one at
-    the nearest mask pixel; a Gaussian (7 x 7, sigma 5, zeros outside) blurs the errors; a mask
-    pixel takes the smaller of the two; off the mask errors weigh 2 - 0.5^(distance / 5). An empty
-    mask gives 0.
-    """
-    from scipy import ndimage
-
-    mask = np.asarray(mask, bool)
-    if not mask.any():
-        return 0.0
-    error = np.abs(np.asarray(soft, np.float64) - mask)
-    distance, nearest = ndimage.distance_transform_edt(~mask, return_indices=True)
-    near = error[tuple(nearest)]
-    y, x = np.indices((7, 7)) - 3
-    kernel = np.exp(-(x * x + y * y) / (2 * 5.0**2))
-    blurred = ndimage.correlate(near, kernel / kernel.sum(), mode="constant")
-    weighted = np.where(mask, np.minimum(error, blurred), error * (2 - 0.5 ** (distance / 5)))
-    hit = mask.sum() - weighted[mask].sum()
-    recall, precision = ratio(hit, mask.sum()), ratio(hit, hit + weighted[~mask].sum())
-    return float(_f_of(precision, recall, beta2))
 
 
 def saliency_counts(
@@ -209,17 +117,16 @@ def saliency_counts(
     params : the conventions, those of the preset if None; what : names the image in errors
     Raises ShapeError if the sizes differ, DataError for an empty image.
     """
-    value, mask = as_float32(soft).astype(np.float64), np.asarray(mask, bool)
+    rules, mask = params or SaliencyParams(), np.asarray(mask, bool)
+    value = measures.strengths(soft, rules)
     if value.shape != mask.shape:
         raise ShapeError(f"{what}: map {value.shape}, expected the mask's {mask.shape}")
     if not value.size:
         raise DataError(f"{what}: empty image, expected at least one pixel")
-    if (params or SaliencyParams()).stretch and value.max() > value.min():
-        value = (value - value.min()) / (value.max() - value.min())
-    levels = quantise(value, 8)
+    levels = measures.level_map(value, rules.levels)
     tp, fp = (_at_least(levels[where]) for where in (mask, ~mask))
-    adaptive = value >= min(2 * value.mean(), value.max())
-    half = value >= 0.5
+    adaptive = value >= measures.adaptive_threshold(value, rules.cap)
+    half = measures.at_half(value, rules.operator)
     return SaliencyCounts(
         np.append(tp, (adaptive & mask).sum()),
         np.append(fp, (adaptive & ~mask).sum()),
@@ -227,9 +134,9 @@ def saliency_counts(
         (half & ~mask).sum(),
         mask.sum(),
         np.array(mask.size),
-        np.abs(value - mask).sum(),
-        np.array(s_measure(value, mask)),
-        np.array(weighted_f(value, mask)),
+        np.abs(value - mask).sum(dtype=np.float64),
+        np.array(measures.s_measure(value, mask, centroid=rules.centroid)),
+        np.array(measures.weighted_f(value, mask)),
     )
 
 
@@ -238,41 +145,88 @@ def _at_least(levels: NDArray[np.uint8]) -> NDArray[np.int64]:
     return np.cumsum(np.bincount(levels.ravel(), minlength=256)[::-1])[::-1]
 
 
-def saliency_score(images: Sequence[SaliencyCounts], beta2: float = BETA2) -> SaliencyScore:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stack:
+    """The counts of N images as arrays: tp, fp (N, 257), the others (N,) or (N, 1)."""
+
+    tp: NDArray[np.int64]
+    fp: NDArray[np.int64]
+    half: tuple[NDArray[np.int64], NDArray[np.int64]]
+    positives: NDArray[np.int64]
+    pixels: NDArray[np.int64]
+    error: F8
+    s_measure: F8
+    weighted_f: F8
+
+    @classmethod
+    def of(cls, images: Sequence[SaliencyCounts]) -> _Stack:
+        """From the counts of one image or more."""
+        tp, fp, hit, false, pos, n, *floats = (
+            np.array([getattr(c, f.name) for c in images]) for f in fields(SaliencyCounts)
+        )
+        return cls(tp, fp, (hit, false), pos, n, *floats)
+
+    def values(self, rules: SaliencyParams) -> tuple[dict[str, F8], dict[str, F8]]:
+        """Each image's numbers (N,), and its curves (N, 257), by their names in the score."""
+        pos, n = self.positives[:, None], self.pixels[:, None]
+        curves = {
+            "f": measures.f_beta(self.tp, self.fp, pos, rules.beta2),
+            "e": measures.e_measure(self.tp, self.fp, pos, n, rules.e_divisor),
+            "iou": measures.iou(self.tp, self.fp, pos),
+            "dice": measures.dice(self.tp, self.fp, pos),
+            "ber": measures.balanced_error(self.tp, self.fp, pos, n),
+        }
+        numbers = {
+            "mae": ratio(self.error, self.pixels),
+            "s_measure": self.s_measure,
+            "weighted_f": self.weighted_f,
+            "iou": measures.iou(*self.half, self.positives),
+            "dice": measures.dice(*self.half, self.positives),
+            "ber": measures.balanced_error(*self.half, self.positives, self.pixels),
+            **{f"adaptive_{name}": curve[:, LEVELS] for name, curve in curves.items()},
+            **{f"mean_{name}": curve[:, :LEVELS].mean(1) for name, curve in curves.items()},
+        }
+        return numbers, {name: curve[:, :LEVELS] for name, curve in curves.items()}
+
+    def summed(self, rules: SaliencyParams) -> dict[str, float]:
+        """Ratios of counts added over the images."""
+        tp, fp, pos, n = (a.sum(0) for a in (self.tp, self.fp, self.positives, self.pixels))
+        hit, false = (a.sum() for a in self.half)
+        f = measures.f_beta(tp, fp, pos, rules.beta2)
+        positives = self.positives[:, None]
+        mean_p = ratio(self.tp, self.tp + self.fp).mean(0)
+        mean_r = ratio(self.tp, positives).mean(0)
+        found = {
+            "mae_sum": ratio(self.error.sum(), n),
+            "max_f_sum": f[:LEVELS].max(),
+            "max_f_pr": measures.f_of(mean_p, mean_r, rules.beta2)[:LEVELS].max(),
+            "adaptive_f_sum": f[LEVELS],
+            "iou_sum": measures.iou(hit, false, pos),
+            "dice_sum": measures.dice(hit, false, pos),
+            "ber_sum": measures.balanced_error(hit, false, pos, n),
+        }
+        return {name: float(value) for name, value in found.items()}
+
+
+def saliency_score(
+    images: Sequence[SaliencyCounts], params: SaliencyParams | None = None
+) -> SaliencyScore:
     """The measures of a data set; float sums fold in the order given.
 
     Raises DataError if there are no images.
     """
     if not images:
         raise DataError("saliency score: no images, expected at least one")
-
-    def column(name: str) -> NDArray[Any]:
-        return np.array([getattr(c, name) for c in images])
-
-    tp, fp = column("tp"), column("fp")
-    pos, n = column("positives")[:, None], column("pixels")[:, None]
-    f, e = f_beta(tp, fp, pos, beta2), e_measure(tp, fp, pos, n)
-    f_sum = f_beta(tp.sum(0), fp.sum(0), pos.sum(), beta2)
-    mean_p, mean_r = ratio(tp, tp + fp).mean(0), ratio(tp, pos).mean(0)
-    hit, false = column("half_tp"), column("half_fp")
-    union, sizes = pos[:, 0] + false, pos[:, 0] + hit + false
+    rules = params or SaliencyParams()
+    stack = _Stack.of(images)
+    numbers, curves = stack.values(rules)
+    best = {f"max_{name}": curve.mean(0).max() for name, curve in curves.items() if name != "ber"}
+    best["min_ber"] = curves["ber"].mean(0).min()
+    means = {name: value.mean() for name, value in numbers.items()} | best
     return SaliencyScore(
         n_images=len(images),
-        mae_mean=float(ratio(column("abs_error_sum"), n[:, 0]).mean()),
-        mae_sum=float(ratio(column("abs_error_sum").sum(), n.sum())),
-        max_f_mean=float(f.mean(0)[:256].max()),
-        max_f_pr=float(_f_of(mean_p, mean_r, beta2)[:256].max()),
-        max_f_sum=float(f_sum[:256].max()),
-        adaptive_f_mean=float(f.mean(0)[256]),
-        adaptive_f_sum=float(f_sum[256]),
-        s_measure_mean=float(column("s_measure").mean()),
-        max_e_mean=float(e.mean(0)[:256].max()),
-        adaptive_e_mean=float(e.mean(0)[256]),
-        weighted_f_mean=float(column("weighted_f").mean()),
-        iou_mean=float(ratio(hit, union).mean()),
-        iou_sum=float(ratio(hit.sum(), union.sum())),
-        dice_mean=float(ratio(2 * hit, sizes).mean()),
-        dice_sum=float(ratio(2 * hit.sum(), sizes.sum())),
+        **{f"{name}_mean": float(value) for name, value in means.items()},
+        **stack.summed(rules),
     )
 
 
@@ -286,21 +240,34 @@ class SaliencyMetric(Metric):
     counts_type = SaliencyCounts
     default_protocol = "saliency"
     columns: ClassVar[tuple[Column, ...]] = (
-        Column("mae_mean", "MAE", lower=True),
-        Column("max_f_mean", "max F"),
-        Column("adaptive_f_mean", "adaptive F", "adp F"),
-        Column("weighted_f_mean", "weighted F", "wF"),
-        Column("s_measure_mean", "S"),
-        Column("max_e_mean", "max E"),
-        Column("adaptive_e_mean", "adaptive E", "adp E"),
-        Column("iou_mean", "IoU"),
-        Column("dice_mean", "Dice"),
+        Column("mae_mean", "MAE", lower=True, digits=3),
+        Column("max_f_mean", "max F", digits=3),
+        Column("adaptive_f_mean", "adaptive F", "adp F", digits=3),
+        Column("weighted_f_mean", "weighted F", "wF", digits=3),
+        Column("s_measure_mean", "S", digits=3),
+        Column("max_e_mean", "max E", digits=3),
+        Column("adaptive_e_mean", "adaptive E", "adp E", shown="never"),
+        Column("mean_f_mean", "mean F", digits=3),
+        Column("mean_e_mean", "mean E", digits=3),
+        Column("iou_mean", "IoU", digits=3),
+        Column("dice_mean", "Dice", shown="never"),
+        Column("ber_mean", "BER", lower=True, digits=3),
+        *(
+            Column(f"{form}_{name}_mean", f"{form} {title}", shown="never")
+            for name, title in (("iou", "IoU"), ("dice", "Dice"))
+            for form in ("mean", "max", "adaptive")
+        ),
+        *(
+            Column(f"{form}_ber_mean", f"{form} BER", lower=True, shown="never")
+            for form in ("mean", "min", "adaptive")
+        ),
         Column("mae_sum", "MAE of sums", lower=True, shown="never"),
         Column("max_f_pr", "max F of mean P, R", shown="never"),
         Column("max_f_sum", "max F of sums", shown="never"),
         Column("adaptive_f_sum", "adaptive F of sums", shown="never"),
         Column("iou_sum", "IoU of sums", shown="never"),
         Column("dice_sum", "Dice of sums", shown="never"),
+        Column("ber_sum", "BER of sums", lower=True, shown="never"),
         Column("n_images", "images", digits=0, shown="own", score=False),
     )
     image_columns: ClassVar[tuple[Column, ...]] = (
@@ -321,11 +288,11 @@ class SaliencyMetric(Metric):
     def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> SaliencyScore:
         """See `saliency_score`."""
         images = [counts for _, counts in counts_in_order(records, self.name)]
-        return saliency_score(images, _params(protocol).beta2)
+        return saliency_score(images, _params(protocol))
 
     def image_values(self, counts: SaliencyCounts) -> dict[str, float]:
         """The image's best F over the levels, MAE, S and weighted F."""
-        f = f_beta(counts.tp, counts.fp, counts.positives)[:256]
+        f = measures.f_beta(counts.tp, counts.fp, counts.positives)[:256]
         return {
             "max_f": float(f.max()),
             "mae": float(ratio(counts.abs_error_sum, counts.pixels)),
@@ -335,34 +302,15 @@ class SaliencyMetric(Metric):
 
     def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> MeanSampler:
         """The means over images, and the best of mean curves."""
-        counts: list[Any] = [r.counts[self.name] for r in records]
-        tp, fp = (np.stack([getattr(c, k) for c in counts]) for k in ("tp", "fp"))
-        pos, n = (np.array([[getattr(c, k)] for c in counts]) for k in ("positives", "pixels"))
-        f, e = f_beta(tp, fp, pos, _params(protocol).beta2), e_measure(tp, fp, pos, n)
-        error = np.array([c.abs_error_sum for c in counts])
-        hit = np.array([c.half_tp for c in counts])
-        union = pos[:, 0] + np.array([c.half_fp for c in counts])
-        return MeanSampler(
-            {
-                "mae_mean": ratio(error, n[:, 0]),
-                "adaptive_f_mean": f[:, 256],
-                "weighted_f_mean": [c.weighted_f for c in counts],
-                "s_measure_mean": [c.s_measure for c in counts],
-                "adaptive_e_mean": e[:, 256],
-                "iou_mean": ratio(hit, union),
-                "dice_mean": ratio(2 * hit, union + hit),
-            },
-            {"max_f_mean": f[:, :256], "max_e_mean": e[:, :256]},
-        )
+        stack = _Stack.of([cast(SaliencyCounts, r.counts[self.name]) for r in records])
+        numbers, curves = stack.values(_params(protocol))
+        means = {f"{name}_mean": value for name, value in numbers.items()}
+        bests = {f"max_{name}_mean": curve for name, curve in curves.items() if name != "ber"}
+        return MeanSampler(means, bests)
 
     def describe(self, protocol: Protocol) -> str:
         """The conventions that the numbers depend on."""
-        params = _params(protocol)
-        stretched = ", maps stretched to 0 .. 1" if params.stretch else ""
-        return (
-            f"protocol {protocol.name} v{protocol.version}: levels 0 .. 255, >=; beta^2 "
-            f"{params.beta2:g}; adaptive min(2 mean, max); IoU and Dice at 0.5{stretched}"
-        )
+        return f"protocol {protocol.name} v{protocol.version}: {_params(protocol).describe()}"
 
     def same_truth(self, a: SaliencyCounts, b: SaliencyCounts) -> bool:
         """True if both have the same numbers of mask pixels."""

@@ -52,7 +52,7 @@ def test_the_presets_are_those_named_in_the_documentation():
 def test_preset_round_trips_and_names_its_source(name, tmp_path):
     preset = Protocol.preset(name)
     assert preset.name == name
-    second = ("biped", "uded", "sbd", "cityscapes", "cityscapes-raw")
+    second = ("biped", "uded", "sbd", "cityscapes", "cityscapes-raw", "saliency")
     assert preset.version == (2 if name in second else 1)
     assert re.search(r"^#.*(19|20)\d\d|^# .*as cityscapes", preset_text(name), re.M)
     assert Protocol.from_mapping(preset.to_mapping()) == preset

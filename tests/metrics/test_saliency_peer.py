@@ -1,0 +1,125 @@
+"""Every saliency measure against PySODMetrics: stored values, and live where it is installed."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bsdsbench.core.protocol import SaliencyParams
+from bsdsbench.metrics import salient_measures as measures
+from bsdsbench.metrics.saliency import saliency_counts, saliency_score
+
+STORED = json.loads((Path(__file__).parent / "pysodmetrics.json").read_text("utf-8"))
+SCRIPT = Path(__file__).parents[2] / "scripts" / "pysodmetrics_values.py"
+CURVES = ("f", "e", "iou", "dice", "ber")
+
+
+def unpacked(case, key):
+    return np.frombuffer(base64.b64decode(case[key]), np.uint8).reshape(case["shape"])
+
+
+def ours(pred, gt, stretch):
+    """The same names, from the counts of one image and from its score."""
+    rules = SaliencyParams(stretch=stretch)
+    mask = gt > 128
+    counts = saliency_counts(pred, mask, rules)
+    score = saliency_score([counts], rules)
+    tp, fp, pos, n = counts.tp[:256], counts.fp[:256], counts.positives, counts.pixels
+    curves = {
+        "f": measures.f_beta(tp, fp, pos),
+        "e": measures.e_measure(tp, fp, pos, n),
+        "iou": measures.iou(tp, fp, pos),
+        "dice": measures.dice(tp, fp, pos),
+        "ber": measures.balanced_error(tp, fp, pos, n),
+    }
+    out = {name: getattr(score, f"{name}_mean") for name in ("s_measure", "weighted_f", "mae")}
+    for name, curve in curves.items():
+        down = curve[::-1]
+        out[f"{name}_curve"] = down[::8]
+        best = getattr(score, f"{'min' if name == 'ber' else 'max'}_{name}_mean")
+        ends = (down.max(), best) if name == "ber" else (best, down.min())
+        out[f"{name}_curve_summary"] = [getattr(score, f"mean_{name}_mean"), *ends]
+        out[f"adaptive_{name}"] = getattr(score, f"adaptive_{name}_mean")
+        if name in ("iou", "dice", "ber"):
+            out[f"{name}_at_half"] = getattr(score, f"{name}_mean")
+    half = counts.half_tp, counts.half_fp
+    out["f_at_half"] = measures.f_beta(*half, pos)
+    return out
+
+
+def agree(found, expected):
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=0, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("case", STORED["cases"], ids=lambda c: c["name"])
+@pytest.mark.parametrize("stretch", [True, False])
+def test_stored_values(case, stretch):
+    expected = case["stretched" if stretch else "as_is"]
+    agree(ours(unpacked(case, "map"), unpacked(case, "mask"), stretch), expected)
+
+
+@pytest.mark.parametrize("stretch", [True, False])
+def test_live_values(stretch):
+    pytest.importorskip("py_sod_metrics")
+    spec = importlib.util.spec_from_file_location("pysodmetrics_values", SCRIPT)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    rng = np.random.default_rng(4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(20):
+            shape = (int(rng.integers(30, 80)), int(rng.integers(30, 90)))
+            gt = (255 * script.blob(rng, shape, 5)).astype(np.uint8)
+            pred = (200 * script.blob(rng, shape, 3) + 20).astype(np.uint8)
+            expected = script.values(pred, gt, stretch)
+            for name in CURVES:
+                curve = expected[f"{name}_curve"]
+                expected[f"{name}_curve"] = curve[::8]
+                expected[f"{name}_curve_summary"] = [np.mean(curve), max(curve), min(curve)]
+            agree(ours(pred, gt, stretch), expected)
+
+
+def test_data_set_means_are_those_of_the_peer():
+    """Its data-set values are means over images, at each threshold where there are thresholds."""
+    cases = STORED["cases"][:6]
+    rules = SaliencyParams()
+    images = [saliency_counts(unpacked(c, "map"), unpacked(c, "mask") > 128) for c in cases]
+    score = saliency_score(images, rules)
+    for ours_name, theirs in (
+        ("s_measure_mean", "s_measure"),
+        ("mae_mean", "mae"),
+        ("weighted_f_mean", "weighted_f"),
+        ("adaptive_e_mean", "adaptive_e"),
+        ("iou_mean", "iou_at_half"),
+        ("ber_mean", "ber_at_half"),
+    ):
+        expected = np.mean([c["stretched"][theirs] for c in cases])
+        assert getattr(score, ours_name) == pytest.approx(expected, abs=1e-9)
+    mean_f = np.mean([c["stretched"]["f_curve_summary"][0] for c in cases])
+    assert score.mean_f_mean == pytest.approx(mean_f, abs=1e-9)
+
+
+def test_what_differs_from_the_peer_is_defined():
+    """An empty quarter, for which it has NaN, has no weight; one pixel is divided by 1."""
+    soft = np.random.default_rng(0).random((9, 12))
+    corner = np.zeros((9, 12), bool)
+    corner[-1, -1] = True
+    assert np.isfinite(measures.s_measure(soft, corner))
+    assert measures.s_measure(corner.astype(float), corner) == pytest.approx(1.0)
+    assert measures.e_measure(1, 0, 1, 1) == 1.0
+
+
+def test_float_maps_of_bytes_have_the_levels_of_the_bytes():
+    levels = np.arange(256, dtype=np.uint8).reshape(8, 32)
+    rules = SaliencyParams(stretch=False)
+    for value in (levels, levels / 255, (levels / 255).astype(np.float32)):
+        found = measures.level_map(measures.strengths(value, rules), "floor")
+        assert np.array_equal(found, levels)
