@@ -105,6 +105,8 @@ def _by_level(levels, n):
         if high > 0:
             top, bottom = min(top, r), r + 1
             left, right = min(left, low), max(right, high)
+    if bottom == 0:
+        top, left = 0, 0
     for k in range(n + 1):
         first[k + 1] += first[k]
     order = np.empty(first[n + 1], np.int32)
