@@ -6,6 +6,7 @@ regression gate failed; 2 the input or the call was wrong; 130 interrupted.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import os
@@ -117,6 +118,8 @@ def _interrupted() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
+    with contextlib.suppress(Exception):
+        atexit._run_exitfuncs()  # semaphores and the like are given back
     os._exit(130)
 
 

@@ -27,7 +27,7 @@ else:
 MAX_FILE_BYTES = 1 << 29
 MAX_PIXELS = 100_000_000
 MAX_DECODED_BYTES = 1 << 29
-MAX_VALUES = 5_000_000
+MAX_VALUES = 10_000_000
 MAX_TOML_BYTES = 1 << 20
 MAX_NESTING = 32
 MAX_DIGITS = 19  # of an integer of 64 bits
@@ -57,8 +57,10 @@ def reading(path: PathLike, what: str) -> Iterator[None]:
         yield
     except FaultError as fault:
         raise FileFormatError(f"{show(path)}: {fault}") from None
-    except DataError:
-        raise
+    except DataError as error:
+        if show(path) in str(error):
+            raise
+        raise FileFormatError(f"{show(path)}: {error.problems[0]}") from None
     except MemoryError:
         raise FileFormatError(f"{show(path)}: too large for the memory of this machine") from None
     except Exception as error:

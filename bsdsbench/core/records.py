@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,13 @@ def frozen(array: Any, dtype: Any) -> NDArray[Any]:
 
 
 class ArrayRecord:
-    """Shared behaviour of frozen dataclasses whose fields are arrays."""
+    """Shared behaviour of frozen dataclasses whose fields are arrays.
+
+    undefined : the fields that may hold NaN
+    """
 
     __slots__ = ()
+    undefined: ClassVar[tuple[str, ...]] = ()
 
     def equals(self, other: object) -> bool:
         """True if `other` has the same type and every array is equal, NaN equal to NaN."""

@@ -33,6 +33,7 @@ from bsdsbench.core.records import BoundaryCounts
 from bsdsbench.loaders import pair
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.manifest import is_run
 from bsdsbench.runs.sources import Sources, find_sources
 
 Counts = Sequence[BoundaryCounts]
@@ -259,7 +260,7 @@ def inputs_of(
     truth, or the files are gone.
     """
     folder = Path(run)
-    if (folder / "result.json").is_file():
+    if is_run(folder):
         saved = Evaluation.load(folder)
         return Inputs(find_sources(saved, gt_dir=gt_dir, metric=METRIC), saved)
     if gt_dir is None:

@@ -42,8 +42,12 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
         return unpack_npz(data)
 
 
-def unpack_npz(data: bytes, text: bool = False) -> dict[str, NDArray[Any]]:
+def unpack_npz(
+    data: bytes, text: bool = False, limit: int | None = None
+) -> dict[str, NDArray[Any]]:
     """The arrays of the bytes of a .npz by name, numbers, and with `text` also strings.
+
+    `limit` bytes may be decoded in all, in arrays of any size; None: what a picture may have.
 
     Sizes and types of all members are checked before the first array is made, the checksum of each
     while it is read. Raises FaultError or what zipfile raises.
@@ -51,17 +55,22 @@ def unpack_npz(data: bytes, text: bool = False) -> dict[str, NDArray[Any]]:
     allowed = f"{NUMBERS}|{TEXT}" if text else NUMBERS
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
-        _check_members(members)
-        return {m.filename[:-4]: _member(archive, m, allowed) for m in members}
+        _check_members(members, bounded.MAX_DECODED_BYTES if limit is None else limit)
+        found = {}
+        for m in members:
+            with archive.open(m) as file:
+                array = _array(file, m.file_size, allowed, picture=limit is None)
+            found[m.filename[:-4]] = array
+        return found
 
 
-def _check_members(members: list[zipfile.ZipInfo]) -> None:
+def _check_members(members: list[zipfile.ZipInfo], limit: int) -> None:
     if len(members) > MAX_MEMBERS:
         raise FaultError(f"holds {len(members)} arrays, expected at most {MAX_MEMBERS}")
     if len({m.filename for m in members}) != len(members):
         raise FaultError("holds two arrays of one name, expected each once")
-    if sum(m.file_size for m in members) > bounded.MAX_DECODED_BYTES:
-        raise FaultError(f"decodes to more than {bounded.MAX_DECODED_BYTES} bytes, expected less")
+    if sum(m.file_size for m in members) > limit:
+        raise FaultError(f"decodes to more than {limit} bytes, expected less")
     for m in members:
         if m.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise FaultError(
@@ -71,12 +80,7 @@ def _check_members(members: list[zipfile.ZipInfo]) -> None:
             raise FaultError("claims more than its bytes can hold, expected a sound .npz")
 
 
-def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, allowed: str) -> NDArray[Any]:
-    with archive.open(member) as file:
-        return _array(file, member.file_size, allowed)
-
-
-def _array(file: IO[bytes], size: int, allowed: str) -> NDArray[Any]:
+def _array(file: IO[bytes], size: int, allowed: str, picture: bool = True) -> NDArray[Any]:
     """Read a header (numpy.lib.format), check it against the `size` of all, then fill the array."""
     head = file.read(12)
     if head[:6] != b"\x93NUMPY" or len(head) < 12:
@@ -90,7 +94,8 @@ def _array(file: IO[bytes], size: int, allowed: str) -> NDArray[Any]:
         raise FaultError("a damaged header, expected a .npy file")
     header = rest + file.read(length - len(rest))
     dtype, shape, fortran = _parse(header.decode("latin-1"), allowed)
-    check_size(shape, dtype.itemsize)
+    if picture:
+        check_size(shape, dtype.itemsize)
     count = math.prod(shape)
     if count * dtype.itemsize != size - start:
         raise FaultError(

@@ -184,6 +184,8 @@ class SuperpixelCounts(ArrayRecord):
     Measures of one image do not add. Raises ShapeError for arrays of other shapes.
     """
 
+    undefined: ClassVar[tuple[str, ...]] = ("variation",)
+
     n_superpixels: NDArray[np.int64]
     ue: F8
     ue_levin: F8

@@ -20,11 +20,15 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import FileFormatError
+from bsdsbench.core.bounded import MAX_DECODED_BYTES, read_bytes, reading
 from bsdsbench.core.records import ImageRecord
+from bsdsbench.loaders.arrays import unpack_npz
 from bsdsbench.metrics import registry
+from bsdsbench.runs.soundness import check_columns
 
 BLOCK = 256
+MAX_COUNTS_BYTES = 1 << 33
+MAX_RATIO = 64  # of decoded counts to the bytes of their file
 _by_id = attrgetter("image_id")
 Columns = dict[str, NDArray[Any]]
 
@@ -212,17 +216,11 @@ def _write_column(archive: zipfile.ZipFile, name: str, records: Records) -> None
 
 def unpack_records(path: Path, data: bytes | None = None) -> Sequence[ImageRecord]:
     """Read what `pack_records` wrote into `path`, or `data` found there. Raises FileFormatError."""
-    try:
-        # From memory: numpy leaves a broken archive's file open.
-        raw = BytesIO(path.read_bytes() if data is None else data)
-        with np.load(raw, allow_pickle=False) as found:
-            arrays = dict(found)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise FileFormatError(f"{path}: not a bsdsbench counts file ({error})") from None
-    try:
+    data = read_bytes(path, MAX_COUNTS_BYTES) if data is None else data
+    with reading(path, "a bsdsbench counts file"):
+        arrays = unpack_npz(data, text=True, limit=max(MAX_DECODED_BYTES, MAX_RATIO * len(data)))
+        check_columns(arrays)
         return gathered(_rows(arrays))
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise FileFormatError(f"{path}: not a bsdsbench counts file ({error})") from None
 
 
 def _rows(arrays: Columns) -> Iterator[ImageRecord]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bsdsbench import __version__
-from bsdsbench.core.errors import FileFormatError, MergeError
+from bsdsbench.core import fields
+from bsdsbench.core.bounded import FaultError, parse_json, reading
+from bsdsbench.core.errors import MergeError
 from bsdsbench.core.files import write_atomic
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
 from bsdsbench.metrics import registry
 from bsdsbench.runs.compressed import Records, gathered, image_ids, pack_records, unpack_records
+from bsdsbench.runs.manifest import verified, write_results
 
 if TYPE_CHECKING:
     from bsdsbench.metrics.boundary import BoundaryScore
@@ -112,17 +115,21 @@ class Evaluation:
     def save(self, folder: str | Path) -> Path:
         """Write result.json, counts.npz, timing.json and the metrics' own files into `folder`.
 
-        Every file is written whole or not at all; result.json comes last. Raises OSError.
+        Every file is written whole or not at all, and manifest.json, without which the folder is
+        no result, last. Raises OSError.
         """
         out, scores = Path(folder), self._scores()
         content = _json(self._mapping(scores))
-        for metric, score in scores.items():
-            for name, text in registry.get(metric).files(score, self.records, self.protocol):
-                write_atomic(out / name, text, durable=False)
-        write_atomic(out / "counts.npz", pack_records(self.records))
+
+        def files() -> Iterator[tuple[str, str | bytes]]:
+            for metric, score in scores.items():
+                yield from registry.get(metric).files(score, self.records, self.protocol)
+            yield "counts.npz", pack_records(self.records)
+            yield "result.json", content
+
+        write_results(out, files())
         times = {r.image_id: round(r.seconds, 4) for r in self.records}
         write_atomic(out / "timing.json", json.dumps({"seconds": times}, indent=1) + "\n")
-        write_atomic(out / "result.json", content)
         return out
 
     def to_json(self) -> str:
@@ -163,24 +170,21 @@ class Evaluation:
     def load(cls, folder: str | Path) -> Evaluation:
         """Read what `save` wrote. Raises FileFormatError naming the file and the fault."""
         path = Path(folder)
-        source = path / "result.json"
-        try:
-            found = json.loads(source.read_text("utf-8"))
-        except OSError as error:
-            raise FileFormatError(
-                f"{source}: {error.strerror}, expected the folder of a finished run"
-            ) from None
-        except ValueError as error:
-            raise FileFormatError(f"{source}: not JSON ({error})") from None
-        if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-            raise FileFormatError(f"{source}: expected schema {SCHEMA!r}")
-        return cls(
-            Protocol.from_mapping(found["protocol"]),
-            found["name"],
-            unpack_records(path / "counts.npz"),
-            found.get("provenance", {}),
-            found.get("failed", {}),
-        )
+        text, counts = verified(path, "result.json", "counts.npz")
+        with reading(path / "result.json", "the result of a run"):
+            found = parse_json(text)
+            if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+                raise FaultError(f"expected schema {SCHEMA!r}")
+            run = cls(
+                Protocol.from_mapping(fields.table(found, "protocol")),
+                fields.text(found, "name"),
+                unpack_records(path / "counts.npz", counts),
+                fields.table(found, "provenance"),
+                fields.texts(found, "failed"),
+            )
+            if fields.whole(found, "n_images") != len(run.records):
+                raise FaultError(f"n_images is not the {len(run.records)} of counts.npz")
+            return run
 
     @classmethod
     def from_official(cls, folder: str | Path, name: str | None = None) -> Evaluation:

@@ -9,6 +9,7 @@ from typing import Any
 
 from bsdsbench.core.errors import DataError, FileFormatError
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.manifest import is_run
 from bsdsbench.runs.official import ReportedRun, reported_run
 
 
@@ -19,7 +20,7 @@ def load_run(folder: str | Path, name: str | None = None) -> Evaluation | Report
     neither.
     """
     path = Path(folder)
-    if (path / "result.json").exists():
+    if is_run(path):
         run = Evaluation.load(path)
         return replace(run, name=name) if name else run
     if not path.is_dir():

@@ -8,17 +8,23 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bsdsbench.core.errors import FileFormatError, RunLockedError
+from bsdsbench.core.bounded import read_bytes
+from bsdsbench.core.errors import RunLockedError
 from bsdsbench.core.files import remove_leftovers, write_atomic
 from bsdsbench.core.records import ImageRecord
 from bsdsbench.loaders.official_txt import PER_IMAGE
 from bsdsbench.runs.compressed import pack_records, unpack_records
+from bsdsbench.runs.manifest import digest
 
 FOLDER = ".records"
+DIGEST = 32  # characters of a checksum
 
 
 class RecordStore:
-    """Records under OUT/.records, named by a hash of the image id and by their fingerprint."""
+    """Records under OUT/.records, named by a hash of the image id and by their fingerprint.
+
+    Each file is that of `pack_records` and a checksum of it.
+    """
 
     def __init__(self, out: Path) -> None:
         self.folder = out / FOLDER
@@ -32,19 +38,26 @@ class RecordStore:
         return self.known.get(_key(image_id), "")
 
     def load(self, image_id: str) -> ImageRecord | None:
-        """The stored record, or None if its file is gone or broken."""
+        """The stored record, or None if its file is gone or damaged."""
+        path = self._path(image_id)
         try:
-            records = unpack_records(self._path(image_id))
-        except FileFormatError:
+            data = read_bytes(path)
+            if digest(data[:-DIGEST]).encode() != data[-DIGEST:]:
+                return None
+            (record,) = unpack_records(path, data[:-DIGEST])
+        except ValueError:
             return None
-        return records[0] if len(records) == 1 and records[0].image_id == image_id else None
+        mine = record.image_id == image_id and record.fingerprint == self.known[_key(image_id)]
+        return record if mine else None
 
     def add(self, record: ImageRecord) -> None:
         """Keep a record; an older one of the same image is dropped. Raises OSError."""
         key = _key(record.image_id)
         old = self._path(record.image_id) if key in self.known else None
         self.known[key] = record.fingerprint
-        write_atomic(self._path(record.image_id), pack_records([record]), durable=False)
+        data = pack_records([record])
+        data += digest(data).encode()
+        write_atomic(self._path(record.image_id), data, durable=False)
         if old is not None and old != self._path(record.image_id):
             old.unlink(missing_ok=True)
 

@@ -1,0 +1,164 @@
+"""A run's folder as others may hand it over: damaged, mixed, planted; records that were damaged."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.core.errors import LINE, DataError, FileFormatError
+from bsdsbench.runs.compressed import pack_records, unpack_records
+from bsdsbench.runs.loading import load_run
+from bsdsbench.runs.manifest import MANIFEST, write_results
+from bsdsbench.runs.store import FOLDER
+from tests.runs.test_runner import bits
+
+FIVE = bb.Protocol.preset("bsds500").replace(thresholds=5)
+
+
+@pytest.fixture
+def out(tiny, tmp_path):
+    bb.evaluate(*tiny, FIVE, metrics=("boundary", "pixel"), workers=1, out=tmp_path / "out")
+    return tmp_path / "out"
+
+
+def replaced(out, **files):
+    """The folder with other content in some of its files, and a manifest that fits them."""
+    named = {name.replace("_", "."): data for name, data in files.items()}
+    both = {name: (out / name).read_bytes() for name in ("result.json", "counts.npz")} | named
+    write_results(out, both.items())
+    return out
+
+
+def changed_counts(out, change):
+    """The bytes of counts.npz with its arrays changed in place or by name."""
+    with np.load(out / "counts.npz") as found:
+        arrays = dict(found)
+    change(arrays)
+    data = io.BytesIO()
+    np.savez_compressed(data, **arrays)
+    return data.getvalue()
+
+
+def test_results_of_two_protocols_are_never_mixed(out, tiny, tmp_path):
+    bb.evaluate(*tiny, FIVE.replace(max_dist=0.02), workers=1, out=tmp_path / "other")
+    (out / "counts.npz").write_bytes((tmp_path / "other" / "counts.npz").read_bytes())
+    for read in (bb.Evaluation.load, load_run):
+        with pytest.raises(FileFormatError, match=r"counts\.npz: is not what manifest\.json names"):
+            read(out)
+
+
+def test_a_run_that_was_not_finished_is_no_folder_of_official_files(out):
+    (out / "result.json").unlink()
+    (out / MANIFEST).write_text(json.dumps({"schema": "bsdsbench.manifest/1", "state": "x"}))
+    with pytest.raises(FileFormatError, match="the run was not finished"):
+        load_run(out)
+
+
+def test_files_of_another_metric_do_not_stay(out, tiny):
+    assert (out / "eval_bdry.txt").exists()
+    bb.evaluate(*tiny, FIVE, metrics=("pixel",), workers=1, out=out)
+    assert not (out / "eval_bdry.txt").exists()
+    assert not list((out / "per_image").iterdir())
+    assert bb.Evaluation.load(out).metrics == ("pixel",)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"protocol": []}, r"protocol is \[\], expected an object"),
+        ({"protocol": {"max_dist": "x"}}, "max_dist 'x': expected a fraction"),
+        ({"protocol": {"nothing": 1}}, "protocol field 'nothing'"),
+        ({"name": 3}, "name is 3, expected text"),
+        ({"name": "\ud800"}, "name is .*, expected text"),
+        ({"provenance": "x"}, "provenance is 'x', expected an object"),
+        ({"failed": {"a": 1}}, "a is 1, expected text"),
+        ({"n_images": 7}, r"n_images is not the 6 of counts\.npz"),
+        ({"n_images": -1}, "n_images is -1, expected a whole number"),
+        ({"schema": "other"}, "expected schema"),
+    ],
+)
+def test_fields_of_result_json_have_types_and_ranges(out, change, words):
+    content = {**json.loads((out / "result.json").read_text("utf-8")), **change}
+    replaced(out, result_json=json.dumps(content).encode())
+    with pytest.raises(DataError, match=rf"result\.json: .*{words}") as caught:
+        bb.Evaluation.load(out)
+    assert len(str(caught.value)) <= LINE
+
+
+def _set(name, at, value):
+    def change(arrays):
+        arrays[name] = arrays[name].copy()
+        arrays[name][at] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_set("boundary.matched_gt", 0, -1), "boundary.matched_gt: from -1 to .*, expected counts"),
+        (_set("boundary.total_pred", 0, 0), "boundary.matched_pred: more matched than there are"),
+        (_set("pixel.abs_error_sum", 1, np.nan), "pixel.abs_error_sum: has NaN"),
+        (_set("pixel.abs_error_sum", 1, np.inf), "pixel.abs_error_sum: not finite numbers"),
+        (_set("boundary.thresholds", 0, 0.5), "boundary.thresholds: not increasing"),
+        (lambda a: a.pop("pixel.abs_error_sum"), "pixel: has .*expected exactly thresholds"),
+        (lambda a: a.pop("sizes"), "has no sound array 'sizes'"),
+        (lambda a: a.update(more=a["sizes"]), "has an array 'more', expected METRIC.FIELD"),
+        (lambda a: a.update({"none.x": a["sizes"]}), "none"),
+        (
+            lambda a: a.update({"pixel.tp": a["pixel.tp"] * 0.5}),
+            "pixel.tp: float64, expected w",
+        ),
+        (lambda a: a.update({"pixel.tp": a["pixel.tp"][:3]}), "expected one row per image"),
+        (lambda a: a.update(ids=a["ids"][:, None]), "of different lengths"),
+        (_set("sizes", 0, -3), "sizes: from -3 to"),
+    ],
+)
+def test_counts_have_fields_types_and_ranges(out, change, words):
+    replaced(out, counts_npz=changed_counts(out, change))
+    with pytest.raises(DataError, match=rf"counts\.npz: .*{words}") as caught:
+        bb.Evaluation.load(out)
+    assert len(str(caught.value)) <= LINE
+
+
+def test_a_planted_header_asks_for_nothing(out):
+    head = "{'descr': '<i8', 'fortran_order': False, 'shape': (100000, 1000000), }"
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        raw = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head) + 1) + head.encode() + b"\n"
+        archive.writestr("boundary.total_gt.npy", raw + bytes(80))
+    replaced(out, counts_npz=data.getvalue())
+    with pytest.raises(FileFormatError, match=r"80 bytes for \(100000, 1000000\) int64"):
+        bb.Evaluation.load(out)
+
+
+def test_counts_that_are_not_whole_are_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "counts.npz"
+    for data in (b"", b"PK", b"x" * 100, b"PK\x05\x06" + bytes(18), b"\x80\x04\x95"):
+        path.write_bytes(data)
+        with pytest.raises(FileFormatError, match=r"counts\.npz: "):
+            unpack_records(path)
+
+
+def test_damaged_records_are_evaluated_again(tiny, tmp_path):
+    out = tmp_path / "out"
+    run = bb.evaluate(*tiny, FIVE, workers=1, out=out)
+    expected = bits(out)
+    first, second, *_ = sorted((out / FOLDER).glob("*.npz"))
+    whole = first.read_bytes()
+    other = pack_records([run.records[0]])
+    for data in (b"", whole[:-1], whole[:200], whole[::-1], other, second.read_bytes()):
+        first.write_bytes(data)
+        done = []
+        bb.evaluate(
+            *tiny, FIVE, workers=1, out=out, progress=lambda *at, done=done: done.append(at)
+        )
+        assert bits(out) == expected
+        assert first.read_bytes() == whole
