@@ -6,10 +6,10 @@ regression gate failed; 2 the input or the call was wrong; 130 interrupted.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import gc
 import os
+import signal
 import sys
 from importlib import import_module
 from typing import NoReturn
@@ -42,6 +42,7 @@ VERBS = (
 )
 
 
+PATIENCE = 2.0  # seconds until an interrupt that had no effect is raised again
 REPORT = "this is a fault of bsdsbench: please report it to the project"
 
 
@@ -74,6 +75,7 @@ def main() -> None:
     gc.set_threshold(100_000)  # importing makes much and discards little: a seventh of a short run
     words = sys.argv[1:]
     debug = "--debug" in words  # wherever it stands
+    _insist_on_ctrl_c()
     words = [word for word in words if word != "--debug"]
     try:
         status = cli.main(words, standalone_mode=False)
@@ -112,14 +114,37 @@ def main() -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
+def _insist_on_ctrl_c() -> None:
+    """Raise KeyboardInterrupt again while one has no effect: Python drops it in some callbacks."""
+    if not hasattr(signal, "setitimer"):
+        return
+
+    def interrupt(number: int, frame: object) -> NoReturn:
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+        raise KeyboardInterrupt
+
+    def dropped(what: sys.UnraisableHookArgs) -> None:
+        if what.exc_type is not KeyboardInterrupt:
+            sys.__unraisablehook__(what)
+
+    with contextlib.suppress(ValueError):  # not the main thread
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, interrupt)
+            signal.signal(signal.SIGALRM, interrupt)
+            sys.unraisablehook = dropped
+
+
 def _interrupted() -> NoReturn:
     """End at once: nobody waits for threads that still import, or for workers that are ending."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
     _say("bsdsbench: interrupted; what was done is kept")
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
-    with contextlib.suppress(Exception):
-        atexit._run_exitfuncs()  # semaphores and the like are given back
+    helpers = sys.modules.get("multiprocessing.util")
+    if helpers is not None:
+        helpers._run_finalizers(0)  # gives semaphores back; those below 0 wait for threads
     os._exit(130)
 
 

@@ -6,6 +6,7 @@ that memory stays flat however many there are.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import multiprocessing
 import os
@@ -188,15 +189,25 @@ class _Pool(ProcessPoolExecutor):
 
 @contextmanager
 def _ctrl_c_blocked() -> Iterator[None]:
-    """Processes started meanwhile never see Ctrl-C; in this one it waits until afterwards."""
-    if not hasattr(signal, "pthread_sigmask"):
+    """Processes started meanwhile never see Ctrl-C; in this one it waits until afterwards.
+
+    The mask is inherited by them but belongs to one thread here, and another one may take the
+    signal: so its handler waits too. Else a process could start and not be known.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    held: list[Any] = []
+    handler = signal.signal(signal.SIGINT, lambda *given: held.append(given))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, signal.SIG_DFL if handler is None else handler)
+        if held and callable(handler):
+            handler(*held[0])
 
 
 @contextmanager
@@ -204,16 +215,28 @@ def _pool(workers: int, metrics: Iterable[str]) -> Iterator[_Pool]:
     pool = _Pool(workers, _context(metrics), _start_worker)
     try:
         yield pool
-    except BaseException:
-        # Interrupted or broken: nobody waits for what is still running.
-        pool.shutdown(wait=False, cancel_futures=True)
+    except BaseException as error:
+        # Interrupted or broken: nobody waits for what is still running. Those that still start
+        # would complain about what a shut pool has already given back, so they end first.
+        if isinstance(error, KeyboardInterrupt):
+            _end_server()
         for child in pool.children.values():
             child.terminate()
+        pool.shutdown(wait=False, cancel_futures=True)
         for child in pool.children.values():
             child.join(1.0)
         raise
     else:
         pool.shutdown()
+
+
+def _end_server() -> None:
+    """End the process that forks the workers: it may still be importing, for seconds."""
+    server = getattr(sys.modules.get("multiprocessing.forkserver"), "_forkserver", None)
+    pid = getattr(server, "_forkserver_pid", None)
+    if pid:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGTERM)
 
 
 def _context(metrics: Iterable[str]) -> Any:

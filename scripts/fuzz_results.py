@@ -1,0 +1,194 @@
+"""Damage what runs and people hand each other: no traceback, no score that changed in silence.
+
+    python scripts/fuzz_results.py --count 100000 --seed 0
+
+Records, result.json, counts.npz, manifests, baselines, protocols in TOML, score lists in CSV and
+official tables are damaged and read. A reader must give what the sound file gave, or raise
+DataError in one short printable line; a damaged record counts as none. Protocols, score lists and
+tables are text for people, without a checksum: what still is such a text may read differently. In
+every second damaged run the manifest is made to fit, as a forger would. Input N is made from (seed,
+N) alone. Exit status 1 if anything failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import sys
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+from fuzz_inputs import _damage
+
+import bsdsbench as bb
+from bsdsbench.comparison.gate import Baseline
+from bsdsbench.core.errors import LINE, DataError
+from bsdsbench.core.records import BoundaryCounts, ImageRecord
+from bsdsbench.loaders.official_txt import format_ev1, read_ev1, read_rows
+from bsdsbench.loaders.scores import read_scores
+from bsdsbench.runs.loading import load_run
+from bsdsbench.runs.manifest import MANIFEST, write_results
+from bsdsbench.runs.store import FOLDER, RecordStore
+
+MEMORY_BOUND = 512 << 20
+TOKENS = (
+    *(b"NaN", b"-1", b"1e999", b"-Infinity", b"9" * 5000, b"[" * 3000, b"{}", b"[]", b"null"),
+    *(b'""', b"true", b"\\ud800", b"\0", b"x" * 131_073, b"1e308", b"0.5,", b"\xff", b"\n", b"inf"),
+)
+Reader = Callable[[], object]
+
+
+def _run(folder: Path, shift: int) -> bb.Evaluation:
+    """Three made images under five thresholds."""
+    proto = bb.Protocol.preset("bsds500").replace(thresholds=5)
+    rng = np.random.default_rng(shift)
+    records = []
+    for k in range(3):
+        total = rng.integers(50, 90, 5)
+        half = total // 2
+        counts = BoundaryCounts(proto.threshold_array(), half, total, half, total)
+        records.append(ImageRecord(f"im{k}", (30, 40), {"boundary": counts}, f"{k:032x}", 0.5))
+    run = bb.Evaluation(proto, "made", records, {"pred": "p", "gt": "g"})
+    run.save(folder)
+    return run
+
+
+class Case:
+    """A sound file, how it is read, and what must come of a damaged one."""
+
+    def __init__(self, path: Path, read: Reader, exact: bool) -> None:
+        self.path, self.read, self.exact = path, read, exact
+        self.sound = path.read_bytes()
+        self.expected = read()
+
+
+def cases(root: Path) -> dict[str, Case]:
+    """Name -> case, their files below `root`."""
+    out = root / "out"
+    run = _run(out, 0)
+    store = RecordStore(out)
+    store.add(run.records[0])
+    Baseline.of(run).save(root / "baseline.json")
+    (root / "p.toml").write_text(run.protocol.to_toml(), "utf-8")
+    rows = "".join(f"{k % 2},{k / 20}\n" for k in range(20))
+    (root / "s.csv").write_text(f"label,score\n{rows}")
+    (root / "im0_ev1.txt").write_text(format_ev1(run.records[0].counts["boundary"]))
+    (root / "table.txt").write_text("0.1 0.2 0.3 0.4\n0.2 0.3 0.4 0.5\n")
+
+    def scores() -> object:
+        return json.dumps([bb.Evaluation.load(out).scores(), load_run(out).protocol.to_mapping()])
+
+    def baseline() -> object:
+        found = Baseline.load(root / "baseline.json")
+        counts = [r.counts["boundary"].total_gt.tolist() for r in found.records]
+        return found.scores, found.n_images, found.protocol, counts
+
+    def record() -> object:
+        found = RecordStore(out).load("im0")
+        return None if found is None else found.equals(run.records[0])
+
+    (stored,) = (out / FOLDER).iterdir()
+    return {
+        "record": Case(stored, record, True),
+        "result.json": Case(out / "result.json", scores, True),
+        "counts.npz": Case(out / "counts.npz", scores, True),
+        "manifest": Case(out / MANIFEST, scores, True),
+        "baseline": Case(root / "baseline.json", baseline, True),
+        "protocol": Case(root / "p.toml", lambda: bb.Protocol.load(root / "p.toml"), False),
+        "scores": Case(root / "s.csv", lambda: read_scores(root / "s.csv"), False),
+        "ev1": Case(root / "im0_ev1.txt", lambda: read_ev1(root / "im0_ev1.txt"), False),
+        "table": Case(root / "table.txt", lambda: read_rows(root / "table.txt", 4), False),
+    }
+
+
+def damaged(data: bytes, other: bytes, rng: random.Random) -> bytes:
+    """Random damages of bytes, or a token where it may hurt."""
+    if rng.random() < 0.6:
+        return _damage(data, other, rng)
+    at, span = rng.randrange(len(data) + 1), rng.choice((0, 1, 3, 10, 40))
+    return data[:at] + rng.choice(TOKENS) + data[at + span :]
+
+
+def attempt(name: str, case: Case, forged: bool) -> tuple[str, str]:
+    """("refused" | "same" | "other" | "failed", why) of a damaged file that lies in its place."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = case.read()
+    except DataError as error:
+        for line in error.problems:
+            if not line.isprintable() or len(line) > LINE:
+                return "failed", f"not one short printable line: {line[:200]!r}"
+        if case.path.parent.name not in str(error):
+            return "failed", f"a line that does not name the file: {error}"
+        return "refused", ""
+    except BaseException:
+        return "failed", traceback.format_exc(limit=-3)
+    if name == "record" and found is None:
+        return "refused", ""
+    if not case.exact or forged:
+        return "other", ""
+    return ("same", "") if found == case.expected else ("failed", f"changed in silence: {found}")
+
+
+def run(first: int, count: int, seed: int) -> list[str]:
+    """Damage and read; prints a table and returns the failures."""
+    tally: dict[str, Counter[str]] = {}
+    failures = []
+    with tempfile.TemporaryDirectory(prefix="fuzz_results_") as folder:
+        found = cases(Path(folder))
+        names = sorted(found)
+        start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for number in range(first, first + count):
+            rng = random.Random(f"{seed}/{number}")
+            name = names[number % len(names)]
+            case = found[name]
+            data = damaged(case.sound, found[rng.choice(names)].sound, rng)
+            case.path.write_bytes(data)
+            forged = name in ("result.json", "counts.npz") and rng.random() < 0.5
+            if forged:
+                _fit(case.path.parent)
+            verdict, why = attempt(name, case, forged)
+            tally.setdefault(name, Counter())[verdict] += 1
+            if verdict == "failed":
+                failures.append(f"input {number} ({name}{', forged' * forged}): {why}")
+            case.path.write_bytes(case.sound)
+            if forged:
+                (case.path.parent / MANIFEST).write_bytes(found["manifest"].sound)
+        grown = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start)
+    for name, seen in sorted(tally.items()):
+        print(f"{name:12} {sum(seen.values()):7}", dict(seen))
+    print(f"memory: grew by {grown / 2**20:.0f} MiB")
+    if grown > MEMORY_BOUND:
+        failures.append(f"memory grew by {grown} bytes")
+    return failures
+
+
+def _fit(out: Path) -> None:
+    """A manifest for the files as they are."""
+    names = ("result.json", "counts.npz")
+    write_results(out, [(name, (out / name).read_bytes()) for name in names])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    failures = run(args.first, args.count, args.seed)
+    print(*failures[:20], f"{len(failures)} failures", sep="\n")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
