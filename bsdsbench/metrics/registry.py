@@ -22,6 +22,8 @@ BUILT_IN = {
     "semantic": "bsdsbench.metrics.semantic:SemanticMetric",
     "saliency": "bsdsbench.metrics.saliency:SaliencyMetric",
     "crispness": "bsdsbench.metrics.crispness:CrispnessMetric",
+    "contour": "bsdsbench.metrics.contour.contour_metric:ContourMetric",
+    "segmentation": "bsdsbench.metrics.segmentation:SegmentationMetric",
 }
 
 

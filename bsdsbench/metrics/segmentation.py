@@ -6,17 +6,25 @@ add over images, so that a score of many images is that of their sums.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from functools import reduce
+from operator import add
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.core.contour_params import ContourParams
 from bsdsbench.core.errors import ProtocolError, ShapeError
+from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.precision_recall import ratio
-from bsdsbench.core.records import ArrayRecord, frozen
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.records import ArrayRecord, ImageRecord, frozen
 from bsdsbench.kernels import tallies
+from bsdsbench.metrics.base import Column, Metric, counts_in_order
+from bsdsbench.metrics.contour.contour_metric import label_maps, mean_over_classes, params_of
 from bsdsbench.metrics.contour.instances import class_pair, instance_maps, match
 from bsdsbench.metrics.contour.pairs import LabelPair, as_pair
 
@@ -114,8 +122,8 @@ def _table(pair: LabelPair) -> I8:
 def _parts(confusion: ArrayLike) -> tuple[I8, I8, I8]:
     """Pixels right, predicted and annotated of each class."""
     table = np.asarray(confusion)
-    n = table.shape[0] - 1
-    return np.diag(table)[:n], table.sum(axis=0)[:n], table.sum(axis=1)[:n]
+    right = np.diagonal(table, axis1=-2, axis2=-1)
+    return right[..., :-1], table.sum(axis=-2)[..., :-1], table.sum(axis=-1)[..., :-1]
 
 
 def class_iou(confusion: ArrayLike) -> F8:
@@ -139,25 +147,25 @@ def class_accuracy(confusion: ArrayLike) -> F8:
 
 def mean_of(values: F8) -> float:
     """Mean over the classes that are defined; NaN if none is."""
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if defined.size else float("nan")
+    return float(mean_over_classes(values))
 
 
-def frequency_weighted_iou(confusion: ArrayLike) -> float:
+def frequency_weighted_iou(confusion: ArrayLike) -> Any:
     """Mean IoU, each class weighted by its annotated pixels; NaN without any."""
     _, _, gt = _parts(confusion)
-    if not gt.sum():
-        return float("nan")
-    return float((ratio(gt, gt.sum()) * np.nan_to_num(class_iou(confusion))).sum())
+    total = gt.sum(axis=-1, keepdims=True)
+    weighted = (ratio(gt, total) * np.nan_to_num(class_iou(confusion))).sum(axis=-1)
+    return np.where(total[..., 0] > 0, weighted, np.nan)[()]
 
 
-def pixel_accuracy(confusion: ArrayLike) -> float:
+def pixel_accuracy(confusion: ArrayLike) -> Any:
     """Share of the pixels with an annotated class that are right; NaN without any."""
     right, _, gt = _parts(confusion)
-    return float(ratio(right.sum(), gt.sum())) if gt.sum() else float("nan")
+    total = gt.sum(axis=-1)
+    return np.where(total > 0, ratio(right.sum(axis=-1), total), np.nan)[()]
 
 
-def panoptic(counts: SegmentationCounts) -> tuple[F8, F8, F8]:
+def panoptic(counts: Any) -> tuple[F8, F8, F8]:
     """Panoptic, segmentation and recognition quality of each class, (C,); NaN without instances.
 
     PQ = sum of IoU / (TP + (FP + FN) / 2); SQ = sum of IoU / TP; RQ = TP / (TP + (FP + FN) / 2).
@@ -182,8 +190,176 @@ def panoptic_quality(pred: ArrayLike, gt: ArrayLike, params: ContourParams) -> F
     return panoptic(segmentation_counts(pred, gt, params))[0]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassSegmentation:
+    """One class; undefined values as None. gt_pixels : its annotated pixels."""
+
+    iou: float | None
+    dice: float | None
+    accuracy: float | None
+    pq: float | None
+    sq: float | None
+    rq: float | None
+    gt_pixels: int
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain values."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SegmentationScore:
+    """Scores of a data set; means are over the classes that either map has.
+
+    values : name -> number or None; per_class : name -> `ClassSegmentation`
+    """
+
+    values: dict[str, float | None]
+    per_class: dict[str, ClassSegmentation]
+    n_images: int
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The `segmentation` object of result.json."""
+        per_class = {name: part.to_mapping() for name, part in self.per_class.items()}
+        return {**self.values, "per_class": per_class, "n_images": self.n_images}
+
+
+_CLASS_COLUMNS = (
+    Column("iou", "IoU"),
+    Column("dice", "Dice"),
+    Column("accuracy", "accuracy"),
+    Column("pq", "PQ"),
+    Column("sq", "SQ"),
+    Column("rq", "RQ"),
+)
+
+
+class SegmentationMetric(Metric):
+    """Label maps: IoU per class and its means, pixel accuracy, Dice, panoptic quality."""
+
+    name = "segmentation"
+    title = "Segmentation"
+    pred_kinds = ("classes",)
+    gt_kind = "classes"
+    counts_type = SegmentationCounts
+    default_protocol = "masks"
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("mean_iou", "mean IoU"),
+        Column("fw_iou", "frequency-weighted IoU", "fwIoU"),
+        Column("pixel_accuracy", "pixel accuracy", "accuracy"),
+        Column("mean_accuracy", "mean accuracy"),
+        Column("mean_dice", "mean Dice"),
+        Column("pq", "PQ"),
+        Column("sq", "SQ"),
+        Column("rq", "RQ"),
+        Column("n_images", "images", digits=0, shown="own", score=False),
+    )
+    part_columns: ClassVar[tuple[Column, ...]] = (
+        *_CLASS_COLUMNS,
+        Column("gt_pixels", "pixels", digits=0, shown="own", score=False),
+    )
+    image_columns: ClassVar[tuple[Column, ...]] = (
+        Column("mean_iou", "mean IoU", "mIoU"),
+        Column("pixel_accuracy", "pixel accuracy", "accuracy"),
+    )
+
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> SegmentationCounts:
+        """See `segmentation_counts`."""
+        at = params_of(protocol)
+        return segmentation_counts(*label_maps(pred, gt, at), at)
+
+    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> SegmentationScore:
+        """The scores of the sums. Raises DataError for no records."""
+        images: list[SegmentationCounts] = [c for _, c in counts_in_order(records, self.name)]
+        total = reduce(add, images)
+        names = params_of(protocol).class_names
+        pq, sq, rq = panoptic(total)
+        columns = {
+            "iou": class_iou(total.confusion),
+            "dice": class_dice(total.confusion),
+            "accuracy": class_accuracy(total.confusion),
+            **{"pq": pq, "sq": sq, "rq": rq},
+        }
+        gt = _parts(total.confusion)[2]
+        per_class = {
+            name: ClassSegmentation(
+                **{key: _plain(values[k]) for key, values in columns.items()}, gt_pixels=int(gt[k])
+            )
+            for k, name in enumerate(names)
+        }
+        values = {name: _plain(value) for name, value in _values(total).items()}
+        return SegmentationScore(values, per_class if len(names) > 1 else {}, len(images))
+
+    def parts(self, score: SegmentationScore) -> Mapping[str, Any]:
+        """The classes, where there are several."""
+        return score.per_class
+
+    def image_values(self, counts: SegmentationCounts) -> dict[str, float]:
+        """The image's own scores."""
+        return {name: float(value) for name, value in _values(counts).items()}
+
+    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> SegmentationSampler:
+        """The scores of weighted sums."""
+        return SegmentationSampler([r.counts[self.name] for r in records])
+
+    def same_truth(self, a: SegmentationCounts, b: SegmentationCounts) -> bool:
+        """True if both have the same annotated pixels in each class."""
+        return np.array_equal(a.confusion.sum(axis=1), b.confusion.sum(axis=1))
+
+    def describe(self, protocol: Protocol) -> str:
+        """What was compared."""
+        return (
+            f"segmentation: {params_of(protocol).describe()}; pixels and instances of all images "
+            "together, then means over the classes that either map has"
+        )
+
+    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
+        """Two halves."""
+        labels = np.zeros((12, 16), np.uint8)
+        labels[:, 8:] = 1
+        protocol = Protocol(contour=ContourParams(classes=("left", "right")))
+        return Prediction("a", classes=labels), GroundTruth("a", labels=labels), protocol
+
+
+class SegmentationSampler:
+    """Every score, of the weighted sums of the images' counts."""
+
+    def __init__(self, counts: Sequence[Any]) -> None:
+        self.tables = {
+            name: np.stack([getattr(c, name) for c in counts]).astype(np.float64)
+            for name in ("confusion", "tp", "fp", "fn", "iou_sum")
+        }
+
+    def scores(self, weights: F8) -> dict[str, F8]:
+        """Key -> (B,)."""
+        sums = {k: np.tensordot(weights, table, axes=1) for k, table in self.tables.items()}
+        return _values(SimpleNamespace(**sums))
+
+
+def _values(counts: Any) -> dict[str, Any]:
+    """The scores of counts, or of arrays of them (B, ...)."""
+    table = counts.confusion
+    pq, sq, rq = (mean_over_classes(v) for v in panoptic(counts))
+    return {
+        "mean_iou": mean_over_classes(class_iou(table)),
+        "fw_iou": frequency_weighted_iou(table),
+        "pixel_accuracy": pixel_accuracy(table),
+        "mean_accuracy": mean_over_classes(class_accuracy(table)),
+        "mean_dice": mean_over_classes(class_dice(table)),
+        "pq": pq,
+        "sq": sq,
+        "rq": rq,
+    }
+
+
+def _plain(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
 __all__ = [
     "SegmentationCounts",
+    "SegmentationMetric",
+    "SegmentationScore",
     "class_accuracy",
     "class_dice",
     "class_iou",

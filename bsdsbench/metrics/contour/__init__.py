@@ -5,6 +5,8 @@ of the definitions that differ; see docs/contours.md for which library computes 
 """
 
 from bsdsbench.metrics.contour.overlap import (
+    CITYSCAPES,
+    COCO,
     boundary_iou,
     cl_dice,
     mask_iou,
@@ -22,6 +24,8 @@ from bsdsbench.metrics.contour.surface import (
 )
 
 __all__ = [
+    "CITYSCAPES",
+    "COCO",
     "CONVENTIONS",
     "assd",
     "bf_score",

@@ -145,4 +145,4 @@ def _in_range(array: NDArray[Any], classes: int, ignore: int | None, what: str) 
     if wrong.any():
         also = f", or {ignore} (ignored)" if ignore is not None and ignore >= 0 else ""
         raise DataError(f"{what}: label {int(array[wrong][0])}, expected 0 .. {classes - 1}{also}")
-    return np.where(none, -1, array).astype(np.int32)
+    return np.where(none, np.int32(-1), array.astype(np.int32))  # -1 is 255 in uint8

@@ -128,11 +128,13 @@ def test_trimap_of_a_label_map_is_the_band_around_all_its_labels():
                 close(found[k], ref.iou(a, b))
 
 
-def test_ignored_pixels_are_cleared_on_both_sides():
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int64])
+def test_ignored_pixels_are_cleared_on_both_sides(dtype):
     rng = np.random.default_rng(3)
-    for _, pred, gt, classes in label_pairs():
+    for _, pred, gt, classes in list(label_pairs())[:4]:
         void = rng.random(gt.shape) < 0.2
-        found = ours(pred, np.where(void, 255, gt), classes=classes, ignore=255)
+        marked = np.where(void, 255, gt).astype(dtype)
+        found = ours(pred.astype(dtype), marked, classes=classes, ignore=255)
         found.pop("trimap")
         for k in range(classes):
             single = ours((pred == k) & ~void, (gt == k) & ~void)

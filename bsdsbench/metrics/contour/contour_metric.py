@@ -1,0 +1,296 @@
+"""Contours of masks as a metric: runs from folders, compared with intervals, gated and reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.contour_params import ContourParams
+from bsdsbench.core.errors import DataError
+from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.precision_recall import f_measure, ratio
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.records import ImageRecord
+from bsdsbench.metrics.base import Column, Metric, counts_in_order
+from bsdsbench.metrics.contour import overlap
+from bsdsbench.metrics.contour.pairs import CONVENTIONS
+from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
+
+F8 = NDArray[np.float64]
+# Sizes that have columns; measures at others are in result.json only.
+_SHELLS = {0.02: "2%", 0.005: "0.5%", 0.01: "1%"}
+_RADII = {0.008: "0.8%", 1: "1 px", 2: "2 px", 3: "3 px", 5: "5 px", 9: "9 px", 12: "12 px"}
+_TOLERANCES = (0.5, 1, 2, 3, 5, 10)
+_WIDTHS = (1, 2, 3, 5, 10, 20)
+
+
+def key_of(measure: str) -> str:
+    """A measure's key: its name, without the points that divide the paths of keys."""
+    return measure.replace(".", "_")
+
+
+def _columns() -> tuple[Column, ...]:
+    found = [Column("iou", "IoU")]
+    for size, words in _SHELLS.items():
+        found.append(Column(key_of(f"biou@{size:g}"), f"Boundary IoU {words}", f"BIoU {words}"))
+        least = f"min of IoU, BIoU {words}"
+        found.append(Column(key_of(f"biou-min@{size:g}"), least, f"min {words}", shown="own"))
+    found += [Column(key_of(f"f@{r:g}"), f"F {words}") for r, words in _RADII.items()]
+    found += [Column("bf", "BF"), Column("hd", "HD", lower=True, digits=3)]
+    for kind in ("pooled", "directed", "area"):
+        found.append(Column(f"hd95-{kind}", f"HD95 {kind}", f"HD95 {kind}", lower=True, digits=3))
+    for kind in ("pooled", "directed"):
+        found.append(Column(f"assd-{kind}", f"ASSD {kind}", lower=True, digits=3))
+    for tolerance in _TOLERANCES:
+        for form in ("area", "counts", "mean"):
+            name = f"nsd-{form}@{tolerance:g}"
+            found.append(Column(key_of(name), f"NSD {form} {tolerance:g}"))
+    found.append(Column("fom", "FOM"))
+    found += [Column(key_of(f"trimap@{w:g}"), f"trimap IoU {w:g} px") for w in _WIDTHS]
+    found.append(Column("cldice", "clDice"))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContourScore:
+    """Means over the images (or instances) of each class, and then over the classes.
+
+    values    : key of a measure -> its mean over the classes in which it is defined, or None
+    per_class : name -> `ClassContours`
+    pooled    : "iou", "biou@SIZE", "f@RADIUS" of the pixels of all images together, meaned over
+                the classes
+    pairs     : masks compared, that were in both maps, in the prediction, the ground truth alone
+    empty     : the convention for empty masks
+    """
+
+    values: dict[str, float | None]
+    per_class: dict[str, ClassContours]
+    pooled: dict[str, float | None]
+    pairs: tuple[int, int, int]
+    empty: str
+    n_images: int
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The `contour` object of result.json."""
+        return {
+            **self.values,
+            "pooled": self.pooled,
+            "pairs": dict(zip(("both", "pred_only", "gt_only"), self.pairs, strict=True)),
+            "empty_masks": self.empty,
+            "per_class": {name: part.to_mapping() for name, part in self.per_class.items()},
+            "n_images": self.n_images,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassContours:
+    """One class: key of a measure -> its mean over images or instances, or None; how many."""
+
+    values: dict[str, float | None]
+    n_images: int
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**self.values, "n_images": self.n_images}
+
+
+class ContourMetric(Metric):
+    """Contours of masks: Boundary IoU, F, BF, surface distances, NSD, figure of merit, trimap."""
+
+    name = "contour"
+    title = "Contours of masks"
+    pred_kinds = ("classes",)
+    gt_kind = "classes"
+    counts_type = ContourCounts
+    default_protocol = "masks"
+    columns: ClassVar[tuple[Column, ...]] = (
+        *_columns(),
+        Column("pooled.iou", "IoU of all pixels", shown="never"),
+        Column("n_images", "images", digits=0, shown="own", score=False),
+    )
+    part_columns: ClassVar[tuple[Column, ...]] = (
+        *_columns(),
+        Column("n_images", "masks", digits=0, shown="own", score=False),
+    )
+    image_columns: ClassVar[tuple[Column, ...]] = (
+        Column("iou", "IoU"),
+        Column("biou", "Boundary IoU", "BIoU"),
+        Column("f", "F"),
+    )
+
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> ContourCounts:
+        """See `contour_counts`."""
+        at = params_of(protocol)
+        return contour_counts(*label_maps(pred, gt, at), at)
+
+    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> ContourScore:
+        """The means. Raises DataError for no records."""
+        at = params_of(protocol)
+        images: list[ContourCounts] = [c for _, c in counts_in_order(records, self.name)]
+        total = reduce(add, images)
+        keys = [key_of(m) for m in at.measures()]
+        table = class_means(total.value_sum, total.value_count)
+        per_class = {
+            name: ClassContours(
+                dict(zip(keys, map(_plain, table[k]), strict=True)),
+                int(total.value_count[k].max(initial=0)),
+            )
+            for k, name in enumerate(at.class_names)
+        }
+        pooled = {k: _plain(mean_over_classes(v)) for k, v in _pooled(total, at).items()}
+        both, pred_only, gt_only = (int(x) for x in total.pairs.sum(axis=0))
+        means = mean_over_classes(table.T)
+        return ContourScore(
+            dict(zip(keys, map(_plain, means), strict=True)),
+            per_class if len(per_class) > 1 else {},
+            pooled,
+            (both, pred_only, gt_only),
+            at.empty,
+            len(images),
+        )
+
+    def parts(self, score: ContourScore) -> Mapping[str, Any]:
+        """The classes, where there are several."""
+        return score.per_class
+
+    def image_values(self, counts: ContourCounts) -> dict[str, float]:
+        """Means over the classes of one image: IoU, Boundary IoU and F at their first sizes."""
+        return {
+            "iou": float(mean_over_classes(_defined_iou(counts.areas))),
+            "biou": float(mean_over_classes(_defined_iou(counts.shells).T[:1]).mean())
+            if counts.shells.shape[1]
+            else float("nan"),
+            "f": float(mean_over_classes(_defined_f(counts, 0)))
+            if counts.near.shape[1]
+            else float("nan"),
+        }
+
+    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> ContourSampler:
+        """The same means, of weighted sums."""
+        counts: list[Any] = [r.counts[self.name] for r in records]
+        return ContourSampler(counts, params_of(protocol))
+
+    def same_truth(self, a: ContourCounts, b: ContourCounts) -> bool:
+        """True if both have the same annotated pixels in each class."""
+        return np.array_equal(a.areas[:, 2], b.areas[:, 2])
+
+    def describe(self, protocol: Protocol) -> str:
+        """What was compared, the sizes, and what empty masks gave."""
+        at = params_of(protocol)
+        return (
+            f"contours: {at.describe()} ({CONVENTIONS[at.empty].words}); means over "
+            f"{'images' if at.unit == 'class' else 'instances'}, then over classes"
+        )
+
+    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
+        """Two halves."""
+        labels = np.zeros((12, 16), np.uint8)
+        labels[:, 8:] = 1
+        params = ContourParams(classes=("left", "right"))
+        return (
+            Prediction("a", classes=labels),
+            GroundTruth("a", labels=labels),
+            Protocol(contour=params),
+        )
+
+
+class ContourSampler:
+    """Every measure's mean over the classes, of the images of each sample; pooled.iou besides."""
+
+    def __init__(self, counts: Sequence[ContourCounts], at: ContourParams) -> None:
+        self.keys = [key_of(m) for m in at.measures()]
+        self.sums = np.stack([c.value_sum for c in counts])  # (N, C, M)
+        self.found = np.stack([c.value_count for c in counts]).astype(np.float64)
+        self.areas = np.stack([c.areas for c in counts]).astype(np.float64)
+
+    def scores(self, weights: F8) -> dict[str, F8]:
+        """Key -> (B,)."""
+        sums, found, areas = (
+            np.tensordot(weights, table, axes=1) for table in (self.sums, self.found, self.areas)
+        )
+        means = mean_over_classes(np.moveaxis(class_means(sums, found), 1, -1))  # (B, M)
+        out = {key: means[:, m] for m, key in enumerate(self.keys)}
+        return {**out, "pooled.iou": mean_over_classes(_defined_iou(areas))}
+
+
+def class_means(sums: NDArray[Any], counts: NDArray[Any]) -> F8:
+    """sums / counts, NaN where the count is 0."""
+    return np.where(counts > 0, ratio(sums, counts), np.nan)
+
+
+def mean_over_classes(values: F8) -> F8:
+    """The mean over the last axis of what is defined, NaN where nothing is."""
+    there = ~np.isnan(values)
+    total, n = np.where(there, values, 0.0).sum(axis=-1), there.sum(axis=-1)
+    return np.where(n > 0, ratio(total, n), np.nan)
+
+
+def _defined_iou(areas: NDArray[Any]) -> F8:
+    """IoU of (..., 3) pixels, NaN where neither map has any."""
+    union = areas[..., 1] + areas[..., 2] - areas[..., 0]
+    return np.where(union > 0, overlap.iou(areas), np.nan)
+
+
+def _defined_f(counts: ContourCounts, k: int) -> F8:
+    """F of the pixels of each class at the k-th radius, NaN where neither map has any."""
+    share = ratio(counts.near[:, k], counts.outline)
+    there = counts.outline.any(axis=1)
+    return np.where(there, f_measure(share[:, 0], share[:, 1]), np.nan)
+
+
+def _pooled(counts: ContourCounts, at: ContourParams) -> dict[str, F8]:
+    """Measures of the pixels of all images together, (C,) each."""
+    out = {"iou": _defined_iou(counts.areas)}
+    if "boundary-iou" in at.groups:
+        for k, size in enumerate(at.boundary_sizes):
+            out[key_of(f"biou@{size:g}")] = _defined_iou(counts.shells[:, k])
+    if "davis" in at.groups:
+        for k, bound in enumerate(at.davis_bounds):
+            out[key_of(f"f@{bound:g}")] = _defined_f(counts, k)
+    return out
+
+
+def _plain(value: Any) -> float | None:
+    """A number for JSON; None where it is undefined or infinite."""
+    return float(value) if np.isfinite(value) else None
+
+
+def params_of(protocol: Protocol) -> ContourParams:
+    """The protocol's table [contour], or its defaults."""
+    return protocol.contour or ContourParams()
+
+
+def label_maps(
+    pred: Prediction, gt: GroundTruth, at: ContourParams
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Both label maps. A prediction may hold one bool map a class; where none is set is nothing.
+
+    Raises DataError for anything else.
+    """
+    if gt.labels is None:
+        what = gt.path or gt.image_id
+        raise DataError(f"{what}: no label map, expected masks, classes or instances")
+    found = pred.classes
+    if found is None or (found.ndim == 3 and found.any() and found.dtype != bool):
+        shape = "no label map" if found is None else f"{found.dtype} maps of shape {found.shape}"
+        raise DataError(f"{pred.path or pred.image_id}: {shape}, expected a label map (H, W)")
+    if found.ndim == 2:
+        return found, gt.labels
+    nothing = 0
+    if at.classes and at.first == 0:
+        nothing = at.ignore
+        if nothing < 0:
+            raise DataError(
+                f"{pred.path or pred.image_id}: pixels of no class, expected a label to ignore"
+            )
+    some = found.any(axis=0)
+    first = max(at.first, 1) if not at.classes else at.first
+    labels = np.where(some, found.argmax(axis=0) + first, nothing)
+    scale = at.divisor if at.divisor and at.unit != "class" else 1
+    return labels * scale, gt.labels
