@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from bsdsbench.metrics.base import Column
     from bsdsbench.report.tables import Table as TextTable
     from bsdsbench.runs.evaluation import Evaluation
 
@@ -44,18 +45,28 @@ def print_scores(runs: Sequence[Evaluation]) -> None:
     from bsdsbench.metrics.base import column_values
 
     for metric in runs[0].metrics:
-        columns = [c for c in registry.get(metric).columns if c.shown != "never"]
+        mappings = [run.score(metric).to_mapping() for run in runs]
+        columns = _columns_of(registry.get(metric).columns, mappings)
         table = new_table(metric)
         table.add_column("method")
         for column in columns:
             table.add_column(escape(column.short or column.heading), justify="right")
-        for run in runs:
-            values = column_values(columns, run.score(metric).to_mapping())
+        for run, mapping in zip(runs, mappings, strict=True):
+            values = column_values(columns, mapping)
             cells = [number(values[c.key], c.digits) for c in columns]
             table.add_row(escape(run.name), *cells)
         print_table(table)
         if len(runs) == 1:
             _print_parts(runs[0], metric)
+
+
+def _columns_of(columns: Sequence[Column], mappings: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """The columns of a run's own table, without measures that no run was asked for."""
+    return [
+        c
+        for c in columns
+        if c.shown != "never" and any(c.key.split(".")[0] in mapping for mapping in mappings)
+    ]
 
 
 def _print_parts(run: Evaluation, metric: str) -> None:
@@ -67,9 +78,9 @@ def _print_parts(run: Evaluation, metric: str) -> None:
 
     found = registry.get(metric)
     parts = found.parts(run.score(metric))
-    columns = [c for c in found.part_columns if c.shown != "never"]
     if not parts:
         return
+    columns = _columns_of(found.part_columns, [score.to_mapping() for score in parts.values()])
     table = new_table()
     table.add_column("part")
     for column in columns:

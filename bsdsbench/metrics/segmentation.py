@@ -24,7 +24,12 @@ from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ArrayRecord, ImageRecord, frozen
 from bsdsbench.kernels import tallies
 from bsdsbench.metrics.base import Column, Metric, counts_in_order
-from bsdsbench.metrics.contour.contour_metric import label_maps, mean_over_classes, params_of
+from bsdsbench.metrics.contour.contour_metric import (
+    faults_named,
+    label_maps,
+    mean_over_classes,
+    params_of,
+)
 from bsdsbench.metrics.contour.instances import class_pair, instance_maps, match
 from bsdsbench.metrics.contour.pairs import LabelPair, as_pair
 
@@ -266,7 +271,8 @@ class SegmentationMetric(Metric):
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> SegmentationCounts:
         """See `segmentation_counts`."""
         at = params_of(protocol)
-        return segmentation_counts(*label_maps(pred, gt, at), at)
+        with faults_named(pred, gt):
+            return segmentation_counts(*label_maps(pred, gt, at), at)
 
     def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> SegmentationScore:
         """The scores of the sums. Raises DataError for no records."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -19,7 +20,7 @@ from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
 from bsdsbench.metrics.base import Column, Metric, counts_in_order
 from bsdsbench.metrics.contour import overlap
-from bsdsbench.metrics.contour.pairs import CONVENTIONS
+from bsdsbench.metrics.contour.pairs import CONVENTIONS, SIDES
 from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
 
 F8 = NDArray[np.float64]
@@ -127,7 +128,8 @@ class ContourMetric(Metric):
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> ContourCounts:
         """See `contour_counts`."""
         at = params_of(protocol)
-        return contour_counts(*label_maps(pred, gt, at), at)
+        with faults_named(pred, gt):
+            return contour_counts(*label_maps(pred, gt, at), at)
 
     def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> ContourScore:
         """The means. Raises DataError for no records."""
@@ -266,6 +268,18 @@ def params_of(protocol: Protocol) -> ContourParams:
     return protocol.contour or ContourParams()
 
 
+@contextmanager
+def faults_named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
+    """Faults found inside name the file: of the ground truth if they say so, or the prediction."""
+    try:
+        yield
+    except DataError as error:
+        side, _, fault = str(error).partition(": ")
+        where: Prediction | GroundTruth = gt if side == SIDES[1] else pred
+        text = fault if side in SIDES else str(error)
+        raise type(error)(f"{where.path or where.image_id}: {text}") from None
+
+
 def label_maps(
     pred: Prediction, gt: GroundTruth, at: ContourParams
 ) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -274,21 +288,18 @@ def label_maps(
     Raises DataError for anything else.
     """
     if gt.labels is None:
-        what = gt.path or gt.image_id
-        raise DataError(f"{what}: no label map, expected masks, classes or instances")
+        raise DataError(f"{SIDES[1]}: no label map, expected masks, classes or instances")
     found = pred.classes
     if found is None or (found.ndim == 3 and found.any() and found.dtype != bool):
         shape = "no label map" if found is None else f"{found.dtype} maps of shape {found.shape}"
-        raise DataError(f"{pred.path or pred.image_id}: {shape}, expected a label map (H, W)")
+        raise DataError(f"{SIDES[0]}: {shape}, expected a label map (H, W)")
     if found.ndim == 2:
         return found, gt.labels
     nothing = 0
     if at.classes and at.first == 0:
         nothing = at.ignore
         if nothing < 0:
-            raise DataError(
-                f"{pred.path or pred.image_id}: pixels of no class, expected a label to ignore"
-            )
+            raise DataError(f"{SIDES[0]}: pixels of no class, expected a label to ignore")
     some = found.any(axis=0)
     first = max(at.first, 1) if not at.classes else at.first
     labels = np.where(some, found.argmax(axis=0) + first, nothing)

@@ -1,0 +1,226 @@
+"""From folders of label maps, masks and instance maps to scores, comparisons, gates and reports."""
+
+from __future__ import annotations
+
+import json
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.cli import cli
+from bsdsbench.metrics import contour as bc
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import column_values
+from tests.masks import blobs
+
+CLASSES = ("sky", "tree", "house", "lake")
+METRICS = ("contour", "segmentation")
+
+
+def write(folder, maps):
+    folder.mkdir()
+    for name, labels in maps.items():
+        iio.imwrite(folder / f"{name}.png", labels.astype(np.uint8))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def maps():
+    """Ground truth with ignored rows and an image without the last class; two predictions."""
+    rng = np.random.default_rng(0)
+    gt, near, far = {}, {}, {}
+    for k in range(5):
+        labels = blobs(rng, (40, 56), 4, 4)
+        if k == 0:
+            labels[labels == 3] = 0
+        near[f"im{k}"] = np.roll(labels, 1, 0)
+        far[f"im{k}"] = np.roll(labels, (3, 5), (0, 1))
+        marked = labels.copy()
+        marked[:3] = 255
+        gt[f"im{k}"] = marked
+    return gt, near, far
+
+
+@pytest.fixture(scope="module")
+def folders(maps, tmp_path_factory):
+    root = tmp_path_factory.mktemp("labels")
+    gt, near, far = (write(root / n, m) for n, m in zip(("gt", "near", "far"), maps, strict=True))
+    protocol = bb.Protocol.preset("masks").replace(contour={"classes": list(CLASSES)})
+    (root / "mine.toml").write_text(protocol.to_toml(), "utf-8")
+    return root, gt, near, far
+
+
+@pytest.fixture(scope="module")
+def runs(folders):
+    root, gt, near, far = folders
+    protocol = bb.Protocol.load(root / "mine.toml")
+    return [bb.evaluate(p, gt, protocol, metrics=METRICS, workers=1) for p in (near, far)]
+
+
+def test_means_are_over_images_and_then_over_classes(runs, maps):
+    gt, near, _ = maps
+    score = runs[0].score("contour")
+    options = {"classes": 4, "ignore": 255}
+    expected = {
+        "biou@0_02": [bc.boundary_iou(near[k], gt[k], **options) for k in gt],
+        "hd95-directed": [
+            bc.hausdorff_percent(near[k], gt[k], definition="directed", **options) for k in gt
+        ],
+        "nsd-area@2": [bc.nsd(near[k], gt[k], 2, form="area", **options) for k in gt],
+        "f@3": [bc.davis_f(near[k], gt[k], 3, **{**options, "empty": "skip"}) for k in gt],
+    }
+    for key, rows in expected.items():
+        per_class = np.nanmean(rows, axis=0)
+        assert score.values[key] == pytest.approx(per_class.mean()), key
+        found = [score.per_class[name].values[key] for name in CLASSES]
+        assert found == pytest.approx(per_class), key
+    assert score.per_class["lake"].n_images == 4
+    assert score.pairs == (19, 0, 0)
+    assert score.empty == "skip"
+
+
+def test_pooled_values_are_those_of_all_pixels(runs, maps):
+    gt, near, _ = maps
+    wide = [np.concatenate([m[k] for k in gt], axis=1) for m in (near, gt)]
+    expected = np.mean(bc.mask_iou(*wide, classes=4, ignore=255))
+    assert runs[0].score("contour").pooled["iou"] == pytest.approx(expected)
+    assert runs[0].score("segmentation").values["mean_iou"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_sample_of_each_image_once_has_the_score(runs, metric):
+    found = registry.get(metric)
+    records = runs[0].records
+    sampled = found.sampler(list(records), runs[0].protocol).scores(np.ones((2, 5)))
+    mapping = runs[0].score(metric).to_mapping()
+    keys = [c.key for c in found.columns if c.score]
+    values = column_values([c for c in found.columns if c.score], mapping)
+    defined = [k for k in keys if values[k] is not None]
+    assert len(defined) >= 5
+    for key in defined:
+        assert sampled[key] == pytest.approx([values[key]] * 2, rel=1e-12), key
+    twice = found.sampler([*records, *records], runs[0].protocol).scores(np.ones((1, 10)))
+    assert twice[defined[0]] == pytest.approx(sampled[defined[0]][:1])
+
+
+def test_workers_merge_and_save_give_the_same_scores(folders, runs, tmp_path):
+    root, gt, near, _ = folders
+    protocol = bb.Protocol.load(root / "mine.toml")
+    out = tmp_path / "out"
+    run = bb.evaluate(near, gt, protocol, metrics=METRICS, workers=2, out=out)
+    loaded = bb.Evaluation.load(out)
+    halves = [
+        bb.evaluate(near, gt, protocol, metrics=METRICS, workers=1, shard=(i, 2)) for i in (1, 2)
+    ]
+    for other in (run, loaded, halves[0] + halves[1]):
+        for metric in METRICS:
+            assert other.score(metric).to_mapping() == runs[0].score(metric).to_mapping()
+    stored = json.loads((out / "result.json").read_text("utf-8"))
+    assert stored["protocol"]["contour"]["empty"] == "skip"
+
+
+def test_two_runs_are_compared_with_intervals(runs):
+    found = bb.compare(runs, n_boot=200, seed=0)
+    for score, best in (("contour.hd95-pooled", min), ("segmentation.mean_iou", max)):
+        values = [found.interval_of(run.name, score) for run in runs]
+        assert all(v.low <= v.value <= v.high for v in values)
+        assert best(v.value for v in values) == values[0].value
+        difference = found.difference_of("near", "far", score)
+        assert difference.value == pytest.approx(values[0].value - values[1].value)
+        assert difference.low * difference.high > 0  # all images agree which is better
+
+
+def test_streaming_gives_the_same_bits(runs, maps, folders):
+    gt, near, _ = maps
+    protocol = bb.Protocol.load(folders[0] / "mine.toml")
+    stream = bb.StreamingEvaluator(protocol, metrics=METRICS)
+    for k in gt:
+        stream.update(
+            bb.Prediction(k, classes=near[k].astype(np.uint8)),
+            bb.GroundTruth(k, labels=gt[k].astype(np.uint8)),
+            image_id=k,
+        )
+    for metric in METRICS:
+        found = stream.compute().score(metric).to_mapping()
+        assert found == runs[0].score(metric).to_mapping()
+
+
+def call(words):
+    return cli.main(words, standalone_mode=False)
+
+
+def test_the_command_line_from_run_to_gate(folders, tmp_path, capsys):
+    root, gt, near, far = folders
+    one, two = tmp_path / "one", tmp_path / "two"
+    for pred, out in ((near, one), (far, two)):
+        command = f"evaluate {pred} --gt {gt} --metrics contour,segmentation -o {out} --quiet"
+        more = f"--protocol {root / 'mine.toml'} --executor thread --workers 1"
+        assert not call([*command.split(), *more.split()])
+        printed = capsys.readouterr().out
+        assert "empty masks: skip" in printed
+        assert "house" in printed
+        assert "clDice" not in printed  # not asked for, so no column
+    baseline = tmp_path / "baseline.json"
+    assert not call(["check", str(one), "--baseline", str(baseline), "--update"])
+    for out, status in ((one, 0), (two, 1)):
+        assert (call(["check", str(out), "--baseline", str(baseline)]) or 0) == status
+    report = tmp_path / "report.html"
+    assert not call(["report", str(one), str(two), "-o", str(report), "--quiet"])
+    assert "HD95 directed" in report.read_text("utf-8")
+
+
+def test_masks_need_no_protocol(maps, tmp_path):
+    gt, near, _ = maps
+    truth = write(tmp_path / "gt", {k: (m == 1) * 255 for k, m in gt.items()})
+    pred = write(tmp_path / "pred", {k: (m == 1) * 1 for k, m in near.items()})
+    run = bb.evaluate(pred, truth, metrics=METRICS, workers=1)
+    expected = np.mean([bc.hausdorff(near[k] == 1, gt[k] == 1) for k in gt])
+    assert run.score("contour").values["hd"] == pytest.approx(expected)
+    assert run.protocol.name == "masks"
+
+
+def test_instance_maps(tmp_path):
+    gt, pred = np.zeros((2, 30, 40), int)
+    gt[2:10, 2:12], gt[15:25, 20:33] = 1, 2
+    pred[2:10, 3:12], pred[15:20, 2:8] = 7, 9
+    found = write(tmp_path / "pred", {"a": pred})
+    truth = write(tmp_path / "gt", {"a": gt})
+    run = bb.evaluate(
+        found, truth, "boundary-iou-coco", metrics=("contour", "segmentation"), workers=1
+    )
+    assert run.score("contour").pairs == (1, 1, 1)
+    assert run.score("segmentation").values["pq"] == pytest.approx(0.9 / 2)
+    assert "paired by IoU > 0.5" in registry.get("contour").describe(run.protocol)
+
+
+def test_missing_predictions_can_be_nothing(folders, tmp_path):
+    root, gt, near, _ = folders
+    some = tmp_path / "some"
+    some.mkdir()
+    for path in sorted(near.iterdir())[1:]:
+        (some / path.name).write_bytes(path.read_bytes())
+    protocol = bb.Protocol.load(root / "mine.toml")
+    run = bb.evaluate(some, gt, protocol, metrics="contour", workers=1, missing="zero")
+    assert run.score("contour").pairs == (16, 0, 3)
+
+
+def test_bad_files_are_listed_together(folders, tmp_path):
+    root, gt, near, _ = folders
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    for path in near.iterdir():
+        (bad / path.name).write_bytes(path.read_bytes())
+    iio.imwrite(bad / "im1.png", np.full((40, 56), 77, np.uint8))
+    iio.imwrite(bad / "im2.png", np.zeros((56, 40), np.uint8))
+    (bad / "im3.png").write_bytes(b"no picture")
+    protocol = bb.Protocol.load(root / "mine.toml")
+    with pytest.raises(bb.DataError) as caught:
+        bb.evaluate(bad, gt, protocol, metrics="contour", workers=1)
+    problems = "\n".join(caught.value.problems)
+    assert len(caught.value.problems) == 3
+    assert "im1.png" in problems
+    assert "label 77, expected 0 .. 3, or 255 (ignored)" in problems
+    assert "56x40" in problems
+    assert "im3.png" in problems
