@@ -52,12 +52,24 @@ def gt_picture(sources: Sources, run: Evaluation, image_id: str) -> dict[str, An
 
 
 def gt_uri(gt: GroundTruth) -> str:
-    """Share of annotators per pixel as a palette PNG with a transparent ground."""
-    share = np.mean([b for b in gt.boundaries], axis=0)
+    """Share of annotators per pixel as a palette PNG with a transparent ground.
+
+    Of label maps and masks their outlines.
+    """
+    share = np.mean(_lines(gt), axis=0)
     levels = np.ceil(share * (_LEVELS - 1)).astype(np.uint8)
     shades = np.linspace(190, 0, _LEVELS).astype(int)
     palette = [(v, v, v, 255 if i else 0) for i, v in enumerate(shades)]
     return _uri("png", png_bytes(levels, palette))
+
+
+def _lines(gt: GroundTruth) -> list[NDArray[np.bool_]]:
+    if gt.boundaries:
+        return list(gt.boundaries)
+    if gt.class_boundaries is not None:
+        return [np.asarray(gt.class_boundaries.any(axis=0))]
+    regions = gt.labels if gt.labels is not None else gt.mask
+    return [np.zeros(gt.shape, bool) if regions is None else seg2bdry(regions)]
 
 
 def jpeg_uri(pixels: NDArray[np.uint8], side: int = THUMBNAIL) -> str:
