@@ -30,9 +30,9 @@ def many(tmp_path_factory):
     return make_set(tmp_path_factory.mktemp("many"), images=IMAGES, shape=(90, 120), annotators=3)
 
 
-def start(many, out, *more, **environment):
+def start(many, out, *more, verb="evaluate", **environment):
     pred, gt = many
-    command = [sys.executable, "-m", "bsdsbench", "evaluate", str(pred), "--gt", str(gt)]
+    command = [sys.executable, "-m", "bsdsbench", verb, str(pred), "--gt", str(gt)]
     # Where the tests run in the background Ctrl-C is ignored, and the child would inherit that.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -1,0 +1,56 @@
+"""A metric of another package, as somebody else would write it: one file and one entry point.
+
+The boundary F of DAVIS (Perazzi et al., CVPR 2016): boundaries of two masks meet within 0.008 of
+the image diagonal, many to one. A soft map has a mask at each threshold of the protocol.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import binary_dilation
+
+import bsdsbench as bb
+
+BOUND = 0.008
+
+
+class DavisBoundary(bb.CurveMetric):
+    """Precision: predicted boundary near the annotated one; recall the other way round."""
+
+    name = "davis-f"
+    title = "DAVIS boundary F"
+    pred_kinds = ("soft",)
+    gt_kind = "mask"
+
+    def count(
+        self, pred: bb.Prediction, gt: bb.GroundTruth, protocol: bb.Protocol
+    ) -> bb.BoundaryCounts:
+        """Pixels of both boundaries, and those near the other, at each threshold."""
+        if pred.soft is None or gt.mask is None:
+            raise bb.DataError(f"{pred.image_id}: expected a soft map and a mask")
+        soft = pred.soft / 255 if pred.soft.dtype == np.uint8 else pred.soft
+        theirs, around = _near(gt.mask)
+        rows = []
+        for threshold in protocol.thresholds:
+            mine, near = _near(soft >= threshold)
+            rows.append([(theirs & near).sum(), theirs.sum(), (mine & around).sum(), mine.sum()])
+        return bb.BoundaryCounts(protocol.threshold_array(), *np.transpose(rows))
+
+    def example(self) -> tuple[bb.Prediction, bb.GroundTruth, bb.Protocol]:
+        """A square."""
+        mask = np.zeros((12, 16), bool)
+        mask[3:9, 5:9] = True
+        pred = bb.Prediction("a", soft=mask.astype(np.uint8) * np.uint8(255))
+        return pred, bb.GroundTruth("a", mask=mask), bb.Protocol(thresholds=(0.5,))
+
+
+def _near(mask: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The boundary of a mask, and the pixels within the bound of it."""
+    edge = bb.seg2bdry(mask)
+    radius = math.ceil(BOUND * math.hypot(*mask.shape))
+    y, x = np.ogrid[-radius : radius + 1, -radius : radius + 1]
+    return edge, binary_dilation(edge, y * y + x * x <= radius * radius)

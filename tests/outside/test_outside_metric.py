@@ -1,0 +1,166 @@
+"""A metric of another package gets what ours have: only its file and its entry point are new."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The package as pip leaves it: its module, and a dist-info with the entry point."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copy(Path(__file__).with_name("davis_boundary.py"), folder)
+    info = folder / "davis_boundary-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: davis-boundary\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[bsdsbench.metrics]\ndavis-f = davis_boundary:DavisBoundary\n"
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Discs, and two methods: one near, one that is blurred and moved."""
+    folder = tmp_path_factory.mktemp("data")
+    for name in ("gt", "good", "poor"):
+        (folder / name).mkdir()
+    for k in range(9):
+        rng = np.random.default_rng(k)
+        y, x = np.mgrid[:60, :80]
+        away = np.hypot(y - rng.integers(25, 35), x - rng.integers(30, 50)) - rng.integers(12, 20)
+        for name, values in (
+            ("gt", away < 0),
+            ("good", 1 / (1 + np.exp(away / 2))),
+            ("poor", 1 / (1 + np.exp((np.roll(away, 4, 1) + 2 * rng.random(away.shape)) / 4))),
+        ):
+            pixels = np.rint(255 * np.asarray(values, float)).astype(np.uint8)
+            iio.imwrite(folder / name / f"i{k}.png", pixels)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def call(site):
+    def run(*arguments, status=0):
+        done = subprocess.run(
+            [sys.executable, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])},
+        )
+        assert done.returncode == status, done.stderr
+        return done.stdout + done.stderr
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def runs(call, data, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs")
+    for name in ("good", "poor"):
+        text = call(*evaluate(data, name), "-o", out / name, "--workers", "2")
+        assert "davis-f" in text
+    return out
+
+
+def evaluate(data, name):
+    options = ("--gt", data / "gt", "--metrics", "davis-f", "--thresholds", "9", "--quiet")
+    return ("-m", "bsdsbench", "evaluate", data / name, *options)
+
+
+def contents(folder):
+    return {
+        p.relative_to(folder): p.read_bytes()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and p.name not in ("timing.json", ".lock") and ".records" not in p.parts
+    }
+
+
+def test_it_counts_what_its_definition_says(runs):
+    found = json.loads((runs / "good" / "result.json").read_text())
+    assert found["metrics"] == ["davis-f"]
+    score = found["scores"]["davis-f"]
+    assert score["ods"]["f"] > 0.95
+    assert set(found["images"][0]["davis-f"]) == {"threshold", "recall", "precision", "f"}
+    arrays = np.load(runs / "good" / "counts.npz")
+    assert arrays["davis-f.total_gt"].shape == (9, 9)
+
+
+def test_shards_merged_and_a_resumed_run_have_the_same_bytes(call, data, runs, tmp_path):
+    parts = [tmp_path / f"part{i}" for i in (1, 2, 3)]
+    for i, part in enumerate(parts, 1):
+        call(*evaluate(data, "good"), "-o", part, "--shard", f"{i}/3", "--workers", "1")
+    call("-m", "bsdsbench", "merge", *parts, "-o", tmp_path / "whole")
+    assert contents(tmp_path / "whole") == contents(runs / "good")
+    again = tmp_path / "again"
+    shutil.copytree(runs / "good" / ".records", again / ".records")
+    for path in list((again / ".records").iterdir())[:4]:
+        path.unlink()
+    call(*evaluate(data, "good"), "-o", again, "--workers", "2")
+    assert contents(again) == contents(runs / "good")
+
+
+def test_compare_check_plot_and_report_have_its_labels(call, runs, tmp_path):
+    good, poor = runs / "good", runs / "poor"
+    text = call("-m", "bsdsbench", "compare", good, poor, "--n-boot", "200")
+    assert "davis-f" in text
+    baseline = tmp_path / "baseline.json"
+    call("-m", "bsdsbench", "check", good, "--baseline", baseline, "--update")
+    assert "davis-f.ods" in call("-m", "bsdsbench", "check", good, "--baseline", baseline)
+    worse = call("-m", "bsdsbench", "check", poor, "--baseline", baseline, status=1)
+    assert "FAIL davis-f.ods" in worse
+    call("-m", "bsdsbench", "plot", good, poor, "-o", tmp_path / "pr.png")
+    assert (tmp_path / "pr.png").stat().st_size > 10_000
+    call("-m", "bsdsbench", "report", good, poor, "-o", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "DAVIS boundary F" in page
+    assert "Pixels" not in page
+
+
+def test_streaming_gives_the_same_counts(call, data, runs):
+    program = (
+        "import sys, imageio.v3 as iio, bsdsbench as bb; from pathlib import Path\n"
+        "data, run = Path(sys.argv[1]), bb.Evaluation.load(sys.argv[2])\n"
+        "ev = bb.StreamingEvaluator(bb.Protocol(thresholds=9), 'davis-f')\n"
+        "for p in sorted((data / 'good').iterdir()):\n"
+        "    ev.update(iio.imread(p), iio.imread(data / 'gt' / p.name) > 128, image_id=p.stem)\n"
+        "same = [a.counts['davis-f'].equals(b.counts['davis-f'])\n"
+        "        for a, b in zip(ev.compute().records, run.records, strict=True)]\n"
+        "print(all(same), len(same))\n"
+    )
+    assert call("-c", program, data, runs / "good").strip() == "True 9"
+
+
+def test_what_it_does_not_have_is_said_in_one_line(call, data, runs):
+    told = call(*evaluate(data, "good")[:-1], "--overlays", "-o", runs / "good", status=2)
+    assert "no metric that matches pixels" in told
+    told = call(
+        *("-m", "bsdsbench", "evaluate", "--humans", "--gt", data / "gt", "--metrics", "davis-f"),
+        status=2,
+    )
+    assert "'davis-f': has no human form" in told
+
+
+def test_a_metric_that_cannot_be_loaded_is_named(call, site, data, tmp_path):
+    broken = tmp_path / "site" / "broken-1.0.dist-info"
+    broken.mkdir(parents=True)
+    (broken / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (broken / "entry_points.txt").write_text("[bsdsbench.metrics]\nbroken = nowhere:Metric\n")
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r})\n"
+        "from bsdsbench.metrics import registry\n"
+        "try:\n    registry.get('broken')\nexcept Exception as e:\n    print(type(e).__name__, e)\n"
+    )
+    assert "DataError metric 'broken': nowhere:Metric cannot be loaded" in call("-c", program)
