@@ -1,0 +1,74 @@
+"""Configuration of the documentation: `sphinx-build -W -b html docs docs/_build/html`.
+
+No network: nothing is fetched, and examples run on the sample that ships with the package.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+sys.path[:0] = [str(DOCS), str(DOCS.parent)]
+os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+
+import pages  # noqa: E402
+
+import bsdsbench  # noqa: E402
+
+pages.write_all(DOCS / "generated")
+warnings.filterwarnings("ignore", message=".*non-interactive.*")
+
+project = "bsdsbench"
+author = copyright = "the bsdsbench developers"
+version = release = bsdsbench.__version__
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "examples", "**/README.*"]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+suppress_warnings = ["config.cache", "myst.xref_missing"]
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+# Formulas are few and are written as text: no script from elsewhere is loaded.
+mathjax_path = ""
+
+html_theme = "pydata_sphinx_theme"
+html_title = "bsdsbench"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": [], "changelog": []}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r".*\.py",
+    "within_subsection_order": "FileNameSortKey",
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "download_all_examples": False,
+    "plot_gallery": "True",
+    "abort_on_example_error": True,
+    "image_scrapers": ("matplotlib",),
+    "min_reported_time": 1000,
+}

@@ -1,0 +1,71 @@
+"""
+Regions and superpixels
+=======================
+
+Segmentations, not contours: covering, PRI and VOI of a segmenter at several scales, and what a
+superpixel method is measured by.
+"""
+
+# %%
+# Felzenszwalb and Huttenlocher's segmentation at eight scales, on four images. A detector may
+# return a list of label maps, from coarse to fine.
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import bsdsbench as bb
+from bsdsbench.integrations.baselines import baseline
+from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+
+out = Path(tempfile.mkdtemp())
+(out / "images").mkdir()
+for name in ("town1", "fruit1", "reef1", "lake1"):
+    shutil.copy(sample_images() / f"{name}.jpg", out / "images")
+
+found = bb.run(
+    baseline("felzenszwalb"),
+    out / "images",
+    gt=sample_ground_truth(),
+    out=out / "fh",
+    metrics=("boundary", "region"),
+    workers=1,
+)
+score = found.evaluation.region_score()
+print(f"covering: ODS {score.covering.ods:.3f}, OIS {score.covering.ois:.3f}")
+print(f"PRI {score.pri.ods:.3f}   VOI {score.voi.ods:.3f} bits (lower is better)")
+
+# %%
+# Covering and VOI against the scale: the best scale of one is seldom that of the other.
+
+curves = score.curves()
+scales = np.arange(1, len(next(iter(curves.values()))) + 1)
+fig, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
+for ax, key, title in zip(
+    axes,
+    ("covering", "voi"),
+    ("Covering, higher is better", "VOI in bits, lower is better"),
+    strict=True,
+):
+    name = next(k for k in curves if key in k.lower())
+    ax.plot(scales, curves[name], marker="o")
+    ax.set(title=title, xlabel="segmentation, coarse to fine")
+plt.show()
+
+# %%
+# One image and its segmentation at two scales.
+
+labels = bb.load_prediction(found.maps / "fruit1.mat").segs
+photo = plt.imread(out / "images" / "fruit1.jpg")
+fig, axes = plt.subplots(1, 3, figsize=(9, 2.6), layout="constrained")
+axes[0].imshow(photo)
+axes[0].set(title="The picture", xticks=[], yticks=[])
+for ax, k, title in zip(axes[1:], (0, -1), ("Coarsest scale", "Finest scale"), strict=True):
+    picture = photo.copy()
+    picture[bb.seg2bdry(labels[k])] = (255, 0, 80)
+    ax.imshow(picture)
+    ax.set(title=f"{title}: {labels[k].max()} regions", xticks=[], yticks=[])
+plt.show()

@@ -1,0 +1,58 @@
+"""
+A gate in continuous integration
+================================
+
+Fail a pull request that makes the method worse, and only then.
+"""
+
+# %%
+# The baseline is a small JSON file in the repository of the method.
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import imageio.v3 as iio
+import numpy as np
+
+import bsdsbench as bb
+from bsdsbench.integrations.baselines import baseline
+from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+
+out = Path(tempfile.mkdtemp())
+good = bb.run(
+    baseline("sobel"), sample_images(), gt=sample_ground_truth(), out=out / "good", workers=1
+)
+
+
+def check(*arguments):
+    command = [sys.executable, "-m", "bsdsbench", "check", *map(str, arguments)]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    print(ran.stdout.strip() or ran.stderr.strip())
+    print("exit status", ran.returncode)
+
+
+check(out / "good", "--baseline", out / "baseline.json", "--update")
+check(out / "good", "--baseline", out / "baseline.json")
+
+# %%
+# A change that blurs the maps.
+
+(out / "blurred").mkdir()
+for path in good.maps.glob("*.png"):
+    soft = iio.imread(path).astype(float)
+    worse = (soft + np.roll(soft, 3, 0) + np.roll(soft, 3, 1)) / 3
+    iio.imwrite(out / "blurred" / path.name, worse.astype(np.uint16))
+bb.evaluate(out / "blurred", sample_ground_truth(), out=out / "bad", workers=1)
+check(out / "bad", "--baseline", out / "baseline.json")
+
+# %%
+# In a workflow file:
+#
+# .. code-block:: yaml
+#
+#    - run: bsdsbench evaluate results/mine --gt data/groundTruth/val -o out/mine
+#    - run: bsdsbench check out/mine --baseline baseline.json --statistical --junit score.xml
+#
+# With ``--statistical`` only a drop that a paired bootstrap calls significant fails.
