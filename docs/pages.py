@@ -138,8 +138,8 @@ def protocol_pages() -> dict[str, str]:
         for n in names
     )
     pages["index"] = (
-        "# Protocols\n\nA protocol holds every constant that moves a score. Two scores are comparable "
-        "where their protocols are equal.\n\n| name | what it says |\n|---|---|\n"
+        "# Protocols\n\nA protocol holds every constant that moves a score. Two scores are "
+        "comparable where their protocols are equal.\n\n| name | what it says |\n|---|---|\n"
         f"{table}\n\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n"
     )
     return pages

@@ -108,10 +108,32 @@ class ImagePairs:
 class Comparison:
     """What `compare` found. scores are named METRIC.SCORE; runs keep the order they were given in.
 
-    intervals, differences : one per run, one per pair of runs, of each score
-    letters : score -> one string per run; runs that share a letter do not differ significantly
-    images  : each pair of runs image by image
-    notes   : what a reader has to know before trusting the numbers
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the runs, in the order they were given.
+    scores : tuple of str
+        Names of the scores, METRIC.SCORE.
+    intervals, differences : tuple of Interval or tuple of Difference
+        One per run, one per pair of runs, of each score.
+    letters : dict of str to tuple of str
+        Score -> one string per run; runs that share a letter do not differ significantly.
+    images : tuple of ImagePairs
+        Each pair of runs image by image.
+    n_images : int
+        Number of images.
+    n_boot : int
+        Number of bootstrap samples.
+    seed : int
+        Seed of the bootstrap samples.
+    level : float
+        Confidence level of the intervals, such as 0.95.
+    interval : str
+        How the intervals are made.
+    protocol : str
+        What `Protocol.describe` says of the runs' protocol.
+    notes : tuple of str
+        What a reader has to know before trusting the numbers.
     """
 
     names: tuple[str, ...]
@@ -167,15 +189,47 @@ def compare(
 ) -> Comparison:
     """Compare runs on the same images: scores, differences, intervals, p-values, image by image.
 
-    n_boot   : samples; seed : the same seed gives the same numbers
-    level    : of the intervals; p-values after Holm below 1 - level are significant
-    interval : "percentile" or "bca" (bias-corrected and accelerated)
-    common   : compare on the images all runs have, instead of refusing different sets
-    force    : compare in spite of different protocols or ground truth; `notes` then says so
+    One run alone gets its intervals.
 
-    One run alone gets its intervals. Raises DataError for no runs, different images, protocols or
-    ground truth, two runs of one name, and parameters out of range. Sources: see
-    bsdsbench.comparison.significance.
+    Parameters
+    ----------
+    runs : sequence of Evaluation
+        Runs of at least two methods on the same images.
+    names : sequence of str or None
+        Names of the runs in tables; default: their own.
+    n_boot : int
+        Samples.
+    seed : int
+        The same seed gives the same numbers.
+    level : float
+        Of the intervals; p-values after Holm below 1 - level are significant.
+    interval : str
+        "percentile" or "bca" (bias-corrected and accelerated).
+    common : bool
+        Compare on the images all runs have, instead of refusing different sets.
+    force : bool
+        Compare in spite of different protocols or ground truth; `notes` then says so.
+
+    Returns
+    -------
+    Comparison
+        Differences, intervals, p-values, and what to know before trusting them.
+
+    Raises
+    ------
+    DataError
+        For no runs, different images, protocols or ground truth, two runs of one name, and
+        parameters out of range.
+
+    References
+    ----------
+    Sources: see bsdsbench.comparison.significance.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> runs = [bb.Evaluation.load("out/a"), bb.Evaluation.load("out/b")]    # doctest: +SKIP
+    >>> bb.compare(runs, n_boot=10_000, seed=0).differences[0]               # doctest: +SKIP
     """
     _check(n_boot, level, interval)
     labels = _labels(runs, names)

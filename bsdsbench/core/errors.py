@@ -27,6 +27,13 @@ class DataError(ValueError):
 
     What a line quotes may hold anything and be long; lines are made printable and short here, and
     stay one line each.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in one line.
+    problems : sequence of str
+        One line per fault of the run; by default the message.
     """
 
     def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
@@ -46,7 +53,15 @@ class DataError(ValueError):
 
 
 class ShapeError(DataError):
-    """Arrays whose sizes do not fit together."""
+    """Arrays whose sizes do not fit together.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in one line.
+    problems : sequence of str
+        One line per fault of the run; by default the message.
+    """
 
 
 class FileFormatError(DataError):

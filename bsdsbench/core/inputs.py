@@ -14,12 +14,22 @@ from numpy.typing import NDArray
 class Prediction:
     """One image's output of an algorithm, in exactly one of four forms.
 
-    soft : (H, W) uint8 (value/255), uint16 (value/65535), float32 or float64 in [0, 1]
-    ucm2 : (2H+1, 2W+1) float64, ultrametric contour map at double size, in [0, 1]
-    segs : tuple of (H, W) int32 label maps, one per threshold 1..n
-    classes : (H, W) integer class labels, or (C, H, W) soft maps or bool, one per class
-
     Nothing is checked here: loaders give sound values, and metrics check what they are given.
+
+    Parameters
+    ----------
+    image_id : str
+        The image's id.
+    path : path or None
+        The file it was read from, or None.
+    soft : array or None
+        (H, W) uint8 (value/255), uint16 (value/65535), float32 or float64 in [0, 1].
+    ucm2 : array or None
+        (2H+1, 2W+1) float64, ultrametric contour map at double size, in [0, 1].
+    segs : tuple of array or None
+        Tuple of (H, W) int32 label maps, one per threshold 1..n.
+    classes : array or None
+        (H, W) integer class labels, or (C, H, W) soft maps or bool, one per class.
     """
 
     image_id: str
@@ -58,13 +68,25 @@ class Prediction:
 class GroundTruth:
     """One image's human annotations; which of them are there depends on what was asked for.
 
-    boundaries    : tuple of (H, W) bool, one per annotator
-    segmentations : tuple of (H, W) int32 label maps, one per annotator; empty where the data
-                    set has only boundaries
-    labels        : (H, W) integer class labels
-    class_boundaries : (C, H, W) bool, where there are boundaries of classes and no labels, or both
-    mask          : (H, W) bool, the object
-    photo         : (H, W, 3) uint8, the picture itself
+    Parameters
+    ----------
+    image_id : str
+        The image's id.
+    boundaries : tuple of array
+        Tuple of (H, W) bool, one per annotator.
+    segmentations : tuple of array
+        Tuple of (H, W) int32 label maps, one per annotator; empty where the data set has only
+        boundaries.
+    path : path or None
+        The file it was read from, or None.
+    labels : array or None
+        (H, W) integer class labels.
+    class_boundaries : array or None
+        (C, H, W) bool, where there are boundaries of classes and no labels, or both.
+    mask : array or None
+        (H, W) bool, the object.
+    photo : array or None
+        (H, W, 3) uint8, the picture itself.
     """
 
     image_id: str

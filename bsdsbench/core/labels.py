@@ -16,9 +16,31 @@ def seg2bdry(labels: NDArray[Any]) -> NDArray[np.bool_]:
     A pixel is boundary where its label differs from the pixel below, to the right or diagonally
     below-right; neighbours outside the image count as equal.
 
-    labels : (H, W), any integer or bool dtype; the values only need to differ between regions.
-    Returns bool (H, W); an empty map gives an empty map. Raises ShapeError unless 2-D.
+    Parameters
+    ----------
+    labels : array
+        (H, W), any integer or bool dtype; the values only need to differ between regions.
+
+    Returns
+    -------
+    array
+        Bool (H, W); an empty map gives an empty map.
+
+    Raises
+    ------
+    ShapeError
+        Unless 2-D.
+
+    References
+    ----------
     Source: official seg2bdry.m, 'imageSize'.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> bb.seg2bdry(np.array([[1, 1, 2], [1, 1, 2]])).astype(int).tolist()
+    [[0, 1, 0], [0, 1, 0]]
     """
     labels = np.asarray(labels)
     if labels.ndim != 2:

@@ -26,6 +26,24 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
     """numerator / denominator as float64, with 0/0 = 0. The one place where ratios are made.
 
     Scalars or arrays of equal (or broadcastable) shape; returns a float64 array of that shape.
+
+    Parameters
+    ----------
+    numerator : array_like
+        Counts, a number or an array.
+    denominator : array_like
+        Totals, of an equal or broadcastable shape.
+
+    Returns
+    -------
+    array
+        f8, of the broadcast shape; 0/0 gives 0.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> bb.ratio([1, 0], [4, 0]).tolist()
+    [0.25, 0.0]
     """
     num = np.asarray(numerator, np.float64)
     den = np.asarray(denominator, np.float64)
@@ -35,7 +53,26 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
 
 
 def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
-    """2PR / (P + R), with 0/0 = 0; float64, numbers or arrays of one shape."""
+    """2PR / (P + R), with 0/0 = 0; float64, numbers or arrays of one shape.
+
+    Parameters
+    ----------
+    precision : array_like
+        Precision, numbers or arrays of one shape.
+    recall : array_like
+        Recall, of the same shape.
+
+    Returns
+    -------
+    array
+        F, of that shape; 0/0 gives 0.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> bb.f_measure([0.5, 0.0], [1.0, 0.0]).round(3).tolist()
+    [0.667, 0.0]
+    """
     p = np.asarray(precision, np.float64)
     r = np.asarray(recall, np.float64)
     return ratio(2 * p * r, p + r)
@@ -46,6 +83,17 @@ class OperatingPoint:
     """A point of a PR curve: precision, recall and F in [0, 1], and where it is.
 
     `threshold` is None where each image has its own (OIS).
+
+    Parameters
+    ----------
+    threshold : float or None
+        Where the point is; None where each image has its own (OIS).
+    precision : float
+        Precision, in [0, 1].
+    recall : float
+        Recall, in [0, 1].
+    f : float
+        F, in [0, 1].
     """
 
     threshold: float | None
@@ -61,7 +109,17 @@ class OperatingPoint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PRCurve:
-    """Precision, recall and F at each threshold, f8 (T,), thresholds increasing."""
+    """Precision, recall and F at each threshold, f8 (T,), thresholds increasing.
+
+    Parameters
+    ----------
+    thresholds : array
+        Increasing, f8 (T,).
+    precision : array
+        At each threshold, f8 (T,).
+    recall : array
+        At each threshold, f8 (T,).
+    """
 
     thresholds: F8
     precision: F8

@@ -44,10 +44,16 @@ def byte_thresholds() -> tuple[float, ...]:
 class NMSParams:
     """Edge non-maximum suppression as a data set's users run it (see bsdsbench.core.softmap).
 
-    radius, border : pixels compared on each side along the normal; pixels faded at the border
-    multiplier     : a pixel survives if multiplier * value is not below its neighbours
-    smooth         : filter the soft map once more before the comparison
-    bits           : 8 or 16: the result is rounded as a PNG of that depth would; 0: kept in float32
+    Parameters
+    ----------
+    radius, border : int
+        Pixels compared on each side along the normal; pixels faded at the border.
+    multiplier : float
+        A pixel survives if multiplier * value is not below its neighbours.
+    smooth : bool
+        Filter the soft map once more before the comparison.
+    bits : int
+        8 or 16: the result is rounded as a PNG of that depth would; 0: kept in float32.
     """
 
     radius: int = 1
@@ -81,29 +87,54 @@ class NMSParams:
 class Protocol:
     """How a prediction is turned into counts. Equal protocols give comparable scores.
 
-    thresholds  : increasing, in [0, 1]; in a file or in `replace` also an int (that many even
-                  ones) or "8bit" (k/255). With operator ">=" a threshold 0 stands for the whole
-                  image, every pixel on and not thinned, as EDTER's programs add it
-    operator    : ">=" or ">": which values are on at a threshold
-    max_dist    : match tolerance, a fraction of the image diagonal
-    max_dist_px : the same in pixels; overrides max_dist when set
-    thin        : thin each thresholded map to one pixel before matching
-    nms         : apply edge NMS to the soft map before thresholding. Off in the presets of data
-                  sets, as only the user knows whether the files on disk have had it
-    nms_params  : the constants `nms` uses; also the name of a recipe
-    invert      : the prediction is dark on bright (1 - value is taken)
-    gt_invert   : ground-truth pictures are dark boundaries on bright ground
-    gt_threshold : gray ground-truth pictures are boundary from this value in (0, 1] on; None
-                  refuses gray
-    gt_kind     : "boundaries", or "labels" for ground-truth pictures and arrays of region labels
-    ap_rule     : how AP is read off the curve, a name of bsdsbench.core.score_rules.AP_RULES
-    ods_rule    : "interpolated" between thresholds, or "maximum" over the thresholds
-    semantic    : options of per-class boundaries, or None where there are no classes
-    contour     : options of the measures of masks and label maps, or None for their defaults
-    saliency    : options of salient objects, or None where there are none
-    regions_from_soft : region measures close soft boundary maps into regions at each threshold
+    Parameters
+    ----------
+    name : str
+        Its name; a changed preset carries a star.
+    version : int
+        Raised whenever a constant of the preset changes.
+    thresholds : tuple of float
+        Increasing, in [0, 1]; in a file or in `replace` also an int (that many even ones) or "8bit"
+        (k/255). With operator ">=" a threshold 0 stands for the whole image, every pixel on and not
+        thinned, as EDTER's programs add it.
+    max_dist : float
+        Match tolerance, a fraction of the image diagonal.
+    max_dist_px : float or None
+        The same in pixels; overrides max_dist when set.
+    thin : bool
+        Thin each thresholded map to one pixel before matching.
+    nms : bool
+        Apply edge NMS to the soft map before thresholding. Off in the presets of data sets, as only
+        the user knows whether the files on disk have had it.
+    nms_params : NMSParams
+        The constants `nms` uses; also the name of a recipe.
+    invert : bool
+        The prediction is dark on bright (1 - value is taken).
+    gt_invert : bool
+        Ground-truth pictures are dark boundaries on bright ground.
+    gt_threshold : float or None
+        Gray ground-truth pictures are boundary from this value in (0, 1] on; None refuses gray.
+    gt_kind : str
+        "boundaries", or "labels" for ground-truth pictures and arrays of region labels.
+    ap_rule : str
+        How AP is read off the curve, a name of bsdsbench.core.score_rules.AP_RULES.
+    ods_rule : str
+        "interpolated" between thresholds, or "maximum" over the thresholds.
+    operator : str
+        ">=" or ">": which values are on at a threshold.
+    semantic : SemanticParams or None
+        Options of per-class boundaries, or None where there are no classes.
+    contour : ContourParams or None
+        Options of the measures of masks and label maps, or None for their defaults.
+    saliency : SaliencyParams or None
+        Options of salient objects, or None where there are none.
+    regions_from_soft : bool
+        Region measures close soft boundary maps into regions at each threshold.
 
-    Raises ProtocolError, naming the field, for a value out of its range.
+    Raises
+    ------
+    ProtocolError
+        Naming the field, for a value out of its range.
     """
 
     name: str = "custom"

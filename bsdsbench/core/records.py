@@ -78,12 +78,25 @@ def add_counts(a: _C, b: object) -> _C:
 class BoundaryCounts(ArrayRecord):
     """Matched and total boundary pixels at each threshold.
 
-    thresholds : f8 (T,)
-    matched_gt, total_gt     : i8 (T,) ground-truth pixels, summed over annotators (cntR, sumR)
-    matched_pred, total_pred : i8 (T,) predicted pixels; matched with any annotator (cntP, sumP)
+    Adds over images, never over annotators.
 
-    Adds over images, never over annotators. Raises ShapeError for arrays of different lengths, and
-    when counts at different thresholds are added. Source: official ID_ev1.txt.
+    Parameters
+    ----------
+    thresholds : array
+        f8 (T,).
+    matched_gt, total_gt : array
+        i8 (T,) ground-truth pixels, summed over annotators (cntR, sumR).
+    matched_pred, total_pred : array
+        i8 (T,) predicted pixels; matched with any annotator (cntP, sumP).
+
+    Raises
+    ------
+    ShapeError
+        For arrays of different lengths, and when counts at different thresholds are added.
+
+    References
+    ----------
+    Source: official ID_ev1.txt.
     """
 
     thresholds: F8
@@ -106,6 +119,19 @@ class ImageRecord:
     size is (rows, columns); counts maps the name of a metric to its counts (an ArrayRecord);
     fingerprint is a hash of prediction, ground truth, protocol and kernel version; seconds is the
     computing time and takes no part in `equals`.
+
+    Parameters
+    ----------
+    image_id : str
+        The image's id.
+    size : tuple of int, int
+        Rows and columns.
+    counts : dict of str to object
+        Name of a metric to its counts (an ArrayRecord).
+    fingerprint : str
+        Hash of prediction, ground truth, protocol and kernel version.
+    seconds : float
+        Computing time; takes no part in `equals`.
     """
 
     image_id: str

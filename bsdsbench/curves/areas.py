@@ -33,23 +33,52 @@ def auc_pr(
 ) -> float:
     """The area under a PR curve by the rule named.
 
-    precision, recall : f8 (K,), along the curve in either direction
-    rule : what lies between the points given
-        "davis-goadrich" the count-linear curve, in closed form; the first precision is carried
-                         flat to recall 0 (points of recall 0 say nothing about FP: not used)
-        "auccalculator"  AUCCalculator's: count-linear points at each whole TP, trapezoids between
-                         them, ended by (P, N); needs positives and negatives
-        "trapezoid"      straight lines; nothing outside the points (optimistic)
-        "step"           rise of recall x precision after it, from recall 0 (average precision)
-        "bsds"           straight lines read at recall 0, 0.01 .. 1, 0 outside, sum x 0.01
-        "11-point", "101-point"  mean over even recall levels of the best precision at or beyond
-                         the level, 0 if none (PASCAL 2007, COCO). A conventional point (recall 0,
-                         precision 1) counts if it is among the points, as in VLFeat
-    min_recall : only the part to the right of it ("davis-goadrich", "auccalculator")
+    No points give 0.
 
-    No points give 0. Raises ShapeError for different lengths, DataError for an unknown rule, NaN,
-    values outside [0, 1], or recall that turns back (not under "bsds", which sorts). Sources: with
-    each rule; Davis and Goadrich 2006; the official collect_eval_bdry.m ("bsds").
+    Parameters
+    ----------
+    precision, recall : array_like
+        f8 (K,), along the curve in either direction.
+    rule : str
+        What lies between the points given:
+
+        - "auccalculator": AUCCalculator's: count-linear points at each whole TP, trapezoids between
+          them, ended by (P, N); needs positives and negatives
+        - "trapezoid": straight lines; nothing outside the points (optimistic)
+        - "step": rise of recall x precision after it, from recall 0 (average precision)
+        - "bsds": straight lines read at recall 0, 0.01 .. 1, 0 outside, sum x 0.01
+        - "11-point", "101-point": mean over even recall levels of the best precision at or beyond
+          the level, 0 if none (PASCAL 2007, COCO). A conventional point (recall 0, precision 1)
+          counts if it is among the points, as in VLFeat
+    positives : int or None
+        Number of positives, for the rule "auccalculator".
+    negatives : int or None
+        Number of negatives, for the rule "auccalculator".
+    min_recall : float
+        Only the part to the right of it ("davis-goadrich", "auccalculator").
+
+    Returns
+    -------
+    float
+        The area; 0 without points.
+
+    Raises
+    ------
+    ShapeError
+        For different lengths.
+    DataError
+        For an unknown rule, NaN, values outside [0, 1], or recall that turns back (not under
+        "bsds", which sorts).
+
+    References
+    ----------
+    Sources: with each rule; Davis and Goadrich 2006; the official collect_eval_bdry.m ("bsds").
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> curves.auc_pr([1.0, 0.5], [0.5, 1.0], rule="trapezoid")
+    0.375
     """
     if rule not in RULES:
         raise DataError(f"rule {rule!r}: expected one of {', '.join(RULES)}")
@@ -87,12 +116,43 @@ def davis_goadrich_area(
 
     tp, fp f8 (K,), neither falling. A first point with TP > 0 is joined to (0, 0), which carries
     its precision flat; a point (0, FP > 0) is kept, so false positives that come first are paid
-    for. Nothing is added beyond the last point. No points give 0. Raises ShapeError for different
-    lengths, DataError for counts that fall or positives that are not above 0. Source: the integral
-    of Davis and Goadrich's interpolation (2006).
+    for. Nothing is added beyond the last point. No points give 0.
 
     Along a segment FP = k TP + c, the precision t / ((1 + k) t + c) has the integral
     [dTP / (1 + k) - c / (1 + k)^2 ln(((1 + k) TP_B + c) / ((1 + k) TP_A + c))].
+
+    Parameters
+    ----------
+    tp : array_like
+        True positives along the curve, (K,), not falling.
+    fp : array_like
+        False positives along the curve, (K,), not falling.
+    positives : float
+        Number of positives.
+    min_recall : float
+        Only the area to the right of this recall counts.
+
+    Returns
+    -------
+    float
+        The area; 0 without points.
+
+    Raises
+    ------
+    ShapeError
+        For different lengths.
+    DataError
+        For counts that fall or positives that are not above 0.
+
+    References
+    ----------
+    Source: the integral of Davis and Goadrich's interpolation (2006).
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> curves.davis_goadrich_area([1, 2], [0, 0], 2)
+    1.0
     """
     a, b = check_counts(tp, fp)
     positives = above_zero(positives, "positives")
@@ -123,8 +183,42 @@ def auccalculator_areas(
     1, (1, FP/TP) comes before it; (P, N) ends the curve; points at whole TP are put between; the
     first precision is carried flat to recall 0; trapezoids. There is no hull. Dropping the TP = 0
     points is optimistic when false positives come first. No points give the area of (P, N) alone.
-    Raises ShapeError for different lengths, DataError for counts that fall or exceed their totals,
-    and for totals that are not above 0. Source: AUCCalculator (Davis and Goadrich 2006).
+
+    Parameters
+    ----------
+    tp : array_like
+        True positives along the curve, (K,), not falling.
+    fp : array_like
+        False positives along the curve, (K,), not falling.
+    positives : float
+        Number of positives.
+    negatives : float
+        Number of negatives.
+    min_recall : float
+        Only the area to the right of this recall counts.
+
+    Returns
+    -------
+    tuple of float, float
+        Area under PR, area under ROC.
+
+    Raises
+    ------
+    ShapeError
+        For different lengths.
+    DataError
+        For counts that fall or exceed their totals, and for totals that are not above 0.
+
+    References
+    ----------
+    Source: AUCCalculator (Davis and Goadrich 2006).
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> pr, roc = curves.auccalculator_areas([1, 2], [0, 2], 2, 2)
+    >>> roc
+    0.75
     """
     a, b = check_counts(tp, fp)
     positives = above_zero(positives, "positives")
@@ -149,7 +243,32 @@ def auccalculator_areas(
 def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
     """Trapezoids under ROC points in the order given, f8 (K,) each; nothing added at the ends.
 
-    No points give 0. Raises ShapeError for different lengths, DataError for NaN or infinity.
+    No points give 0.
+
+    Parameters
+    ----------
+    fpr : array_like
+        False positive rates, f8 (K,).
+    tpr : array_like
+        True positive rates, f8 (K,).
+
+    Returns
+    -------
+    float
+        The area; 0 without points.
+
+    Raises
+    ------
+    ShapeError
+        For different lengths.
+    DataError
+        For NaN or infinity.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> curves.auc_roc([0, 0.5, 1], [0, 1, 1])
+    0.75
     """
     x, y = floats(fpr, "fpr"), floats(tpr, "tpr")
     if x.size != y.size:

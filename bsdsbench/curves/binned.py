@@ -17,13 +17,24 @@ from bsdsbench.curves.samples import F8, I8, check_samples, floats, locked
 class BinnedCurves:
     """PR, ROC and DET at fixed thresholds, from batches of labels and scores.
 
-    thresholds : f8 (T,), rising; or a whole number n >= 2 for n even ones from 0 to 1
-
     The state is two integers per bin, so that any split into batches, any order and any merge of
     workers gives the same curves. A point predicts score >= threshold. Below the lowest threshold
     nothing is retrieved: the curves end there (a lowest threshold of 0 closes those of scores in
-    [0, 1]). Without samples a curve has all its points at (0, 1), its AP is NaN. Raises DataError
-    for thresholds that do not rise. Source of the form: torchmetrics' binned curves.
+    [0, 1]). Without samples a curve has all its points at (0, 1), its AP is NaN.
+
+    Parameters
+    ----------
+    thresholds : array_like or int
+        f8 (T,), rising; or a whole number n >= 2 for n even ones from 0 to 1.
+
+    Raises
+    ------
+    DataError
+        For thresholds that do not rise.
+
+    References
+    ----------
+    Source of the form: torchmetrics' binned curves.
     """
 
     def __init__(self, thresholds: ArrayLike | int = 256) -> None:

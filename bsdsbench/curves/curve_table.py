@@ -23,13 +23,22 @@ from bsdsbench.curves.samples import F8, check_samples
 class AreaRow:
     """One way to make one number of a ranking.
 
-    name   : program or paper, and what it calls the number
-    space  : "PR" or "ROC"
-    value  : the number; NaN where that program gives none (no positives, scores it rejects)
-    points : what a point of its curve is
-    ties   : what it does with equal scores
-    start  : what it puts at recall 0 (PR)
-    rule   : how it adds up
+    Parameters
+    ----------
+    name : str
+        Program or paper, and what it calls the number.
+    space : str
+        "PR" or "ROC".
+    value : float
+        The number; NaN where that program gives none (no positives, scores it rejects).
+    points : str
+        What a point of its curve is.
+    ties : str
+        What it does with equal scores.
+    start : str
+        What it puts at recall 0 (PR).
+    rule : str
+        How it adds up.
     """
 
     name: str
@@ -48,11 +57,33 @@ class AreaRow:
 def area_table(labels: ArrayLike, scores: ArrayLike, *, bins: int = 100) -> tuple[AreaRow, ...]:
     """Every AP and AUC variant of the same labels and scores, with its name and its rule.
 
-    labels, scores : as in `pr`; bins : thresholds of the binned torchmetrics form, even on [0, 1]
-
     The values are those of scikit-learn 1.9, torchmetrics 1.9 (read, not run), VLFeat, the PASCAL
     VOC and COCO development kits, AUCCalculator and the BSDS benchmark, remade here from their
-    definitions. Without positives every PR number is NaN. Raises as `pr` does.
+    definitions. Without positives every PR number is NaN.
+
+    Parameters
+    ----------
+    labels, scores : array_like
+        As in `pr`.
+    bins : int
+        Thresholds of the binned torchmetrics form, even on [0, 1].
+
+    Returns
+    -------
+    tuple of AreaRow
+        One row per variant.
+
+    Raises
+    ------
+    DataError
+        As `pr` does.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> rows = curves.area_table([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> len(rows) > 5
+    True
     """
     if bins < 2:
         raise DataError(f"bins {bins}: expected 2 or more")

@@ -19,8 +19,36 @@ from bsdsbench.curves.samples import F8, floats
 def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
     """The PR points of ROC points, one for one: (precision, recall), f8 (K,) each.
 
-    Precision at (0, 0) is 0/0: NaN. No points give none. Raises ShapeError for different lengths,
-    DataError for rates outside [0, 1] or totals that are not above 0.
+    Precision at (0, 0) is 0/0: NaN. No points give none.
+
+    Parameters
+    ----------
+    fpr : array_like
+        False positive rates, f8 (K,).
+    tpr : array_like
+        True positive rates, f8 (K,).
+    positives : float
+        Number of positives.
+    negatives : float
+        Number of negatives.
+
+    Returns
+    -------
+    PRPoints
+        One point for each.
+
+    Raises
+    ------
+    ShapeError
+        For different lengths.
+    DataError
+        For rates outside [0, 1] or totals that are not above 0.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> curves.roc_to_pr([0.1], [1.0], 10, 100).precision.tolist()
+    [0.5]
     """
     x, y = _pair(fpr, tpr, "fpr", "tpr")
     tp, fp = y * above_zero(positives, "positives"), x * above_zero(negatives, "negatives")
@@ -40,9 +68,39 @@ def pr_to_roc(
     """The ROC points of PR points, one for one: (fpr, tpr), f8 (K,) each.
 
     FP = TP (1/precision - 1). At recall 0 any FP is possible: NaN, except for the conventional
-    point (recall 0, precision 1), which is (0, 0). No points give none. Raises as `roc_to_pr`, and
-    DataError for a point that no ranking of these totals can have (precision 0 at recall > 0, or
-    more false positives than negatives); check=False gives the impossible FPR instead.
+    point (recall 0, precision 1), which is (0, 0). No points give none.
+
+    Parameters
+    ----------
+    precision : array_like
+        f8 (K,).
+    recall : array_like
+        f8 (K,).
+    positives : float
+        Number of positives.
+    negatives : float
+        Number of negatives.
+    check : bool
+        Refuse points that no ranking of these totals can have.
+
+    Returns
+    -------
+    ROCPoints
+        One point for each.
+
+    Raises
+    ------
+    DataError
+        As `roc_to_pr`.
+    DataError
+        For a point that no ranking of these totals can have (precision 0 at recall > 0, or more
+        false positives than negatives); check=False gives the impossible FPR instead.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> curves.pr_to_roc([0.5], [1.0], 10, 100).fpr.tolist()
+    [0.1]
     """
     p, r = _pair(precision, recall, "precision", "recall", missing="precision")
     total, rest = above_zero(positives, "positives"), above_zero(negatives, "negatives")
@@ -65,9 +123,36 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     """The corners of the upper convex hull of ROC points, with (0, 0) and (1, 1) added.
 
     Points in any order; returns (fpr, tpr), neither falling, from (0, 0) to (1, 1), no three on a
-    line (up to rounding). No points at all give the chance line. Raises ShapeError for different
-    lengths, DataError for rates outside [0, 1]. Source: Davis and Goadrich 2006; Andrew's monotone
-    chain.
+    line (up to rounding). No points at all give the chance line.
+
+    Parameters
+    ----------
+    fpr : array_like
+        False positive rates, f8 (K,).
+    tpr : array_like
+        True positive rates, f8 (K,).
+
+    Returns
+    -------
+    ROCPoints
+        The corners from (0, 0) to (1, 1).
+
+    Raises
+    ------
+    ShapeError
+        For different lengths.
+    DataError
+        For rates outside [0, 1].
+
+    References
+    ----------
+    Source: Davis and Goadrich 2006; Andrew's monotone chain.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> curves.roc_convex_hull([0.5, 0.6], [0.8, 0.1]).tpr.tolist()
+    [0.0, 0.8, 1.0]
     """
     x, y = _pair(fpr, tpr, "fpr", "tpr")
     return ROCPoints(*_hull(x, y, 1.0, 1.0))
@@ -76,10 +161,41 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
 def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
     """The best PR curve that mixing the given ROC points allows: their hull seen in PR space.
 
-    Returns (precision, recall) with a point at each hull corner and at each whole TP between, from
-    recall 0 (where the first precision is carried flat) to (1, P/(P + N)). Never below any of the
-    points given; no points give the chance line. Raises as `roc_to_pr`. Source: Davis and Goadrich
-    2006, section 3.
+    Never below any of the
+    points given; no points give the chance line.
+
+    Parameters
+    ----------
+    fpr : array_like
+        False positive rates, f8 (K,).
+    tpr : array_like
+        True positive rates, f8 (K,).
+    positives : float
+        Number of positives.
+    negatives : float
+        Number of negatives.
+
+    Returns
+    -------
+    PRPoints
+        (precision, recall) with a point at each hull corner and at each whole TP between, from
+        recall 0 (where the first precision is carried flat) to (1, P/(P + N)).
+
+    Raises
+    ------
+    DataError
+        As `roc_to_pr`.
+
+    References
+    ----------
+    Source: Davis and Goadrich 2006, section 3.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> best = curves.achievable_pr([0.5], [0.8], 10, 10)
+    >>> float(best.recall[-1]), float(best.precision[-1])
+    (1.0, 0.5)
     """
     x, y = _pair(fpr, tpr, "fpr", "tpr")
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
@@ -90,14 +206,37 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
 def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     """Count-linear interpolation: the points and new ones at each whole TP strictly between.
 
-    tp, fp    : counts (K,) along a curve, neither falling
-    positives : P, by which TP is divided to give the recall
-
     Between A and B, FP(t) = FP_A + (FP_B - FP_A)/(TP_B - TP_A) (t - TP_A). A start at TP = FP = 0
-    takes the precision of the next point, which is the limit along the line. Returns (precision,
-    recall), recall not falling; no points give none. Raises ShapeError for different lengths,
-    DataError for counts that fall or a total that is not above 0. Source: Davis and Goadrich 2006,
-    section 4.
+    takes the precision of the next point, which is the limit along the line.
+
+    Parameters
+    ----------
+    tp, fp : array_like
+        Counts (K,) along a curve, neither falling.
+    positives : float
+        P, by which TP is divided to give the recall.
+
+    Returns
+    -------
+    PRPoints
+        (precision, recall), recall not falling; no points give none.
+
+    Raises
+    ------
+    ShapeError
+        For different lengths.
+    DataError
+        For counts that fall or a total that is not above 0.
+
+    References
+    ----------
+    Source: Davis and Goadrich 2006, section 4.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> curves.interpolate_pr([5, 10], [5, 30], 20).recall.tolist()
+    [0.25, 0.3, 0.35, 0.4, 0.45, 0.5]
     """
     a, b = check_counts(tp, fp)
     total = above_zero(positives, "positives")

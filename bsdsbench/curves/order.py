@@ -31,16 +31,39 @@ def dominates(
 ) -> bool:
     """True if curve `a` is nowhere below curve `b` (a curve dominates itself).
 
-    a, b   : results or points of this package, or pairs of arrays: (fpr, tpr) in ROC space,
-             (precision, recall) in PR space
-    within : the range of FPR (ROC) or recall (PR) that counts
-    lines  : in PR space, "counts" (count-linear, the correct one) or "straight"
-
     ROC curves are completed by (0, 0) and (1, 1). PR curves carry their first precision flat to
     recall 0 and are compared up to the smaller of their last recalls. One curve dominates another
     in ROC space exactly if it does in PR space (Davis and Goadrich 2006, theorem 3.2).
-    Raises ShapeError for a curve without points, DataError for curves that turn back or a range
-    without length.
+
+    Parameters
+    ----------
+    a, b : object
+        Results or points of this package, or pairs of arrays: (fpr, tpr) in ROC space, (precision,
+        recall) in PR space.
+    space : str
+        "roc" or "pr": the space in which curves are compared.
+    within : tuple of float, float
+        The range of FPR (ROC) or recall (PR) that counts.
+    lines : str
+        In PR space, "counts" (count-linear, the correct one) or "straight".
+
+    Returns
+    -------
+    bool
+        Whether it is nowhere below.
+
+    Raises
+    ------
+    ShapeError
+        For a curve without points.
+    DataError
+        For curves that turn back or a range without length.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> curves.dominates(([0, 1], [0.5, 1]), ([0, 1], [0, 1]))
+    True
     """
     _, difference, scale, _ = _compared(a, b, space, within, lines)
     return bool((difference >= -_TOLERANCE * scale).all())
@@ -58,7 +81,36 @@ def crossings(
 
     Arguments as in `dominates`. Touching without changing sides is no crossing. Where the curves
     run together before they part on the other side, the first common point is given. No crossing
-    gives no points, f8 (0,). Raises as `dominates`.
+    gives no points, f8 (0,).
+
+    Parameters
+    ----------
+    a : object
+        A result or points of this package, or a pair of arrays.
+    b : object
+        The same, to compare with.
+    space : str
+        "roc" or "pr": the space in which curves are compared.
+    within : tuple of float, float
+        Range of FPR (ROC) or recall (PR) that counts.
+    lines : str
+        In PR space "counts" (count-linear, the correct one) or "straight".
+
+    Returns
+    -------
+    ROCPoints or PRPoints
+        The points in that space, f8 (0,) if there are none.
+
+    Raises
+    ------
+    DataError
+        As `dominates`.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> curves.crossings(([0, 0.5, 1], [0, 0.5, 1]), ([0, 0.5, 1], [0, 0.8, 1])).fpr.size
+    0
     """
     grid, difference, scale, sides = _compared(a, b, space, within, lines)
     # Along the curves: entry 2i is right of grid point i, entry 2i + 1 left of the next.

@@ -50,22 +50,48 @@ def pr(
 ) -> PRResult:
     """The precision-recall curve, its area, AP and 11-point AP (VLFeat vl_pr).
 
-    labels, scores  : arrays of one size n, any shape; label > 0 positive, < 0 negative, 0 ignored;
-                      True and False are positive and negative. 0/1 labels have no negatives
-    ties            : "sample" (default, as the other options are VLFeat's): one point per sample,
-                      equal scores in input order, so that curve and areas depend on it;
-                      "merge": one point per distinct score (scikit-learn), which never does
-    interpolate     : precision becomes the largest one at this or a higher recall
-    normalize_prior : a in [0, 1]: precision as if a share `a` of the samples were positive
-    num_positives, num_negatives : totals to use in place of P and N; fewer than there are warns
-    include_inf     : rank scores of -inf last; without it they are never retrieved
-    stable          : drop the first point and give the values in input order, NaN for samples
-                      never retrieved; the summary numbers do not change
-
-    Returns n + 1 points (fewer if merged or not all retrieved). No samples: the point (0, 1), ap
+    No samples: the point (0, 1), ap
     NaN. No positives: recall 0, auc 0, ap NaN, and with `interpolate`, where auc is another form of
-    ap, auc NaN as well. No negatives: precision 1. Raises ShapeError for different
-    lengths, DataError for NaN or an option out of its range.
+    ap, auc NaN as well. No negatives: precision 1.
+
+    Parameters
+    ----------
+    labels, scores : array_like
+        Arrays of one size n, any shape; label > 0 positive, < 0 negative, 0 ignored; True and False
+        are positive and negative. 0/1 labels have no negatives.
+    ties : str
+        "sample" (default, as the other options are VLFeat's): one point per sample, equal scores in
+        input order, so that curve and areas depend on it; "merge": one point per distinct score
+        (scikit-learn), which never does.
+    interpolate : bool
+        Precision becomes the largest one at this or a higher recall.
+    normalize_prior : float or None
+        A in [0, 1]: precision as if a share `a` of the samples were positive.
+    num_positives, num_negatives : int or None
+        Totals to use in place of P and N; fewer than there are warns.
+    include_inf : bool
+        Rank scores of -inf last; without it they are never retrieved.
+    stable : bool
+        Drop the first point and give the values in input order, NaN for samples never retrieved;
+        the summary numbers do not change.
+
+    Returns
+    -------
+    PRResult
+        N + 1 points (fewer if merged or not all retrieved).
+
+    Raises
+    ------
+    ShapeError
+        For different lengths.
+    DataError
+        For NaN or an option out of its range.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> curves.pr([1, -1, 1], [0.9, 0.5, 0.4]).recall.tolist()
+    [0.0, 0.5, 0.5, 1.0]
     """
     ranking = rank(labels, scores, ties=ties, include_inf=include_inf, rows=stable)
     return pr_from_ranking(
@@ -91,13 +117,42 @@ def roc(
 ) -> ROCResult:
     """The ROC curve, its area and equal error rate (VLFeat vl_roc).
 
-    plot : which area, and which axes a display draws. "fptp" and "tntp": sum of TPR over the rise
-           of FPR; "tptn": of TNR over the rise of TPR; "fpfn": of FNR over the rise of FPR (1 - AUC
-           on a complete curve). A curve that ends early is not extended.
     The other arguments and errors are those of `pr`.
 
     No positives: tpr 0, eer 1. No negatives: fpr 0, area 0 ("tptn": 1), eer 0. No samples: one
     point, eer NaN with threshold 0. Merged ties: trapezoids, and the EER on the straight line.
+
+    Parameters
+    ----------
+    labels : array_like
+        Labels of one size n: above 0 positive, below 0 negative, 0 ignored.
+    scores : array_like
+        Scores of the same size.
+    ties : str
+        "sample" or "merge", see `pr`.
+    plot : str
+        Which area, and which axes a display draws. "fptp" and "tntp": sum of TPR over the rise of
+        FPR; "tptn": of TNR over the rise of TPR; "fpfn": of FNR over the rise of FPR (1 - AUC on a
+        complete curve). A curve that ends early is not extended.
+    num_positives : int or None
+        A total to use in place of the number of positives.
+    num_negatives : int or None
+        A total to use in place of the number of negatives.
+    include_inf : bool
+        Rank scores of -inf last instead of never retrieving them.
+    stable : bool
+        Drop the first point and give the values in input order.
+
+    Returns
+    -------
+    ROCResult
+        Rates, area, equal error rate and thresholds.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> curves.roc([1, -1, 1], [0.9, 0.5, 0.4]).tpr.tolist()
+    [0.0, 0.5, 0.5, 1.0]
     """
     ranking = rank(labels, scores, ties=ties, include_inf=include_inf, rows=stable)
     return roc_from_ranking(
@@ -123,6 +178,34 @@ def det(
 
     All points are kept, from (0, 1) on (scikit-learn's det_curve cuts both ends and runs the other
     way). Arguments, empty input and errors are those of `roc`.
+
+    Parameters
+    ----------
+    labels : array_like
+        Labels of one size n: above 0 positive, below 0 negative, 0 ignored.
+    scores : array_like
+        Scores of the same size.
+    ties : str
+        "sample" or "merge", see `pr`.
+    num_positives : int or None
+        A total to use in place of the number of positives.
+    num_negatives : int or None
+        A total to use in place of the number of negatives.
+    include_inf : bool
+        Rank scores of -inf last instead of never retrieving them.
+    stable : bool
+        Drop the first point and give the values in input order.
+
+    Returns
+    -------
+    DETResult
+        Rates, area-free summary numbers and thresholds.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> curves.det([1, -1, 1], [0.9, 0.5, 0.4]).fnr.tolist()
+    [1.0, 0.5, 0.5, 0.0]
     """
     ranking = rank(labels, scores, ties=ties, include_inf=include_inf, rows=stable)
     return det_from_ranking(
@@ -142,6 +225,33 @@ def pr_from_ranking(
     """`pr` of samples already ranked; options, empty input and errors as there.
 
     `stable` needs a ranking made with rows=True, else DataError is raised.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        What `rank` returned.
+    interpolate : bool
+        Precision becomes the largest one at this or a higher recall.
+    normalize_prior : float or None
+        Precision as if this share of the samples were positive.
+    num_positives : int or None
+        A total to use in place of the number of positives.
+    num_negatives : int or None
+        A total to use in place of the number of negatives.
+    stable : bool
+        Drop the first point and give the values in input order.
+
+    Returns
+    -------
+    PRResult
+        As of `pr`.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> ranking = curves.rank([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> curves.pr_from_ranking(ranking).recall.tolist()
+    [0.0, 0.5, 0.5, 1.0]
     """
     p, n = _totals(ranking, num_positives, num_negatives)
     tp, fp = ranking.tp, ranking.fp
@@ -175,6 +285,31 @@ def roc_from_ranking(
     """`roc` of samples already ranked; options, empty input and errors as there.
 
     `stable` needs a ranking made with rows=True, else DataError is raised.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        What `rank` returned.
+    plot : str
+        Which area, and which axes a display draws, see `roc`.
+    num_positives : int or None
+        A total to use in place of the number of positives.
+    num_negatives : int or None
+        A total to use in place of the number of negatives.
+    stable : bool
+        Drop the first point and give the values in input order.
+
+    Returns
+    -------
+    ROCResult
+        As of `roc`.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> ranking = curves.rank([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> curves.roc_from_ranking(ranking).tpr.tolist()
+    [0.0, 0.5, 0.5, 1.0]
     """
     if plot not in VARIANTS:
         raise DataError(f"plot {plot!r}: expected one of {', '.join(VARIANTS)}")
@@ -203,6 +338,29 @@ def det_from_ranking(
     """`det` of samples already ranked; options, empty input and errors as there.
 
     `stable` needs a ranking made with rows=True, else DataError is raised.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        What `rank` returned.
+    num_positives : int or None
+        A total to use in place of the number of positives.
+    num_negatives : int or None
+        A total to use in place of the number of negatives.
+    stable : bool
+        Drop the first point and give the values in input order.
+
+    Returns
+    -------
+    DETResult
+        As of `det`.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> ranking = curves.rank([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> curves.det_from_ranking(ranking).fnr.tolist()
+    [1.0, 0.5, 0.5, 0.0]
     """
     r = roc_from_ranking(
         ranking, num_positives=num_positives, num_negatives=num_negatives, stable=stable

@@ -13,14 +13,30 @@ Variant = Literal["fptp", "tntp", "tptn", "fpfn"]
 
 
 class PRPoints(NamedTuple):
-    """Points of a PR curve, f8 (K,) each, recall not falling. Unpacks as precision, recall."""
+    """Points of a PR curve, f8 (K,) each, recall not falling. Unpacks as precision, recall.
+
+    Parameters
+    ----------
+    precision : ForwardRef('array')
+        f8 (K,).
+    recall : ForwardRef('array')
+        f8 (K,).
+    """
 
     precision: F8
     recall: F8
 
 
 class ROCPoints(NamedTuple):
-    """Points of a ROC curve, f8 (K,) each, neither falling. Unpacks as fpr, tpr."""
+    """Points of a ROC curve, f8 (K,) each, neither falling. Unpacks as fpr, tpr.
+
+    Parameters
+    ----------
+    fpr : ForwardRef('array')
+        False positive rates, f8 (K,).
+    tpr : ForwardRef('array')
+        True positive rates, f8 (K,).
+    """
 
     fpr: F8
     tpr: F8
@@ -46,14 +62,24 @@ class CurveResult:
 class PRResult(CurveResult):
     """Precision against recall along a ranking; see `pr`.
 
-    recall, precision, thresholds : f8 (K,); tp, fp : i8 (K,)
-    auc    : trapezoids over (recall, precision), not extended to recall 1; interpolated and without
-             positives NaN
-    ap     : sum of the precisions where recall rises, weighted by the rise; NaN without positives
-    ap_11  : mean over recall levels 0, 0.1 .. 1 of the best precision at or beyond the level,
-             the conventional (0, 1) point included (VLFeat ap_interp_11)
-    chance : precision of a random ranking
-    positives, negatives : the totals in use (num_positives, num_negatives where given)
+    Parameters
+    ----------
+    recall, precision, thresholds : array
+        f8 (K,).
+    tp, fp : array
+        i8 (K,).
+    auc : float
+        Trapezoids over (recall, precision), not extended to recall 1; interpolated and without
+        positives NaN.
+    ap : float
+        Sum of the precisions where recall rises, weighted by the rise; NaN without positives.
+    ap_11 : float
+        Mean over recall levels 0, 0.1 .. 1 of the best precision at or beyond the level, the
+        conventional (0, 1) point included (VLFeat ap_interp_11).
+    chance : float
+        Precision of a random ranking.
+    positives, negatives : int
+        The totals in use (num_positives, num_negatives where given).
     """
 
     recall: F8
@@ -74,11 +100,29 @@ class ROCResult(CurveResult):
     """True against false positive rates along a ranking; see `roc`.
 
     tpr, tnr, fpr, fnr, thresholds : f8 (K,); tp, fp : i8 (K,)
-    auc           : area of the `plot` variant
-    eer           : equal error rate, NaN where the curve ends before its crossing
-    eer_threshold : score of the sample (or level) whose inclusion makes the crossing, else 0
-    plot          : "fptp", "tntp", "tptn" or "fpfn": x axis, then y axis
-    positives, negatives : the totals in use
+
+    Parameters
+    ----------
+    tpr : array
+        True positive rates, f8 (K,).
+    fpr : array
+        False positive rates, f8 (K,).
+    thresholds : array
+        The thresholds of the curve.
+    tp : array
+        True positives along the curve, (K,), not falling.
+    fp : array
+        False positives along the curve, (K,), not falling.
+    auc : float
+        Area of the `plot` variant.
+    eer : float
+        Equal error rate, NaN where the curve ends before its crossing.
+    eer_threshold : float
+        Score of the sample (or level) whose inclusion makes the crossing, else 0.
+    plot : str
+        "fptp", "tntp", "tptn" or "fpfn": x axis, then y axis.
+    positives, negatives : int
+        The totals in use.
     """
 
     tpr: F8
@@ -108,7 +152,20 @@ class ROCResult(CurveResult):
 class DETResult(CurveResult):
     """Miss rate (fnr) against false alarm rate (fpr) along a ranking; see `det`.
 
-    fpr, fnr, thresholds : f8 (K,); tp, fp : i8 (K,); eer and eer_threshold as in `ROCResult`
+    Parameters
+    ----------
+    fpr, fnr, thresholds : array
+        f8 (K,).
+    tp, fp : array
+        i8 (K,); eer and eer_threshold as in `ROCResult`.
+    eer : float
+        Equal error rate.
+    eer_threshold : float
+        Threshold at the equal error rate.
+    positives : int
+        Number of positives.
+    negatives : int
+        Number of negatives.
     """
 
     fpr: F8
@@ -126,7 +183,18 @@ class DETResult(CurveResult):
 class ThresholdCurve(CurveResult):
     """Precision, TPR and FPR at each threshold, f8 (T,), thresholds falling; see `threshold_curve`.
 
-    positives, negatives : total weight of each class
+    Parameters
+    ----------
+    precision : array
+        f8 (T,).
+    tpr : array
+        True positive rates, f8 (K,).
+    fpr : array
+        False positive rates, f8 (K,).
+    thresholds : array
+        The thresholds of the curve.
+    positives, negatives : float
+        Total weight of each class.
     """
 
     precision: F8

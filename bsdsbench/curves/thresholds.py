@@ -20,19 +20,44 @@ def threshold_curve(
 ) -> ThresholdCurve:
     """Precision, TPR and FPR at quantiles of the scores (Schroedl's prec_rec).
 
-    targets        : (n,) share of a row that is positive, cut to [0, 1]; with instance_count, the
-                     number of positives in the row, at most its count (not cut below)
-    scores         : (n,) finite
-    num_thresholds : quantiles i/T, i = 1 .. T-1, and the smallest score; default min(distinct
-                     scores, 100). 0 and 1: the smallest score only
-    instance_count : how many instances a row stands for, one number or (n,); default 1
-    strict         : predict score > threshold and leave the smallest score out, as in the copy
-                     of section 6.3 of the 2013 note; default score >= threshold
-
     The quantiles follow Hazen's rule (sorted value k of m sits at (k - 0.5)/m, linear between,
     clamped), duplicates removed, falling: often midpoints, and the best scores may be below none.
     There is no point for "nothing predicted". 0/0 is NaN: no positives give TPR NaN, no negatives
-    FPR NaN. No rows: no points. Raises ShapeError for different lengths, DataError for NaN.
+    FPR NaN. No rows: no points.
+
+    Parameters
+    ----------
+    targets : array_like
+        (n,) share of a row that is positive, cut to [0, 1]; with instance_count, the number of
+        positives in the row, at most its count (not cut below).
+    scores : array_like
+        (n,) finite.
+    num_thresholds : int or None
+        Quantiles i/T, i = 1 .. T-1, and the smallest score; default min(distinct scores, 100). 0
+        and 1: the smallest score only.
+    instance_count : array_like or None
+        How many instances a row stands for, one number or (n,); default 1.
+    strict : bool
+        Predict score > threshold and leave the smallest score out, as in the copy of section 6.3 of
+        the 2013 note; default score >= threshold.
+
+    Returns
+    -------
+    ThresholdCurve
+        Precision, TPR and FPR at each threshold.
+
+    Raises
+    ------
+    ShapeError
+        For different lengths.
+    DataError
+        For NaN.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> curves.threshold_curve([1, 0, 1], [0.9, 0.5, 0.4]).tpr[-1]
+    np.float64(1.0)
     """
     s, target, count = _rows(targets, scores, instance_count)
     distinct = np.unique(s)

@@ -46,7 +46,21 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault: its code, "error" or "warning", what it is, the files, and what mends it."""
+    """One fault: its code, "error" or "warning", what it is, the files, and what mends it.
+
+    Parameters
+    ----------
+    code : str
+        Short name of the kind of fault.
+    level : str
+        "error" or "warning".
+    message : str
+        What is wrong, in one line.
+    files : tuple of str
+        The files concerned.
+    mend : str
+        The option or the step that fixes it.
+    """
 
     code: str
     level: str
@@ -90,11 +104,36 @@ def doctor(
 ) -> list[Finding]:
     """Examine predictions and ground truth; errors first, an empty list if all is well.
 
-    protocol   : what `evaluate` will be called with, as some faults depend on it; bsds500 if None
-    split_file : only the ids in this file count
-    pred_kind  : "soft", or "labels" for pictures and arrays that hold label maps
-    looked_at  : how many images the slower measurements take, spread over the set
-    Raises PairingError if a folder cannot be listed; every fault of a file is a finding.
+    Parameters
+    ----------
+    pred_dir : path
+        Folder of predictions.
+    gt_dir : path
+        Folder of ground truth.
+    protocol : Protocol or None
+        What `evaluate` will be called with, as some faults depend on it; bsds500 if None.
+    split_file : path or None
+        Only the ids in this file count.
+    pred_kind : str
+        "soft", or "labels" for pictures and arrays that hold label maps.
+    looked_at : int
+        How many images the slower measurements take, spread over the set.
+
+    Returns
+    -------
+    list[Finding]
+        What is wrong, the worst first; empty if nothing is.
+
+    Raises
+    ------
+    PairingError
+        If a folder cannot be listed; every fault of a file is a finding.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> bb.doctor("maps", "BSDS500/data/groundTruth/test")    # doctest: +SKIP
+    []
     """
     protocol = protocol or Protocol.preset("bsds500")
     preds, gts = _listing(Path(pred_dir), Path(gt_dir), split_file, pred_kind)

@@ -114,7 +114,7 @@ def run(
         Folder for maps, times and scores. Floats are kept as 16-bit PNG, rounded to 1/65535.
     gt : path, optional
         Ground-truth folder; without it there are no scores.
-    protocol, metrics, workers
+    protocol, metrics, workers : various
         As in `evaluate`. The detector itself is called on one picture at a time.
     name : str, optional
         The name in tables; by default that of the function.

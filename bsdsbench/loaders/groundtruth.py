@@ -38,19 +38,43 @@ def load_ground_truth(
 ) -> GroundTruth:
     """Read every annotator of one image.
 
-    path         : one file with all annotators, or several files of one annotator each, in order:
-                   BSDS .mat (`groundTruth`), PNG/TIFF/BMP/JPEG, .npy/.npz/.mat arrays (H, W) or
-                   (A, H, W), BSDS300 .seg; a Pair stands for its ground truth's files and its id
-    image_id     : taken from the first file's name where None
-    gt_invert    : pictures and arrays are dark boundaries on bright ground
-    kind         : "boundaries" (two values: 0 and 1, or 0 and 255) or "labels" (region labels,
-                   turned into boundaries by `seg2bdry`) for pictures and arrays; BSDS .mat and
-                   .seg say it themselves
-    gt_threshold : for gray pictures, boundary where value/255 (/65535) >= gt_threshold;
-                   None refuses gray
+    One annotator may be empty; all empty, or none at all, raises.
 
-    One annotator may be empty; all empty, or none at all, raises. Raises FileFormatError, one line:
-    file, what it has, what was expected; ValueError for an unknown `kind`.
+    Parameters
+    ----------
+    path : pathLike or sequence of pathLike or Pair
+        One file with all annotators, or several files of one annotator each, in order: BSDS .mat
+        (`groundTruth`), PNG/TIFF/BMP/JPEG, .npy/.npz/.mat arrays (H, W) or (A, H, W), BSDS300 .seg;
+        a Pair stands for its ground truth's files and its id.
+    image_id : str or None
+        Taken from the first file's name where None.
+    gt_invert : bool
+        Pictures and arrays are dark boundaries on bright ground.
+    kind : str
+        "boundaries" (two values: 0 and 1, or 0 and 255) or "labels" (region labels, turned into
+        boundaries by `seg2bdry`) for pictures and arrays; BSDS .mat and .seg say it themselves.
+    gt_threshold : float or None
+        For gray pictures, boundary where value/255 (/65535) >= gt_threshold; None refuses gray.
+
+    Returns
+    -------
+    GroundTruth
+        The annotations of all annotators.
+
+    Raises
+    ------
+    FileFormatError
+        One line: file, what it has, what was expected.
+    ValueError
+        For an unknown `kind`.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> from bsdsbench.loaders.sample import sample_ground_truth
+    >>> truth = bb.load_ground_truth(sample_ground_truth() / "town1.mat")
+    >>> len(truth.boundaries), truth.boundaries[0].shape
+    (4, (321, 481))
     """
     if kind not in KINDS:
         raise ValueError(f"kind {kind!r}: expected one of {KINDS}")

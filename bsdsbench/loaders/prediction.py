@@ -40,18 +40,40 @@ def load_prediction(
 ) -> Prediction:
     """Read one image's prediction.
 
-    path     : PNG, TIFF, BMP, JPEG, .npy, .npz or .mat; several paths are the label maps of one
-               image, one per threshold; a Pair stands for its prediction's files and its id
-    image_id : taken from the first file's name where None
-    kind     : "soft" (boundary strengths) or "labels" (integer regions) for files that could be
-               either; `ucm2` and `segs` inside .mat and .npz say it themselves
-    name     : the variable to read in .mat and .npz; None finds `ucm2`, `segs`, the only 2-D
-               array, or one of SOFT_NAMES
-
     Soft maps come as (H, W) uint8 (value/255), uint16 (value/65535), float32 or float64 in [0, 1];
     bool as 0 and 255, float16 as float32; axes of length 1 are dropped. An all-zero map is fine.
-    Raises FileFormatError, one line: file, what it has, what was expected; ValueError for no path
-    or an unknown `kind`.
+
+    Parameters
+    ----------
+    path : pathLike or sequence of pathLike or Pair
+        PNG, TIFF, BMP, JPEG, .npy, .npz or .mat; several paths are the label maps of one image, one
+        per threshold; a Pair stands for its prediction's files and its id.
+    image_id : str or None
+        Taken from the first file's name where None.
+    kind : str
+        "soft" (boundary strengths) or "labels" (integer regions) for files that could be either;
+        `ucm2` and `segs` inside .mat and .npz say it themselves.
+    name : str or None
+        The variable to read in .mat and .npz; None finds `ucm2`, `segs`, the only 2-D array, or one
+        of SOFT_NAMES.
+
+    Returns
+    -------
+    Prediction
+        The image's prediction in the form that was found.
+
+    Raises
+    ------
+    FileFormatError
+        One line: file, what it has, what was expected.
+    ValueError
+        For no path or an unknown `kind`.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> bb.load_prediction("maps/100007.png").soft.dtype    # doctest: +SKIP
+    dtype('uint8')
     """
     if kind not in KINDS:
         raise ValueError(f"kind {kind!r}: expected one of {KINDS}")

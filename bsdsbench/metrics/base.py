@@ -42,13 +42,23 @@ I8 = NDArray[np.int64]
 class Column:
     """A value of a score, or of one image, and how it is shown.
 
-    key     : its path in `to_mapping()`, as "ods" or "covering.ods"; a point of a PR curve stands
-              for its F, its other numbers are "ods.threshold", "ods.precision", "ods.recall"
-    heading : over the column; short : the same where there is little room
-    lower   : True where a smaller value is the better one
-    digits  : decimals in a run's own table; tables of several runs have one less
-    shown   : "always", "own" (only in a run's own table) or "never" (only in files and gates)
-    score   : False for what is no score: a threshold, a number of images
+    Parameters
+    ----------
+    key : str
+        Its path in `to_mapping()`, as "ods" or "covering.ods"; a point of a PR curve stands for its
+        F, its other numbers are "ods.threshold", "ods.precision", "ods.recall".
+    heading : str
+        Over the column.
+    short : str
+        The same where there is little room.
+    lower : bool
+        True where a smaller value is the better one.
+    digits : int
+        Decimals in a run's own table; tables of several runs have one less.
+    shown : str
+        "always", "own" (only in a run's own table) or "never" (only in files and gates).
+    score : bool
+        False for what is no score: a threshold, a number of images.
     """
 
     key: str
@@ -71,18 +81,30 @@ class Score(typing.Protocol):
 class Metric(ABC):
     """One benchmark. Instances have no state; the registry makes one of each class.
 
-    name, title   : "boundary"; what its table is headed
-    version       : raised when its counts change; records of other versions are counted again
-    pred_kinds    : what a prediction may be, the default first: "soft" (boundary maps, ucm2, segs),
-                    "labels" (label maps), "classes" (class maps)
-    gt_kind       : what is read of the ground truth: "annotators" (boundaries and segmentations of
-                    each), "classes" (labels or boundaries of classes), "mask" (one binary mask)
-    photo         : True if the picture itself is of use (`GroundTruth.photo`, None if not found)
-    counts_type   : frozen arrays; those of all images go to counts.npz under NAME.FIELD
-    columns       : every score, in the order of tables
-    image_columns : what the report shows of an image; images are compared by the first
-    part_columns  : the columns of those tables, see `parts`
-    default_protocol : the preset that is meant where none is given; None: one must be given
+    Attributes
+    ----------
+    name, title : str
+        "boundary"; what its table is headed.
+    version : int
+        Raised when its counts change; records of other versions are counted again.
+    pred_kinds : tuple of str
+        What a prediction may be, the default first: "soft" (boundary maps, ucm2, segs), "labels"
+        (label maps), "classes" (class maps).
+    gt_kind : str
+        What is read of the ground truth: "annotators" (boundaries and segmentations of each),
+        "classes" (labels or boundaries of classes), "mask" (one binary mask).
+    photo : bool
+        True if the picture itself is of use (`GroundTruth.photo`, None if not found).
+    counts_type : type
+        Frozen arrays; those of all images go to counts.npz under NAME.FIELD.
+    columns : tuple of Column
+        Every score, in the order of tables.
+    image_columns : tuple of Column
+        What the report shows of an image; images are compared by the first.
+    part_columns : tuple of Column
+        The columns of those tables, see `parts`.
+    default_protocol : str or None
+        The preset that is meant where none is given; None: one must be given.
     """
 
     name: ClassVar[str]
@@ -221,10 +243,18 @@ class MatchingMetric(CurveMetric):
 class CurveScore:
     """Scores of a metric with a PR curve; all in [0, 1].
 
-    ods, ois  : best F at one threshold of all images, and at each image's own
-    ap        : area under the PR curve
-    curve     : counts summed over the images, at each threshold
-    per_image : (image id, its best point), in id order
+    Parameters
+    ----------
+    ods, ois : OperatingPoint
+        Best F at one threshold of all images, and at each image's own.
+    ap : float
+        Area under the PR curve.
+    n_images : int
+        Number of images.
+    curve : PRCurve
+        Counts summed over the images, at each threshold.
+    per_image : tuple of tuple of str, OperatingPoint
+        (image id, its best point), in id order.
     """
 
     ods: OperatingPoint

@@ -61,8 +61,14 @@ SMALLEST = float(np.nextafter(0, 1))
 class BoundaryScore(CurveScore):
     """The boundary benchmark of a data set; all scores in [0, 1].
 
-    ods, ois, ap, curve, per_image : as in `CurveScore`
-    r50 : recall at precision 0.5
+    Parameters
+    ----------
+    ods, ois, ap, curve, per_image : various
+        As in `CurveScore`.
+    n_images : int
+        Number of images.
+    r50 : float
+        Recall at precision 0.5.
     """
 
     r50: float
@@ -153,9 +159,35 @@ def boundary_score(
 ) -> BoundaryScore:
     """Score records that carry boundary counts, in any order.
 
-    Images without a boundary pixel on either side count as zeros. Raises DataError for no records,
-    one without boundary counts, or different thresholds. Source: collect_eval_bdry.m; R50: edges
-    toolbox.
+    Images without a boundary pixel on either side count as zeros.
+
+    Parameters
+    ----------
+    records : sequence of ImageRecord
+        One record per image.
+    protocol : Protocol or None
+        The constants to score by; by default those of the bsds500 preset.
+
+    Returns
+    -------
+    BoundaryScore
+        ODS, OIS, AP, R50, the curve, and every image's best point.
+
+    Raises
+    ------
+    DataError
+        For no records, one without boundary counts, or different thresholds.
+
+    References
+    ----------
+    Source: collect_eval_bdry.m; R50: edges toolbox.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> run = bb.evaluate("maps", "groundTruth")    # doctest: +SKIP
+    >>> bb.boundary_score(run.records).ods.f        # doctest: +SKIP
+    0.726
     """
     return BoundaryMetric().score(records, protocol or Protocol.preset("bsds500"))
 
@@ -187,11 +219,16 @@ def human_boundary_counts(gt: GroundTruth, protocol: Protocol) -> BoundaryCounts
 class Match:
     """A one-to-one matching of two boundary maps.
 
-    pred_match, gt_match : i8 (H, W), the flat (row-major) index of the partner in the other map,
-        -1 where there is none
-    cost      : sum of round(100 distance) over the pairs + C (n_pred + n_gt - n_matched), with
-        C = ceil(100 * 100 * max_dist_px), the official objective (at least 1)
-    n_matched : number of pairs
+    Parameters
+    ----------
+    pred_match, gt_match : array
+        i8 (H, W), the flat (row-major) index of the partner in the other map, -1 where there is
+        none.
+    cost : int
+        Sum of round(100 distance) over the pairs + C (n_pred + n_gt - n_matched), with C = ceil(100
+        * 100 * max_dist_px), the official objective (at least 1).
+    n_matched : int
+        Number of pairs.
     """
 
     pred_match: NDArray[np.int64]
@@ -209,15 +246,44 @@ def boundary_counts(
 ) -> BoundaryCounts:
     """Matched and total boundary pixels of one image at every threshold of the protocol.
 
-    pred : (H, W) soft map of uint8 (value/255), uint16 (value/65535), bool, or float in [0, 1]; or
-        a Prediction. Segmentations have the thresholds 1 .. n instead of the protocol's.
-    gts  : one (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
-        GroundTruth
-    protocol : the bsds500 preset if None
-    dropped : (H, W) bool, predicted pixels that are taken out after thinning
-    Returns BoundaryCounts; maps without a boundary pixel give zeros.
-    Raises ShapeError if sizes differ, DataError for NaN, values out of range, or no annotator.
+    Parameters
+    ----------
+    pred : array or Prediction
+        (H, W) soft map of uint8 (value/255), uint16 (value/65535), bool, or float in [0, 1]; or a
+        Prediction. Segmentations have the thresholds 1 .. n instead of the protocol's.
+    gts : Sequence[array or GroundTruth
+        One (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
+        GroundTruth.
+    protocol : Protocol or None
+        The bsds500 preset if None.
+    dropped : array or None
+        (H, W) bool, predicted pixels that are taken out after thinning.
+
+    Returns
+    -------
+    BoundaryCounts
+        BoundaryCounts; maps without a boundary pixel give zeros.
+
+    Raises
+    ------
+    ShapeError
+        If sizes differ.
+    DataError
+        For NaN, values out of range, or no annotator.
+
+    References
+    ----------
     Source: official evaluation_bdry_image.m and correspondPixels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> line = np.zeros((20, 30))
+    >>> line[10] = 1
+    >>> counts = bb.boundary_counts(line, [line], bb.Protocol(thresholds=(0.5,)))
+    >>> int(counts.matched_pred[0]), int(counts.total_pred[0])
+    (30, 30)
     """
     from bsdsbench.kernels.matching import match_steps
 
@@ -248,12 +314,40 @@ def _without(events: Events, dropped: Bool) -> Events:
 def match_boundaries(bmap: NDArray[Any], gt: NDArray[Any], max_dist_px: float) -> Match:
     """Match two boundary maps one to one at the least cost.
 
-    bmap, gt : (H, W) maps of 0 and 1 in any dtype, or of 0 and 255 in uint8, taken as they are
-        (no thinning)
-    max_dist_px : largest distance of a pair in pixels
-    Maps without a boundary pixel have no pairs. Raises ShapeError if the sizes differ, DataError
-    for other values or a negative distance.
+    Maps without a boundary pixel have no pairs.
+
+    Parameters
+    ----------
+    bmap, gt : array
+        (H, W) maps of 0 and 1 in any dtype, or of 0 and 255 in uint8, taken as they are (no
+        thinning).
+    max_dist_px : float
+        Largest distance of a pair in pixels.
+
+    Returns
+    -------
+    Match
+        The partners, the cost and the number of pairs.
+
+    Raises
+    ------
+    ShapeError
+        If the sizes differ.
+    DataError
+        For other values or a negative distance.
+
+    References
+    ----------
     Source: official correspondPixels; the optimum, where that program is randomised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> a, b = np.zeros((9, 9), bool), np.zeros((9, 9), bool)
+    >>> a[2], b[4] = True, True
+    >>> bb.match_boundaries(a, b, 2).n_matched, bb.match_boundaries(a, b, 1.9).n_matched
+    (9, 0)
     """
     from bsdsbench.kernels.graph import outlier_cost
     from bsdsbench.kernels.matching import match_maps
@@ -330,10 +424,35 @@ def _refusals() -> Iterator[None]:
 def thin(bmap: NDArray[Any]) -> Bool:
     """Thin a boundary map until it is stable, as MATLAB's bwmorph(bmap, 'thin', Inf).
 
-    bmap : (H, W) of 0 and 1 in any dtype, or of 0 and 255 in uint8
-    Returns a new (H, W) bool map; an empty map gives an empty map. Raises ShapeError unless 2-D,
-    DataError for other values.
+    Parameters
+    ----------
+    bmap : array
+        (H, W) of 0 and 1 in any dtype, or of 0 and 255 in uint8.
+
+    Returns
+    -------
+    array
+        A new (H, W) bool map; an empty map gives an empty map.
+
+    Raises
+    ------
+    ShapeError
+        Unless 2-D.
+    DataError
+        For other values.
+
+    References
+    ----------
     Source: Guo and Hall 1989; Lam, Lee and Suen 1992.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> thick = np.zeros((7, 9), bool)
+    >>> thick[2:5, 1:8] = True
+    >>> int(bb.thin(thick).sum())
+    5
     """
     from bsdsbench.kernels import thinning
 

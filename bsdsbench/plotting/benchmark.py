@@ -47,8 +47,16 @@ def short(value: float) -> str:
 class PRCurveDisplay:
     """A precision-recall curve, its best point, and a band around it.
 
-    recall, precision : (T,) in the order of the curve
-    best : the point to mark, or None; band : (recall, low, high), each (B,), or None
+    Parameters
+    ----------
+    recall, precision : array_like
+        (T,) in the order of the curve.
+    name : str
+        The name in tables and legends.
+    best : OperatingPoint or None
+        The point to mark, or None.
+    band : CurveBand or None
+        (recall, low, high), each (B,), or None.
     """
 
     ax_: Axes

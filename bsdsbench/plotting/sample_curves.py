@@ -137,9 +137,21 @@ class _CurveDisplay(ABC):
 class PRScoresDisplay(_CurveDisplay):
     """Precision against recall of a ranking, with iso-F lines and the chance line.
 
-    recall, precision : (K,) along the curve; ap, chance : numbers, or None for none
-    title : over a figure of this curve alone
-    Raises DataError for arrays of different lengths or without points.
+    Parameters
+    ----------
+    recall, precision : array_like
+        (K,) along the curve.
+    name : str
+        The name in tables and legends.
+    ap, chance : float or None
+        Numbers, or None for none.
+    title : str
+        Over a figure of this curve alone.
+
+    Raises
+    ------
+    DataError
+        For arrays of different lengths or without points.
     """
 
     def __init__(
@@ -196,9 +208,21 @@ class PRScoresDisplay(_CurveDisplay):
 class ROCCurveDisplay(_CurveDisplay):
     """A ROC curve on any of VLFeat's four pairs of axes, its chance line and its EER.
 
-    fpr, tpr : (K,) along the curve; plot : x axis, then y axis: "fptp", "tntp", "tptn", "fpfn"
-    auc, eer : numbers, or None for none
-    Raises DataError for another `plot`, arrays of different lengths or without points.
+    Parameters
+    ----------
+    fpr, tpr : array_like
+        (K,) along the curve.
+    name : str
+        The name in tables and legends.
+    auc, eer : float or None
+        Numbers, or None for none.
+    plot : str
+        X axis, then y axis: "fptp", "tntp", "tptn", "fpfn".
+
+    Raises
+    ------
+    DataError
+        For another `plot`, arrays of different lengths or without points.
     """
 
     def __init__(
@@ -255,11 +279,24 @@ class ROCCurveDisplay(_CurveDisplay):
 class DETCurveDisplay(_CurveDisplay):
     """Miss rate against false alarm rate, on normal-deviate axes or (VLFeat) log-log axes.
 
-    fpr, fnr : (K,) along the curve; eer : number, or None; scale : "normal" or "log"
-
     Normal scores of both classes give a straight line on normal-deviate axes. Rates of 0 and 1
-    lie at infinity: the axes end just beyond the smallest rate that the curve can have. Raises
-    DataError for another `scale`, arrays of different lengths or without points.
+    lie at infinity: the axes end just beyond the smallest rate that the curve can have.
+
+    Parameters
+    ----------
+    fpr, fnr : array_like
+        (K,) along the curve.
+    name : str
+        The name in tables and legends.
+    eer : float or None
+        Number, or None.
+    scale : str
+        "normal" or "log".
+
+    Raises
+    ------
+    DataError
+        For another `scale`, arrays of different lengths or without points.
     """
 
     def __init__(

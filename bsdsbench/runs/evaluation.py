@@ -35,8 +35,26 @@ class Evaluation:
     records is a tuple, or with hundreds of images a sequence that keeps them compressed.
     failed maps the ids that could not be evaluated to the reason; provenance holds plain values
     (where the inputs came from). Two evaluations with equal protocols and disjoint ids add (`+`).
-    Raises MergeError for an id that is there twice, or a sum of different protocols. Without
+    Without
     records there are no metrics, and the scores raise DataError.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        The constants the counts were made with.
+    name : str
+        The name in tables and legends.
+    records : sequence of ImageRecord
+        One record per image.
+    provenance : dict of str to object
+        Where the inputs came from, plain values.
+    failed : dict of str to str
+        Images that could not be evaluated, with the reason.
+
+    Raises
+    ------
+    MergeError
+        For an id that is there twice, or a sum of different protocols.
     """
 
     protocol: Protocol

@@ -67,25 +67,61 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate a folder of predictions against a folder of ground truth.
 
-    pred_dir, gt_dir : paired by image id over any mix of file formats and nested folders
-    protocol  : a Protocol or the name of a preset; default: the one of the first metric
-    metrics   : names of metrics, see `bsdsbench.metrics.registry.names`
-    missing   : a prediction that is not there is an "error", counts as "zero", or is a "skip"
-    pred_kind : "soft", "labels" for pictures and arrays that hold label maps, "classes"; default:
-                what the metrics expect
-    images_dir : the pictures, for metrics that have use for them; default: those beside the ground
-                truth in BSDS layout
-    shard     : (i, n) evaluates the i-th of n parts of the images, i = 1 .. n
-    workers   : how many images at a time; default: the available cores
-    executor  : "process", "thread", "dask://host:port" or a concurrent.futures.Executor
-    out       : folder for results and for records, from which a later call goes on; None: nothing
-                is written
-    on_error  : "fail" raises when all images have been tried; "skip" leaves the bad ones out and
-                lists them in `failed`
-    progress  : called with (done, total, image_id)
+    An empty folder is an error. The scores do not depend on workers, executor or shards.
 
-    Raises DataError that lists every problem of the run; the good images' records are kept in
-    `out`. An empty folder is an error. The scores do not depend on workers, executor or shards.
+    Parameters
+    ----------
+    pred_dir, gt_dir : path
+        Paired by image id over any mix of file formats and nested folders.
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset; default: the one of the first metric.
+    metrics : str or sequence of str
+        Names of metrics, see `bsdsbench.metrics.registry.names`.
+    name : str or None
+        The name in tables and legends.
+    split_file : path or None
+        Text file of the ids to evaluate, one per line; default: all images of the ground truth.
+    missing : str
+        A prediction that is not there is an "error", counts as "zero", or is a "skip".
+    pred_kind : str or None
+        "soft", "labels" for pictures and arrays that hold label maps, "classes"; default: what the
+        metrics expect.
+    images_dir : path or None
+        The pictures, for metrics that have use for them; default: those beside the ground truth in
+        BSDS layout.
+    shard : tuple of int, int
+        (i, n) evaluates the i-th of n parts of the images, i = 1 .. n.
+    workers : int or None
+        How many images at a time; default: the available cores.
+    executor : str or Executor
+        "process", "thread", "dask://host:port" or a concurrent.futures.Executor.
+    out : path or None
+        Folder for results and for records, from which a later call goes on; None: nothing is
+        written.
+    fresh : bool
+        Ignore the records of an earlier run in `out`.
+    on_error : str
+        "fail" raises when all images have been tried; "skip" leaves the bad ones out and lists them
+        in `failed`.
+    progress : callable or None
+        Called with (done, total, image_id).
+
+    Returns
+    -------
+    Evaluation
+        Records and scores of the run.
+
+    Raises
+    ------
+    DataError
+        That lists every problem of the run; the good images' records are kept in `out`.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> run = bb.evaluate("maps", "BSDS500/data/groundTruth/test", "bsds500")    # doctest: +SKIP
+    >>> run.boundary_score().ods.f                                               # doctest: +SKIP
+    0.726
     """
     chosen = _check_words(metrics, missing, on_error, shard)
     proto = protocol_of(protocol, chosen)
@@ -133,7 +169,51 @@ def evaluate_humans(
     """Evaluate each annotator of a data set against the others: the human point of the plots.
 
     metrics are those with a human form; the other arguments are those of `evaluate`. Every image
-    needs two annotators. Raises DataError as `evaluate`. Source: see bsdsbench.metrics.humans.
+    needs two annotators.
+
+    Parameters
+    ----------
+    gt_dir : path
+        Folder of ground truth.
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset; default: the one of the first metric.
+    metrics : str or sequence of str
+        Names of metrics; here those with a human form.
+    split_file : path or None
+        Text file of the ids to evaluate, one per line; default: all images of the ground truth.
+    workers : int or None
+        Images at a time; default: the available cores.
+    executor : str or Executor
+        As in `evaluate`.
+    out : path or None
+        Folder for results and records; None: nothing is written.
+    fresh : bool
+        Ignore the records of an earlier run in `out`.
+    on_error : str
+        "fail" or "skip", as in `evaluate`.
+    progress : callable or None
+        Called with (done, total, image_id).
+
+    Returns
+    -------
+    Evaluation
+        Records and scores of the annotators.
+
+    Raises
+    ------
+    DataError
+        As `evaluate`.
+
+    References
+    ----------
+    Source: see bsdsbench.metrics.humans.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> run = bb.evaluate_humans("BSDS500/data/groundTruth/test")    # doctest: +SKIP
+    >>> run.boundary_score().ods.f                                   # doctest: +SKIP
+    0.803
     """
     chosen = _check_words(metrics, "error", on_error, (1, 1))
     proto = protocol_of(protocol, chosen)
@@ -253,7 +333,26 @@ def _check_words(
 def merge(runs: Sequence[Evaluation]) -> Evaluation:
     """Join the shards of one run; the result is bit for bit that of the undivided run.
 
-    Raises MergeError if they are not all the parts of one whole.
+    Parameters
+    ----------
+    runs : sequence of Evaluation
+        The shards, each once.
+
+    Returns
+    -------
+    Evaluation
+        The undivided run.
+
+    Raises
+    ------
+    MergeError
+        If they are not all the parts of one whole.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> parts = [bb.Evaluation.load(f"out/part{i}") for i in (1, 2)]    # doctest: +SKIP
+    >>> bb.merge(parts).save("out/whole")                               # doctest: +SKIP
     """
     if not runs:
         raise MergeError("merge: no runs given, expected the shards of one run")

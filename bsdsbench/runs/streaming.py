@@ -52,11 +52,24 @@ class FastError:
 class StreamingEvaluator:
     """Collects counts image by image. Picklable; an image counts once.
 
-    protocol : a Protocol or the name of a preset; default: the one of the first metric
-    metrics  : names of metrics that read the same kind of ground truth
-    fast     : every image at 15 of the protocol's thresholds: the curve has fewer points, the
-               counts at them are the exact ones. `measure_fast` gives what that costs the scores
-    Raises DataError for unknown metrics, ProtocolError for an unknown preset.
+    Parameters
+    ----------
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset; default: the one of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that read the same kind of ground truth.
+    fast : bool
+        Every image at 15 of the protocol's thresholds: the curve has fewer points, the counts at
+        them are the exact ones. `measure_fast` gives what that costs the scores.
+    name : str
+        The name in tables and legends.
+
+    Raises
+    ------
+    DataError
+        For unknown metrics.
+    ProtocolError
+        For an unknown preset.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ raw = bb.run(baseline("structure-tensor-raw"), sample_images(), out=out / "raw")
 # The doctor looks at the maps before an hour is spent.
 
 for finding in bb.doctor(raw.maps, sample_ground_truth()):
-    print(finding)
+    print(f"{finding.level}: {finding.message}")
 
 # %%
 # Evaluate with and without NMS. The protocol says which it was, and `compare` refuses to compare

@@ -31,9 +31,7 @@ runs = [
 
 found = bb.compare(runs, n_boot=2000, seed=0)
 pair = found.difference_of(runs[0].name, runs[1].name, "boundary.ods")
-print(
-    f"ODS difference {pair.value:+.4f}, {found.level:.0%} interval {pair.low:+.4f}..{pair.high:+.4f}"
-)
+print(f"ODS difference {pair.value:+.4f}, 95% interval {pair.low:+.4f}..{pair.high:+.4f}")
 print(f"p = {pair.p_holm:.4f}")
 for note in found.notes:
     print(note)
@@ -48,16 +46,16 @@ shown.ax_.set_title("F of every image: the two detectors are nearly the same")
 plt.show()
 
 # %%
-# The table, as LaTeX. `.md`, `.csv` and `.html` work alike; the suffix chooses.
+# The table, as Markdown. `.tex`, `.csv` and `.html` work alike; the suffix chooses.
 #
 # .. code-block:: sh
 #
-#    bsdsbench report out/scharr out/sobel -o table.tex
+#    bsdsbench report out/scharr out/sobel -o table.md
 
 import subprocess  # noqa: E402
 import sys  # noqa: E402
 
 folders = [str(out / "scharr"), str(out / "sobel")]
-command = [sys.executable, "-m", "bsdsbench", "report", *folders, "-o", str(out / "table.tex")]
+command = [sys.executable, "-m", "bsdsbench", "report", *folders, "-o", str(out / "table.md")]
 subprocess.run([*command, "--quiet"], check=True, capture_output=True)
-print((out / "table.tex").read_text("utf-8")[:1200])
+print((out / "table.md").read_text("utf-8")[:1200])

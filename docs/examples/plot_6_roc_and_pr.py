@@ -43,7 +43,7 @@ rng = np.random.default_rng(7)
 labels = np.r_[np.ones(20), -np.ones(100)]
 scores = rng.normal(size=120) + labels
 for row in curves.area_table(labels, scores)[:8]:
-    print(row)
+    print(f"{row.value:.4f}  {row.name}")
 
 # %%
 # A DET curve stretches the corner in which good systems differ.

@@ -126,7 +126,7 @@ def allBench(  # noqa: N802
 
     Parameters
     ----------
-    imgDir, gtDir, inDir, outDir, nthresh, maxDist, thinpb, workers
+    imgDir, gtDir, inDir, outDir, nthresh, maxDist, thinpb, workers : various
         As in `boundaryBench`.
 
     Returns

@@ -117,7 +117,7 @@ def edgesEvalImg(  # noqa: N802
         One map of 0 and 1 per annotator, or the ground-truth file.
     out : path, optional
         A file for the counts, in the format of ID_ev1.txt.
-    thrs, maxDist, thin
+    thrs, maxDist, thin : various
         As in `edgesEvalDir`; one float is one threshold.
 
     Returns

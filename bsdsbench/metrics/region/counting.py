@@ -50,15 +50,41 @@ def region_counts(
 ) -> RegionCounts:
     """Count one image's regions against all its annotators, at every threshold.
 
-    pred : a Prediction; or an integer (H, W) label map, or a sequence of them (thresholds 1 .. n);
-           or a float (2H+1, 2W+1) ultrametric contour map; or a soft (H, W) boundary map, closed
-           into regions if `protocol.regions_from_soft` is on
-    gts  : a GroundTruth with segmentations, or a sequence of (H, W) label maps
-    protocol : thresholds and `regions_from_soft`; default the bsds500 preset
+    Parameters
+    ----------
+    pred : Prediction or array_like or sequence of array_like
+        A Prediction; or an integer (H, W) label map, or a sequence of them (thresholds 1 .. n); or
+        a float (2H+1, 2W+1) ultrametric contour map; or a soft (H, W) boundary map, closed into
+        regions if `protocol.regions_from_soft` is on.
+    gts : GroundTruth or sequence of array_like
+        A GroundTruth with segmentations, or a sequence of (H, W) label maps.
+    protocol : Protocol or None
+        Thresholds and `regions_from_soft`; default the bsds500 preset.
 
-    Returns RegionCounts. Raises DataError for no segmentation on either side, an image without
-    pixels or a soft map without `regions_from_soft`, ShapeError where shapes differ.
+    Returns
+    -------
+    RegionCounts
+        RegionCounts.
+
+    Raises
+    ------
+    DataError
+        For no segmentation on either side, an image without pixels or a soft map without
+        `regions_from_soft`.
+    ShapeError
+        Where shapes differ.
+
+    References
+    ----------
     Source: official evaluation_reg_image.m; SEISM (see bsdsbench.metrics.region.measures).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> halves = np.repeat([[1, 1, 2, 2]], 4, axis=0)
+    >>> bb.region_counts([halves], [halves]).pri.tolist()
+    [1.0]
     """
     proto = Protocol.preset("bsds500") if protocol is None else protocol
     annotators = Annotators.of(_segmentations(gts))

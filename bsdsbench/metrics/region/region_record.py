@@ -18,23 +18,41 @@ I8 = NDArray[np.int64]
 class RegionCounts(ArrayRecord):
     """Region measures of one image at each threshold: sums, and means over annotators.
 
-    thresholds      : f8 (T,); 1 .. T for a set of segmentations
-    n_pixels        : i8 (), pixels of the image
-    covered_gt, total_gt     : f8, i8 (T,) covered area and area of all annotated regions
-    covered_pred, total_pred : the same of the predicted regions
-    best_covered_gt : f8 (), covered_gt with every region's best over the thresholds
-    pri, voi        : f8 (T,) mean Rand index; mean variation of information, bits
-    fop_pred, fop_pred_candidates, fop_gt, fop_gt_candidates : f8, i8 (T,) objects and parts:
-                      numerators and denominators of precision (pred) and recall (gt)
-    fop_precision, fop_recall   : f8 (T,) their ratios; of humans, means over the left-out
-    pair_precision, pair_recall : f8 (T,) means, over pairs of pixels
-    hamming_gt, hamming_pred, bgm : i8 (T,) distances in pixels, summed over annotators
-    bce, gce, lce   : f8 (T,) mean consistency errors
-    nvoi            : f8 (T,) mean normalised VOI, a similarity; NaN in records of older versions
-
     total_gt = n_pixels x annotators is the denominator of the distances. Definitions:
     bsdsbench.metrics.region.measures. Region counts do not add; scores take them image by image.
-    Raises ShapeError for arrays of different lengths.
+
+    Parameters
+    ----------
+    thresholds : array
+        f8 (T,); 1 .. T for a set of segmentations.
+    n_pixels : array
+        i8 (), pixels of the image.
+    covered_gt, total_gt : array
+        f8, i8 (T,) covered area and area of all annotated regions.
+    covered_pred, total_pred : array
+        The same of the predicted regions.
+    best_covered_gt : array
+        f8 (), covered_gt with every region's best over the thresholds.
+    pri, voi : array
+        f8 (T,) mean Rand index; mean variation of information, bits.
+    fop_pred, fop_pred_candidates, fop_gt, fop_gt_candidates : array
+        f8, i8 (T,) objects and parts: numerators and denominators of precision (pred) and recall
+        (gt).
+    fop_precision, fop_recall : array
+        f8 (T,) their ratios; of humans, means over the left-out.
+    pair_precision, pair_recall : array
+        f8 (T,) means, over pairs of pixels.
+    hamming_gt, hamming_pred, bgm : array
+        i8 (T,) distances in pixels, summed over annotators.
+    bce, gce, lce : array
+        f8 (T,) mean consistency errors.
+    nvoi : array
+        f8 (T,) mean normalised VOI, a similarity; NaN in records of older versions.
+
+    Raises
+    ------
+    ShapeError
+        For arrays of different lengths.
     """
 
     thresholds: F8
