@@ -71,4 +71,5 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "image_scrapers": ("matplotlib",),
     "min_reported_time": 1000,
+    "write_computation_times": False,
 }
