@@ -107,12 +107,12 @@ def protocol_options(function: _F) -> _F:
     return function
 
 
-_PROTOCOL = ("protocol", "thresholds", "max_dist", "no_thin", "nms", "invert", "overrides")
+PROTOCOL_FIELDS = ("protocol", "thresholds", "max_dist", "no_thin", "nms", "invert", "overrides")
 
 
 def split_protocol(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The options of `protocol_options`, and the others."""
-    mine = {name: options[name] for name in _PROTOCOL}
+    mine = {name: options[name] for name in PROTOCOL_FIELDS}
     return mine, {name: value for name, value in options.items() if name not in mine}
 
 

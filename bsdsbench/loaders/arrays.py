@@ -133,3 +133,13 @@ def _parse(header: str, allowed: str) -> tuple[np.dtype[Any], tuple[int, ...], b
         raise FaultError(f"holds {bounded.show(what)}, expected numbers")
     shape = tuple(int(n) for n in re.findall(r"\d+", match["shape"]))
     return np.dtype(descr), shape, match["fortran"] == "True"
+
+
+def npy_arrays(path: str | os.PathLike[str], indices: bool) -> dict[str, NDArray[Any]]:
+    """The array under the name "", for the table of formats."""
+    return {"": read_npy(path)}
+
+
+def npz_arrays(path: str | os.PathLike[str], indices: bool) -> dict[str, NDArray[Any]]:
+    """The arrays by name, for the table of formats."""
+    return read_npz(path)

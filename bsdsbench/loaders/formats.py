@@ -1,26 +1,13 @@
-"""The table of file formats: suffix -> reader of its arrays. A new format is a line here."""
+"""Any file to its arrays, by the table of formats."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
-from bsdsbench.loaders.arrays import read_npy, read_npz
-from bsdsbench.loaders.images import read_image
-from bsdsbench.loaders.matlab import read_mat
-from bsdsbench.loaders.reading import IMAGE_SUFFIXES, FaultError, reading
-from bsdsbench.loaders.segtext import read_seg
-
-# A reader takes (path, indices) and gives name -> array; a picture or plain array has the name "".
-Reader = Callable[[Any, bool], dict[str, Any]]
-READERS: dict[str, Reader] = {
-    **{suffix: lambda path, indices: {"": read_image(path, indices)} for suffix in IMAGE_SUFFIXES},
-    ".npy": lambda path, indices: {"": read_npy(path)},
-    ".npz": lambda path, indices: read_npz(path),
-    ".mat": lambda path, indices: read_mat(path),
-    ".seg": lambda path, indices: {"": read_seg(path)},
-}
+from bsdsbench.loaders.format_table import FORMATS
+from bsdsbench.loaders.reading import FaultError, reading
 
 
 def read_arrays(
@@ -32,8 +19,12 @@ def read_arrays(
     what    : what was expected, for the error. Raises FileFormatError, one line.
     """
     suffix = os.path.splitext(path)[1].lower()
-    if suffix not in READERS:
+    if suffix not in FORMATS:
         with reading(path, what):
-            known = ", ".join(READERS)
+            known = ", ".join(FORMATS)
             raise FaultError(f"suffix {suffix or 'missing'}, expected one of {known}")
-    return READERS[suffix](path, indices)
+    module, _, function = FORMATS[suffix].reader.partition(":")
+    found: dict[str, Any] = getattr(import_module(f"bsdsbench.loaders.{module}"), function)(
+        path, indices
+    )
+    return found

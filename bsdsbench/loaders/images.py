@@ -129,3 +129,8 @@ def _gray(array: NDArray[Any]) -> NDArray[Any]:
         if not np.array_equal(first, colours[:, :, k]):
             raise FaultError("is a colour picture (its RGB channels differ), expected gray")
     return np.ascontiguousarray(first)
+
+
+def picture_arrays(path: str | os.PathLike[str], indices: bool) -> dict[str, NDArray[Any]]:
+    """A picture under the name "", for the table of formats."""
+    return {"": read_image(path, indices)}

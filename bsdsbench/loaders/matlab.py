@@ -235,3 +235,8 @@ def _struct(cursor: Cursor, head: Header, budget: Budget, depth: int) -> Any:
     if not rows:
         return []
     return rows[0] if count == 1 else rows
+
+
+def mat_arrays(path: str | os.PathLike[str], indices: bool) -> dict[str, Any]:
+    """The variables by name, for the table of formats."""
+    return read_mat(path)

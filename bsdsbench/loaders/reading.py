@@ -12,11 +12,7 @@ from bsdsbench.core.bounded import (
     reading,
     show,
 )
-
-IMAGE_SUFFIXES = (".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg")
-ARRAY_SUFFIXES = (".npy", ".npz")
-PREDICTION_SUFFIXES = (*IMAGE_SUFFIXES, *ARRAY_SUFFIXES, ".mat")
-GROUND_TRUTH_SUFFIXES = (*PREDICTION_SUFFIXES, ".seg")
+from bsdsbench.loaders.format_table import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES
 
 
 def id_of(path: str | os.PathLike[str]) -> str:
@@ -28,9 +24,7 @@ def id_of(path: str | os.PathLike[str]) -> str:
 
 
 __all__ = [
-    "ARRAY_SUFFIXES",
     "GROUND_TRUTH_SUFFIXES",
-    "IMAGE_SUFFIXES",
     "PREDICTION_SUFFIXES",
     "FaultError",
     "check_size",

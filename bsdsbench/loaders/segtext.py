@@ -62,3 +62,8 @@ def _parse(data: bytes) -> NDArray[np.int32]:
     if not labels.all():
         raise FaultError("the runs do not cover the picture exactly once (truncated?)")
     return labels
+
+
+def seg_arrays(path: str | os.PathLike[str], indices: bool) -> dict[str, NDArray[np.int32]]:
+    """The label map under the name "", for the table of formats."""
+    return {"": read_seg(path)}
