@@ -1,230 +1,105 @@
-"""Why a score is not the published one: try what people disagree on, one setting at a time.
+"""Why a score is not the published one: what people do differently, tried on the run's own images.
 
-Rules (AP, ODS, OIS, fewer thresholds) are read off the counts that are there. Settings (NMS,
-tolerance, thinning, annotators) count the images again. If none of them alone reaches the target,
-the nearest few are each combined with those of another kind.
+Single causes come before pairs, and what follows from the counts that are there before what counts
+again. A setting is first counted on a few images: its difference to the run on the same images is
+added to the run's score. The most likely ones are then counted on more, the last few on all. Only a
+score of all images can reach a target.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bsdsbench.core.errors import DataError
-from bsdsbench.core.inputs import GroundTruth
-from bsdsbench.core.precision_recall import (
-    RECALL_LEVELS,
-    PRCurve,
-    average_precision,
-    best_point,
-    f_measure,
-    image_best_index,
-    optimal_image_scale,
-    pr_curve,
-)
 from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import BoundaryCounts
-from bsdsbench.loaders import pair
-from bsdsbench.metrics import registry
+from bsdsbench.diagnosis.causes import Choice, Setting, choices, settings
+from bsdsbench.diagnosis.counting import METRIC, Counting, counting_of
+from bsdsbench.diagnosis.readings import MEASURES, READINGS, Table, measure
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.manifest import is_run
+from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.sources import Sources, find_sources
 
-Counts = Sequence[BoundaryCounts]
-MEASURES = ("ods", "ois", "ap")
-METRIC = registry.DEFAULT[0]
 Progress = Callable[[int, int, str], None]
-
-
+FINEST = 1e-6  # targets are not taken to be known better than this
+FEW, MORE = 4, 12  # images in the first and in the second round
+KEPT = 5  # settings in the second round; then one after the other with all images
 STARTS = 4  # single settings that pairs are made from
-REACHED = 0.0005  # half of the last digit papers print
+LATE = 0.25  # of the time, to finish a round of all images that was begun in time
+LEAST = 3  # images of a round that are counted however late it is
+PRIOR = {"as it is": 0, "reading": 1, "images": 2, "setting": 3, "some images": 4}
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One combination of settings: what differs from the run explained, and the scores.
+    """One reading of the run: what is done differently, and the scores that gives.
 
-    gap : the largest distance to a target
+    label  : the causes in words; n_causes : how many, 0 for the run as it is
+    kind   : a key of PRIOR; who : whose programs do so
+    scores : measure -> value, of all images where `exact`, else estimated from n_images of them
+    gap    : the largest distance to a target
+    reached : every target is met to the digits it is given with
     """
 
     label: str
+    kind: str
+    n_causes: int
+    who: str
     scores: dict[str, float]
     gap: float
-
-    @property
-    def reached(self) -> bool:
-        """True if every target is met to the three digits papers print."""
-        return self.gap <= REACHED
-
-
-# ---- rules: other numbers from the same counts ---------------------------------------------------
-
-
-def _ods_grid(counts: Counts) -> float:
-    return float(pr_curve(reduce(add, counts)).f.max())
-
-
-def _ods_mean(counts: Counts) -> float:
-    return float(np.mean([pr_curve(c).f for c in counts], axis=0).max())
-
-
-def _ods_mean_pr(counts: Counts) -> float:
-    curves = [pr_curve(c) for c in counts]
-    p, r = (np.mean([getattr(c, n) for c in curves], axis=0) for n in ("precision", "recall"))
-    return float(f_measure(p, r).max())
-
-
-def _ois_mean(counts: Counts) -> float:
-    return float(np.mean([pr_curve(c).f[image_best_index(c)] for c in counts]))
-
-
-def _ap_ends(counts: Counts) -> float:
-    """The official rule with the points (0, 1) and (1, 0) added."""
-    curve = pr_curve(reduce(add, counts))
-    recall = np.concatenate(([1.0], curve.recall, [0.0]))
-    precision = np.concatenate(([0.0], curve.precision, [1.0]))
-    order = np.argsort(recall, kind="stable")
-    recall, first = np.unique(recall[order], return_index=True)
-    return float(np.interp(RECALL_LEVELS, recall, precision[order][first]).sum() * 0.01)
-
-
-def _ap_envelope(counts: Counts) -> float:
-    """The official rule on precision made non-increasing in recall, flat to recall 0."""
-    curve = pr_curve(reduce(add, counts))
-    best = [curve.precision[curve.recall >= level].max(initial=0.0) for level in RECALL_LEVELS]
-    return float(np.sum(best) * 0.01)
-
-
-def _ap_step(counts: Counts) -> float:
-    """sum (R_k - R_k-1) P_k from recall 0, as scikit-learn's average precision."""
-    curve = pr_curve(reduce(add, counts))
-    order = np.argsort(curve.recall, kind="stable")
-    return float(np.sum(np.diff(curve.recall[order], prepend=0.0) * curve.precision[order]))
-
-
-def _ap_mean(counts: Counts) -> float:
-    return float(np.mean([average_precision(pr_curve(c)) for c in counts]))
-
-
-RULES: dict[str, dict[str, Callable[[Counts], float]]] = {
-    "ods": {
-        "ODS without interpolation": _ods_grid,
-        "ODS as mean of the images' F": _ods_mean,
-        "ODS as F of the images' mean P and R": _ods_mean_pr,
-    },
-    "ois": {"OIS as mean of the images' best F": _ois_mean},
-    "ap": {
-        "AP with end points (0,1), (1,0)": _ap_ends,
-        "AP of the envelope": _ap_envelope,
-        "AP as a step sum": _ap_step,
-        "AP as mean of the images' AP": _ap_mean,
-    },
-}
-
-
-def official(counts: Counts) -> dict[str, float]:
-    """ODS, OIS and AP by the official rules."""
-    curve: PRCurve = pr_curve(reduce(add, counts))
-    return {
-        "ods": best_point(curve).f,
-        "ois": optimal_image_scale(list(counts)).f,
-        "ap": average_precision(curve),
-    }
-
-
-# ---- settings: count again -----------------------------------------------------------------------
+    exact: bool
+    n_images: int
+    reached: bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Setting:
-    kind: str
-    label: str
-    changes: Mapping[str, Any]
+class Explanation:
+    """All trials, the best first, and what they come to.
 
-
-def _settings() -> list[_Setting]:
-    """What people disagree on. Two of one kind exclude each other."""
-    found = [_Setting("nms", "no NMS", {"nms": False})]
-    for radius, multiplier in ((1, 1.01), (2, 1.01), (1, 1.03), (1, 1.04), (1, 1.0)):
-        params: dict[str, Any] = {"radius": radius, "multiplier": multiplier}
-        label = f"NMS {radius}, 5, {multiplier:g}"
-        found.append(_Setting("nms", label, {"nms": True, "nms_params": params}))
-    for label, params in (
-        ("NMS without smoothing first", {"smooth": False}),
-        ("NMS kept in float", {"bits": 0}),
-    ):
-        found.append(_Setting("nms", label, {"nms": True, "nms_params": params}))
-    for max_dist in (0.0035, 0.0075, 0.01, 0.011, 0.02):
-        changes = {"max_dist": max_dist, "max_dist_px": None}
-        found.append(_Setting("tolerance", f"max_dist {max_dist:g}", changes))
-    for thin, label in ((True, "with thinning"), (False, "without thinning")):
-        found.append(_Setting("thinning", label, {"thin": thin}))
-    for count in (5, 25, 33, 50, 99):
-        found.append(_Setting("thresholds", f"{count} thresholds", {"thresholds": count}))
-    found.append(_Setting("thresholds", "255 thresholds k/255", {"thresholds": "8bit"}))
-    return found
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Inputs:
-    """What is explained: the files as the run read them, and the counts it made, if any.
-
-    sources : the pairs and the kind of the predictions; run : a saved run, or one without records
+    complete : False if the time was up before every cause was tried
     """
 
-    sources: Sources
-    run: Evaluation
+    targets: dict[str, float]
+    base: dict[str, float]
+    trials: tuple[Trial, ...]
+    complete: bool
+    seconds: float
+    n_images: int
 
     @property
-    def counts(self) -> list[BoundaryCounts] | None:
-        """The stored counts in the order of the pairs, or None where nothing was counted yet."""
-        stored = {r.image_id: r.counts.get(METRIC) for r in self.run.records}
-        found = [stored.get(image_id) for image_id in self.sources.pairs]
-        return None if any(c is None for c in found) else [c for c in found if c is not None]
+    def answer(self) -> Trial | None:
+        """The first trial that reaches every target, or None."""
+        return self.trials[0] if self.trials and self.trials[0].reached else None
 
-    def some(self, limit: int | None) -> Inputs:
-        """The same with at most `limit` images, spread over the set."""
-        pairs = self.sources.pairs
-        step = max(1, -(-len(pairs) // limit)) if limit else 1
-        kept = {k: pairs[k] for k in list(pairs)[::step]}
-        return replace(self, sources=replace(self.sources, pairs=kept))
-
-
-def count_images(
-    inputs: Inputs, protocol: Protocol, *, annotators: str = "all", workers: int | None = None
-) -> list[BoundaryCounts]:
-    """Counts of every image under a protocol.
-
-    annotators : "all", "first" (only one annotator an image), or "union" (drawn into one map)
-    """
-    from concurrent.futures import ThreadPoolExecutor
-
-    from bsdsbench.runs.executors import available_cores
-
-    metric = registry.get(METRIC)
-
-    def one(image_id: str) -> BoundaryCounts:
-        pred, gt = inputs.sources.load(image_id, inputs.run, protocol)
-        counts: Any = metric.count(pred, _chosen(gt, annotators), protocol)
-        return counts
-
-    with ThreadPoolExecutor(workers or available_cores()) as pool:
-        return list(pool.map(one, inputs.sources.pairs))
-
-
-def _chosen(gt: GroundTruth, annotators: str) -> GroundTruth:
-    if annotators == "first":
-        return replace(gt, boundaries=gt.boundaries[:1], segmentations=())
-    if annotators == "union":
-        drawn = np.logical_or.reduce(gt.boundaries)
-        return replace(gt, boundaries=(drawn,), segmentations=())
-    return gt
+    def sentence(self) -> str:
+        """The finding in one sentence, to be pasted."""
+        found = self.answer
+        shown = ", ".join(f"{m.upper()} {v:.4f}" for m, v in self.targets.items())
+        own = ", ".join(f"{m.upper()} {self.base[m]:.4f}" for m in self.targets)
+        if found is None:
+            near = self.trials[0]
+            late = "" if self.complete else " in the time given"
+            return (
+                f"The target ({shown}) is not reachable by any known reading of these "
+                f"{self.n_images} images{late}; the nearest is {near.label}, off by {near.gap:.4f}"
+                f"{'' if near.exact else f' (estimated on {near.n_images} images)'}."
+            )
+        if not found.n_causes:
+            return f"The run has the target as it is: {own}."
+        moved = ", ".join(
+            f"{m.upper()} from {self.base[m]:.4f} to {found.scores[m]:.4f} "
+            f"({found.scores[m] - self.base[m]:+.4f})"
+            for m in self.targets
+        )
+        return f"The target ({shown}) is this run with {found.label}: {moved}; used by {found.who}."
 
 
 def parse_targets(items: Sequence[str]) -> dict[str, float]:
@@ -245,15 +120,179 @@ def parse_targets(items: Sequence[str]) -> dict[str, float]:
     return targets
 
 
-def inputs_of(
+def resolution(value: float) -> float:
+    """Half a unit of the last digit of a number as it is printed, 1e-6 or more.
+
+    Examples
+    --------
+    >>> resolution(0.788), resolution(0.71046123)
+    (0.0005, 1e-06)
+    """
+    digits = len(f"{value:.10f}".rstrip("0").partition(".")[2])
+    return max(0.5 * 10.0**-digits, FINEST)
+
+
+class Search:
+    """The search for one run: counts that are there, counts made on the way, and the clock."""
+
+    def __init__(
+        self,
+        counting: Counting,
+        protocol: Protocol,
+        targets: Mapping[str, float],
+        seconds: float,
+        progress: Progress | None,
+    ) -> None:
+        unknown = [m for m in targets if m not in MEASURES]
+        if unknown or not targets:
+            known = ", ".join(MEASURES)
+            raise DataError(f"target {unknown[:1] or 'missing'}: expected any of {known}")
+        self.counting, self.protocol, self.targets = counting, protocol, dict(targets)
+        self.limit = {m: resolution(v) for m, v in targets.items()}
+        self.started, self.seconds = time.monotonic(), seconds
+        self.progress = progress
+        self.base = self.scores(counting.own)
+        self.trials: list[Trial] = []
+
+    def scores(self, table: Table) -> dict[str, float]:
+        """The measures asked for, by the rules of the run's protocol."""
+        p = self.protocol
+        return {m: measure(table, m, p.ap_rule, p.ods_rule) for m in self.targets}
+
+    def add(self, label: str, kind: str, scores: Mapping[str, float], **more: Any) -> Trial:
+        """Note a trial, of all images and of one cause unless said otherwise."""
+        gaps = {m: abs(scores[m] - t) for m, t in self.targets.items()}
+        exact = more.pop("exact", True)
+        close = all(gaps[m] <= self.limit[m] * (1 + 1e-9) for m in gaps)
+        trial = Trial(
+            label,
+            kind,
+            more.pop("n_causes", 1),
+            more.pop("who", ""),
+            dict(scores),
+            float(np.nan_to_num(max(gaps.values()), nan=np.inf)),
+            exact,
+            more.pop("n_images", len(self.counting.ids)),
+            exact and close,
+        )
+        self.trials.append(trial)
+        return trial
+
+    @property
+    def strict(self) -> bool:
+        """True if the targets are so exact that some subset cannot meet them by chance."""
+        return float(np.prod([1000 * limit for limit in self.limit.values()])) < 0.006
+
+    @property
+    def left(self) -> float:
+        """Seconds left."""
+        return self.seconds - (time.monotonic() - self.started)
+
+    def reached(self, *kinds: str) -> bool:
+        """True if a trial (of these kinds) has reached the target."""
+        return any(t.reached and (not kinds or t.kind in kinds) for t in self.trials)
+
+    def readings(self, table: Table, label: str = "", kind: str = "reading", who: str = "") -> None:
+        """Each other rule of a measure asked for, on the counts of all images."""
+        scores = self.scores(table)
+        for rule in READINGS:
+            if rule.measure not in self.targets:
+                continue
+            value = rule.value(table)
+            if value != value or abs(value - scores[rule.measure]) < 1e-12:
+                continue
+            self.add(
+                f"{label} + {rule.label}" if label else rule.label,
+                kind,
+                {**scores, rule.measure: value},
+                n_causes=1 + bool(label),
+                who=f"{who}; {rule.who}" if who else rule.who,
+            )
+
+    def images(self, found: Sequence[Choice]) -> None:
+        """Each choice of images, from the counts that are there."""
+        for choice in found:
+            self.add(
+                choice.label,
+                "images" if choice.named else "some images",
+                self.scores(self.counting.own.of(choice.images)),
+                who=f"a run of {choice.images.size} images",
+            )
+
+    def round(self, tried: Sequence[Setting], n: int) -> list[Setting]:
+        """Count the settings on n images spread over the run, or as many as there is time for.
+
+        Returns them, the nearest to the targets first.
+        """
+        at = self.counting.spread(n)
+        self.counting.fill(tried, self.counting.spread(min(n, LEAST)))
+
+        def show(done: int, total: int) -> None:
+            if self.progress:
+                self.progress(done, total, f"{len(tried)} settings")
+
+        grace = LATE * self.seconds if n >= len(self.counting.ids) else 0.0
+        done = self.counting.fill(tried, at, lambda: self.left > -grace, show)
+        return sorted(tried, key=lambda setting: self.estimate(setting, done).gap)
+
+    def estimate(self, setting: Setting, at: NDArray[np.int64]) -> Trial:
+        """The run's score moved by what the setting moves on some images; exact for all of them."""
+        scores = self.scores(self.counting.table(setting, at))
+        exact = at.size == len(self.counting.ids)
+        if not exact:
+            own = self.scores(self.counting.own.of(at))
+            scores = {m: self.base[m] + scores[m] - own[m] for m in scores}
+        more = {"exact": exact, "n_images": at.size, "who": setting.who}
+        return self.add(setting.label, "setting", scores, n_causes=setting.n_causes, **more)
+
+    def single(self) -> list[Setting]:
+        """Each setting alone; they come back with the nearest first."""
+        order = [s for s in settings() if s.changes_something(self.protocol)]
+        free = [s for s in order if self.counting.is_there(s)]
+        self.round(free, len(self.counting.ids))
+        order = [s for s in order if s not in free]
+        return [] if self.reached("setting") else self.narrow(order)
+
+    def narrow(self, order: list[Setting]) -> list[Setting]:
+        """Rounds of more and more images, until a setting reaches the targets or the time is up."""
+        total = len(self.counting.ids)
+        order = self.round(order, min(FEW, total))
+        if total > FEW:
+            order = self.round(order[:KEPT], min(MORE, total)) + order[KEPT:]
+        for setting in order if total > FEW else ():
+            if self.reached("setting") or self.left < 0:
+                break
+            self.round([setting], total)
+        return order
+
+    def pairs(self, order: Sequence[Setting]) -> None:
+        """The nearest settings with the readings, then with each setting of another kind."""
+        for setting in order:
+            if self.counting.is_whole(setting):
+                table = self.counting.table(setting, self.counting.spread(None))
+                self.readings(table, setting.label, "setting", setting.who)
+        if self.reached() or self.left < 0:
+            return
+        found: dict[frozenset[str], Setting] = {}
+        for one in order[:STARTS]:
+            for two in settings():
+                both = one.with_other(two)
+                if both and both.of(self.protocol) != one.of(self.protocol):
+                    found.setdefault(frozenset((one.label, two.label)), both)
+        self.narrow(list(found.values()))
+
+
+def run_of(
     run: str | Path,
     gt_dir: str | Path | None,
     protocol: Protocol,
     *,
     split_file: str | Path | None = None,
-    pred_kind: str = "soft",
-) -> Inputs:
-    """What a saved run was made from, or the given folders.
+    pred_kind: str | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Evaluation, Sources]:
+    """A saved run and its files, or the run of the given folders, counted now.
 
     Of a saved run its own protocol, images, kind of prediction and missing images are taken; the
     other arguments are for folders. Raises DataError if there is neither a saved run nor a ground
@@ -262,81 +301,78 @@ def inputs_of(
     folder = Path(run)
     if is_run(folder):
         saved = Evaluation.load(folder)
-        return Inputs(find_sources(saved, gt_dir=gt_dir, metric=METRIC), saved)
-    if gt_dir is None:
+    elif gt_dir is None:
         raise DataError(f"{run}: no saved run (result.json), expected one, or --gt GT_DIR")
-    pairs = pair(folder, gt_dir, split_file=split_file, pred_kind=pred_kind)
-    found = Sources({p.image_id: p for p in pairs}, {}, pred_kind, registry.get(METRIC).gt_kind)
-    return Inputs(found, Evaluation(protocol, folder.name, ()))
+    else:
+        saved = evaluate(
+            folder,
+            gt_dir,
+            protocol,
+            metrics=METRIC,
+            split_file=split_file,
+            pred_kind=pred_kind,
+            workers=workers,
+            executor="thread",
+            progress=progress,
+        )
+    return saved, find_sources(saved, gt_dir=gt_dir, metric=METRIC)
 
 
 def explain(
-    inputs: Inputs,
+    run: Evaluation,
     targets: Mapping[str, float],
     *,
-    limit: int | None = None,
+    sources: Sources | None = None,
+    seconds: float = 60.0,
     workers: int | None = None,
     progress: Progress | None = None,
-) -> list[Trial]:
-    """Every trial, nearest to the targets first; the run as it is has the label "as it is".
+) -> Explanation:
+    """What the run would have to be done like to have the targets.
 
-    targets : measure ("ods", "ois", "ap") -> published value, such as {"ods": 0.788}
-    limit   : count only so many images, spread over the set: a guess in less time
-    Raises DataError for unknown measures and whatever the loaders find.
+    targets : measure ("ods", "ois", "ap") -> published value; a target is met to the digits that
+              it is printed with
+    sources : where the run's files are; default: where its provenance says
+    seconds : about how long to look; what was not tried then is missing, which is said
+    workers : images at a time; default: the available cores
+    Raises DataError for unknown measures, a run without boundary counts, and whatever the loaders
+    find.
     """
-    unknown = [m for m in targets if m not in MEASURES]
-    if unknown or not targets:
-        raise DataError(f"target {unknown[:1] or 'missing'}: expected any of {', '.join(MEASURES)}")
-    inputs, protocol = inputs.some(limit), inputs.run.protocol
-
-    def count(label: str, proto: Protocol, annotators: str = "all") -> Counts:
-        if progress:
-            progress(len(trials), 0, label)
-        return count_images(inputs, proto, annotators=annotators, workers=workers)
-
-    trials: list[Trial] = []
-    trials += _by_rules("as it is", inputs.counts or count("as it is", protocol), targets)
-    firsts: list[tuple[float, _Setting]] = []
-    for setting in _settings():
-        other = protocol.replace(**setting.changes)
-        if protocol.differences(other):
-            found = _by_rules(setting.label, count(setting.label, other), targets)
-            firsts.append((found[0].gap, setting))
-            trials += found
-    for annotators in ("first", "union"):
-        label = f"{annotators} of the annotators"
-        trials += _by_rules(label, count(label, protocol, annotators), targets)
-    if not any(t.reached for t in trials):
-        best = sorted(firsts, key=lambda f: f[0])[:STARTS]
-        for label, other in _pairs([setting for _, setting in best], protocol):
-            trials += _by_rules(label, count(label, other), targets)
-    return sorted(trials, key=lambda t: t.gap)
+    files = sources or find_sources(run, metric=METRIC)
+    counting = counting_of(run, files, workers or available_cores())
+    search = Search(counting, run.protocol, targets, seconds, progress)
+    search.add("as it is", "as it is", search.base, n_causes=0)
+    search.readings(counting.own)
+    if "ap" in targets:
+        search.readings(counting.with_whole_image())
+    gt_dir = run.provenance.get("gt")
+    search.images(choices(counting.ids, Path(gt_dir) if gt_dir else None, {}))
+    likely = ("as it is", "reading", "images") + ("some images",) * search.strict
+    if not search.reached(*likely):
+        order = search.single()
+        if not search.reached("setting", "some images"):
+            search.pairs(order)
+    return Explanation(
+        search.targets,
+        search.base,
+        tuple(_ranked(search.trials)),
+        search.left > 0 or search.reached(),
+        time.monotonic() - search.started,
+        len(counting.ids),
+    )
 
 
-def _pairs(starts: Sequence[_Setting], protocol: Protocol) -> list[tuple[str, Protocol]]:
-    """Each of the settings with each one of another kind, every pair once."""
-    found: dict[frozenset[str], tuple[str, Protocol]] = {}
-    for one in starts:
-        begun = protocol.replace(**one.changes)
-        for two in _settings():
-            other = begun.replace(**two.changes)
-            if one.kind == two.kind or not begun.differences(other):
-                continue
-            key = frozenset((one.label, two.label))
-            found.setdefault(key, (f"{one.label} + {two.label}", other))
-    return list(found.values())
+def _ranked(trials: Sequence[Trial]) -> list[Trial]:
+    """Trials that reach the target first, of those the likeliest; then the nearest.
 
+    Of several trials of one label the last stays, which had most images. Choices of images that
+    nothing names say nothing unless they reach the target.
+    """
+    last = {t.label: t for t in trials if t.reached or t.kind != "some images"}
+    for t in trials:
+        if t.reached:
+            last[t.label] = t
 
-def _by_rules(label: str, counts: Counts, targets: Mapping[str, float]) -> list[Trial]:
-    """The trial by the official rules, then one for each other rule of a measure asked for."""
-    scores = official(counts)
-    trials = [_trial(label, scores, targets)]
-    for measure in targets:
-        for rule, compute in RULES[measure].items():
-            name = rule if label == "as it is" else f"{label} + {rule}"
-            trials.append(_trial(name, {**scores, measure: compute(counts)}, targets))
-    return trials
+    def key(t: Trial) -> tuple[Any, ...]:
+        return (not t.reached, t.n_causes, PRIOR[t.kind], t.gap) if t.reached else (True, t.gap)
 
-
-def _trial(label: str, scores: dict[str, float], targets: Mapping[str, float]) -> Trial:
-    return Trial(label, scores, max(abs(scores[m] - t) for m, t in targets.items()))
+    return sorted(last.values(), key=key)

@@ -1,8 +1,9 @@
-"""Explaining a score: planted differences are found, and each rule is what it says."""
+"""Explaining a score: planted differences are the first answer; each reading is what it says."""
 
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -11,99 +12,209 @@ from click.testing import CliRunner
 from bsdsbench.cli.verb_explain import command
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import BoundaryCounts
-from bsdsbench.diagnosis.explain import (
-    RULES,
-    count_images,
-    explain,
-    inputs_of,
-    official,
-    parse_targets,
-)
+from bsdsbench.diagnosis.causes import choices, settings
+from bsdsbench.diagnosis.counting import counting_of
+from bsdsbench.diagnosis.explain import explain, parse_targets, resolution, run_of
+from bsdsbench.diagnosis.readings import MEASURES, READINGS, Table, measure
 from bsdsbench.runs.runner import evaluate
+from bsdsbench.runs.sources import find_sources
 from tests.crops import crops
+from tests.making import make_set
 
 BASE = Protocol.preset("bsds500").replace(thresholds=9)
+RULE = {r.label: r.value for r in READINGS}
+
+
+def counted(pred, gt, protocol=BASE, **options):
+    return evaluate(pred, gt, protocol, executor="thread", workers=1, **options)
 
 
 @pytest.fixture(scope="module")
 def raw(tmp_path_factory):
-    return crops(tmp_path_factory.mktemp("raw"), "structure-tensor-raw", ("fruit1",))
+    """Raw maps of crops of one sample image."""
+    return counted(*crops(tmp_path_factory.mktemp("raw"), "structure-tensor-raw", ("fruit1",)))
 
 
-def published(raw, protocol, **options):
-    return official(count_images(inputs_of(*raw, protocol), protocol, workers=1, **options))
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """Nine small made images of two annotators."""
+    pred, gt = make_set(tmp_path_factory.mktemp("many") / "set", images=9)
+    return counted(pred, gt)
 
 
-def test_one_setting_is_found(raw):
-    truth = published(raw, BASE.replace(nms=True, nms_params={"radius": 2}))
-    trials = explain(inputs_of(*raw, BASE), {"ods": truth["ods"], "ap": truth["ap"]}, workers=1)
-    assert trials[0].label == "NMS 2, 5, 1.01"
-    assert trials[0].gap == 0
-    assert trials[0].reached
-    assert any(t.label == "as it is" and t.gap > 0.001 for t in trials)
+def planted(run, setting):
+    """The scores of the run under a setting, by its own count."""
+    counting = counting_of(run, find_sources(run))
+    table = counting.table(setting, counting.spread(None))
+    return {m: measure(table, m) for m in MEASURES}
 
 
-def test_two_settings_are_found(raw):
-    truth = published(raw, BASE.replace(nms=True, max_dist=0.02))
-    trials = explain(inputs_of(*raw, BASE), truth, workers=1)
-    assert trials[0].gap == 0
-    assert set(trials[0].label.split(" + ")) == {"NMS 1, 5, 1.01", "max_dist 0.02"}
+def named(label):
+    return next(s for s in settings() if s.label == label)
 
 
-def test_a_single_annotator_is_found(raw):
-    truth = published(raw, BASE, annotators="first")
-    trials = explain(inputs_of(*raw, BASE), truth, workers=1)
-    assert (trials[0].label, trials[0].gap) == ("first of the annotators", 0)
+def scores_of(run):
+    found = run.boundary_score()
+    return {"ods": found.ods.f, "ois": found.ois.f, "ap": found.ap}
 
 
-def counts(matched_gt, total_gt, matched_pred, total_pred):
-    t = np.linspace(0.1, 0.9, len(matched_gt))
-    return BoundaryCounts(t, matched_gt, [total_gt] * len(t), matched_pred, total_pred)
+@pytest.mark.parametrize(
+    "label",
+    [
+        "max_dist 0.02",
+        "NMS rcf (2, 5, 1.01 (8 bit, not smoothed))",
+        "without thinning",
+        "many-to-one matching",
+        "the first annotator alone",
+        "33 thresholds",
+    ],
+)
+def test_one_setting_is_the_first_answer(raw, label):
+    truth = planted(raw, named(label))
+    told = explain(raw, truth, workers=1)
+    assert told.answer is not None
+    assert (told.answer.label, told.answer.n_causes, told.answer.exact) == (label, 1, True)
+    assert told.answer.gap == 0
+    assert any(t.label == "as it is" for t in told.trials)
+    assert told.sentence().startswith("The target (ODS ")
+    assert f"is this run with {label}: ODS from" in told.sentence()
 
 
-def test_rules_by_hand():
+def test_a_setting_is_what_evaluating_with_it_gives(raw):
+    """The counts of explain are those of a run of its own."""
+    setting = named("max_dist 0.011")
+    run = counted(raw.provenance["pred"], raw.provenance["gt"], BASE.replace(max_dist=0.011))
+    assert planted(raw, setting) == scores_of(run)
+
+
+@pytest.mark.parametrize("label", sorted(r.label for r in READINGS if r.measure == "ap"))
+def test_every_reading_of_ap_is_found_from_counts(many, label):
+    counting = counting_of(many, find_sources(many))
+    value = RULE[label](counting.with_whole_image())
+    told = explain(many, {"ap": value}, workers=1)
+    assert told.answer.scores["ap"] == pytest.approx(value)
+    if abs(value - told.base["ap"]) > 1e-6:
+        same = {v for k, v in RULE.items() if abs(v(counting.with_whole_image()) - value) < 1e-6}
+        assert RULE[told.answer.label] in same
+        assert told.answer.kind == "reading"
+
+
+def test_some_of_the_images_are_found(many, tmp_path):
+    """The first five, every second one, all but one, those of a split file."""
+    ids = [r.image_id for r in many.records]
+    table = counting_of(many, find_sources(many)).own
+    for keep, label in (
+        (ids[:5], "the first 5 images by name"),
+        (ids[::2], "every second image (odd places)"),
+        ([i for i in ids if i != "im004"], "without image im004"),
+    ):
+        part = table.of(np.array([ids.index(i) for i in keep]))
+        told = explain(many, {m: measure(part, m) for m in MEASURES}, workers=1)
+        assert (told.answer.label, told.answer.n_causes) == (label, 1)
+    pred, gt = (shutil.copytree(many.provenance[k], tmp_path / k) for k in ("pred", "gt"))
+    keep = ["im001", "im003", "im004", "im008"]
+    (tmp_path / "mine.txt").write_text("\n".join(keep), "utf-8")
+    run = counted(pred, gt)
+    truth = scores_of(counted(pred, gt, split_file=tmp_path / "mine.txt"))
+    assert explain(run, truth).answer.label == "the images of the split file mine.txt only"
+
+
+def test_two_settings_are_found_if_none_alone_will_do(raw):
+    """The pair may carry another label, but it must give the scores exactly."""
+    protocol = BASE.replace(nms=True, max_dist=0.02)
+    truth = scores_of(counted(raw.provenance["pred"], raw.provenance["gt"], protocol))
+    told = explain(raw, truth, workers=1, seconds=300)
+    assert set(told.answer.label.split(" + ")) == {"NMS hed (1, 5, 1.01 (8 bit))", "max_dist 0.02"}
+    assert told.answer.n_causes == 2
+
+
+def test_what_no_reading_reaches_is_said(many):
+    told = explain(many, {"ods": 0.123456}, workers=1)
+    assert told.answer is None
+    assert told.complete
+    assert "not reachable by any known reading of these 9 images; the nearest is" in told.sentence()
+    gaps = [t.gap for t in told.trials]
+    assert gaps == sorted(gaps)
+
+
+def test_the_clock_ends_the_search(many):
+    told = explain(many, {"ods": 0.123456}, workers=1, seconds=0.0)
+    assert not told.complete
+    assert "in the time given" in told.sentence()
+    assert told.trials
+
+
+def table(*images):
+    """Images as rows of (matched_gt, total_gt, matched_pred, total_pred) at each threshold."""
+    counts = np.array(images, np.int64)
+    return Table(counts, np.linspace(0.1, 0.9, counts.shape[1]))
+
+
+def test_readings_by_hand():
     # two images; thresholds 1, 2. Sums: R 6/10, 2/10; P 6/12, 2/2
-    a = counts([4, 2], 5, [4, 2], [6, 2])
-    b = counts([2, 0], 5, [2, 0], [6, 0])
-    rule = {**RULES["ods"], **RULES["ois"], **RULES["ap"]}
+    both = table([[4, 5, 4, 6], [2, 5, 2, 2]], [[2, 5, 2, 6], [0, 5, 0, 0]])
 
     def f(p, r):
         return 2 * p * r / (p + r)
 
-    both = [a, b]
-    assert rule["ODS without interpolation"](both) == pytest.approx(f(0.5, 0.6))
+    assert RULE["ODS at a threshold, not interpolated"](both) == pytest.approx(f(0.5, 0.6))
     mean_f = (f(4 / 6, 4 / 5) + f(2 / 6, 2 / 5)) / 2
-    assert rule["ODS as mean of the images' F"](both) == pytest.approx(mean_f)
-    assert rule["OIS as mean of the images' best F"](both) == pytest.approx(mean_f)
-    assert rule["ODS as F of the images' mean P and R"](both) == pytest.approx(f(0.5, 0.6))
-    # step: recall 0 -> 0.2 at P 1, 0.2 -> 0.6 at P 0.5
-    assert rule["AP as a step sum"](both) == pytest.approx(0.2 * 1 + 0.4 * 0.5)
+    assert RULE["ODS as mean of the images' F"](both) == pytest.approx(mean_f)
+    assert RULE["OIS as mean of the images' best F"](both) == pytest.approx(mean_f)
+    assert RULE["ODS as F of the images' mean P and R"](both) == pytest.approx(f(0.5, 0.6))
+    # step: recall 0 -> 0.2 at P 1, 0.2 -> 0.6 at P 0.5; trapezoid: .2 to .6, mean P .75
+    assert RULE["AP as a step sum"](both) == pytest.approx(0.2 * 1 + 0.4 * 0.5)
+    assert RULE["AP as a trapezoid sum"](both) == pytest.approx(0.4 * 0.75)
     # envelope: P 1 at the 21 levels 0 .. 0.20, 0.5 at the 40 levels to 0.60
-    assert rule["AP of the envelope"](both) == pytest.approx((21 + 40 * 0.5) / 100)
-    # ends: 1 at 21 levels, then linear to 0.5 at 0.60 (40 levels), then to 0 at 1 (40 levels)
+    assert RULE["AP of the envelope"](both) == pytest.approx((21 + 40 * 0.5) / 100)
     fall = sum(1 - 0.5 * k / 40 for k in range(1, 41))
-    tail = sum(0.5 * (1 - k / 40) for k in range(1, 41))
-    assert rule["AP with end points (0,1), (1,0)"](both) == pytest.approx((21 + fall + tail) / 100)
-    assert official(both)["ap"] == pytest.approx((1 + fall) / 100)
-    assert rule["AP as mean of the images' AP"]([a, a]) == pytest.approx(official([a])["ap"])
+    assert RULE["AP rule bsds"](both) == pytest.approx((1 + fall) / 100)
+    assert measure(both, "ap") == RULE["AP rule bsds"](both)
+    one = table([[4, 5, 4, 6], [2, 5, 2, 2]])
+    twice = table(*[[[4, 5, 4, 6], [2, 5, 2, 2]]] * 2)
+    assert RULE["AP as mean of the images' AP"](twice) == pytest.approx(measure(one, "ap"))
+
+
+def test_measures_are_those_of_the_score(raw):
+    own = counting_of(raw, find_sources(raw)).own
+    assert {m: measure(own, m) for m in MEASURES} == scores_of(raw)
+
+
+def test_choices_of_images_are_told_once_and_never_all():
+    found = choices(["2", "10", "a1"], None, {"known": ["2", "x"]})
+    labels = [c.label for c in found]
+    assert labels[0] == "the images of known only"
+    assert found[0].named
+    assert found[0].images.tolist() == [0]
+    keys = [tuple(c.images.tolist()) for c in found]
+    assert len(set(keys)) == len(keys)
+    assert all(0 < len(k) < 3 for k in keys)
+    assert {tuple(k) for k in ([0], [1], [2], [0, 1], [0, 2], [1, 2])} >= set(keys)
 
 
 def test_from_a_saved_run_and_the_command_line(raw, tmp_path):
-    evaluate(*raw, BASE, out=tmp_path / "out", workers=1, executor="thread")
-    inputs = inputs_of(tmp_path / "out", None, Protocol())
-    assert inputs.run.protocol == BASE
-    assert inputs.counts is not None
-    target = published(raw, BASE.replace(max_dist=0.011))["ods"]
+    raw.save(tmp_path / "out")
+    run, _ = run_of(tmp_path / "out", None, Protocol())
+    assert run.equals(raw)
+    target = planted(raw, named("max_dist 0.011"))["ods"]
     arguments = [str(tmp_path / "out"), "--target", f"ods={target}", "--quiet", "--workers", "1"]
     result = CliRunner().invoke(command, arguments, catch_exceptions=False)
     lines = result.stdout.splitlines()
     assert lines[1].startswith("= off 0.0000")
-    assert any(line.endswith("max_dist 0.011") and line[0] == "=" for line in lines)
+    assert lines[1].endswith("max_dist 0.011")
     assert any("as it is" in line for line in lines)
-    assert lines[-1].startswith("protocol bsds500* v1")
+    assert lines[-2].startswith("protocol bsds500* v1")
+    assert lines[-1].endswith("used by NYUDv2 programs.")
     shown = CliRunner().invoke(command, [*arguments, "--format", "json", "--top", "3"])
-    assert len(json.loads(shown.stdout)) == 3
+    found = json.loads(shown.stdout)
+    assert len(found["trials"]) == 3
+    assert found["sentence"] == lines[-1]
+
+
+def test_targets_are_met_to_their_digits():
+    assert resolution(0.788) == 0.0005
+    assert resolution(0.79) == 0.005
+    assert resolution(1 / 3) == 1e-6
 
 
 @pytest.mark.parametrize("text", ["0.788", "f=0.5", "ods=high", "ods=788", "ods=nan"])
@@ -120,6 +231,38 @@ def test_targets_may_be_many():
     }
 
 
-def test_what_is_neither_run_nor_pair(raw):
+def test_what_is_neither_run_nor_pair(tmp_path):
     with pytest.raises(DataError, match=r"no saved run \(result\.json\)"):
-        inputs_of(raw[0], None, Protocol())
+        run_of(tmp_path, None, Protocol())
+    with pytest.raises(DataError, match="expected any of ods, ois, ap"):
+        explain(counted(*make_set(tmp_path / "x", images=2)), {"f": 0.5})
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    "label",
+    [
+        "max_dist 0.011",
+        "max_dist 0.01",
+        "NMS rcf (2, 5, 1.01 (8 bit, not smoothed))",
+        "many-to-one matching",
+        "without thinning",
+        "AP rule endpoints",
+        "AP rule edter",
+        "the first 40 images by name",
+        "every second image (odd places)",
+    ],
+)
+def test_planted_causes_on_the_val_split(bsds500, label):
+    """To four digits, on all 100 images, each its own first answer."""
+    run = evaluate(bsds500 / "ucm2" / "val", bsds500 / "groundTruth" / "val", "bsds500")
+    counting = counting_of(run, find_sources(run), 2)
+    if label in RULE:
+        truth = {"ap": RULE[label](counting.with_whole_image())}
+    elif label in {s.label for s in settings()}:
+        truth = planted(run, named(label))
+    else:
+        choice = next(c for c in choices(counting.ids, None, {}) if c.label == label)
+        truth = {m: measure(counting.own.of(choice.images), m) for m in MEASURES}
+    told = explain(run, {m: round(v, 4) for m, v in truth.items()}, seconds=300)
+    assert told.answer.label == label

@@ -1,0 +1,173 @@
+"""Counts of a run's images under other settings, made once each and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.precision_recall import four_counts
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.records import BoundaryCounts
+from bsdsbench.diagnosis.causes import Setting
+from bsdsbench.diagnosis.readings import Table
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import counts_by_id
+from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.sources import Sources
+
+Load = Callable[[str, Protocol], tuple[Prediction, GroundTruth]]
+METRIC = registry.DEFAULT[0]
+AT_HAND = 20  # images whose arrays are kept
+I8 = NDArray[np.int64]
+
+
+class Counting:
+    """The images of a run, their counts, and the counts of them under a setting.
+
+    ids   : in the order of `own`
+    own   : the counts of the run
+    load  : image id and protocol -> what the run was made from
+    """
+
+    def __init__(
+        self,
+        ids: Sequence[str],
+        own: Table,
+        protocol: Protocol,
+        load: Load,
+        workers: int = 1,
+    ) -> None:
+        self.ids, self.own, self.protocol = list(ids), own, protocol
+        self._load, self.workers = load, workers
+        self._made: dict[str, dict[int, BoundaryCounts]] = {}
+        self._arrays: dict[int, tuple[Prediction, GroundTruth]] = {}
+
+    def spread(self, n: int | None) -> NDArray[np.int64]:
+        """Positions of n images spread over the run, those of a smaller n among them; None: all."""
+        total = len(self.ids)
+        if n is None or n >= total:
+            return np.arange(total)
+        order = np.argsort(np.modf(np.arange(total) * 0.6180339887498949)[0], kind="stable")
+        return np.sort(order[:n])
+
+    def is_there(self, setting: Setting) -> bool:
+        """True if the run's own counts hold those of the setting: some of its thresholds."""
+        return setting.kind == "thresholds" and self._positions(setting) is not None
+
+    def is_whole(self, setting: Setting) -> bool:
+        """True if every image has been counted under the setting."""
+        return self.is_there(setting) or len(self._of(setting)) == len(self.ids)
+
+    def fill(
+        self,
+        tried: Sequence[Setting],
+        at: NDArray[np.int64],
+        in_time: Callable[[], bool] = lambda: True,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> NDArray[np.int64]:
+        """Count images under every setting; gives the positions of those that are done.
+
+        One reading of an image serves all settings. Images whose turn comes when `in_time` is
+        False are left out.
+        """
+        tried = [s for s in tried if not self.is_there(s)]
+        missing = [int(k) for k in at if any(int(k) not in self._of(s) for s in tried)]
+        done = 0
+
+        def one(k: int) -> None:
+            nonlocal done
+            if not in_time():
+                return
+            pair = self._read(k)
+            for setting in tried:
+                if k not in self._of(setting):
+                    self._of(setting)[k] = self._count(setting, pair)
+            done += 1
+            if progress:
+                progress(done, len(missing))
+
+        with ThreadPoolExecutor(self.workers) as pool:
+            for _ in pool.map(one, missing):
+                pass
+        return np.array([k for k in at if all(int(k) in self._of(s) for s in tried)], np.int64)
+
+    def table(self, setting: Setting, at: NDArray[np.int64]) -> Table:
+        """Counts of the images at these positions under a setting."""
+        protocol = setting.of(self.protocol)
+        positions = self._positions(setting) if self.is_there(setting) else None
+        if positions is not None:
+            own = self.own.counts[at][:, positions]
+            return Table(own, self.own.thresholds[positions], protocol.operator)
+        self.fill([setting], at)
+        found = [self._of(setting)[int(k)] for k in at]
+        counts = np.stack([four_counts(c) for c in found])
+        return Table(counts, found[0].thresholds, protocol.operator)
+
+    def with_whole_image(self) -> Table:
+        """The run's counts with the row of threshold 0, which the ground truth alone gives."""
+        from bsdsbench.core.checks import annotated_maps
+        from bsdsbench.metrics.whole_image import whole_image_counts
+
+        if self.own.thresholds[0] == 0 or self.own.thresholds[-1] > 1:
+            return self.own
+
+        def row(image_id: str) -> tuple[int, int, int, int]:
+            return whole_image_counts(annotated_maps(self._load(image_id, self.protocol)[1]))
+
+        with ThreadPoolExecutor(self.workers) as pool:
+            first = np.array(list(pool.map(row, self.ids)), np.int64)[:, None]
+        counts = np.concatenate([first, self.own.counts], axis=1)
+        return Table(counts, np.r_[0.0, self.own.thresholds])
+
+    def _positions(self, setting: Setting) -> NDArray[np.int64] | None:
+        """Where the setting's thresholds are among the run's; None if one is not."""
+        wanted = setting.of(self.protocol).threshold_array()
+        at = np.searchsorted(self.own.thresholds, wanted - 1e-9)
+        at = np.minimum(at, self.own.thresholds.size - 1)
+        same = np.abs(self.own.thresholds[at] - wanted) < 1e-9
+        return at if same.all() else None
+
+    def _of(self, setting: Setting) -> dict[int, BoundaryCounts]:
+        return self._made.setdefault(setting.label, {})
+
+    def _read(self, k: int) -> tuple[Prediction, GroundTruth]:
+        found = self._arrays.get(k) or self._load(self.ids[k], self.protocol)
+        if len(self._arrays) < AT_HAND:
+            self._arrays.setdefault(k, found)
+        return found
+
+    def _count(self, setting: Setting, pair: tuple[Prediction, GroundTruth]) -> BoundaryCounts:
+        from bsdsbench.metrics.many_to_one import many_to_one_counts
+
+        pred, gt = pair
+        count = many_to_one_counts if setting.match == "1toN" else registry.get(METRIC).count
+        counts: Any = count(pred, _chosen(gt, setting.annotators), setting.of(self.protocol))
+        return counts
+
+
+def counting_of(run: Evaluation, sources: Sources, workers: int = 1) -> Counting:
+    """The counting of a run that has boundary counts. Raises DataError if it has none."""
+    found = counts_by_id(run.records, METRIC)
+    thresholds = next(iter(found.values())).thresholds
+    table = np.stack([four_counts(c) for c in found.values()])
+
+    def load(image_id: str, protocol: Protocol) -> tuple[Prediction, GroundTruth]:
+        return sources.load(image_id, run, protocol)
+
+    own = Table(table, thresholds, run.protocol.operator)
+    return Counting(list(found), own, run.protocol, load, workers)
+
+
+def _chosen(gt: GroundTruth, annotators: str) -> GroundTruth:
+    if annotators == "first":
+        return replace(gt, boundaries=gt.boundaries[:1], segmentations=())
+    if annotators == "union":
+        drawn = np.logical_or.reduce(gt.boundaries)
+        return replace(gt, boundaries=(drawn,), segmentations=())
+    return gt
