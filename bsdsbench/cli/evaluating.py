@@ -109,6 +109,9 @@ def show_run(run: Evaluation, form: str, out: str | None) -> None:
     print_scores([run])
     for line in dict.fromkeys(registry.get(m).describe(run.protocol) for m in run.metrics):
         print(line)
+    if run.identity:
+        print(f"set      {run.identity.describe()}")
+    print(f"signature {run.signature}")
     if out:
         print(f"results  {out}")
 

@@ -129,13 +129,19 @@ def _no_such(what: str, known: list[str]) -> DataError:
     return DataError(f"published {what}: expected such as {', '.join(known)}")
 
 
-def not_beside(run: Any) -> str:
-    """Why published BSDS500 results do not belong beside `run`; "" if they do.
+def not_beside(run: Any, name: str = "bsds500-test") -> str:
+    """Why published results on the set `name` do not belong beside `run`; "" if they do.
 
-    They are of the 200 test images under the protocol bsds500.
+    Where a run's ground truth is known its fingerprint decides. Of a run that does not tell, such
+    as others' result files, the protocol and the number of images must be those of BSDS500 test.
     """
-    if run.protocol.name != "bsds500":
+    found = getattr(run, "identity", None)
+    if run.protocol.name != "bsds500" and name.startswith("bsds500"):
         return f"protocol {run.protocol.name}, but published results are of bsds500"
+    if found is not None:
+        if found.whole and found.name == name:
+            return ""
+        return f"{found.describe()}, but published results are of {name}"
     if len(run.records) not in (0, N_TEST_IMAGES):
         return (
             f"{len(run.records)} images, but published results are of the "

@@ -52,6 +52,15 @@ class Prediction:
             return self.classes.shape[-2], self.classes.shape[-1]
         return 0, 0
 
+    @property
+    def form(self) -> str:
+        """The form in a word, for signatures: soft8, soft16, float, binary, ucm2, segs, classes."""
+        if self.soft is not None:
+            names = {"u1": "soft8", "u2": "soft16", "b1": "binary"}
+            return names.get(self.soft.dtype.str[1:], "float")
+        others = {"ucm2": self.ucm2, "segs": self.segs, "classes": self.classes}
+        return next((name for name, value in others.items() if value is not None), "")
+
     def boundary_map(self) -> NDArray[Any]:
         """The (H, W) soft map: itself, or ucm2[2::2, 2::2] (official boundaryBench).
 

@@ -132,6 +132,10 @@ class ImageRecord:
         Hash of prediction, ground truth, protocol and kernel version.
     seconds : float
         Computing time; takes no part in `equals`.
+    truth : str
+        Fingerprint of the annotations alone (bsdsbench.loaders.identity); "" where not known.
+    form : str
+        What the prediction was ("soft8", "ucm2" ...); "" where not known.
     """
 
     image_id: str
@@ -139,6 +143,8 @@ class ImageRecord:
     counts: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: str = ""
     seconds: float = 0.0
+    truth: str = ""
+    form: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", dict(self.counts))

@@ -19,15 +19,29 @@ def score_tables(
     rows = [(name, flat_scores(run.scores())) for name, run in zip(names, runs, strict=True)]
     for result in published:
         rows.append((result.label, flat_scores(result.scores())))
+    rules = {run.protocol.ap_rule for run in runs}
+    own = rules.pop() if len(rules) == 1 else ""
+    # An AP of another rule stands in the column with the name of its rule, and is never its best.
+    marks = {r.label: r.ap_mark(own) for r in published if r.ap_mark(own)}
     tables = []
     for metric in dict.fromkeys(m for run in runs for m in run.metrics):
         columns = {c.key: c.heading for c in registry.get(metric).columns if c.shown == "always"}
         keys = [f"{metric}.{key}" for key in columns]
         mine = [(name, found) for name, found in rows if any(key in found for key in keys)]
         shown = [key for key in keys if any(key in found for _, found in mine)]
-        best = {key: _best(key, [found.get(key) for _, found in mine]) for key in shown}
+        ap = f"{metric}.ap"
+        best = {
+            key: _best(key, [f.get(key) for n, f in mine if key != ap or n not in marks])
+            for key in shown
+        }
         cells = [
-            [Cell(name), *(_score_cell(found.get(key), best[key]) for key in shown)]
+            [
+                Cell(name),
+                *(
+                    _score_cell(found.get(key), best[key], marks.get(name, "") if key == ap else "")
+                    for key in shown
+                ),
+            ]
             for name, found in mine
         ]
         header = ["Method", *(columns[key.partition(".")[2]] for key in shown)]
@@ -156,8 +170,12 @@ def _interval_text(i: Interval) -> str:
     return f"{i.value:.3f} [{i.low:.3f}, {i.high:.3f}]"
 
 
-def _score_cell(value: float | None, best: float | None) -> Cell:
-    return Cell("-") if value is None else Cell(f"{value:.3f}", value, value == best)
+def _score_cell(value: float | None, best: float | None, mark: str = "") -> Cell:
+    if value is None:
+        return Cell("-")
+    if mark:
+        return Cell(f"{value:.3f} [{mark}]", value)
+    return Cell(f"{value:.3f}", value, value == best)
 
 
 def _best(score: str, values: Sequence[float | None]) -> float | None:
@@ -169,14 +187,19 @@ def _best(score: str, values: Sequence[float | None]) -> float | None:
 
 
 def _notes(runs: Sequence[Any], names: Sequence[str]) -> list[str]:
+    signed = [
+        (n, s) for r, n in zip(runs, names, strict=True) if (s := getattr(r, "signature", ""))
+    ]
+    signatures = [f"Signature of {name}: {line}" for name, line in signed]
     protocols: dict[str, list[str]] = {}
     for run, name in zip(runs, names, strict=True):
         protocols.setdefault(run.protocol.describe(), []).append(name)
     if len(protocols) == 1:
-        return [f"Protocol: {next(iter(protocols))}."]
+        return [f"Protocol: {next(iter(protocols))}.", *signatures]
     return [
         "Protocols differ; such scores do not compare.",
         *(f"{', '.join(who)}: {text}." for text, who in protocols.items()),
+        *signatures,
     ]
 
 

@@ -165,7 +165,7 @@ def record_of(records: Sequence[ImageRecord], image_id: str) -> ImageRecord | No
 
 
 def columns(rows: Sequence[ImageRecord]) -> Columns:
-    """`ids`, `sizes`, `fingerprints`, and METRIC.FIELD stacked; the first axis is the image.
+    """`ids`, `sizes`, `fingerprints`, `truths`, `forms`, and METRIC.FIELD stacked, image first.
 
     Raises ValueError if the images have arrays of different shapes.
     """
@@ -173,6 +173,8 @@ def columns(rows: Sequence[ImageRecord]) -> Columns:
         "ids": np.array([r.image_id for r in rows], np.str_),
         "sizes": np.array([r.size for r in rows], np.int64).reshape(-1, 2),
         "fingerprints": np.array([r.fingerprint for r in rows], np.str_),
+        "truths": np.array([r.truth for r in rows], np.str_),
+        "forms": np.array([r.form for r in rows], np.str_),
     }
     for metric in dict.fromkeys(m for r in rows for m in r.counts):
         counts = [r.counts[metric] for r in rows if metric in r.counts]
@@ -239,4 +241,6 @@ def _row(arrays: Columns, i: int) -> ImageRecord:
         (int(rows), int(cols)),
         {m: registry.get(m).counts_type(**values) for m, values in counts.items()},
         str(arrays["fingerprints"][i]),
+        truth=str(arrays["truths"][i]) if "truths" in arrays else "",
+        form=str(arrays["forms"][i]) if "forms" in arrays else "",
     )

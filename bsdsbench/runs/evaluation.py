@@ -16,9 +16,12 @@ from bsdsbench.core.errors import MergeError
 from bsdsbench.core.files import write_atomic
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
+from bsdsbench.core.signature import Signature
+from bsdsbench.loaders.identity import Identity
 from bsdsbench.metrics import registry
 from bsdsbench.runs.compressed import Records, gathered, image_ids, pack_records, unpack_records
 from bsdsbench.runs.manifest import verified, write_results
+from bsdsbench.runs.signed import identity_of, signature_of
 
 if TYPE_CHECKING:
     from bsdsbench.metrics.boundary import BoundaryScore
@@ -79,6 +82,16 @@ class Evaluation:
         counted = self.records[0].counts
         known = tuple(m for m in registry.names() if m in counted)
         return known + tuple(m for m in counted if m not in known)
+
+    @property
+    def identity(self) -> Identity | None:
+        """The ground-truth set of the run, or None where the records do not tell."""
+        return identity_of(self.records)
+
+    @property
+    def signature(self) -> Signature:
+        """How the scores were made, in one line that can be read back."""
+        return signature_of(self.protocol, self.records, self.identity)
 
     def score(self, metric: str) -> Any:
         """The score of one metric. Raises DataError if the records do not have it."""
@@ -159,10 +172,13 @@ class Evaluation:
         return self._mapping(self._scores())
 
     def _mapping(self, scores: dict[str, Any]) -> dict[str, Any]:
+        identity = self.identity
         return {
             "schema": SCHEMA,
             "bsdsbench": __version__,
             "name": self.name,
+            "signature": str(signature_of(self.protocol, self.records, identity)),
+            "set": identity.to_mapping() if identity else None,
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
             "scores": {metric: score.to_mapping() for metric, score in scores.items()},

@@ -17,6 +17,7 @@ from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.loaders import Pair, read_prediction, read_truth
+from bsdsbench.loaders.identity import image_fingerprint
 from bsdsbench.loaders.photos import read_photo
 from bsdsbench.loaders.reading import read_bytes, show
 from bsdsbench.metrics import registry
@@ -117,11 +118,12 @@ def _photos(job: Job) -> tuple[Path, ...]:
 def _evaluate(job: Job) -> ImageRecord:
     metrics = {name: registry.get(name) for name in job.metrics}
     gt = read_truth(job.pair, metrics[job.metrics[0]].gt_kind, job.protocol)
+    mark = image_fingerprint(gt) if gt.boundaries else ""
     if job.photo is not None:
         gt = replace(gt, photo=read_photo(job.photo))
     if job.humans:
         human = {name: m.count_humans(gt, job.protocol) for name, m in metrics.items()}
-        return ImageRecord(job.pair.image_id, gt.shape, human)
+        return ImageRecord(job.pair.image_id, gt.shape, human, truth=mark, form="humans")
     pred = read_prediction(job.pair, job.pred_kind, gt.shape, job.protocol)
     if pred.shape != gt.shape:
         turned = "; it is transposed" if pred.shape == gt.shape[::-1] else ""
@@ -130,4 +132,5 @@ def _evaluate(job: Job) -> ImageRecord:
             f"expected {gt.shape[0]}x{gt.shape[1]} as its ground truth has{turned}"
         )
     counts = {name: m.count(pred, gt, job.protocol) for name, m in metrics.items()}
-    return ImageRecord(job.pair.image_id, gt.shape, counts)
+    form = pred.form if job.pair.pred_paths else "none"
+    return ImageRecord(job.pair.image_id, gt.shape, counts, truth=mark, form=form)
