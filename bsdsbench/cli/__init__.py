@@ -25,10 +25,12 @@ VERBS = (
     "run",
     "baseline",
     "merge",
+    "best-of",
     "compare",
     "plot",
     "curves",
     "report",
+    "ap",
     "check",
     "doctor",
     "explain",
@@ -53,7 +55,9 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command: click.Command = import_module(f"bsdsbench.cli.verb_{cmd_name}").command
+        command: click.Command = import_module(
+            f"bsdsbench.cli.verb_{cmd_name.replace('-', '_')}"
+        ).command
         return command
 
 

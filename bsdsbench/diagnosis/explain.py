@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.diagnosis.causes import Choice, Setting, choices, settings
-from bsdsbench.diagnosis.counting import METRIC, Counting, counting_of
 from bsdsbench.diagnosis.readings import MEASURES, READINGS, Table, measure
+from bsdsbench.diagnosis.recount import METRIC, Counting, counting_of
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.manifest import is_run

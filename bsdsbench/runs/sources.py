@@ -44,6 +44,10 @@ class Sources:
         gt = read_truth(found, self.gt_kind, proto)
         return read_prediction(found, self.pred_kind, gt.shape, proto), gt
 
+    def truth(self, image_id: str, protocol: Protocol) -> GroundTruth:
+        """The ground truth alone. Raises DataError."""
+        return read_truth(self.pairs[image_id], self.gt_kind, protocol)
+
     def photo(self, image_id: str, shape: tuple[int, int]) -> NDArray[np.uint8] | None:
         """The picture, or None if there is none of that size."""
         if image_id not in self.photos:

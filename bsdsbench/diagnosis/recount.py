@@ -22,6 +22,7 @@ from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources
 
 Load = Callable[[str, Protocol], tuple[Prediction, GroundTruth]]
+Truth = Callable[[str, Protocol], GroundTruth]
 METRIC = registry.DEFAULT[0]
 AT_HAND = 20  # images whose arrays are kept
 I8 = NDArray[np.int64]
@@ -32,7 +33,7 @@ class Counting:
 
     ids   : in the order of `own`
     own   : the counts of the run
-    load  : image id and protocol -> what the run was made from
+    load  : image id and protocol -> what the run was made from; truth : its ground truth alone
     """
 
     def __init__(
@@ -41,10 +42,11 @@ class Counting:
         own: Table,
         protocol: Protocol,
         load: Load,
+        truth: Truth,
         workers: int = 1,
     ) -> None:
         self.ids, self.own, self.protocol = list(ids), own, protocol
-        self._load, self.workers = load, workers
+        self._load, self._truth, self.workers = load, truth, workers
         self._made: dict[str, dict[int, BoundaryCounts]] = {}
         self._arrays: dict[int, tuple[Prediction, GroundTruth]] = {}
 
@@ -118,7 +120,7 @@ class Counting:
             return self.own
 
         def row(image_id: str) -> tuple[int, int, int, int]:
-            return whole_image_counts(annotated_maps(self._load(image_id, self.protocol)[1]))
+            return whole_image_counts(annotated_maps(self._truth(image_id, self.protocol)))
 
         with ThreadPoolExecutor(self.workers) as pool:
             first = np.array(list(pool.map(row, self.ids)), np.int64)[:, None]
@@ -161,7 +163,7 @@ def counting_of(run: Evaluation, sources: Sources, workers: int = 1) -> Counting
         return sources.load(image_id, run, protocol)
 
     own = Table(table, thresholds, run.protocol.operator)
-    return Counting(list(found), own, run.protocol, load, workers)
+    return Counting(list(found), own, run.protocol, load, sources.truth, workers)
 
 
 def _chosen(gt: GroundTruth, annotators: str) -> GroundTruth:

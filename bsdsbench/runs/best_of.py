@@ -1,0 +1,86 @@
+"""Best of M: several runs of one method made into one, which chooses by the ground truth.
+
+Models with a granularity are run at M of them. Their programs (UAED, MuGE, SAUGE, DDN) take, for
+each image and threshold, the run of the largest F there, of equal ones the first that is given; its
+four counts are the image's row. ODS, OIS and AP are then made of those rows as of any others.
+The choice needs the ground truth, so such scores stand beside no others, and the name says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.errors import DataError, MergeError
+from bsdsbench.core.precision_recall import f_measure, four_counts, ratio
+from bsdsbench.core.records import BoundaryCounts, ImageRecord
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import counts_by_id
+from bsdsbench.runs.evaluation import Evaluation
+
+I8 = NDArray[np.int64]
+METRIC = registry.DEFAULT[0]
+
+
+def best_rows(tables: I8) -> tuple[I8, I8]:
+    """The run of the largest F at each threshold, and its counts.
+
+    tables : i8 (M, T, 4), matched_gt, total_gt, matched_pred, total_pred of one image in M runs
+    Returns (i8 (T,), i8 (T, 4)). Of equal F the first run stays; 0/0 counts as 0.
+
+    Examples
+    --------
+    >>> one, two = [[4, 8, 4, 8], [2, 8, 2, 2]], [[4, 8, 4, 6], [1, 8, 1, 1]]
+    >>> chosen, counts = best_rows(np.array([one, two]))
+    >>> chosen.tolist(), counts.tolist()
+    ([1, 0], [[4, 8, 4, 6], [2, 8, 2, 2]])
+    """
+    precision, recall = ratio(tables[..., 2], tables[..., 3]), ratio(tables[..., 0], tables[..., 1])
+    chosen = np.argmax(f_measure(precision, recall), axis=0)
+    return chosen, tables[chosen, np.arange(tables.shape[1])]
+
+
+def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
+    """One evaluation of the best rows of several, by the ground truth.
+
+    Its name says of how many runs it is and how it chose; provenance has the runs' names and how
+    often each was chosen. Raises DataError for fewer than two runs or one without boundary counts,
+    MergeError for other protocols, images or thresholds.
+    """
+    if len(runs) < 2:
+        raise DataError(f"best of {len(runs)} runs: expected two or more")
+    first = runs[0]
+    for run in runs[1:]:
+        if first.protocol.differences(run.protocol):
+            raise MergeError(f"{run.name}: its protocol differs from that of {first.name}")
+    tables = [counts_by_id(run.records, METRIC) for run in runs]
+    for run, table in zip(runs[1:], tables[1:], strict=True):
+        _same_images(first.name, tables[0], run.name, table)
+    records, times = [], np.zeros(len(runs), np.int64)
+    for record in first.records:
+        found = [table[record.image_id] for table in tables]
+        chosen, rows = best_rows(np.stack([four_counts(c) for c in found]))
+        times += np.bincount(chosen, minlength=len(runs))
+        counts = BoundaryCounts(found[0].thresholds, *rows.T)
+        kind = f"best-of-{len(runs)}"
+        found_at = record.image_id, record.size
+        records.append(ImageRecord(*found_at, {METRIC: counts}, truth=record.truth, form=kind))
+    title = f"{name or first.name} (best of {len(runs)} by the ground truth)"
+    names = [run.name for run in runs]
+    chosen_by: dict[str, Any] = {"best_of": names, "chosen": times.tolist()}
+    kept = {k: first.provenance[k] for k in ("gt",) if k in first.provenance}
+    return Evaluation(first.protocol, title, tuple(records), {**kept, **chosen_by})
+
+
+def _same_images(a: str, mine: dict[str, Any], b: str, theirs: dict[str, Any]) -> None:
+    other = sorted(mine.keys() ^ theirs.keys())
+    if other:
+        raise MergeError(f"{b}: image {other[0]!r} is not in both it and {a}, expected the same")
+    for image_id, counts in mine.items():
+        if not np.array_equal(counts.thresholds, theirs[image_id].thresholds):
+            raise MergeError(f"{b}: other thresholds than {a}, expected the same")
+        if not np.array_equal(counts.total_gt, theirs[image_id].total_gt):
+            raise MergeError(f"{b}: image {image_id!r} has other ground truth than in {a}")

@@ -1,0 +1,122 @@
+"""Best of M: the rule, row by row, beside a plain loop; runs that do not belong together."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bsdsbench as bb
+from bsdsbench.cli import cli
+from bsdsbench.core.precision_recall import four_counts
+from bsdsbench.runs.best_of import best_of, best_rows
+from tests.runs.simulated import simulated_run
+
+
+def slow(runs):
+    """image id -> rows of four counts: for each threshold the first run of largest F."""
+    out = {}
+    for k, record in enumerate(runs[0].records):
+        counts = [run.records[k].counts["boundary"] for run in runs]
+        rows = []
+        for t in range(counts[0].thresholds.size):
+            best, row = -1.0, None
+            for c in counts:
+                a, b = int(c.matched_gt[t]), int(c.total_gt[t])
+                x, y = int(c.matched_pred[t]), int(c.total_pred[t])
+                recall, precision = a / b if b else 0.0, x / y if y else 0.0
+                total = precision + recall
+                f = 2 * precision * recall / total if total else 0.0
+                if f > best:
+                    best, row = f, (a, b, x, y)
+            rows.append(row)
+        out[record.image_id] = rows
+    return out
+
+
+@pytest.fixture(scope="module")
+def three():
+    """Runs on the same images with the same ground truth."""
+    return [simulated_run("m", 7, quality=q, seed=3) for q in (0.0, 0.2, 0.4)]
+
+
+def test_the_rule_is_a_plain_loop(three):
+    found, expected = best_of(three), slow(three)
+    for record in found.records:
+        rows = four_counts(record.counts["boundary"])
+        np.testing.assert_array_equal(rows, expected[record.image_id])
+    assert found.name == "m (best of 3 by the ground truth)"
+    assert (
+        sum(found.provenance["chosen"]) == 7 * found.records[0].counts["boundary"].thresholds.size
+    )
+    assert found.signature.pred == "best-of-3"
+
+
+def test_the_scores_are_made_of_the_chosen_rows(three):
+    """ODS and OIS by hand from the loop's rows; never below any single run's."""
+    found = best_of(three).boundary_score()
+    rows = np.array(list(slow(three).values()))
+    total = rows.sum(axis=0)
+    recall, precision = total[:, 0] / total[:, 1], total[:, 2] / np.maximum(total[:, 3], 1)
+    grid = (2 * precision * recall / np.maximum(precision + recall, 1e-12)).max()
+    assert found.ods.f >= grid - 1e-12
+    assert found.ods.f == pytest.approx(grid, abs=0.01)
+    for run in three:
+        assert found.ods.f >= run.boundary_score().ods.f
+        assert found.ois.f >= run.boundary_score().ois.f
+
+
+def test_ties_and_empty_rows_go_to_the_first_run():
+    one = np.array([[[3, 6, 3, 6], [0, 6, 0, 0]], [[3, 6, 3, 6], [0, 6, 0, 5]]])
+    chosen, rows = best_rows(one)
+    assert chosen.tolist() == [0, 0]
+    assert rows.tolist() == [[3, 6, 3, 6], [0, 6, 0, 0]]
+
+
+def test_runs_that_do_not_belong_together(three):
+    with pytest.raises(bb.DataError, match="best of 1 runs: expected two or more"):
+        best_of(three[:1])
+    other = simulated_run("other", 6, seed=3)
+    with pytest.raises(bb.DataError, match=r"other: image .* is not in both it and m"):
+        best_of([three[0], other])
+
+
+def test_the_command_line_writes_a_run(three, tmp_path):
+    folders = [str(run.save(tmp_path / str(k))) for k, run in enumerate(three)]
+    out = tmp_path / "best"
+    arguments = ["best-of", *folders, "-o", str(out), "--name", "MuGE"]
+    shown = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert "results " in shown.stdout
+    assert "pred:best-of-3" in shown.stdout
+    told = json.loads((out / "result.json").read_text("utf-8"))
+    assert told["name"] == "MuGE (best of 3 by the ground truth)"
+    assert told["provenance"]["best_of"] == [f"m ({f})" for f in folders]
+
+
+def test_every_rule_side_by_side(three, tmp_path):
+    out = str(three[0].save(tmp_path / "run"))
+    shown = CliRunner().invoke(cli, ["ap", out, "--format", "json"], catch_exceptions=False)
+    found = json.loads(shown.stdout)["m"]
+    score = three[0].boundary_score()
+    assert found["ap"]["bsds"] == score.ap
+    assert found["ap"]["edter"] is None
+    assert found["ods"]["interpolated"] == score.ods.f
+    assert found["ods"]["maximum"] <= score.ods.f
+    table = CliRunner().invoke(cli, ["ap", out], catch_exceptions=False).stdout
+    assert "101-point" in table
+
+
+def test_the_zero_row_comes_from_the_ground_truth(tmp_path):
+    from tests.making import make_set
+
+    pred, gt = make_set(tmp_path / "set", images=3)
+    protocol = bb.Protocol.preset("bsds500").replace(thresholds=9)
+    run = bb.evaluate(pred, gt, protocol, executor="thread", out=tmp_path / "out")
+    with_row = protocol.replace(thresholds=(0.0, *protocol.thresholds), ap_rule="edter")
+    truth = bb.evaluate(pred, gt, with_row, executor="thread").boundary_score()
+    arguments = ["ap", str(tmp_path / "out"), "--format", "json"]
+    found = json.loads(CliRunner().invoke(cli, arguments, catch_exceptions=False).stdout)
+    assert found[run.name]["ap"]["edter"] == truth.ap
+    assert truth.ap > run.boundary_score().ap
