@@ -14,6 +14,7 @@ from bsdsbench.core.fields import MAX_TEXT, MAX_WHOLE
 from bsdsbench.metrics import registry
 
 ABOUT = {"ids": "U", "sizes": "iu", "fingerprints": "U"}
+LATER = ("truths", "forms")  # text, not in counts of the first version
 
 
 def check_columns(arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -33,7 +34,11 @@ def check_columns(arrays: Mapping[str, NDArray[Any]]) -> None:
         metric, dot, name = key.partition(".")
         if dot:
             named.setdefault(metric, {})[name] = array
-        elif key not in ABOUT:
+        elif key in LATER and (array.dtype.kind != "U" or array.ndim != 1):
+            raise FaultError(
+                f"{key}: {array.dtype} of shape {array.shape}, expected text per image"
+            )
+        elif key not in (*ABOUT, *LATER):
             raise FaultError(f"has an array {key[:40]!r}, expected METRIC.FIELD")
         if array.shape[:1] != (count,):
             raise FaultError(f"{key[:80]}: shape {array.shape}, expected one row per image")
