@@ -52,6 +52,15 @@ class _Verbs(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from bsdsbench.core.errors import did_you_mean
+
+        if args[0] not in VERBS and not args[0].startswith("-"):
+            ctx.fail(f"no verb {args[0]!r}{did_you_mean(args[0], VERBS)}")
+        return super().resolve_command(ctx, args)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
@@ -74,7 +83,8 @@ def cli(debug: bool) -> None:
 
 def main() -> None:
     """Run the command line; every expected failure becomes a line and an exit status."""
-    from bsdsbench.core.errors import DataError, one_line
+    from bsdsbench.core.errors import DataError, grouped
+    from bsdsbench.core.visible import visible
 
     gc.set_threshold(100_000)  # importing makes much and discards little: a seventh of a short run
     words = sys.argv[1:]
@@ -82,7 +92,7 @@ def main() -> None:
     _insist_on_ctrl_c()
     words = [word for word in words if word != "--debug"]
     try:
-        status = cli.main(words, standalone_mode=False)
+        status = cli.main(words, prog_name="bsdsbench", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.Exit as error:
         status = error.exit_code
@@ -90,7 +100,7 @@ def main() -> None:
         error.show()
         status = 2
     except DataError as error:
-        for line in error.problems:
+        for line in grouped(error.problems):
             _say(f"bsdsbench: {line}")
         status = 2
     except KeyboardInterrupt:
@@ -107,7 +117,7 @@ def main() -> None:
         status = 0
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _say(f"bsdsbench: {one_line(f'{where}{error.strerror or error}')}")
+        _say(f"bsdsbench: {visible(f'{where}{error.strerror or error}')}")
         status = 2
     except MemoryError:
         _say("bsdsbench: not enough memory on this machine; what was done is kept")
@@ -157,9 +167,9 @@ def _unexpected(error: Exception, words: list[str], debug: bool) -> str:
     import tempfile
     import traceback
 
-    from bsdsbench.core.errors import clip, one_line
+    from bsdsbench.core.errors import clip, visible
 
-    what = clip(one_line(f"{type(error).__name__}: {error}"), 200)
+    what = clip(visible(f"{type(error).__name__}: {error}"), 200)
     verb = next((word for word in words if word in VERBS), "the start")
     text = f"bsdsbench {__version__}, Python {sys.version}\n{words}\n{traceback.format_exc()}"
     where = "shown above"

@@ -101,17 +101,13 @@ def announce_compiling(quiet: bool) -> None:
 def show_run(run: Evaluation, form: str, out: str | None) -> None:
     """A run's tables and conventions, or its result.json."""
     from bsdsbench.cli.show import print_json, print_scores
-    from bsdsbench.metrics import registry
 
     if form == "json":
         print_json(run.to_mapping())
         return
     print_scores([run])
-    for line in dict.fromkeys(registry.get(m).describe(run.protocol) for m in run.metrics):
-        print(line)
     if run.identity:
         print(f"set      {run.identity.describe()}")
-    print(f"signature {run.signature}")
     if out:
         print(f"results  {out}")
 

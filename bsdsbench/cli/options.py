@@ -64,6 +64,29 @@ class ProtocolCommand(click.Command):
         return super().parse_args(ctx, plain)
 
 
+def table_output_options(function: _F) -> _F:
+    """-o and --format of a verb that makes tables; the suffix of -o chooses the format."""
+    for option in reversed(
+        (
+            click.option(
+                "-o",
+                "--out",
+                type=click.Path(),
+                help="Write there; the suffix chooses the format: .txt, .md, .tex, .csv, .json, "
+                ".html. Several tables as CSV are files NAME-TABLE.csv, or FOLDER/TABLE.csv.",
+            ),
+            click.option(
+                "--format",
+                "form",
+                type=click.Choice(["table", "markdown", "latex", "csv", "json", "html"]),
+                help="Format on standard output.  [default: table]",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
 def protocol_options(function: _F) -> _F:
     """--protocol and the options that change one of its fields."""
     for option in reversed(

@@ -48,13 +48,29 @@ def _bar(title: str) -> Iterator[Report]:
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=None, rate="starting")
-        started = time.monotonic()
+        pace = _Pace()
 
         def report(done: int, total: int, image_id: str) -> None:
-            rate = done / max(time.monotonic() - started, 1e-9)
-            bar.update(task, completed=done, total=total, rate=f"{rate:.1f} images/s")
+            rate = pace.rate(done)
+            shown = f"{rate:.1f} images/s" if rate else "starting"
+            bar.update(task, completed=done, total=total, rate=shown)
 
         yield report
+
+
+class _Pace:
+    """Images per second, from the first one done on: that one also compiled and started workers."""
+
+    def __init__(self) -> None:
+        self.first: tuple[int, float] | None = None
+
+    def rate(self, done: int) -> float | None:
+        """The rate now, or None before the second image."""
+        now = time.monotonic()
+        if self.first is None:
+            self.first = done, now
+        before, since = self.first
+        return (done - before) / max(now - since, 1e-9) if done > before else None
 
 
 class _PlainLines:
@@ -63,18 +79,17 @@ class _PlainLines:
     def __init__(self, title: str) -> None:
         self.title = title
         self.started = self.last = time.monotonic()
+        self.pace = _Pace()
 
     def __call__(self, done: int, total: int, image_id: str) -> None:
-        now = time.monotonic()
+        now, rate = time.monotonic(), self.pace.rate(done)
         if done < total and now - self.last < PLAIN_SECONDS:
             return
         self.last = now
-        spent = now - self.started
-        rate = done / max(spent, 1e-9)
-        left = (total - done) / rate
+        speed = f", {rate:.1f} images/s" if rate else ""
+        left = f", {(total - done) / rate:.0f} s left" if rate else ""
         print(
-            f"{self.title}: {done}/{total} images, {rate:.1f} images/s, "
-            f"{spent:.0f} s elapsed, {left:.0f} s left",
+            f"{self.title}: {done}/{total} images{speed}, {now - self.started:.0f} s elapsed{left}",
             file=sys.stderr,
             flush=True,
         )

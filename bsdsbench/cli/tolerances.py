@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bsdsbench.core.protocol import Protocol
+    from bsdsbench.core.table import Table
     from bsdsbench.runs.evaluation import Evaluation
 
 
@@ -20,7 +21,7 @@ def sweep(
     options: dict[str, Any],
 ) -> int:
     """Evaluate at each tolerance, print a line for each, and keep the curve in OUT."""
-    from bsdsbench.cli.show import print_json
+    from bsdsbench.cli.show import print_json, print_tables
     from bsdsbench.core.errors import DataError
     from bsdsbench.runs.sweep import parse_range, tolerance_sweep
 
@@ -38,10 +39,7 @@ def sweep(
     if form == "json":
         print_json([{"max_dist": d, "boundary": r.boundary_score().to_mapping()} for d, r in runs])
     else:
-        print("max_dist     ODS     OIS      AP")
-        for row in _rows(runs):
-            print("{:8.4g}  {:.4f}  {:.4f}  {:.4f}".format(*row))
-        print(f"protocol, but for max_dist: {protocol.describe()}")
+        print_tables([_table(runs, f"protocol, but for max_dist: {protocol.describe()}")])
     if out:
         _keep(runs, Path(out))
         if form != "json":
@@ -49,21 +47,25 @@ def sweep(
     return 2 if any(run.failed for _, run in runs) else 0
 
 
-def _rows(runs: list[tuple[float, Evaluation]]) -> list[tuple[float, float, float, float]]:
+def _table(runs: list[tuple[float, Evaluation]], caption: str) -> Table:
+    from bsdsbench.core.table import Column, Table
+
+    columns = [Column("max_dist", "max_dist", "", ".4g")]
+    columns += [Column(key, key.upper(), "", ".4f") for key in ("ods", "ois", "ap")]
     scores = [(d, run.boundary_score()) for d, run in runs]
-    return [(d, s.ods.f, s.ois.f, s.ap) for d, s in scores]
+    rows = [[d, s.ods.f, s.ois.f, s.ap] for d, s in scores]
+    return Table("tolerance", "Scores over the tolerance", columns, rows, caption=caption)
 
 
 def _keep(runs: list[tuple[float, Evaluation]], out: Path) -> None:
     """tolerance.csv, .png and .svg, and each run in a folder of its own."""
-    from bsdsbench.core.files import write_atomic
+    from bsdsbench.core.render.output import write_tables
     from bsdsbench.plotting.style import save
     from bsdsbench.plotting.tolerance import ToleranceDisplay
 
     for max_dist, run in runs:
         run.save(out / f"max_dist_{max_dist:.6g}")
-    lines = ["max_dist,ods,ois,ap", *(",".join(map(repr, row)) for row in _rows(runs))]
-    write_atomic(out / "tolerance.csv", "\n".join(lines) + "\n")
+    write_tables([_table(runs, "")], out / "tolerance.csv", "csv")
     figure = ToleranceDisplay.from_sweep(runs).plot().figure_
     for suffix in ("png", "svg"):
         save(figure, out / f"tolerance.{suffix}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from bsdsbench.cli.options import format_option, names_option
@@ -20,8 +18,9 @@ def command(outs: tuple[str, ...], names: list[str] | None, gt_dir: str | None, 
     The row of threshold 0 that the rule edter needs is made from the ground truth alone; where
     that is not to be found the value is "-".
     """
-    from bsdsbench.cli.show import new_table, print_json, print_table
+    from bsdsbench.cli.show import print_json, print_tables
     from bsdsbench.core.score_rules import AP_RULES, ODS_RULES
+    from bsdsbench.core.table import Column, Table
     from bsdsbench.runs.all_rules import all_rules
     from bsdsbench.runs.loading import load_runs
 
@@ -30,19 +29,14 @@ def command(outs: tuple[str, ...], names: list[str] | None, gt_dir: str | None, 
     if form == "json":
         print_json(found)
         return 0
-    table = new_table("rules")
-    for heading in ("score", "rule"):
-        table.add_column(heading)
-    for run in runs:
-        table.add_column(run.name, justify="right")
-    table.add_column("what it is")
-    for score, rules in (("AP", AP_RULES), ("ODS", ODS_RULES)):
-        for rule, what in rules.items():
-            values = (found[run.name][score.lower()][rule] for run in runs)
-            table.add_row(score, rule, *map(_shown, values), what)
-    print_table(table)
+    columns = [Column("score", "Score"), Column("rule", "Rule")]
+    columns += [Column(f"run_{k + 1}", run.name, "", ".4f") for k, run in enumerate(runs)]
+    rows = [
+        [score, rule, *(found[run.name][score.lower()][rule] for run in runs), what]
+        for score, rules in (("AP", AP_RULES), ("ODS", ODS_RULES))
+        for rule, what in rules.items()
+    ]
+    print_tables(
+        [Table("rules", "Rules", [*columns, Column("what", "What it is")], rows, n_labels=2)]
+    )
     return 0
-
-
-def _shown(value: Any) -> str:
-    return "-" if value is None else f"{value:.4f}"

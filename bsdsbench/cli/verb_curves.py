@@ -203,42 +203,37 @@ def _write_points(target: str, kind: str, curve: Any) -> None:
 
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:
-    from rich.markup import escape
+    from bsdsbench.cli.show import print_tables
+    from bsdsbench.core.table import Column, Table
 
-    from bsdsbench.cli.show import new_table, print_table
-
-    table = new_table()
-    for name in rows[0]:
-        if name != "areas":
-            table.add_column(name.replace("_", " "), justify="left" if name == "name" else "right")
-    for row in rows:
-        table.add_row(*(escape(_text(v)) for k, v in row.items() if k != "areas"))
-    print_table(table)
+    columns = [
+        Column(key, key.replace("_", " "), "", _format(key)) for key in rows[0] if key != "areas"
+    ]
+    tables = [Table("curves", "", columns, [[row[c.key] for c in columns] for row in rows])]
     if "areas" in rows[0]:
-        _print_areas(rows)
+        tables.append(_areas(rows))
+    print_tables(tables)
 
 
-def _print_areas(rows: list[dict[str, Any]]) -> None:
-    from rich.markup import escape
+def _format(key: str) -> str:
+    if key == "name":
+        return ""
+    return "d" if key in ("positives", "negatives", "points") else ".6g"
 
-    from bsdsbench.cli.show import new_table, print_table
 
-    table = new_table()
-    for row in rows:
-        table.add_column(escape(row["name"]) if len(rows) > 1 else "value", justify="right")
-    table.add_column("number", no_wrap=True)
-    for name in ("points", "ties", "rule"):
-        table.add_column(name)
+def _areas(rows: list[dict[str, Any]]) -> Any:
+    """Every area of every file: the values, then what the number is."""
+    from bsdsbench.core.table import Column, Table
+
+    words = ("points", "ties", "rule")
+    columns = [Column("number", "number")]
+    for k, row in enumerate(rows):
+        heading = row["name"] if len(rows) > 1 else "value"
+        columns.append(Column(f"value_{k + 1}", heading, "", ".6g"))
+    columns += [Column(word, word) for word in words]
+    cells = []
     for variants in zip(*(row["areas"] for row in rows), strict=True):
-        v = variants[0]
-        table.add_row(
-            *(_text(r["value"]) for r in variants),
-            *(escape(v[k]) for k in ("name", "points", "ties", "rule")),
-        )
-    print_table(table)
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+        first = variants[0]
+        values = [r["value"] for r in variants]
+        cells.append([first["name"], *values, *(str(first[k]) for k in words)])
+    return Table("areas", "", columns, cells)

@@ -53,7 +53,6 @@ def command(out: Path, workers: int | None, quiet: bool) -> None:
         runs.append(found.evaluation)
     runs.sort(key=lambda run: -run.boundary_score().ods.f)
     print_scores(runs)
-    print(f"protocol {runs[0].protocol.describe()}\n")
     _print_differences(bb.compare(runs, n_boot=2000, seed=0))
     with progress("human", quiet) as report:
         human = bb.evaluate_humans(sample_ground_truth(), workers=workers, progress=report)
@@ -63,26 +62,28 @@ def command(out: Path, workers: int | None, quiet: bool) -> None:
 
 def _print_differences(found: Any) -> None:
     """Every pair of methods: what the second lacks, and whether more images could turn it round."""
-    from bsdsbench.cli.show import new_table, print_table
+    from bsdsbench.cli.show import print_tables
+    from bsdsbench.core.table import Column, Estimate, Table
 
-    table = new_table("what differs")
-    table.add_column("pair")
-    for name in ("ODS", f"{found.level:.0%} interval", "p (Holm)", "AP", "better on"):
-        table.add_column(name, justify="right")
+    columns = [
+        Column("pair", "Pair"),
+        Column("ods", f"ODS [{found.level:.0%} interval]", "ODS", "+.4f"),
+        Column("p", "p (Holm)", "p", "p"),
+        Column("ap", "AP", "", "+.4f"),
+        Column("wins", "Better on", "", "d"),
+    ]
+    rows = []
     for pair in found.images:
         ods = found.difference_of(pair.a, pair.b, "boundary.ods")
         ap = found.difference_of(pair.a, pair.b, "boundary.ap")
-        table.add_row(
-            f"{pair.a} - {pair.b}",
-            f"{ods.value:+.4f}",
-            f"{ods.low:+.4f} .. {ods.high:+.4f}",
-            f"{ods.p_holm:.4f}",
-            f"{ap.value:+.4f}",
-            f"{pair.record[0]} of {found.n_images}",
-        )
-    print_table(table)
-    for note in found.notes:
-        print(f"note: {note}")
+        row = [f"{pair.a} - {pair.b}", Estimate(ods.value, ods.low, ods.high)]
+        rows.append([*row, ods.p_holm, ap.value, pair.record[0]])
+    print()
+    notes = [f"note: {note}" for note in found.notes]
+    caption = f"first minus second, {found.n_images} images"
+    print_tables(
+        [Table("differences", "What differs", columns, rows, caption=caption, notes=notes)]
+    )
 
 
 def _write_plots(runs: Sequence[Evaluation], human: Evaluation, out: Path) -> list[Path]:

@@ -50,7 +50,6 @@ def command(
     else:
         for finding in findings:
             print(finding.line())
-        warnings = len(findings) - errors
-        print(f"{errors} errors, {warnings} warnings" if findings else "nothing found")
+        print(findings.summary())
         print(f"protocol {protocol.describe()}")
     return 2 if errors else 0

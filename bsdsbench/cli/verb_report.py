@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
-from bsdsbench.cli.options import names_option, quiet_option
+from bsdsbench.cli.options import names_option, quiet_option, table_output_options
 
 
 @click.command("report", short_help="Runs as an HTML page, or as tables.")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
-@click.option("-o", "--out", type=click.Path(), help="A .html file, or where the table goes.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["html", "latex", "markdown", "csv"]),
-    help="Default: html with a .html file, else markdown.",
-)
+@table_output_options
 @names_option
 @click.option("--published", default="", metavar="KEY,...", help="Published: keys, set=, rule=.")
-@click.option("--title", default="", help="Of the page; default: the names.")
+@click.option("--title", default="", help="Title of the page; default: the names.")
 @click.option("--gt", "gt_dir", type=click.Path(), help="Ground truth; default: the run's own.")
 @click.option(
     "--images",
@@ -57,20 +50,21 @@ def command(
     OUT is the folder of a run, or a folder with official files by any program.
     """
     from bsdsbench.cli.progress import progress
-    from bsdsbench.cli.show import write_or_print
-    from bsdsbench.comparison.published import find_published
+    from bsdsbench.cli.show import show_tables
+    from bsdsbench.comparison.published import find_published, not_beside, published_rows
     from bsdsbench.core.errors import DataError
-    from bsdsbench.report import score_tables, to_csv, to_latex, to_markdown, write_report
+    from bsdsbench.core.render.output import form_of
+    from bsdsbench.report import score_tables, write_report
     from bsdsbench.runs.loading import load_runs
 
+    form = form_of(out, form)
     loaded = load_runs(runs, names)
-    if form is None:
-        form = "html" if out and Path(out).suffix.lower() in (".html", ".htm") else "markdown"
     if form != "html":
-        keys = [key for key in published.split(",") if key.strip()]
-        tables = score_tables(loaded, [run.name for run in loaded], find_published(keys))
-        render = {"latex": to_latex, "markdown": to_markdown, "csv": to_csv}[form]
-        write_or_print(render(tables), out)
+        found = find_published([key for key in published.split(",") if key.strip()])
+        extra = published_rows(found, loaded)
+        odd = [f"{run.name}: {why}" for run in loaded if found and (why := not_beside(run))]
+        notes = [f"{line}; they do not compare." for line in odd]
+        show_tables(score_tables(loaded, extra=extra, notes=notes), out, form)
         return 0
     if not out:
         raise DataError("--format html: expected -o FILE.html")

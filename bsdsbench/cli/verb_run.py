@@ -73,7 +73,6 @@ def detect(function: Any, images: str, *, form: str, quiet: bool, **options: Any
     else:
         if found.evaluation:
             print_scores([found.evaluation])
-            print(f"protocol {found.evaluation.protocol.describe()}")
         timed = f"{found.ms_per_image:.1f} ms per image (median of {len(found.milliseconds)}"
         print(f"time     {timed}, one at a time, warm-up left out; {found.machine})")
         print(f"maps     {found.maps}")

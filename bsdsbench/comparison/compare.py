@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,11 @@ from bsdsbench.comparison.bootstrap import (
     run_scores,
     samplers,
 )
+from bsdsbench.comparison.comparison_tables import (
+    column_of,
+    comparison_mapping,
+    comparison_tables,
+)
 from bsdsbench.comparison.significance import (
     bca_interval,
     holm,
@@ -32,11 +38,13 @@ from bsdsbench.comparison.significance import (
 )
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.precision_recall import RECALL_LEVELS
+from bsdsbench.core.shown import Shown
+from bsdsbench.core.table import Table
 from bsdsbench.kernels.resample import precision_at
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import Column
 from bsdsbench.runs.compressed import image_ids
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.loading import as_runs
 
 F8 = NDArray[np.float64]
 INTERVALS = ("percentile", "bca")
@@ -104,8 +112,8 @@ class ImagePairs:
         return float(d.mean()) / spread if spread > 0 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Shown):
     """What `compare` found. scores are named METRIC.SCORE; runs keep the order they were given in.
 
     Parameters
@@ -150,6 +158,22 @@ class Comparison:
     protocol: str
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        first = self.scores[0]
+        values = ", ".join(
+            f"{name} {self.interval_of(name, first).value:.4g}" for name in self.names[:4]
+        )
+        more = f" and {len(self.names) - 4} more" if len(self.names) > 4 else ""
+        return f"<Comparison of {first} on {self.n_images} images: {values}{more}>"
+
+    def tables(self) -> list[Table]:
+        """Scores with intervals; with two runs or more also differences, and image by image."""
+        return comparison_tables(self)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The comparison as plain values for JSON."""
+        return comparison_mapping(self)
+
     def interval_of(self, run: str, score: str) -> Interval:
         """The interval of one run's score. Raises KeyError."""
         for found in self.intervals:
@@ -177,7 +201,7 @@ class CurveBand:
 
 
 def compare(
-    runs: Sequence[Evaluation],
+    runs: Sequence[Evaluation | str | Path],
     names: Sequence[str] | None = None,
     *,
     n_boot: int = 10_000,
@@ -193,8 +217,8 @@ def compare(
 
     Parameters
     ----------
-    runs : sequence of Evaluation
-        Runs of at least two methods on the same images.
+    runs : sequence of Evaluation or path
+        Runs of at least two methods on the same images, or their folders.
     names : sequence of str or None
         Names of the runs in tables; default: their own.
     n_boot : int
@@ -232,14 +256,15 @@ def compare(
     >>> bb.compare(runs, n_boot=10_000, seed=0).differences[0]               # doctest: +SKIP
     """
     _check(n_boot, level, interval)
-    labels = _labels(runs, names)
-    runs, notes = _comparable(runs, labels, common, force)
-    tables = [samplers(run) for run in runs]
+    found = as_runs(runs)
+    labels = _labels(found, names)
+    kept, notes = _comparable(found, labels, common, force)
+    tables = [samplers(run) for run in kept]
     metrics = [m for m in tables[0] if all(m in t for t in tables)]
     if not metrics:
         raise DataError(f"{', '.join(labels)}: expected a metric that every run has")
     tables = [{m: t[m] for m in metrics} for t in tables]
-    n = len(runs[0].records)
+    n = len(kept[0].records)
     whole = [run_scores(t, np.ones((1, n))) for t in tables]
     draws = _draws(tables, n, n_boot, seed)
     left_out = [run_scores(t, jackknife_weights(n)) for t in tables] if n > 1 else None
@@ -251,13 +276,13 @@ def compare(
         intervals=tuple(build.intervals()),
         differences=tuple(differences),
         letters={s: _letters_of(labels, whole, differences, s, 1 - level) for s in whole[0]},
-        images=tuple(_image_pairs(runs, labels, metrics, whole, left_out)),
+        images=tuple(_image_pairs(kept, labels, metrics, whole, left_out)),
         n_images=n,
         n_boot=n_boot,
         seed=seed,
         level=level,
         interval=interval,
-        protocol=runs[0].protocol.describe(),
+        protocol=kept[0].protocol.describe(),
         notes=tuple(notes),
     )
 
@@ -295,14 +320,6 @@ def lower_is_better(score: str) -> bool:
     """Whether a smaller value of METRIC.SCORE is the better one."""
     column = column_of(score)
     return column is not None and column.lower
-
-
-def column_of(score: str) -> Column | None:
-    """The column of METRIC.SCORE, or None."""
-    metric, _, key = score.partition(".")
-    if metric not in registry.names():
-        return None
-    return next((c for c in registry.get(metric).columns if c.key == key), None)
 
 
 @dataclass(frozen=True, slots=True)

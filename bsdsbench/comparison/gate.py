@@ -24,7 +24,7 @@ from bsdsbench.comparison.compare import compare, lower_is_better
 from bsdsbench.comparison.significance import holm
 from bsdsbench.core import bounded, fields
 from bsdsbench.core.bounded import FaultError, read_json, reading
-from bsdsbench.core.errors import DataError, clip
+from bsdsbench.core.errors import DataError, FileFormatError, clip
 from bsdsbench.core.files import write_atomic
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
@@ -75,6 +75,11 @@ class Baseline:
     def load(cls, path: Path_) -> Baseline:
         """Read what `save` wrote. Raises FileFormatError naming the file and the fault."""
         source = Path(path)
+        if not source.exists():
+            raise FileFormatError(
+                f"{source}: no such file, expected a baseline; `bsdsbench check OUT --baseline "
+                f"{source} --update` makes one"
+            )
         found = read_json(source, "a baseline")
         with reading(source, "a baseline"):
             if found.get("schema") != SCHEMA:

@@ -129,6 +129,13 @@ def _no_such(what: str, known: list[str]) -> DataError:
     return DataError(f"published {what}: expected such as {', '.join(known)}")
 
 
+def published_rows(results: Iterable[PublishedResult], runs: Iterable[Any]) -> list[Any]:
+    """Rows for `score_tables` beside `runs`; an AP of another rule than theirs carries its rule."""
+    rules = {run.protocol.ap_rule for run in runs}
+    own = rules.pop() if len(rules) == 1 else ""
+    return [(r.label, r.scores(), {"ap": r.ap_mark(own)}) for r in results]
+
+
 def not_beside(run: Any, name: str = "bsds500-test") -> str:
     """Why published results on the set `name` do not belong beside `run`; "" if they do.
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from bsdsbench.core.errors import DataError, FileFormatError, clip, one_line
+from bsdsbench.core.errors import DataError, FileFormatError, clip, visible
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -41,7 +41,7 @@ class FaultError(ValueError):
 
 def show(name: object) -> str:
     """`name` as one printable line: control, bidi and undecodable characters are escaped."""
-    return one_line(os.fspath(name) if isinstance(name, os.PathLike) else str(name))
+    return visible(os.fspath(name) if isinstance(name, os.PathLike) else str(name))
 
 
 def listed(names: list[str], limit: int = 10) -> str:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+
+from bsdsbench.core.visible import visible
 
 LINE = 600  # characters of a message
-
-
-def one_line(text: str) -> str:
-    """`text` with control, bidi and undecodable characters escaped, so that a line stays a line."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def clip(text: str, limit: int = LINE) -> str:
@@ -38,7 +34,7 @@ class DataError(ValueError):
 
     def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
         self.problems: tuple[str, ...] = tuple(
-            clip(one_line(line)) for line in problems or (message,)
+            clip(visible(line)) for line in problems or (message,)
         )
         super().__init__("\n".join(self.problems))
 
@@ -82,3 +78,41 @@ class MergeError(DataError):
 
 class RunLockedError(DataError):
     """Another run is writing to the same output folder."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """ "; did you mean X?" for the known word most like this one, or ""."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def grouped(problems: Sequence[str], few: int = 3) -> list[str]:
+    """Problems with the equal faults of more than `few` files as one line each.
+
+    Parameters
+    ----------
+    problems : sequence of str
+        Lines "FILE: what is wrong"; two are equal where only the file and numbers differ.
+    few : int
+        How many are named; so many equal ones still have a line each.
+
+    Examples
+    --------
+    >>> grouped(["a.png: value 3, expected 0 .. 1", "b.png: value 4, expected 0 .. 1"], few=1)
+    ['2 files: value 3, expected 0 .. 1 (such as a.png)']
+    """
+    kinds: dict[str, list[str]] = {}
+    for line in problems:
+        _, colon, what = line.partition(": ")
+        kinds.setdefault(re.sub(r"[0-9][0-9.e+-]*", "#", what) if colon else line, []).append(line)
+    out = []
+    for same in kinds.values():
+        lines = list(dict.fromkeys(same))
+        if len(lines) <= few:
+            out += lines
+            continue
+        files = ", ".join(line.partition(": ")[0] for line in lines[:few])
+        out.append(f"{len(lines)} files: {lines[0].partition(': ')[2]} (such as {files})")
+    return out

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.core.bounded import MAX_TOML_BYTES, parse_toml, read_text, reading
 from bsdsbench.core.contour_params import ContourParams
-from bsdsbench.core.errors import ProtocolError, clip
+from bsdsbench.core.errors import ProtocolError, clip, did_you_mean
 from bsdsbench.core.nms_recipes import RECIPES
 from bsdsbench.core.object_params import SaliencyParams, SemanticParams
 from bsdsbench.core.validators import (
@@ -208,6 +208,14 @@ class Protocol:
         return cls.from_toml(preset_text(name), name)
 
     @classmethod
+    def of(cls, protocol: Protocol | str | Path | None) -> Protocol:
+        """The protocol meant: one, the name of one or its .toml file; None is bsds500.
+
+        Raises as `load`.
+        """
+        return protocol if isinstance(protocol, Protocol) else cls.load(protocol or "bsds500")
+
+    @classmethod
     def load(cls, name_or_path: str | Path) -> Protocol:
         """A preset by name, or the protocol in a .toml file.
 
@@ -351,6 +359,7 @@ def preset_text(name: str) -> str:
     if name not in preset_names():
         raise ProtocolError(
             f"protocol {name!r}: expected a .toml file or one of {', '.join(preset_names())}"
+            f"{did_you_mean(name, preset_names())}"
         )
     return resources.files("bsdsbench.core.protocols").joinpath(f"{name}.toml").read_text("utf-8")
 

@@ -28,12 +28,15 @@ class Estimate:
         Ends of the interval; None for a number without one.
     mark : str
         Shown raised after the number.
+    comparable : bool
+        False for a number of another kind than its column: it is never the best.
     """
 
     value: float
     low: float | None = None
     high: float | None = None
     mark: str = ""
+    comparable: bool = True
 
 
 Cell = float | int | str | Estimate | None
@@ -155,14 +158,14 @@ class Table:
     def is_best(self, row: int, column: int) -> bool:
         """Whether the cell holds the best number of its column."""
         best = self._best[column]
-        return best is not None and number(self.rows[row][column]) == best
+        return best is not None and _ranked(self.rows[row][column]) == best
 
     @cached_property
     def _best(self) -> list[float | None]:
         """The best of each column that has a direction and two numbers or more."""
         out: list[float | None] = []
         for c, column in enumerate(self.columns):
-            known = [v for row in self.rows if (v := number(row[c])) is not None]
+            known = [v for row in self.rows if (v := _ranked(row[c])) is not None]
             if column.higher_is_better is None or len(known) < 2:
                 out.append(None)
             else:
@@ -184,6 +187,10 @@ def number(cell: Cell) -> float | None:
     if value is None or isinstance(value, str) or math.isnan(value):
         return None
     return value
+
+
+def _ranked(cell: Cell) -> float | None:
+    return None if isinstance(cell, Estimate) and not cell.comparable else number(cell)
 
 
 def interval(cell: Cell) -> tuple[float, float] | None:

@@ -8,6 +8,7 @@ meant.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,9 +21,10 @@ from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.softmap import unit
 from bsdsbench.diagnosis import symptoms
+from bsdsbench.diagnosis.findings import Finding, Findings
 from bsdsbench.loaders import load_ground_truth, load_prediction
 from bsdsbench.loaders.pairing import LAYOUTS, find_files, group, one_set, possible_ids, read_split
-from bsdsbench.loaders.reading import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES, listed
+from bsdsbench.loaders.reading import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES
 
 # Thresholds of the verdicts. They lie far from what sound maps give: NMSed maps are 0.00 to 0.56
 # thick and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92;
@@ -42,37 +44,6 @@ REASONS = {
         "--set gt_threshold=0.5 for gray, --set gt_kind=labels for region labels",
     ),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One fault: its code, "error" or "warning", what it is, the files, and what mends it.
-
-    Parameters
-    ----------
-    code : str
-        Short name of the kind of fault.
-    level : str
-        "error" or "warning".
-    message : str
-        What is wrong, in one line.
-    files : tuple of str
-        The files concerned.
-    mend : str
-        The option or the step that fixes it.
-    """
-
-    code: str
-    level: str
-    message: str
-    files: tuple[str, ...] = ()
-    mend: str = ""
-
-    def line(self, limit: int = 5) -> str:
-        """One printable line."""
-        where = f" [{listed(list(self.files), limit)}]" if self.files else ""
-        mend = f" -> {self.mend}" if self.mend else ""
-        return f"{self.level}: {self.code}: {self.message}{where}{mend}"
 
 
 @dataclass(slots=True)
@@ -96,12 +67,12 @@ class _Case:
 def doctor(
     pred_dir: str | Path,
     gt_dir: str | Path,
-    protocol: Protocol | None = None,
+    protocol: Protocol | str | None = None,
     *,
     split_file: str | Path | None = None,
     pred_kind: str = "soft",
     looked_at: int = 12,
-) -> list[Finding]:
+) -> Findings:
     """Examine predictions and ground truth; errors first, an empty list if all is well.
 
     Parameters
@@ -135,7 +106,7 @@ def doctor(
     >>> bb.doctor("maps", "BSDS500/data/groundTruth/test")    # doctest: +SKIP
     []
     """
-    protocol = protocol or Protocol.preset("bsds500")
+    protocol = Protocol.of(protocol)
     preds, gts = _listing(Path(pred_dir), Path(gt_dir), split_file, pred_kind)
     found = [*_names(preds, gts), *_doubled(preds, gts, pred_kind)]
     both = [i for i in gts if i in preds]
@@ -148,7 +119,9 @@ def doctor(
     chosen = sound[:: max(1, -(-len(sound) // looked_at))]
     for look in (_polarity, _thickness, _jpeg, _shift):
         found += look(chosen, protocol)
-    return sorted(found, key=lambda f: f.level != "error")
+    out = Findings(sorted(found, key=lambda f: f.level != "error"))
+    out.n_images, out.n_measured = len(both), len(chosen)
+    return out
 
 
 # ---- names ---------------------------------------------------------------------------------------
@@ -281,14 +254,29 @@ def _read(
             soft = 1 - soft if protocol.invert else soft
         cases.append(_Case(image_id, pred, gt, soft))
     found = []
-    for name, text in broken:
+    for text, names in _alike(broken):
         code, mend = next((v for k, v in REASONS.items() if k in text), ("unreadable", ""))
-        found.append(Finding(code, "error", text, (name,), mend))
+        found.append(Finding(code, "error", text, tuple(names), mend))
     if ranges:
         message = f"float values up to {max(t for _, t in ranges):g}, expected 0 .. 1"
         mend = "divide by 255, or save as 8-bit PNG"
         found.append(Finding("range", "error", message, tuple(n for n, _ in ranges), mend))
     return cases, found
+
+
+def _alike(broken: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """(file, fault) pairs as (fault, files): one entry for faults that differ in numbers only."""
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for name, text in broken:
+        what = text.partition(": ")[2] or text
+        kinds.setdefault(re.sub(r"[0-9][0-9.e+-]*", "#", what), []).append((name, text))
+    out = []
+    for same in kinds.values():
+        text = same[0][1]
+        if len(same) > 1:
+            text = f"{len(same)} files: {text.partition(': ')[2] or text}"
+        out.append((text, [name for name, _ in same]))
+    return out
 
 
 def _largest(path: Path) -> float:

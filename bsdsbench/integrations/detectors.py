@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError, one_line
+from bsdsbench.core.errors import DataError, visible
 from bsdsbench.core.files import png_bytes, write_atomic
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.loaders.photos import find_photos, read_photo
@@ -147,7 +147,7 @@ def run(
     detector = load_function(function) if isinstance(function, str) else function
     photos = find_photos(images)
     if not photos:
-        raise DataError(f"{one_line(str(images))}: no pictures, expected at least one")
+        raise DataError(f"{visible(str(images))}: no pictures, expected at least one")
     shown = name or str(getattr(detector, "__name__", type(detector).__name__))
     calls = _Calls(Path(out), detector, fresh)
     for done, (image_id, path) in enumerate(sorted(photos.items()), 1):
@@ -380,4 +380,4 @@ def _escape(text: str) -> str:
 def _reason(error: BaseException) -> str:
     if isinstance(error, DataError):
         return str(error)
-    return one_line(f"{type(error).__name__}: {error}")[:300]
+    return visible(f"{type(error).__name__}: {error}")[:300]

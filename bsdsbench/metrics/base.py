@@ -33,6 +33,7 @@ from bsdsbench.core.precision_recall import (
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ArrayRecord, BoundaryCounts, ImageRecord
 from bsdsbench.core.score_rules import area, rows_of_counts
+from bsdsbench.core.shown import ShownScore
 from bsdsbench.metrics.sampling import CurveSampler, Sampler
 
 I8 = NDArray[np.int64]
@@ -184,9 +185,9 @@ class CurveMetric(Metric):
     counts_type: ClassVar[type[ArrayRecord]] = BoundaryCounts
     columns: ClassVar[tuple[Column, ...]] = (
         Column("ods", "ODS"),
-        Column("ods.threshold", "at", digits=3, shown="own", score=False),
-        Column("ods.precision", "P", shown="own", score=False),
-        Column("ods.recall", "R", shown="own", score=False),
+        Column("ods.threshold", "ODS threshold", "at", digits=3, shown="own", score=False),
+        Column("ods.precision", "ODS P", "P", shown="own", score=False),
+        Column("ods.recall", "ODS R", "R", shown="own", score=False),
         Column("ois", "OIS"),
         Column("ap", "AP"),
         Column("n_images", "images", digits=0, shown="own", score=False),
@@ -239,8 +240,8 @@ class MatchingMetric(CurveMetric):
         """The pixels that `count` counts at one threshold."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class CurveScore:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class CurveScore(ShownScore):
     """Scores of a metric with a PR curve; all in [0, 1].
 
     Parameters

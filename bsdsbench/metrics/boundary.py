@@ -57,7 +57,7 @@ ONE_THRESHOLD = (0.5,)
 SMALLEST = float(np.nextafter(0, 1))
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class BoundaryScore(CurveScore):
     """The boundary benchmark of a data set; all scores in [0, 1].
 
@@ -155,7 +155,7 @@ class BoundaryMetric(MatchingMetric):
 
 
 def boundary_score(
-    records: Iterable[ImageRecord], protocol: Protocol | None = None
+    records: Iterable[ImageRecord], protocol: Protocol | str | None = None
 ) -> BoundaryScore:
     """Score records that carry boundary counts, in any order.
 
@@ -189,7 +189,7 @@ def boundary_score(
     >>> bb.boundary_score(run.records).ods.f        # doctest: +SKIP
     0.726
     """
-    return BoundaryMetric().score(records, protocol or Protocol.preset("bsds500"))
+    return BoundaryMetric().score(records, Protocol.of(protocol))
 
 
 def score_of(images: Iterable[tuple[str, BoundaryCounts]], protocol: Protocol) -> BoundaryScore:
@@ -240,7 +240,7 @@ class Match:
 def boundary_counts(
     pred: NDArray[Any] | Prediction,
     gts: Sequence[NDArray[Any]] | GroundTruth,
-    protocol: Protocol | None = None,
+    protocol: Protocol | str | None = None,
     *,
     dropped: Bool | None = None,
 ) -> BoundaryCounts:
@@ -254,8 +254,8 @@ def boundary_counts(
     gts : Sequence[array or GroundTruth
         One (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
         GroundTruth.
-    protocol : Protocol or None
-        The bsds500 preset if None.
+    protocol : Protocol, str or None
+        A protocol or the name of a preset; bsds500 if None.
     dropped : array or None
         (H, W) bool, predicted pixels that are taken out after thinning.
 
@@ -287,7 +287,7 @@ def boundary_counts(
     """
     from bsdsbench.kernels.matching import match_steps
 
-    protocol = protocol or Protocol.preset("bsds500")
+    protocol = Protocol.of(protocol)
     gt_maps = annotated_maps(gts)
     thresholds, events = threshold_events(pred, gt_maps.shape[1:], protocol)
     start, pixel, added = events if dropped is None else _without(events, dropped)
@@ -385,7 +385,7 @@ def boundary_match_maps(
     """
     from bsdsbench.kernels.matching import match_maps
 
-    protocol = protocol or Protocol.preset("bsds500")
+    protocol = Protocol.of(protocol)
     gt_maps = annotated_maps(gts)
     shape = gt_maps.shape[1:]
     if isinstance(pred, Prediction) and pred.segs is not None:

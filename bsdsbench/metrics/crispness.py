@@ -21,6 +21,7 @@ from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.precision_recall import best_point, four_counts, pr_curve
 from bsdsbench.core.protocol import NMSParams, Protocol
 from bsdsbench.core.records import ArrayRecord, BoundaryCounts, ImageRecord, add_counts, frozen
+from bsdsbench.core.shown import ShownScore
 from bsdsbench.core.softmap import as_float32, invert, nms
 from bsdsbench.loaders.official_txt import boundary_files
 from bsdsbench.metrics.base import Column, Metric, counts_by_id, counts_in_order
@@ -67,8 +68,8 @@ class CrispnessCounts(ArrayRecord):
         return BoundaryCounts(self.thresholds, *getattr(self, part).T)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CrispnessScore:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CrispnessScore(ShownScore):
     """Average crispness, the mean of the images' own, and the two evaluations.
 
     average is NaN where every map is empty; per_image : (image id, its crispness), in id order

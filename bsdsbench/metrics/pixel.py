@@ -105,7 +105,7 @@ class PixelCounts(ArrayRecord):
         return add_counts(self, other)
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class PixelScore(CurveScore):
     """The pixel benchmark of a data set, without tolerance; all scores in [0, 1].
 
@@ -180,7 +180,9 @@ class PixelMetric(CurveMetric):
         return Prediction("a", soft=empty), truth, Protocol(thresholds=(0.25, 0.5))
 
 
-def pixel_score(records: Iterable[ImageRecord], protocol: Protocol | None = None) -> PixelScore:
+def pixel_score(
+    records: Iterable[ImageRecord], protocol: Protocol | str | None = None
+) -> PixelScore:
     """Score records that carry pixel counts, in any order. Raises as `boundary_score`.
 
     The area under ROC joins the measured points with (0, 0) and (1, 1) by straight lines; the EER
@@ -206,7 +208,7 @@ def pixel_score(records: Iterable[ImageRecord], protocol: Protocol | None = None
     >>> bb.pixel_score(run.records).mae                              # doctest: +SKIP
     0.08
     """
-    return PixelMetric().score(records, protocol or Protocol.preset("bsds500"))
+    return PixelMetric().score(records, Protocol.of(protocol))
 
 
 def _roc(counts: PixelCounts) -> ROCResult:
@@ -222,7 +224,7 @@ def _roc(counts: PixelCounts) -> ROCResult:
 def pixel_counts(
     pred: NDArray[Any] | Prediction,
     gts: Sequence[NDArray[Any]] | GroundTruth,
-    protocol: Protocol | None = None,
+    protocol: Protocol | str | None = None,
 ) -> PixelCounts:
     """Confusion counts of one image's pixels at every threshold of the protocol.
 
@@ -236,8 +238,8 @@ def pixel_counts(
     gts : Sequence[array or GroundTruth
         One (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
         GroundTruth.
-    protocol : Protocol or None
-        The bsds500 preset if None.
+    protocol : Protocol, str or None
+        A protocol or the name of a preset; bsds500 if None.
 
     Returns
     -------
@@ -263,7 +265,7 @@ def pixel_counts(
     >>> counts.tp.tolist(), counts.fp.tolist(), counts.tn.tolist()
     ([4], [0], [12])
     """
-    protocol = protocol or Protocol.preset("bsds500")
+    protocol = Protocol.of(protocol)
     gt_maps = annotated_maps(gts)
     if isinstance(pred, Prediction):
         same_shape(pred.shape, gt_maps.shape[1:])

@@ -26,6 +26,7 @@ from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.precision_recall import ratio
 from bsdsbench.core.protocol import Protocol, SaliencyParams
 from bsdsbench.core.records import ArrayRecord, ImageRecord, frozen
+from bsdsbench.core.shown import ShownScore
 from bsdsbench.core.softmap import invert
 from bsdsbench.metrics import salient_measures as measures
 from bsdsbench.metrics.base import Column, Metric, counts_in_order
@@ -65,8 +66,8 @@ class SaliencyCounts(ArrayRecord):
             object.__setattr__(self, name, array)
 
 
-@dataclass(frozen=True, slots=True)
-class SaliencyScore:
+@dataclass(frozen=True, slots=True, repr=False)
+class SaliencyScore(ShownScore):
     """Measures of a data set; see the module for `_mean`, `_sum` and `_pr`."""
 
     n_images: int

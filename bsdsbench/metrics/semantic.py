@@ -24,6 +24,7 @@ from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.precision_recall import best_point, pr_curve
 from bsdsbench.core.protocol import Protocol, SemanticParams, presets_with
 from bsdsbench.core.records import ArrayRecord, BoundaryCounts, ImageRecord, add_counts, frozen
+from bsdsbench.core.shown import ShownScore
 from bsdsbench.loaders.official_txt import boundary_files, safe_name
 from bsdsbench.metrics.base import Column, Metric, counts_by_id
 from bsdsbench.metrics.boundary import BoundaryMetric, BoundaryScore, boundary_counts, score_of
@@ -71,8 +72,8 @@ class SemanticCounts(ArrayRecord):
         return BoundaryCounts(self.thresholds, *(getattr(self, name)[k] for name in _FOUR))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SemanticScore:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SemanticScore(ShownScore):
     """Scores per class (only classes the ground truth has) and their means.
 
     absent : the classes without a single ground-truth boundary pixel; they are not in the means

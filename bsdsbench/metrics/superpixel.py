@@ -21,6 +21,7 @@ from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.precision_recall import ratio
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ArrayRecord, ImageRecord, frozen
+from bsdsbench.core.shown import ShownScore
 from bsdsbench.metrics.base import Column, Metric, counts_in_order
 from bsdsbench.metrics.region.measures import (
     as_label_map,
@@ -212,8 +213,8 @@ MEASURES: dict[str, Callable[[Any, Any], float]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SuperpixelScore:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SuperpixelScore(ShownScore):
     """Means over images. values : measure -> mean, min and max over the annotators, or a number."""
 
     values: dict[str, Any]

@@ -1,4 +1,4 @@
-"""Reports: tables as Markdown, LaTeX and CSV, and one self-contained HTML page."""
+"""Reports: one self-contained HTML page of runs, and pictures of what matched."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
-    "comparison_mapping": "rows",
-    "comparison_tables": "rows",
-    "score_tables": "rows",
-    "to_csv": "tables",
-    "to_latex": "tables",
-    "to_markdown": "tables",
-    "write_report": "html",
+    "comparison_mapping": "comparison.comparison_tables",
+    "comparison_tables": "comparison.comparison_tables",
+    "score_tables": "runs.score_tables",
+    "to_csv": "core.render.as_csv",
+    "to_latex": "core.render.as_latex",
+    "to_markdown": "core.render.as_markdown",
+    "write_report": "report.html",
 }
 
 __all__ = sorted(_HOME)
@@ -21,6 +21,6 @@ __all__ = sorted(_HOME)
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'bsdsbench.report' has no attribute {name!r}")
-    value = getattr(import_module(f"bsdsbench.report.{_HOME[name]}"), name)
+    value = getattr(import_module(f"bsdsbench.{_HOME[name]}"), name)
     globals()[name] = value
     return value

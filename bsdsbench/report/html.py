@@ -14,18 +14,21 @@ from pathlib import Path
 from typing import Any
 
 from bsdsbench import __version__
-from bsdsbench.comparison.compare import Comparison, compare
+from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.published import HUMAN_POINT
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.files import write_atomic
 from bsdsbench.core.palette import line_look
+from bsdsbench.core.render.as_csv import to_csv
+from bsdsbench.core.render.as_html import to_html
+from bsdsbench.core.table import Table
 from bsdsbench.metrics import registry
 from bsdsbench.report.overlays import overlay_metric
 from bsdsbench.report.pictures import gt_picture, image_pictures
-from bsdsbench.report.rows import comparison_tables, score_tables
-from bsdsbench.report.tables import Table, numeric_columns, to_csv
 from bsdsbench.runs.compressed import image_ids, record_of
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.loading import as_runs
+from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, find_sources
 
 Progress = Callable[[int, int, str], None]
@@ -57,26 +60,19 @@ def write_report(
 
     if not runs:
         raise DataError("no runs given, expected at least one to report")
+    runs = as_runs(runs)
     notes: list[str] = []
     sources = _sources(runs, pred_dirs, gt_dir, images_dir, notes) if pictures else {}
-    found = _comparison(runs, n_boot, seed, notes)
-    names = [run.name for run in runs]
     data, pictures_of = report_data(runs, sources, human, notes, progress)
     room = resources.files("bsdsbench.report").joinpath("page")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(room.joinpath("report.html").read_text("utf-8"))
-    tables = [
-        *score_tables(runs, names),
-        *(comparison_tables(found)[: 1 + len(runs)] if found else []),
-    ]
-    shown = [_titled(t) for t in tables]
-    data["csv"] = {table.title: to_csv([table]) for table in tables}
+    tables = [*score_tables(runs), *_comparison(runs, n_boot, seed, notes)]
+    data["csv"] = {table.key: to_csv(table) for table in tables}
     page = template.render(
-        title=title or " / ".join(names),
+        title=title or " / ".join(run.name for run in runs),
         version=__version__,
-        tables=shown,
-        keys={s.title: t.title for s, t in zip(shown, tables, strict=True)},
-        numeric={t.title: numeric_columns(t) for t in shown},
+        tables=[(table, to_html([table])) for table in tables],
         notes=notes,
         n_images=len(data["images"]),
         css=room.joinpath("report.css").read_text("utf-8"),
@@ -238,24 +234,13 @@ def _sources(
     return out
 
 
-def _comparison(runs: Sequence[Any], n_boot: int, seed: int, notes: list[str]) -> Comparison | None:
+def _comparison(runs: Sequence[Any], n_boot: int, seed: int, notes: list[str]) -> list[Table]:
     """Intervals and differences, or a note why there are none."""
     try:
-        return compare(runs, n_boot=n_boot, seed=seed)
+        return compare(runs, n_boot=n_boot, seed=seed).tables()
     except DataError as error:
         notes.append(f"no comparison: {error.problems[0]}")
-        return None
-
-
-def _titled(table: Table) -> Table:
-    metrics = registry.names()
-    titles = {
-        **({table.title: registry.get(table.title).title} if table.title in metrics else {}),
-        "scores": "Scores with intervals",
-        "differences": "Differences",
-        "images": "Image by image",
-    }
-    return Table(titles.get(table.title, table.title), table.columns, table.rows, table.notes)
+        return []
 
 
 def _scripts(room: Any) -> str:

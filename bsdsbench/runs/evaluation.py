@@ -16,11 +16,17 @@ from bsdsbench.core.errors import MergeError
 from bsdsbench.core.files import write_atomic
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
+from bsdsbench.core.render.as_html import to_html
+from bsdsbench.core.render.as_text import to_text
+from bsdsbench.core.shown import Shown
 from bsdsbench.core.signature import Signature
+from bsdsbench.core.table import Table
 from bsdsbench.loaders.identity import Identity
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import column_values
 from bsdsbench.runs.compressed import Records, gathered, image_ids, pack_records, unpack_records
 from bsdsbench.runs.manifest import verified, write_results
+from bsdsbench.runs.score_tables import image_table, score_tables
 from bsdsbench.runs.signed import identity_of, signature_of
 
 if TYPE_CHECKING:
@@ -31,8 +37,8 @@ if TYPE_CHECKING:
 SCHEMA = "bsdsbench.result/1"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Evaluation:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Evaluation(Shown):
     """Records of one method on one data set under one protocol, sorted by image id.
 
     records is a tuple, or with hundreds of images a sequence that keeps them compressed.
@@ -92,6 +98,30 @@ class Evaluation:
     def signature(self) -> Signature:
         """How the scores were made, in one line that can be read back."""
         return signature_of(self.protocol, self.records, self.identity)
+
+    def __repr__(self) -> str:
+        """One line: name, images, the main scores."""
+        parts = []
+        for metric in self.metrics:
+            columns = [c for c in registry.get(metric).columns if c.shown == "always" and c.score]
+            found = column_values(columns[:4], self.score(metric).to_mapping())
+            named = [f"{c.short or c.heading} {_short(found[c.key])}" for c in columns[:4]]
+            parts.append(f"{metric} {', '.join(named)}")
+        scores = "; ".join(parts) or "no scores"
+        failed = f", {len(self.failed)} left out" if self.failed else ""
+        return f"<Evaluation {self.name!r}, {len(self.records)} images{failed}: {scores}>"
+
+    def tables(self) -> list[Table]:
+        """A table of scores per metric, and one of all images ("images") last."""
+        return [*score_tables([self]), image_table(self)] if self.records else []
+
+    def summary(self) -> str:
+        """The scores as text."""
+        return to_text(score_tables([self]))
+
+    def _repr_html_(self) -> str:
+        """The scores, for notebooks."""
+        return to_html(score_tables([self]))
 
     def score(self, metric: str) -> Any:
         """The score of one metric. Raises DataError if the records do not have it."""
@@ -231,6 +261,10 @@ class Evaluation:
 def plain_values(values: Mapping[str, float]) -> dict[str, float | None]:
     """Undefined values (NaN) as None, which JSON has."""
     return {k: None if v != v else v for k, v in values.items()}
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def _json(content: dict[str, Any]) -> str:

@@ -50,6 +50,20 @@ def load_runs(folders: Iterable[str | Path], names: Iterable[str] | None = None)
     return _told_apart(runs, paths)
 
 
+def as_runs(runs: Iterable[Any]) -> list[Any]:
+    """Runs, of which some may be given as folders.
+
+    Folders of one name get the path beside it. Raises DataError for a single path in place of a
+    list, and as `load_runs`.
+    """
+    if isinstance(runs, str | Path):
+        raise DataError(f"runs {str(runs)!r}: expected a list, such as [{str(runs)!r}, ...]")
+    given = list(runs)
+    folders = [run for run in given if isinstance(run, str | Path)]
+    loaded = iter(load_runs(folders))
+    return [next(loaded) if isinstance(run, str | Path) else run for run in given]
+
+
 def _told_apart(runs: list[Any], paths: list[Path]) -> list[Any]:
     """Runs of one name get their folder's name beside it."""
     names = [run.name for run in runs]

@@ -47,10 +47,10 @@ def test_demo_ranks_the_detectors_by_ods(ran: tuple[Result, Path]) -> None:
         assert stored["scores"]["boundary"]["ods"]["f"] == run.boundary_score().ods.f
         scores[run.name] = run.boundary_score().ods.f
     best_first = sorted(scores, key=lambda name: -scores[name])
-    table = result.output.split("what differs")[0].splitlines()
+    table = result.output.split("What differs")[0].splitlines()
     rows = [line for line in table if any(line.strip().startswith(name) for name in scores)]
     assert [next(n for n in scores if row.strip().startswith(n)) for row in rows] == best_first
-    assert f"{scores[best_first[0]]:.4f}" in rows[0]
+    assert f"{scores[best_first[0]]:.3f}" in rows[0]
 
 
 def test_demo_shows_each_difference_once_and_what_to_beware_of(ran: tuple[Result, Path]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-from bsdsbench.core.errors import DataError, FileFormatError, one_line
+from bsdsbench.core.errors import DataError, FileFormatError, visible
 
 
 def test_lines_stay_lines() -> None:
@@ -25,4 +25,4 @@ def test_collecting_and_pickling_keep_every_line() -> None:
 
 def test_ordinary_text_is_untouched() -> None:
     for text in ("", "C:\\x\\n.png", "\u00fcml\u00e4ut <b>'\""):
-        assert one_line(text) == text
+        assert visible(text) == text

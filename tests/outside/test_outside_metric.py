@@ -71,7 +71,7 @@ def runs(call, data, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs")
     for name in ("good", "poor"):
         text = call(*evaluate(data, name), "-o", out / name, "--workers", "2")
-        assert "davis-f" in text
+        assert "DAVIS boundary F" in text
     return out
 
 

@@ -66,7 +66,7 @@ def test_tables_alone_give_scores_and_a_curve(folder, tmp_path):
     assert len(told.per_image) == 25
     with pytest.raises(bb.DataError, match="theirs: no counts per image"):
         bb.compare([run, theirs])
-    assert score_tables([theirs], ["theirs"])[0].rows[0][1].text == f"{mine.ods.f:.3f}"
+    assert score_tables([theirs, theirs])[0].text(0, 1) == f"{mine.ods.f:.3f}"
 
 
 def test_a_table_without_ods_file_takes_the_curve_s_best(folder, tmp_path):
@@ -105,14 +105,14 @@ def test_runs_of_one_name_are_told_apart_and_faults_come_together(folder, tmp_pa
 
 def test_score_table_marks_the_best_and_keeps_full_precision(folder):
     run, _ = folder
-    tables = score_tables([run], ["mine"], find_published(["hed", "human"]))
-    header, mine, hed, human = csv.reader(io.StringIO(to_csv(tables)))
-    assert header == ["table", "Method", "ODS", "OIS", "AP", "R50"]
-    assert float(mine[2]) == run.boundary_score().ods.f
-    assert hed[2:] == ["0.7878", "0.8079", "0.8404", "-"]
-    assert human[2:] == ["0.803", "0.803", "-", "-"]
-    best = [row[1].best for row in tables[0].rows]
-    assert best == [False, False, True]
+    published = [(p.label, p.scores(), {}) for p in find_published(["hed", "human"])]
+    (table,) = score_tables([run], ["mine"], published)
+    header, mine, hed, human = csv.reader(io.StringIO(to_csv(table)))
+    assert header == ["method", "ods", "ois", "ap", "r50"]
+    assert float(mine[1]) == run.boundary_score().ods.f
+    assert hed[1:] == ["0.7878", "0.8079", "0.8404", ""]
+    assert human[1:] == ["0.803", "0.803", "", ""]
+    assert [table.is_best(row, 1) for row in range(3)] == [False, False, True]
 
 
 def call(*arguments):
@@ -140,9 +140,20 @@ def test_command_lines(folder, tmp_path):
         picture = tmp_path / f"{kind}.png"
         call("plot", path, other, "-o", picture, "--kind", kind)
         assert picture.read_bytes()[:4] == b"\x89PNG"
-    text = call("report", path, other, "--published", "hed")
+    text = call("report", path, other, "--published", "hed", "--format", "markdown")
     assert "| HED (2015, published) |" in text
     assert text.count("| mine |") == 1
+    assert "mine: 25 images, but published results are of" in text
+    with pytest.raises(bb.DataError, match=r"t\.doc: suffix '\.doc', expected one of \.txt, \.md"):
+        call("compare", path, other, "-o", tmp_path / "t.doc")
+    with pytest.raises(bb.DataError, match=r"t\.csv: by its name csv, but --format says latex"):
+        call("report", path, "--format", "latex", "-o", tmp_path / "t.csv")
+    call("compare", path, other, "--n-boot", 50, "-o", tmp_path / "t.csv")
+    assert sorted(p.name for p in tmp_path.glob("t-*.csv")) == [
+        "t-differences.csv",
+        "t-images.csv",
+        "t-scores.csv",
+    ]
     with pytest.raises(bb.DataError, match=r"expected -o FILE\.html"):
         call("report", path, "--format", "html")
     assert run.name == "mine"

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.comparison.published import find_published, not_beside
+from bsdsbench.comparison.published import find_published, not_beside, published_rows
 from bsdsbench.core.inputs import Prediction
 from bsdsbench.core.signature import Signature
+from bsdsbench.core.table import mark
 from bsdsbench.loaders.identity import folder_fingerprints, set_fingerprint
 from bsdsbench.report import score_tables
 from bsdsbench.runs.evaluation import Evaluation
@@ -110,11 +111,13 @@ def test_published_results_stand_beside_the_same_set_only(five):
 
 def test_an_ap_of_another_rule_carries_its_rule():
     run = simulated_run("mine", 5, quality=0.9)
-    table = score_tables([run], ["mine"], find_published(["hed", "edter", "xyw-net-voc"]))[0]
-    at = table.columns.index("AP")
-    own, hed, edter, xyw = (row[at] for row in table.rows)
-    assert (hed.text, edter.text, xyw.text) == ("0.840", "0.880 [edter]", "0.873 [unknown]")
-    assert not edter.best
-    assert not xyw.best
-    assert own.best or hed.best
+    extra = published_rows(find_published(["hed", "edter", "xyw-net-voc"]), [run])
+    table = score_tables([run], ["mine"], extra)[0]
+    at = [c.key for c in table.columns].index("ap")
+    assert [table.text(r, at) for r in (1, 2, 3)] == ["0.840", "0.880", "0.873"]
+    assert [mark(row[at]) for row in table.rows[1:]] == ["", "[edter]", "[unknown]"]
+    own, hed, edter, xyw = (table.is_best(r, at) for r in range(4))
+    assert own or hed
+    assert not edter
+    assert not xyw
     assert any(note.startswith("Signature of mine: bsdsbench ") for note in table.notes)

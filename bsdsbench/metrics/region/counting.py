@@ -46,7 +46,7 @@ _SEISM = (
 def region_counts(
     pred: Prediction | ArrayLike | Sequence[ArrayLike],
     gts: GroundTruth | Sequence[ArrayLike],
-    protocol: Protocol | None = None,
+    protocol: Protocol | str | None = None,
 ) -> RegionCounts:
     """Count one image's regions against all its annotators, at every threshold.
 
@@ -86,7 +86,7 @@ def region_counts(
     >>> bb.region_counts([halves], [halves]).pri.tolist()
     [1.0]
     """
-    proto = Protocol.preset("bsds500") if protocol is None else protocol
+    proto = Protocol.of(protocol)
     annotators = Annotators.of(_segmentations(gts))
     found = _as_prediction(pred, annotators.shape)
     if found.ucm2 is not None:
@@ -99,7 +99,8 @@ def region_counts(
     if found.soft.any() and not proto.regions_from_soft:
         raise DataError(
             f"{_name(found)}: a soft boundary map, expected ucm2, segs or a label map; "
-            "regions_from_soft = true in the protocol closes it into regions"
+            "label maps in pictures and arrays need pred_kind='labels' (--pred-kind labels); "
+            "regions_from_soft = true in the protocol closes a soft map into regions"
         )
     soft = prepare(found.soft, proto)
     closed = (close_regions(soft, t) for t in proto.thresholds)

@@ -39,9 +39,9 @@ class RegionMetric(Metric):
     title = "Regions"
     counts_type = RegionCounts
     columns: ClassVar[tuple[Column, ...]] = (
-        Column("covering.ods", "Covering ODS", "cover ODS"),
-        Column("covering.ois", "Covering OIS", "OIS"),
-        Column("covering.best", "Covering best", "best"),
+        Column("covering.ods", "Covering ODS", "Cov. ODS"),
+        Column("covering.ois", "Covering OIS", "Cov. OIS"),
+        Column("covering.best", "Covering best", "Cov. best"),
         Column("pri.ods", "PRI ODS"),
         Column("pri.ois", "PRI OIS"),
         Column("voi.ods", "VOI ODS", lower=True),

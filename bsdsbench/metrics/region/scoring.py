@@ -39,6 +39,7 @@ from bsdsbench.core.precision_recall import (
     ratio,
 )
 from bsdsbench.core.records import ImageRecord, frozen
+from bsdsbench.core.shown import ShownScore
 from bsdsbench.metrics.base import counts_by_id
 from bsdsbench.metrics.region.region_record import RegionCounts
 
@@ -112,8 +113,8 @@ class FScore:
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RegionScore:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RegionScore(ShownScore):
     """The region benchmark of a data set.
 
     Parameters

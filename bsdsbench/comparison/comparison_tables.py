@@ -1,0 +1,147 @@
+"""A comparison as tables and as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bsdsbench.core.table import Cell, Column, Estimate, Table
+from bsdsbench.metrics import base, registry
+from bsdsbench.runs.score_tables import METHOD, table_column
+
+SCHEMA = "bsdsbench.comparison/1"
+_PAIR = [Column("a", "A"), Column("b", "B")]
+
+
+def comparison_tables(found: Any) -> list[Table]:
+    """Scores with intervals and letters; differences with p-values; win, tie, loss per image.
+
+    One run alone has the first only.
+    """
+    scores = _scores(found)
+    return [scores] if len(found.names) < 2 else [scores, _differences(found), _images(found)]
+
+
+def _scores(found: Any) -> Table:
+    several = len(found.names) > 1
+    rows: list[list[Cell]] = []
+    for i, name in enumerate(found.names):
+        intervals = [found.interval_of(name, score) for score in found.scores]
+        marks = [found.letters[score][i] if several else "" for score in found.scores]
+        rows.append(
+            [
+                name,
+                *(
+                    Estimate(x.value, x.low, x.high, m)
+                    for x, m in zip(intervals, marks, strict=True)
+                ),
+            ]
+        )
+    notes = list(found.notes)
+    if several:
+        alpha = 1 - found.level
+        notes.append(f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g}).")
+    caption = (
+        f"{found.n_images} images, {found.n_boot} bootstrap samples, seed {found.seed}, "
+        f"{_percent(found)} {found.interval} intervals. Protocol: {found.protocol}"
+    )
+    columns = [METHOD, *(_column(score) for score in found.scores)]
+    return Table("scores", "Scores with intervals", columns, rows, caption=caption, notes=notes)
+
+
+def _differences(found: Any) -> Table:
+    alpha = 1 - found.level
+    columns = [
+        *_PAIR,
+        Column("score", "Score"),
+        Column("difference", f"A - B [{_percent(found)} interval]", "A - B", "+.4f"),
+        Column("p", "p", "", "p"),
+        Column("p_holm", "p (Holm)", "", "p"),
+    ]
+    rows = [
+        [
+            *(d.a, d.b, heading(d.score)),
+            Estimate(d.value, d.low, d.high),
+            d.p,
+            Estimate(d.p_holm, mark="*" if d.p_holm < alpha else ""),
+        ]
+        for d in found.differences
+    ]
+    note = f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."
+    return Table("differences", "Differences", columns, rows, notes=[note], n_labels=3)
+
+
+def _images(found: Any) -> Table:
+    columns = [
+        *_PAIR,
+        Column("metric", "Metric"),
+        Column("wins", "A wins", "wins", "d"),
+        Column("ties", "Ties", "ties", "d"),
+        Column("losses", "A loses", "loses", "d"),
+        Column("effect", "Effect d", "d", "+.3f"),
+    ]
+    rows = [[p.a, p.b, p.metric, *p.record, p.effect_size] for p in found.images]
+    values = dict.fromkeys(p.metric for p in found.images)
+    by = ", ".join(f"{m}: {registry.get(m).image_columns[0].heading}" for m in values)
+    note = f"Images are compared by {by}; d is the mean difference over its standard deviation."
+    return Table("images", "Image by image", columns, rows, notes=[note], n_labels=3)
+
+
+def comparison_mapping(found: Any) -> dict[str, Any]:
+    """A comparison as plain values for JSON."""
+    plain = ("names", "n_images", "n_boot", "seed", "level", "interval", "protocol", "notes")
+    content = {name: getattr(found, name) for name in plain}
+    return {
+        "schema": SCHEMA,
+        **{k: list(v) if isinstance(v, tuple) else v for k, v in content.items()},
+        "intervals": [_plain(i, ("run", "score", "value", "low", "high")) for i in found.intervals],
+        "letters": {score: list(letters) for score, letters in found.letters.items()},
+        "differences": [
+            _plain(d, ("a", "b", "score", "value", "low", "high", "p", "p_holm"))
+            for d in found.differences
+        ],
+        "images": [
+            {
+                **_plain(pair, ("a", "b", "metric")),
+                "win_tie_loss": list(pair.record),
+                "effect_size": pair.effect_size,
+                "effects": [
+                    _plain(e, ("image_id", "a", "b", "difference", "influence"))
+                    for e in pair.effects
+                ],
+            }
+            for pair in found.images
+        ],
+    }
+
+
+def heading(score: str) -> str:
+    """METRIC.SCORE for people: ODS for the default metric, "Regions: PRI ODS" for others."""
+    return _column(score).heading
+
+
+def column_of(score: str) -> base.Column | None:
+    """The metric's column of METRIC.SCORE, or None."""
+    metric, _, key = score.partition(".")
+    if metric not in registry.names():
+        return None
+    return next((c for c in registry.get(metric).columns if c.key == key), None)
+
+
+def _column(score: str) -> Column:
+    metric, _, key = score.partition(".")
+    found = column_of(score) or base.Column(key, key)
+    mine = table_column(found, 3, f"{metric}_")
+    if metric in registry.DEFAULT:
+        return mine
+    title = registry.get(metric).title if metric in registry.names() else metric
+    long, short = f"{title}: {found.heading}", found.short or found.heading
+    return Column(mine.key, long, short, mine.format, mine.higher_is_better)
+
+
+def _percent(found: Any) -> str:
+    return f"{100 * found.level:g} %"
+
+
+def _plain(record: Any, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}

@@ -1,0 +1,63 @@
+"""What the doctor says: faults with their files, and on how much they rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bsdsbench.loaders.reading import listed
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault: its code, "error" or "warning", what it is, the files, and what mends it.
+
+    Parameters
+    ----------
+    code : str
+        Short name of the kind of fault.
+    level : str
+        "error" or "warning".
+    message : str
+        What is wrong, in one line.
+    files : tuple of str
+        The files concerned.
+    mend : str
+        The option or the step that fixes it.
+    """
+
+    code: str
+    level: str
+    message: str
+    files: tuple[str, ...] = ()
+    mend: str = ""
+
+    def line(self, limit: int = 3) -> str:
+        """One printable line."""
+        where = f" [{listed(list(self.files), limit)}]" if self.files else ""
+        mend = f" -> {self.mend}" if self.mend else ""
+        return f"{self.level}: {self.code}: {self.message}{where}{mend}"
+
+
+class Findings(list[Finding]):
+    """What `doctor` found, errors first.
+
+    n_images : images with both files; n_measured : how many of them the slower measurements took
+    (polarity, thickness, traces of JPEG, shift); all were read for names, sizes and values.
+    """
+
+    n_images: int = 0
+    n_measured: int = 0
+
+    def summary(self) -> str:
+        """One line: how many errors and warnings, and on how much they rest."""
+        errors = sum(f.level == "error" for f in self)
+        warnings = len(self) - errors
+        counts = f"{_count(errors, 'error')}, {_count(warnings, 'warning')}"
+        return (
+            f"{counts if self else 'nothing found'}; {_count(self.n_images, 'image')} read, "
+            f"polarity, thickness, JPEG traces and shift measured on {self.n_measured} of them"
+        )
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"

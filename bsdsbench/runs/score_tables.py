@@ -1,0 +1,144 @@
+"""Scores of runs as tables: a table per metric, a row per run; and values image by image."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bsdsbench.core import table as model
+from bsdsbench.core.table import Cell, Estimate, Table
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import Column, column_values
+
+METHOD = model.Column("method", "Method")
+
+
+def score_tables(
+    runs: Sequence[Any],
+    names: Sequence[str] | None = None,
+    extra: Sequence[tuple[str, Mapping[str, Any], Mapping[str, str]]] = (),
+    notes: Sequence[str] = (),
+) -> list[Table]:
+    """One table per metric: a row per run, then the extra rows that have scores of it.
+
+    Parameters
+    ----------
+    runs : sequence of Evaluation or ReportedRun
+    names : sequence of str, optional
+        One per run, in place of their own.
+    extra : sequence of (name, scores, marks)
+        Further rows, such as published results; `scores` as in result.json. `marks` has a word for
+        each score that is of another kind than the column; it is shown and is never the best.
+    notes : sequence of str
+        Further lines under each table.
+
+    Returns
+    -------
+    list of Table
+        A run alone is shown with all that its metrics show, several with what compares.
+    """
+    names = [run.name for run in runs] if names is None else names
+    caption, own = made_how(runs, names)
+    notes = [*own, *notes]
+    rows = [(name, run.scores()) for name, run in zip(names, runs, strict=True)]
+    alone = len(rows) == 1 and not extra
+    tables = []
+    for metric in dict.fromkeys(m for run in runs for m in run.metrics):
+        found = registry.get(metric)
+        mine = [(name, scores[metric]) for name, scores in rows if metric in scores]
+        mine += [(name, scores[metric]) for name, scores, _ in extra if metric in scores]
+        marks = {name: words for name, _, words in extra}
+        tables.append(
+            _table(metric, found.title, found.columns, mine, alone, caption, notes, marks)
+        )
+        if alone and (parts := found.parts(runs[0].score(metric))):
+            inner = [(name, score.to_mapping()) for name, score in parts.items()]
+            title = f"{found.title}, part by part"
+            tables.append(_table(f"{metric}-parts", title, found.part_columns, inner, True, "", []))
+    return tables
+
+
+def image_table(run: Any) -> Table:
+    """One row per image: its size and its own values under every metric.
+
+    Several metrics have their names in the keys ("region_covering").
+    """
+    several = len(run.metrics) > 1
+    columns = [
+        model.Column("image", "Image"),
+        *(model.Column(key, key.capitalize(), "", "d") for key in ("rows", "columns")),
+    ]
+    keys: list[tuple[str, str]] = []
+    for metric in run.metrics:
+        for c in registry.get(metric).image_columns:
+            keys.append((metric, c.key))
+            columns.append(table_column(c, 4, f"{metric}_" if several else ""))
+    rows: list[list[Cell]] = []
+    for record in run.records:
+        values = {m: registry.get(m).image_values(record.counts[m]) for m in run.metrics}
+        row: list[Cell] = [record.image_id, *record.size]
+        rows.append([*row, *(values[m].get(key) for m, key in keys)])
+    caption, notes = made_how([run], [run.name])
+    return Table(
+        "images", f"{run.name}, image by image", columns, rows, caption=caption, notes=notes
+    )
+
+
+def table_column(column: Column, digits: int, before: str = "") -> model.Column:
+    """A metric's column as a column of a table."""
+    return model.Column(
+        before + column.key.replace(".", "_"),
+        column.heading,
+        column.short,
+        f".{digits}f",
+        not column.lower if column.score else None,
+    )
+
+
+def made_how(runs: Sequence[Any], names: Sequence[str]) -> tuple[str, list[str]]:
+    """The caption that says how the scores were made; notes where the runs differ in it."""
+    ways: dict[str, list[str]] = {}
+    for run, name in zip(runs, names, strict=True):
+        for line in dict.fromkeys(registry.get(m).describe(run.protocol) for m in run.metrics):
+            ways.setdefault(line, []).append(name)
+    signed = [(name, getattr(run, "signature", "")) for run, name in zip(runs, names, strict=True)]
+    signatures = [f"Signature of {name}: {line}" for name, line in signed if line]
+    if len({run.protocol for run in runs}) < 2:
+        return "; ".join(ways), signatures
+    lines = [f"{', '.join(who)}: {text}." for text, who in ways.items()]
+    return "", ["Protocols differ; such scores do not compare.", *lines, *signatures]
+
+
+def _cell(value: float | None, other: str | None) -> Cell:
+    if value is None or not other:
+        return value
+    return Estimate(value, mark=f"[{other}]", comparable=False)
+
+
+def _table(
+    metric: str,
+    title: str,
+    columns: Sequence[Column],
+    scores: Sequence[tuple[str, Mapping[str, Any]]],
+    alone: bool,
+    caption: str,
+    notes: Sequence[str],
+    marks: Mapping[str, Mapping[str, str]] | None = None,
+) -> Table:
+    usable = [c for c in columns if c.shown == "always" or (alone and c.shown == "own")]
+    values = [(name, column_values(usable, mapping)) for name, mapping in scores]
+    # Measures that nobody asked for are left out; undefined ones stay.
+    asked = {key for _, mapping in scores for key in mapping}
+    shown = [c for c in usable if c.key.partition(".")[0] in asked]
+    less = 0 if alone else 1
+    return Table(
+        metric,
+        title,
+        [METHOD, *(table_column(c, max(0, c.digits - less)) for c in shown)],
+        [
+            [name, *(_cell(found[c.key], (marks or {}).get(name, {}).get(c.key)) for c in shown)]
+            for name, found in values
+        ],
+        caption=caption,
+        notes=notes,
+    )
