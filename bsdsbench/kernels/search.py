@@ -85,73 +85,93 @@ def _pair_off(root, node, there, edge, step):
 @kernel
 def _search(roots, own, other, geo, work, step):
     """Dijkstra from each root, one after another. Returns how many pairs that brings."""
-    node, there, edge = own.node, other.node, own.edge
-    heap, touched = work.heap, work.touched
+    node, there = own.node, other.node
     pairs = 0
     for root in roots:
         if node[root].first == UNKNOWN:
             find_edges(np.int64(root), np.int64(root) + 1, own, other, geo)
-        outcome = _pair_off(root, node, there, edge, step)  # a search before may have helped
+        outcome = _pair_off(root, node, there, own.edge, step)  # a search before may have helped
         if outcome != CONTESTED:
             pairs += outcome
             continue
-        at, me = root, node[root]
-        best, last = me.dual, np.uint32(NONE)
-        length, size, n_touched = np.int64(0), 0, 0
-        while True:
-            base = length + node[at].dual
-            begin = node[at].first
-            for e in range(begin, begin + node[at].count):
-                j = edge[e].to
-                it = there[j]
-                d = base + it.dual - edge[e].weight
-                if d >= min(best, it.dist):
-                    continue
-                it.parent = at
-                if it.mate == NONE:
-                    best, last = d, j
-                    continue
-                if it.dist == FAR:
-                    touched[n_touched] = j
-                    n_touched += 1
-                    it.slot = size
-                    size += 1
-                it.dist = d
-                _sift_up(it.slot, d, j, there, heap)
-                d += node[it.mate].dual
-                if d < best:
-                    best, last = d, j
-            if size == 0 or heap[0].key >= best:
-                break
-            length, at = heap[0].key, there[heap[0].vertex].mate
-            if node[at].first == UNKNOWN:
-                find_edges(np.int64(at), np.int64(at) + 1, own, other, geo)
-            size -= 1
-            if size > 0:
-                _sift_down(heap[size].key, heap[size].vertex, size, there, heap)
-
-        me.dual -= best
-        for j in touched[:n_touched]:
-            it = there[j]
-            if it.dist < best:
-                it.dual += best - it.dist
-                node[it.mate].dual -= best - it.dist
-            it.dist = FAR
-        if last == NONE:
-            continue
-        me.since = step
-        ousted = there[last].mate
-        if ousted == NONE:
-            there[last].since = step
-            pairs += 1
-        else:
-            node[ousted].mate = NONE
-            leave(ousted, node, own.bits, step)
-        while last != NONE:
-            at = there[last].parent
-            there[last].mate = at
-            node[at].mate, last = last, node[at].mate
+        best, last, n_touched = _cheapest_end(root, own, other, geo, work)
+        _move_duals(root, best, work.touched[:n_touched], node, there)
+        if last != NONE:
+            node[root].since = step
+            pairs += _flip(last, own, there, step)
     return pairs
+
+
+@kernel(inline="always")
+def _cheapest_end(root, own, other, geo, work):
+    """What the cheapest end of a path from `root` costs, the vertex of the other side that leads to
+    it (NONE: the root stays free), and how many vertices were touched on the way."""
+    node, there, edge = own.node, other.node, own.edge
+    heap, touched = work.heap, work.touched
+    at = root
+    best, last = node[root].dual, np.uint32(NONE)
+    length, size, n_touched = np.int64(0), 0, 0
+    while True:
+        base = length + node[at].dual
+        begin = node[at].first
+        for e in range(begin, begin + node[at].count):
+            j = edge[e].to
+            it = there[j]
+            d = base + it.dual - edge[e].weight
+            if d >= min(best, it.dist):
+                continue
+            it.parent = at
+            if it.mate == NONE:
+                best, last = d, j
+                continue
+            if it.dist == FAR:
+                touched[n_touched] = j
+                n_touched += 1
+                it.slot = size
+                size += 1
+            it.dist = d
+            _sift_up(it.slot, d, j, there, heap)
+            d += node[it.mate].dual
+            if d < best:
+                best, last = d, j
+        if size == 0 or heap[0].key >= best:
+            return best, last, n_touched
+        length, at = heap[0].key, there[heap[0].vertex].mate
+        if node[at].first == UNKNOWN:
+            find_edges(np.int64(at), np.int64(at) + 1, own, other, geo)
+        size -= 1
+        if size > 0:
+            _sift_down(heap[size].key, heap[size].vertex, size, there, heap)
+
+
+@kernel(inline="always")
+def _move_duals(root, best, touched, node, there):
+    """Move the duals by what each vertex is nearer than the end."""
+    node[root].dual -= best
+    for j in touched:
+        it = there[j]
+        if it.dist < best:
+            it.dual += best - it.dist
+            node[it.mate].dual -= best - it.dist
+        it.dist = FAR
+
+
+@kernel(inline="always")
+def _flip(last, own, there, step):
+    """Flip the path that ends at `last`. Returns 1 if it brings a pair, 0 if it ousts a vertex."""
+    node = own.node
+    ousted, brings = there[last].mate, 1
+    if ousted == NONE:
+        there[last].since = step
+    else:
+        node[ousted].mate = NONE
+        leave(ousted, node, own.bits, step)
+        brings = 0
+    while last != NONE:
+        at = there[last].parent
+        there[last].mate = at
+        node[at].mate, last = last, node[at].mate
+    return brings
 
 
 @kernel(inline="always")
