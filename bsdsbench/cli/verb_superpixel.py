@@ -15,10 +15,20 @@ from bsdsbench.cli.evaluating import evaluate_metric, run_options
 @click.option(
     "--images", "images_dir", type=click.Path(), help="The pictures, for explained variation."
 )
-def command(pred_dir: str, **options: Any) -> int:
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="How the ground truth is read: gt_kind=labels for pictures of region labels.",
+)
+def command(pred_dir: str, overrides: tuple[str, ...], **options: Any) -> int:
     """Undersegmentation error, ASA, boundary recall, compactness and explained variation.
 
     PRED_DIR has one label map of superpixels per image. Pictures beside the ground truth in BSDS
     layout are found by themselves.
     """
-    return evaluate_metric("superpixel", pred_dir, None, **options)
+    from bsdsbench.core.protocol import Protocol, parse_overrides
+
+    protocol = Protocol.preset("bsds500").replace(**parse_overrides(overrides))
+    return evaluate_metric("superpixel", pred_dir, protocol, **options)
