@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import os
 import struct
-import zlib
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
@@ -115,14 +114,25 @@ class Cursor:
         return np.frombuffer(body, np.dtype(self.order + code))
 
 
+def _decompressor() -> Any:
+    """A zlib decompressor: zlib-ng's, five times as fast, or Python's where it is missing."""
+    try:
+        from zlib_ng import zlib_ng
+    except ImportError:
+        import zlib
+
+        return zlib.decompressobj()
+    return zlib_ng.decompressobj()
+
+
 def _inflate(body: memoryview, order: str, budget: Budget) -> tuple[int, memoryview]:
     """The one element inside a compressed one, never decoding more than it says it holds."""
-    tag = zlib.decompressobj().decompress(body[:1024], 8)
+    tag = _decompressor().decompress(body[:1024], 8)
     if len(tag) < 8:
         raise FaultError("ends too early (truncated?), expected a whole MATLAB file")
     kind, size = struct.unpack(order + "II", tag)
     budget.spend(size + 8)
-    stream = zlib.decompressobj()
+    stream = _decompressor()
     raw = stream.decompress(body, size + 9)
     if len(raw) != size + 8 or not stream.eof:
         raise FaultError("a damaged compressed block, expected a sound MATLAB file")

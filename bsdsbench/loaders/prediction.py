@@ -165,17 +165,21 @@ def soft_map(array: NDArray[Any], what: str = "a soft map") -> NDArray[Any]:
     """A boundary map in one of the four dtypes of `Prediction.soft`, by the rule of core.checks."""
     if not is_numeric(array):
         raise FaultError("the variable is not numeric, expected a 2-D numeric array")
+    soft = _checked(flat(array, what))
+    return soft.view(np.uint8) * np.uint8(255) if soft.dtype == np.bool_ else soft
+
+
+def _checked(array: NDArray[Any]) -> NDArray[Any]:
     try:
-        soft = checks.soft_map(flat(array, what))
+        return checks.soft_map(array)
     except DataError as error:
         raise FaultError(str(error).partition(": ")[2]) from None
-    return soft.view(np.uint8) * np.uint8(255) if soft.dtype == np.bool_ else soft
 
 
 def _ucm2(array: Any) -> NDArray[np.float64]:
     if not is_numeric(array):
         raise FaultError("ucm2 is not a numeric array, expected (2H+1, 2W+1) values in [0, 1]")
-    array = flat(array, "ucm2")
+    array = plane(array, "ucm2")  # only a quarter of it may be needed in order of rows
     if min(array.shape) < 3 or array.shape[0] % 2 == 0 or array.shape[1] % 2 == 0:
         raise FaultError(
             f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1): the double-size map"
@@ -183,7 +187,7 @@ def _ucm2(array: Any) -> NDArray[np.float64]:
     check_size(array.shape, 8)
     if array.dtype == np.uint8:  # stored as value/255 to save space
         return array / 255.0
-    return soft_map(array.astype(np.float64, copy=False), "ucm2")
+    return _checked(array.astype(np.float64, copy=False))
 
 
 def label_maps(value: Any) -> tuple[NDArray[np.int32], ...]:
