@@ -40,6 +40,7 @@ VERBS = (
     "saliency",
     "superpixel",
     "protocols",
+    "certify",
     "data",
 )
 
