@@ -27,26 +27,24 @@ version = release = bsdsbench.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "examples", "**/README.*"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache", "myst.xref_missing"]
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
-# Formulas are few and are written as text: no script from elsewhere is loaded.
-mathjax_path = ""
 
 html_theme = "pydata_sphinx_theme"
 html_title = "bsdsbench"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_theme_options = {
     "navigation_with_keys": False,
