@@ -103,6 +103,12 @@ class Protocol:
         The same in pixels; overrides max_dist when set.
     thin : bool
         Thin each thresholded map to one pixel before matching.
+    clean : bool
+        Then drop pixels without one of the eight neighbours.
+    gt_thin : bool
+        Thin each annotator's map to one pixel before matching.
+    normalise : bool
+        Divide each map by its largest value, before NMS.
     nms : bool
         Apply edge NMS to the soft map before thresholding. Off in the presets of data sets, as only
         the user knows whether the files on disk have had it.
@@ -143,6 +149,9 @@ class Protocol:
     max_dist: float = 0.0075
     max_dist_px: float | None = None
     thin: bool = True
+    clean: bool = False
+    gt_thin: bool = False
+    normalise: bool = False
     nms: bool = False
     nms_params: NMSParams = NMSParams()
     invert: bool = False
@@ -296,8 +305,14 @@ class Protocol:
         parts.append(f"NMS {self.nms_params.describe()}" if self.nms else "no NMS")
         if self.operator != ">=":
             parts.append(f"value {self.operator} threshold")
-        if self.invert:
-            parts.append("inverted")
+        for field, words in (
+            ("clean", "single pixels dropped"),
+            ("gt_thin", "ground truth thinned"),
+            ("normalise", "divided by its maximum"),
+            ("invert", "inverted"),
+        ):
+            if getattr(self, field):
+                parts.append(words)
         if self.gt_invert:
             parts.append("ground truth inverted")
         if self.gt_threshold is not None:

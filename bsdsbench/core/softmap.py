@@ -114,7 +114,7 @@ def invert(soft: NDArray[Any]) -> NDArray[Any]:
 
 
 def prepare(soft: NDArray[Any], protocol: Protocol) -> NDArray[Any]:
-    """What the protocol does to a soft map before its thresholds: inversion, then NMS.
+    """What the protocol does to a soft map before its thresholds: inversion, scale, then NMS.
 
     Without either the map is returned as it is. With NMS the result is float32, or uint8 or
     uint16 where nms_params.bits asks for the rounding a PNG brings, so that scores are those of
@@ -122,6 +122,9 @@ def prepare(soft: NDArray[Any], protocol: Protocol) -> NDArray[Any]:
     """
     if protocol.invert:
         soft = invert(soft)
+    if protocol.normalise:
+        top = soft.max(initial=0)
+        soft = unit(soft) / (unit(top) if top else 1.0)
     if not protocol.nms:
         return soft
     p = protocol.nms_params

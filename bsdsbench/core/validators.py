@@ -88,6 +88,9 @@ FIELDS: dict[str, tuple[Rule, ...]] = {
     "thin": (BOOL,),
     "nms": (BOOL,),
     "invert": (BOOL,),
+    "clean": (BOOL,),
+    "gt_thin": (BOOL,),
+    "normalise": (BOOL,),
     "gt_invert": (BOOL,),
     "regions_from_soft": (BOOL,),
 }

@@ -113,14 +113,16 @@ class Counting:
 
     def with_whole_image(self) -> Table:
         """The run's counts with the row of threshold 0, which the ground truth alone gives."""
-        from bsdsbench.core.checks import annotated_maps
+        from bsdsbench.metrics.truth import truth_maps
         from bsdsbench.metrics.whole_image import whole_image_counts
 
         if self.own.thresholds[0] == 0 or self.own.thresholds[-1] > 1:
             return self.own
 
         def row(image_id: str) -> tuple[int, int, int, int]:
-            return whole_image_counts(annotated_maps(self._truth(image_id, self.protocol)))
+            return whole_image_counts(
+                truth_maps(self._truth(image_id, self.protocol), self.protocol)
+            )
 
         with ThreadPoolExecutor(self.workers) as pool:
             first = np.array(list(pool.map(row, self.ids)), np.int64)[:, None]

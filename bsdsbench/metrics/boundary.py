@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.checks import annotated_maps, binary_map, same_shape, soft_map
+from bsdsbench.core.checks import binary_map, same_shape, soft_map
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.labels import seg2bdry
@@ -45,7 +45,9 @@ from bsdsbench.metrics.base import (
     curve_scores,
 )
 from bsdsbench.metrics.humans import at_least_two
+from bsdsbench.metrics.isolated import clean, replayed
 from bsdsbench.metrics.sampling import CurveSampler
+from bsdsbench.metrics.truth import truth_maps
 from bsdsbench.metrics.whole_image import with_whole_image
 
 if TYPE_CHECKING:
@@ -288,7 +290,7 @@ def boundary_counts(
     from bsdsbench.kernels.matching import match_steps
 
     protocol = Protocol.of(protocol)
-    gt_maps = annotated_maps(gts)
+    gt_maps = truth_maps(gts, protocol)
     thresholds, events = threshold_events(pred, gt_maps.shape[1:], protocol)
     start, pixel, added = events if dropped is None else _without(events, dropped)
     radius = protocol.radius(gt_maps.shape[1:])
@@ -386,7 +388,7 @@ def boundary_match_maps(
     from bsdsbench.kernels.matching import match_maps
 
     protocol = Protocol.of(protocol)
-    gt_maps = annotated_maps(gts)
+    gt_maps = truth_maps(gts, protocol)
     shape = gt_maps.shape[1:]
     if isinstance(pred, Prediction) and pred.segs is not None:
         if threshold not in range(1, len(pred.segs) + 1):
@@ -481,4 +483,7 @@ def threshold_events(
     start = int(protocol.whole_image)  # that row needs no matching
     level = levels(prepare(soft, protocol), protocol.cuts()[start:])
     thresholds = protocol.threshold_array()[start:]
-    return thresholds, thinning.thinning_events(level, thresholds.size, protocol.thin)
+    events = thinning.thinning_events(level, thresholds.size, protocol.thin)
+    if protocol.clean:
+        events = thinning.stack_events(clean(replayed(events, soft.shape)))
+    return thresholds, events

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.checks import annotated_maps
 from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import BoundaryCounts
 from bsdsbench.metrics.boundary import threshold_events
+from bsdsbench.metrics.truth import truth_maps
 
 
 def many_to_one_counts(
@@ -33,7 +33,7 @@ def many_to_one_counts(
 
     from bsdsbench.kernels.nearest_pixels import count_steps
 
-    gt_maps = annotated_maps(gts)
+    gt_maps = truth_maps(gts, protocol)
     rows, cols = gt_maps.shape[1:]
     radius = protocol.radius((rows, cols))
     thresholds, (start, pixel, added) = threshold_events(pred, (rows, cols), protocol)

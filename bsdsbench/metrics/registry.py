@@ -24,6 +24,7 @@ BUILT_IN = {
     "crispness": "bsdsbench.metrics.crispness:CrispnessMetric",
     "contour": "bsdsbench.metrics.contour.contour_metric:ContourMetric",
     "segmentation": "bsdsbench.metrics.segmentation:SegmentationMetric",
+    "aiu": "bsdsbench.metrics.crack_iou:CrackMetric",
 }
 
 

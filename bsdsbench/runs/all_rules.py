@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.core.checks import annotated_maps
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.precision_recall import best_point, curve_of, four_counts
 from bsdsbench.core.score_rules import AP_RULES, ODS_RULES, Rows, area, rows_of_counts
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_by_id
+from bsdsbench.metrics.truth import truth_maps
 from bsdsbench.metrics.whole_image import whole_image_counts
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import find_sources
@@ -52,7 +52,7 @@ def _with_whole_image(run: Evaluation, gt_dir: Any, thresholds: Any, four: Any) 
     try:
         sources = find_sources(run, gt_dir=gt_dir, metric=METRIC)
         truths = (sources.truth(i, run.protocol) for i in sources.pairs)
-        first = np.sum([whole_image_counts(annotated_maps(gt)) for gt in truths], axis=0)
+        first = np.sum([whole_image_counts(truth_maps(gt, run.protocol)) for gt in truths], axis=0)
     except DataError:
         return None
     return rows_of_counts(np.r_[0.0, thresholds], np.vstack([first, four]))

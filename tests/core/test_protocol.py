@@ -46,17 +46,26 @@ def test_preset_constants():
     assert tolerance == {
         **dict.fromkeys(("cityscapes", "cityscapes-raw"), 0.0035),
         **dict.fromkeys(("sbd", "sbd-seal", "sbd-seal-raw"), 0.02),
-        "nyudv2": 0.011,
+        **dict.fromkeys(("nyudv2", "mtl-nyud"), 0.011),
+        "skeleton": 0.01,
+        "strict": 0.003,
     }
     multiplier = {n: p.nms_params.multiplier for n, p in rows.items()}
     assert {n: m for n, m in multiplier.items() if m != 1.01} == {"biped": 1.03, "uded": 1.04}
-    assert [n for n, p in rows.items() if p.nms] == ["crispness-seval"]
+    assert [n for n, p in rows.items() if p.nms] == [
+        "crispness-seval",
+        "mtl-nyud",
+        "mtl-pascal",
+        "skeleton",
+    ]
     assert [n for n, p in rows.items() if not p.thin] == [
         "boundary-iou-cityscapes",
         "boundary-iou-coco",
         "cityscapes-raw",
+        "crack-aiu",
         "crispness-ceval",
         "davis",
+        "deepcrack",
         "masks",
         "saliency",
         "sbd-reannotated-raw",
