@@ -99,6 +99,11 @@ def protocol_options(function: _F) -> _F:
                 help="A preset (`bsdsbench protocols`) or a .toml file.",
             ),
             click.option(
+                "--signature",
+                metavar="LINE",
+                help="The protocol of a signature, as it stands under a table.",
+            ),
+            click.option(
                 "--thresholds",
                 metavar="N|T,T",
                 help="How many even thresholds, or their values.",
@@ -130,7 +135,9 @@ def protocol_options(function: _F) -> _F:
     return function
 
 
-PROTOCOL_FIELDS = ("protocol", "thresholds", "max_dist", "no_thin", "nms", "invert", "overrides")
+PROTOCOL_FIELDS = (
+    *("protocol", "signature", "thresholds", "max_dist", "no_thin", "nms", "invert", "overrides"),
+)
 
 
 def split_protocol(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -147,13 +154,15 @@ def protocol_from(
     nms: str | bool | None,
     invert: bool,
     overrides: tuple[str, ...] = (),
+    signature: str | None = None,
 ) -> Protocol:
     """The protocol the options describe. Raises ProtocolError."""
     from dataclasses import asdict
 
     from bsdsbench.core.protocol import NMSParams, Protocol, parse_overrides
+    from bsdsbench.core.signature import Signature
 
-    base = Protocol.load(protocol)
+    base = Signature.parse(signature).protocol if signature else Protocol.load(protocol)
     changes: dict[str, Any] = parse_overrides(overrides)
     if thresholds is not None:
         changes["thresholds"] = _thresholds(thresholds)

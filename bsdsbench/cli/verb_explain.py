@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,17 +16,25 @@ from bsdsbench.cli.options import (
     workers_option,
 )
 
+if TYPE_CHECKING:
+    from bsdsbench.core.signature import Signature
+
 
 @click.command(
     "explain", cls=ProtocolCommand, short_help="Which setting gives the published score."
 )
-@click.argument("run", metavar="OUT|PRED_DIR", type=click.Path())
+@click.argument("run", metavar="[OUT|PRED_DIR]", required=False, type=click.Path())
+@click.option(
+    "--between",
+    nargs=2,
+    metavar="SIG SIG",
+    help="Say what differs between two signatures, or folders of runs, and what it costs.",
+)
 @click.option("--gt", "gt_dir", type=click.Path(), help="Ground-truth folder; known for an OUT.")
 @click.option(
     "--target",
     "targets",
     multiple=True,
-    required=True,
     metavar="MEASURE=VALUE",
     help="The published value: ods=0.788, ois=.808, ap=.840.",
 )
@@ -45,7 +53,8 @@ from bsdsbench.cli.options import (
 @format_option("table", "json")
 @quiet_option
 def command(
-    run: str,
+    run: str | None,
+    between: tuple[str, str] | None,
     gt_dir: str | None,
     targets: tuple[str, ...],
     split_file: str | None,
@@ -63,6 +72,8 @@ def command(
     --gt say what to count. Other AP and ODS rules and choices of images are read off the counts;
     tolerance, NMS, thinning, matching, annotators and thresholds are counted again, on a few images
     first. The last line is a sentence to paste. Exit status 0 if the target is reached, else 1.
+
+    With --between nothing is counted: the words of two signatures are compared.
     """
     from dataclasses import asdict
 
@@ -70,6 +81,10 @@ def command(
     from bsdsbench.cli.show import print_json
     from bsdsbench.diagnosis.explain import explain, parse_targets, run_of
 
+    if between:
+        return _between(*between)
+    if run is None:
+        raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
     wanted = parse_targets(targets)
     with progress("explain: count", quiet) as report:
         found, sources = run_of(
@@ -101,3 +116,26 @@ def command(
         print(f"protocol {found.protocol.describe()}")
         print(told.sentence())
     return 0 if told.answer else 1
+
+
+def _between(a: str, b: str) -> int:
+    """What differs between two signatures, one line per word; status 0 if nothing does."""
+    first, second = _signature(a), _signature(b)
+    found = first.differences(second)
+    for difference in found:
+        print(difference.line())
+    if not found:
+        print("nothing that is known differs: the scores compare")
+    return 1 if found else 0
+
+
+def _signature(text: str) -> Signature:
+    """A signature from its line, or that of the run in a folder."""
+    from pathlib import Path
+
+    from bsdsbench.core.signature import Signature
+    from bsdsbench.runs.evaluation import Evaluation
+
+    if "|" in text or not Path(text).is_dir():
+        return Signature.parse(text)
+    return Evaluation.load(text).signature

@@ -211,6 +211,32 @@ def test_from_a_saved_run_and_the_command_line(raw, tmp_path):
     assert found["sentence"] == lines[-1]
 
 
+def test_between_two_signatures(many, tmp_path):
+    many.save(tmp_path / "run")
+    other = str(many.signature).replace("tol:.0075d", "tol:.011d").replace("|thin|", "|unthinned|")
+    found = CliRunner().invoke(command, ["--between", str(tmp_path / "run"), other])
+    assert found.stdout.splitlines() == [
+        "tolerance: .0075d / .011d; a larger one raises every score",
+        "thinning: thin / unthinned; unthinned edges cost precision; many-to-one matching hides "
+        "that",
+    ]
+    same = CliRunner().invoke(command, ["--between", str(many.signature), str(many.signature)])
+    assert same.stdout == "nothing that is known differs: the scores compare\n"
+    wrong = CliRunner().invoke(command, ["--between", "x", other])
+    assert "expected 'bsdsbench VERSION" in str(wrong.exception)
+
+
+def test_a_signature_is_a_protocol_on_the_command_line(many):
+    from bsdsbench.cli.options import PROTOCOL_FIELDS, protocol_from
+    from bsdsbench.cli.verb_evaluate import command as evaluating
+
+    given = evaluating.make_context(
+        "evaluate", ["preds", "--gt", "gt", "--signature", str(many.signature), "--nms"]
+    ).params
+    protocol = protocol_from(**{name: given[name] for name in PROTOCOL_FIELDS})
+    assert protocol == many.protocol.replace(nms=True)
+
+
 def test_targets_are_met_to_their_digits():
     assert resolution(0.788) == 0.0005
     assert resolution(0.79) == 0.005
