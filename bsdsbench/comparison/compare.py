@@ -471,7 +471,10 @@ def _comparable(
     if faults and not force:
         raise DataError.collect([DataError(f"{f}; such scores do not compare") for f in faults])
     notes += [
-        f"{name}: from official files, which do not state the protocol"
+        f"{name}: from official files, which do not state the protocol; "
+        f"AP by the rule {run.protocol.ap_rule}"
+        + " without their row of threshold 0"
+        * run.protocol.whole_image
         for name, run in zip(labels, runs, strict=True)
         if "official" in run.provenance
     ]

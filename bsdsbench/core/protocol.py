@@ -29,6 +29,8 @@ from bsdsbench.core.validators import (
     clipped,
 )
 
+UNSTATED = "unstated"  # the name of a protocol of which only the thresholds are known
+
 
 def even_thresholds(count: int) -> tuple[float, ...]:
     """linspace(1/(T+1), 1 - 1/(T+1), T): the official default grid (boundaryBench.m)."""
@@ -207,6 +209,11 @@ class Protocol:
                 raise ProtocolError(f"{name} {clipped(value)}: expected {expected}")
 
     @property
+    def stated(self) -> bool:
+        """False for others' result files, of which nothing but the thresholds is known."""
+        return self.name != UNSTATED
+
+    @property
     def whole_image(self) -> bool:
         """True if the first threshold is 0 and stands for the whole image."""
         return self.thresholds[0] == 0 and self.operator == ">="
@@ -288,6 +295,8 @@ class Protocol:
         """
         mine, theirs = self.to_mapping(), other.to_mapping()
         skip = {"name", "version"} | (set() if self.nms and other.nms else {"nms_params"})
+        if not (self.stated and other.stated):
+            skip = mine.keys() - {"thresholds"}
         return [
             f"{key}: {_short(mine[key])} / {_short(theirs[key])}"
             for key in mine
@@ -297,8 +306,12 @@ class Protocol:
     def describe(self) -> str:
         """One line with everything that moves a score, for printing beside it."""
         t, px = self.thresholds, self.max_dist_px
+        grid = f"{len(t)} thresholds {t[0]:.3g}..{t[-1]:.3g}"
+        if not self.stated:
+            row = ", the first of them the whole image" if self.whole_image else ""
+            return f"{grid}{row}; the rest of the protocol is not stated"
         parts = [
-            f"{len(t)} thresholds {t[0]:.3g}..{t[-1]:.3g}",
+            grid,
             f"max_dist {self.max_dist:g} of the diagonal" if px is None else f"max_dist {px:g} px",
             "thinned" if self.thin else "not thinned",
         ]

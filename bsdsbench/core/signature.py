@@ -34,6 +34,7 @@ from bsdsbench import __version__
 from bsdsbench.core.contour_params import ContourParams
 from bsdsbench.core.errors import ProtocolError
 from bsdsbench.core.protocol import (
+    UNSTATED,
     NMSParams,
     Protocol,
     byte_thresholds,
@@ -167,6 +168,10 @@ class Difference:
 def protocol_words(protocol: Protocol, match: str = "1to1") -> Iterator[str]:
     """The part of the line that the protocol fills."""
     p = protocol
+    if not p.stated:
+        yield f"thr:{_thresholds_word(p.thresholds)}"
+        yield from (f"{key}:{UNKNOWN}" for key in ("tol", "match", "nms", "thin", "ap"))
+        return
     base = _base(p)
     if (base.name, base.version) != (_BASE, 1):
         yield f"proto:{base.name}.{base.version}"
@@ -176,9 +181,9 @@ def protocol_words(protocol: Protocol, match: str = "1to1") -> Iterator[str]:
     yield f"match:{match}"
     yield f"nms:{_nms_word(p.nms_params) if p.nms else 'none'}"
     yield "thin" if p.thin else "unthinned"
-    if p.operator != ">=":
+    if (p.operator, base.operator) != (">=", ">="):
         yield f"op:{p.operator}"
-    if p.ods_rule != "interpolated":
+    if (p.ods_rule, base.ods_rule) != ("interpolated", "interpolated"):
         yield f"ods:{p.ods_rule}"
     yield f"ap:{p.ap_rule}"
     said = (*_WORDS, *(("max_dist",) if px is None else ()))
@@ -196,6 +201,9 @@ def parse_protocol(given: dict[str, str], others: list[str]) -> Protocol:
     """The protocol of the words `key:value` and `FIELD=VALUE`. Raises ProtocolError."""
     base = _named(given.pop("proto", f"{_BASE}.1"))
     changes: dict[str, Any] = {}
+    if UNKNOWN in given.values():
+        changes["name"] = UNSTATED
+        given = {k: v for k, v in given.items() if v != UNKNOWN}
     readers = {
         "thr": lambda text: {"thresholds": _parse_thresholds(text)},
         "tol": _parse_tolerance,

@@ -39,6 +39,8 @@ COLUMNS = {
     "eval_RI_VOI.txt": 6,
     "eval_RI_VOI_thr.txt": 3,
 }
+# Programs that write no AP (7 numbers), and no F (3 columns).
+AT_LEAST = {"eval_bdry.txt": 7, "eval_bdry_thr.txt": 3}
 PER_THRESHOLD = ("eval_bdry_thr.txt", "eval_cover_th.txt", "eval_RI_VOI_thr.txt")
 PER_IMAGE = "per_image"
 EV1, EV1_COLUMNS = "_ev1.txt", 5
@@ -53,11 +55,14 @@ def format_rows(rows: Iterable[Iterable[float]]) -> str:
     return "".join(" ".join(f"{v:10g}" for v in map(float, row)) + "\n" for row in rows)
 
 
-def read_rows(path: str | os.PathLike[str], columns: int) -> NDArray[np.float64]:
+def read_rows(
+    path: str | os.PathLike[str], columns: int, least: int | None = None
+) -> NDArray[np.float64]:
     """The first `columns` numbers of every row of a text file, f8 (N, columns).
 
-    Empty lines and lines that start with # or % are passed over; commas count as spaces. Raises
-    FileFormatError, one line, for a missing file, a row that is too short, or no row at all.
+    A row may have as few as `least` numbers; the others are NaN. Empty lines and lines that start
+    with # or % are passed over; commas count as spaces. Raises FileFormatError, one line, for a
+    missing file, a row that is too short, or no row at all.
     """
     data = read_bytes(path)
     with reading(path, "rows of numbers"):
@@ -69,9 +74,12 @@ def read_rows(path: str | os.PathLike[str], columns: int) -> NDArray[np.float64]
             words = line.split()
             if not words or words[0][0] in "#%":
                 continue
-            if len(words) < columns:
-                raise FaultError(f"line {number} has {len(words)} numbers, expected {columns}")
-            rows.append([_number(w, number) for w in words[:columns]])
+            if len(words) < (least or columns):
+                raise FaultError(
+                    f"line {number} has {len(words)} numbers, expected {least or columns}"
+                )
+            found = [_number(w, number) for w in words[:columns]]
+            rows.append(found + [float("nan")] * (columns - len(found)))
         if not rows:
             raise FaultError(f"has no rows, expected {columns} numbers in each")
     return np.array(rows, np.float64)
@@ -132,7 +140,7 @@ def read_run_folder(folder: str | os.PathLike[str]) -> dict[str, Any]:
     for name, columns in COLUMNS.items():
         if not (root / name).is_file():
             continue
-        rows = read_rows(root / name, columns)
+        rows = read_rows(root / name, columns, AT_LEAST.get(name))
         if name in PER_THRESHOLD:
             rows = rows[np.argsort(rows[:, 0], kind="stable")]
         tables[name] = rows

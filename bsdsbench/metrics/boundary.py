@@ -10,6 +10,7 @@ Everything here takes arrays and returns counts or maps; nothing touches a disk.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -132,7 +133,8 @@ class BoundaryMetric(MatchingMetric):
         ods, ap = best_point(curve), average_precision(curve)
         ois = OperatingPoint(None, float("nan"), float("nan"), float("nan"))
         if "eval_bdry.txt" in tables:
-            t, r, p, f, r_max, p_max, f_max, ap = tables["eval_bdry.txt"][0].tolist()
+            t, r, p, f, r_max, p_max, f_max, printed = tables["eval_bdry.txt"][0].tolist()
+            ap = ap if math.isnan(printed) else printed
             ods, ois = OperatingPoint(t, p, r, f), OperatingPoint(None, p_max, r_max, f_max)
         images = tables.get("eval_bdry_img.txt", np.zeros((0, 5)))
         return BoundaryScore(

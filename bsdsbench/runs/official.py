@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.core.errors import DataError, FileFormatError
-from bsdsbench.core.protocol import Protocol, even_thresholds
+from bsdsbench.core.protocol import UNSTATED, Protocol, even_thresholds
 from bsdsbench.core.records import BoundaryCounts, ImageRecord
 from bsdsbench.loaders.official_txt import read_run_folder
 from bsdsbench.metrics import registry
@@ -107,18 +107,22 @@ def _from_ev1(counts: dict[str, BoundaryCounts], name: str, path: Path) -> RunPa
 
 
 def _grid(printed: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The even grid where the thresholds are that one as printed with six digits."""
+    """The even grid where the thresholds are that one as printed with six digits.
+
+    A row of threshold 0 before the grid stays before it.
+    """
+    if printed.size > 1 and printed[0] == 0:
+        return np.r_[0.0, _grid(printed[1:])]
     even = np.array(even_thresholds(printed.size))
     return even if np.allclose(printed, even, rtol=0, atol=2e-6) else printed
 
 
 def _protocol(thresholds: NDArray[np.float64]) -> Protocol:
-    """The benchmark's own constants with these thresholds; what else was used is not known."""
-    preset = Protocol.preset("bsds500")
-    valid = thresholds.size > 0 and bool(np.all((thresholds > 0) & (thresholds <= 1)))
+    """A protocol of these thresholds; what else was used is not known."""
+    valid = bool(np.all((thresholds >= 0) & (thresholds <= 1))) and thresholds.max(initial=0) > 0
     if not valid or not np.all(np.diff(thresholds) > 0):
-        return preset
-    return preset.replace(thresholds=tuple(_grid(thresholds).tolist()))
+        return Protocol(name=UNSTATED)
+    return Protocol(name=UNSTATED, thresholds=tuple(_grid(thresholds).tolist()))
 
 
 __all__ = ["ReportedRun", "RunParts", "from_official", "reported_run"]

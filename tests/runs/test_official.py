@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.published import find_published
+from bsdsbench.core.signature import Signature
 from bsdsbench.report import score_tables, to_csv
 from bsdsbench.runs.loading import load_run, load_runs
 from bsdsbench.runs.official import ReportedRun
@@ -34,7 +35,9 @@ def test_ev1_files_alone_give_the_same_scores_and_bootstrap(folder, tmp_path):
     assert theirs.boundary_score().to_mapping() == run.boundary_score().to_mapping()
     found = bb.compare([run, theirs], n_boot=100)
     assert {d.p for d in found.differences} == {1.0}
-    assert found.notes == ("theirs: from official files, which do not state the protocol",)
+    assert found.notes == (
+        "theirs: from official files, which do not state the protocol; AP by the rule bsds",
+    )
 
 
 def test_others_formats_of_ev1(folder, tmp_path):
@@ -50,6 +53,39 @@ def test_others_formats_of_ev1(folder, tmp_path):
     theirs = bb.Evaluation.from_official(tmp_path)
     for a, b in zip(theirs.records, run.records[:3], strict=True):
         assert a.counts["boundary"].equals(b.counts["boundary"])
+
+
+def test_nothing_is_said_of_a_protocol_that_is_not_stated(folder, tmp_path):
+    """Thresholds and the row of threshold 0 are known; the rest is not, and is no difference."""
+    run, path = folder
+    for source in (path / "per_image").iterdir():
+        text = source.read_text("utf-8")
+        _, total_gt = text.split()[1:3]
+        first = f"0 {total_gt} {total_gt} {total_gt} {10 * int(total_gt)}\n"
+        (tmp_path / source.name).write_text(first + text, "utf-8")
+    theirs = bb.Evaluation.from_official(tmp_path, "theirs")
+    assert theirs.protocol.describe() == (
+        "100 thresholds 0..0.99, the first of them the whole image; "
+        "the rest of the protocol is not stated"
+    )
+    words = str(theirs.signature).split("|")
+    assert words[5:] == ["thr:0+99", "tol:?", "match:?", "nms:?", "thin:?", "ap:?"]
+    assert Signature.parse(str(theirs.signature)).protocol == theirs.protocol
+    assert theirs.boundary_score().ap == run.boundary_score().ap
+    assert theirs.boundary_score().ods.f == pytest.approx(run.boundary_score().ods.f)
+    plain = bb.Evaluation.from_official(path)
+    assert plain.protocol.differences(run.protocol) == []
+
+
+def test_tables_of_fewer_columns(folder, tmp_path):
+    """eval_bdry.txt of 7 numbers has no AP, eval_bdry_thr.txt of 3 no F: both follow."""
+    run, path = folder
+    for name, columns in (("eval_bdry.txt", 7), ("eval_bdry_thr.txt", 3)):
+        rows = [line.split()[:columns] for line in (path / name).read_text("utf-8").splitlines()]
+        (tmp_path / name).write_text("\n".join(map(" ".join, rows)), "utf-8")
+    told = load_run(tmp_path).score("boundary")
+    assert told.ois.f == pytest.approx(run.boundary_score().ois.f, rel=1e-5)
+    assert told.ap == pytest.approx(run.boundary_score().ap, abs=2e-6)
 
 
 def test_tables_alone_give_scores_and_a_curve(folder, tmp_path):
