@@ -30,6 +30,7 @@ VERBS = (
     "plot",
     "curves",
     "report",
+    "leaderboard",
     "ap",
     "check",
     "doctor",

@@ -1,0 +1,25 @@
+"""bsdsbench leaderboard: a static page from a folder of runs."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("leaderboard", short_help="A static page of runs, ranked.")
+@click.argument("runs_dir", type=click.Path())
+@click.option("-o", "--out", required=True, type=click.Path(), help="Folder for the site.")
+@click.option("--n-boot", type=click.IntRange(1), default=2000, show_default=True)
+@click.option("--seed", default=0, show_default=True, help="Bootstrap seed.")
+def command(runs_dir: str, out: str, n_boot: int, seed: int) -> int:
+    """Rank the runs in RUNS_DIR, one folder each, on a page that any web server can host.
+
+    Runs of one ground truth and one protocol make a board, with intervals, groups that do not
+    differ, signatures, and published rows of the same set. A repository keeps it honest by scoring
+    the maps of a pull request itself: `evaluate` with the board's signature, then `leaderboard`.
+    """
+    from bsdsbench.report.leaderboard import write_leaderboard
+
+    for board in write_leaderboard(runs_dir, out, n_boot=n_boot, seed=seed):
+        print(f"{board.title}: {len(board.rows)} rows")
+    print(out)
+    return 0

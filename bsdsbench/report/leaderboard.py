@@ -1,0 +1,190 @@
+"""A static leader board: one page from a folder of runs, a board for each set and protocol.
+
+Runs stand on one board if they are of the same ground truth and no field of their protocols
+differs. Intervals and groups come from the paired bootstrap; published rows stand only on the board
+of their own set, and an AP of another rule carries its rule.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from bsdsbench.comparison.compare import compare
+from bsdsbench.comparison.published import (
+    PublishedResult,
+    find_published,
+    not_beside,
+    published_sets,
+)
+from bsdsbench.core.errors import DataError
+from bsdsbench.core.files import write_atomic
+from bsdsbench.loaders.official_txt import safe_name
+from bsdsbench.metrics import registry
+from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.manifest import is_run
+
+METRIC = registry.DEFAULT[0]
+SCORES = ("ods", "ois", "ap")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a board.
+
+    values : score -> (text, low, high); without an interval low and high are None
+    group  : letters; rows that share one do not differ significantly in ODS. "" where unknown
+    link   : the report's page, "" without one; note : the signature, or a published row's source
+    """
+
+    name: str
+    values: Mapping[str, tuple[str, float | None, float | None]]
+    order: float
+    group: str
+    link: str
+    note: str
+    published: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """The runs of one set and protocol, best ODS first."""
+
+    title: str
+    protocol: str
+    notes: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def write_leaderboard(
+    runs_dir: str | Path, out: str | Path, *, n_boot: int = 2000, seed: int = 0
+) -> list[Board]:
+    """Write index.html, leaderboard.json and the runs' reports into `out`; returns the boards.
+
+    runs_dir : a folder of runs (each with its result.json), as `evaluate -o` leaves them
+    n_boot, seed : samples of the bootstrap, and its seed
+    Raises DataError if there is no run with boundary counts, OSError.
+    """
+    found = [(path, Evaluation.load(path)) for path in _folders(Path(runs_dir))]
+    found = [(path, run) for path, run in found if METRIC in run.metrics]
+    if not found:
+        raise DataError(f"{runs_dir}: no runs with boundaries, expected folders of finished runs")
+    site = Path(out)
+    links = {str(path): _report(path, site) for path, _ in found}
+    boards = [_board(group, links, n_boot, seed) for group in _groups(found)]
+    write_atomic(site / "index.html", _page(boards))
+    plain = [
+        {"title": b.title, "protocol": b.protocol, "rows": [_plain(r) for r in b.rows]}
+        for b in boards
+    ]
+    write_atomic(site / "leaderboard.json", json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
+    return boards
+
+
+Found = list[tuple[Path, Evaluation]]
+
+
+def _folders(root: Path) -> list[Path]:
+    if not root.is_dir():
+        raise DataError(f"{root}: no such folder, expected one that holds folders of runs")
+    return sorted(p for p in root.iterdir() if p.is_dir() and is_run(p))
+
+
+def _groups(found: Found) -> list[Found]:
+    """Runs that stand on one board, the largest board first."""
+    groups: list[Found] = []
+    for path, run in found:
+        for group in groups:
+            first = group[0][1]
+            same = _truth(first) == _truth(run) and not first.protocol.differences(run.protocol)
+            if same:
+                group.append((path, run))
+                break
+        else:
+            groups.append([(path, run)])
+    return sorted(groups, key=len, reverse=True)
+
+
+def _truth(run: Evaluation) -> Any:
+    identity = run.identity
+    return identity.fingerprint if identity else tuple(r.image_id for r in run.records)
+
+
+def _board(group: Found, links: dict[str, str], n_boot: int, seed: int) -> Board:
+    runs = [run for _, run in group]
+    names = _names(group)
+    told = compare(runs, names, n_boot=n_boot, seed=seed)
+    letters = told.letters.get(f"{METRIC}.ods", ("",) * len(runs))
+    rows = []
+    for (path, run), name, group_of in zip(group, names, letters, strict=True):
+        values = {}
+        for score in SCORES:
+            one = told.interval_of(name, f"{METRIC}.{score}")
+            values[score] = (f"{one.value:.3f}", one.low, one.high)
+        order = told.interval_of(name, f"{METRIC}.ods").value
+        shown = group_of if len(runs) > 1 else ""
+        rows.append(Row(name, values, order, shown, links[str(path)], str(run.signature), False))
+    first = runs[0]
+    rows += [_published(result, first.protocol.ap_rule) for result in _beside(first)]
+    identity = first.identity
+    title = identity.describe() if identity else f"{len(first.records)} images, set not known"
+    ranked = tuple(sorted(rows, key=lambda row: -row.order))
+    return Board(title, first.protocol.describe(), told.notes, ranked)
+
+
+def _beside(run: Evaluation) -> Sequence[PublishedResult]:
+    """The published rows of the run's own set; none for a part of it or another protocol."""
+    name = run.identity.name if run.identity else None
+    if name not in published_sets() or not_beside(run, str(name)):
+        return ()
+    return [r for r in find_published([f"set={name}"]) if "ods" in r.boundary]
+
+
+def _published(result: PublishedResult, rule: str) -> Row:
+    values: dict[str, tuple[str, float | None, float | None]] = {}
+    for score in SCORES:
+        text = f"{result.boundary[score]:.3f}" if score in result.boundary else "-"
+        mark = result.ap_mark(rule) if score == "ap" else ""
+        values[score] = (f"{text} [{mark}]" if mark else text, None, None)
+    name = f"{result.label}, {result.variant}" if result.variant else result.label
+    return Row(name, values, result.boundary["ods"], "", "", f"source: {result.source}", True)
+
+
+def _names(group: Found) -> list[str]:
+    names = [run.name for _, run in group]
+    return [
+        f"{name} ({path.name})" if names.count(name) > 1 else name
+        for name, (path, _) in zip(names, group, strict=True)
+    ]
+
+
+def _report(path: Path, site: Path) -> str:
+    """Copy a run's report.html into the site; its link, or ""."""
+    source = path / "report.html"
+    if not source.is_file():
+        return ""
+    target = site / "reports" / f"{safe_name(path.name)}.html"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    return f"reports/{target.name}"
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    scores = {k: {"text": t, "low": a, "high": b} for k, (t, a, b) in row.values.items()}
+    more = {"group": row.group, "note": row.note, "published": row.published}
+    return {"name": row.name, "scores": scores, **more}
+
+
+def _page(boards: Sequence[Board]) -> str:
+    try:
+        import jinja2
+    except ImportError:
+        raise DataError("leader board: needs jinja2, expected bsdsbench[report]") from None
+    text = resources.files("bsdsbench.report.page").joinpath("leaderboard.html").read_text("utf-8")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    return environment.from_string(text).render(boards=boards, scores=SCORES)

@@ -1,0 +1,81 @@
+"""The leader board: which runs stand together, in what order, with what beside them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+import bsdsbench as bb
+from bsdsbench.cli.verb_leaderboard import command
+from bsdsbench.loaders.identity import shipped_sets
+from bsdsbench.report.leaderboard import write_leaderboard
+from tests.runs.simulated import simulated_run
+
+
+def saved(folder, name, quality, **changes):
+    run = simulated_run(name, 6, quality=quality, seed=3)
+    return replace(run, **changes).save(folder / name)
+
+
+def test_runs_of_one_truth_and_protocol_make_a_board(tmp_path):
+    runs = tmp_path / "runs"
+    for name, quality in (("worse", 0.0), ("<best>", 0.5), ("middle", 0.2)):
+        saved(runs, name, quality)
+    other = bb.Protocol.preset("bsds500").replace(max_dist=0.011)
+    saved(runs, "tolerant", 0.3, protocol=other)
+    (runs / "notes").mkdir()
+    (runs / "middle" / "report.html").write_text("<p>report</p>", "utf-8")
+    boards = write_leaderboard(runs, tmp_path / "site", n_boot=50)
+    assert [len(b.rows) for b in boards] == [3, 1]
+    assert [r.name for r in boards[0].rows] == ["<best>", "middle", "worse"]
+    assert boards[1].rows[0].note.startswith("bsdsbench ")
+    assert "tol:.011d" in boards[1].rows[0].note
+    page = (tmp_path / "site" / "index.html").read_text("utf-8")
+    assert "&lt;best&gt;" in page
+    assert "<best>" not in page
+    assert 'href="reports/middle.html"' in page
+    assert (tmp_path / "site" / "reports" / "middle.html").is_file()
+    told = json.loads((tmp_path / "site" / "leaderboard.json").read_text("utf-8"))
+    best = bb.Evaluation.load(runs / "<best>").boundary_score()
+    row = told[0]["rows"][0]["scores"]["ods"]
+    assert row["text"] == f"{best.ods.f:.3f}"
+    assert row["low"] <= best.ods.f <= row["high"]
+
+
+def as_test_split(run):
+    """The simulated records under the ids and fingerprints of the BSDS500 test split."""
+    test = next(known for known in shipped_sets() if known.name == "bsds500-test")
+    pairs = zip(sorted(test.images.items()), run.records, strict=True)
+    return replace(run, records=[replace(r, image_id=k, truth=mark) for (k, mark), r in pairs])
+
+
+def test_published_rows_stand_beside_their_own_set_only(tmp_path):
+    run = as_test_split(simulated_run("mine", 200, quality=0.4, seed=1))
+    run.save(tmp_path / "runs" / "mine")
+    (board,) = write_leaderboard(tmp_path / "runs", tmp_path / "site", n_boot=5)
+    assert board.title == "bsds500-test, 200 of 200 images"
+    rows = {r.name: r for r in board.rows}
+    hed = rows["HED (2015, published), single-scale"]
+    assert hed.note.startswith("source: ")
+    edter = next(r for r in board.rows if r.values["ap"][0] == "0.880 [edter]")
+    assert edter.published
+    orders = [r.order for r in board.rows]
+    assert orders == sorted(orders, reverse=True)
+    part = replace(run, records=list(run.records)[:50])
+    part.save(tmp_path / "part" / "mine")
+    (board,) = write_leaderboard(tmp_path / "part", tmp_path / "site2", n_boot=5)
+    assert [r.published for r in board.rows] == [False]
+
+
+def test_the_command_line_and_its_faults(tmp_path):
+    saved(tmp_path / "runs", "one", 0.1)
+    arguments = [str(tmp_path / "runs"), "-o", str(tmp_path / "site"), "--n-boot", "5"]
+    shown = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    assert shown.stdout.splitlines()[0] == "6 images, set not known: 1 rows"
+    (tmp_path / "empty").mkdir()
+    for folder, message in (("empty", "no runs with boundaries"), ("gone", "no such folder")):
+        with pytest.raises(bb.DataError, match=message):
+            write_leaderboard(tmp_path / folder, tmp_path / "s")
