@@ -18,7 +18,8 @@ def command(bench_data: str, form: str) -> int:
     1e-5 of the value. Exit status 0 if all agree, 1 otherwise.
     """
     import bsdsbench as bb
-    from bsdsbench.cli.show import new_table, print_json, print_table
+    from bsdsbench.cli.show import print_json, print_tables
+    from bsdsbench.core.table import Column, Table
     from bsdsbench.integrations.certificate import certificate
     from bsdsbench.integrations.detectors import machine
 
@@ -29,14 +30,18 @@ def command(bench_data: str, form: str) -> int:
         listed = [{name: getattr(row, name) for name in fields} for row in rows]
         print_json({"bsdsbench": bb.__version__, "passed": passed, "tables": listed})
         return 0 if passed else 1
-    table = new_table("official self-test")
-    for name in ("test", "table"):
-        table.add_column(name)
-    for name in ("numbers", "largest difference", "allowed", ""):
-        table.add_column(name, justify="right")
-    for row in rows:
-        numbers = (f"{row.largest:.1e}", f"{row.allowed:g}", "ok" if row.passed else "FAIL")
-        table.add_row(row.test, row.table, str(row.numbers), *numbers)
-    print_table(table)
+    columns = [
+        Column("test", "Test"),
+        Column("table", "Table"),
+        Column("numbers", "Numbers", "", "d"),
+        Column("largest", "Largest difference", "", ".1e"),
+        Column("allowed", "Allowed", "", "g"),
+        Column("passed", "Passed"),
+    ]
+    cells = [
+        [r.test, r.table, r.numbers, r.largest, r.allowed, "ok" if r.passed else "FAIL"]
+        for r in rows
+    ]
+    print_tables([Table("certificate", "Official self-test", columns, cells, n_labels=2)])
     print(f"bsdsbench {bb.__version__}, {machine()}: {'all agree' if passed else 'FAILED'}")
     return 0 if passed else 1
