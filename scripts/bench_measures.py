@@ -289,37 +289,20 @@ def tiled(array: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     return np.ascontiguousarray(np.pad(array, more, "symmetric")[: shape[0], : shape[1]])
 
 
-def scaling(images: list[Case], protocol: bb.Protocol, repeat: int, largest: int) -> Values:
-    """Milliseconds per image by size (tiled), number of thresholds, number of annotators."""
+def scaling(images: list[Case], protocol: bb.Protocol, repeat: int) -> Values:
+    """Milliseconds per image by number of thresholds and number of annotators."""
 
     def mean(cases: list[Case], proto: bb.Protocol) -> float:
         return float(np.mean([timed(boundary_counts, c.soft, c.gts, proto, repeat=repeat)[0]
                               for c in cases]))  # fmt: skip
 
-    sizes, thresholds, annotators = {}, {}, {}
-    px = images[0].radius(protocol)
-    for factor in (0.5, 1.0, 2.0, 4.0):
-        rows, cols = (int(factor * n) for n in images[0].soft.shape)
-        if rows * cols > largest:
-            break
-        cases = [
-            Case(
-                c.name,
-                tiled(c.soft, (rows, cols)),
-                np.stack([tiled(g, (rows, cols)) for g in c.gts]),
-            )
-            for c in images
-        ]
-        sizes[f"{rows}x{cols}"] = {
-            "fraction_of_diagonal": mean(cases, protocol),
-            "fixed_radius": mean(cases, protocol.replace(max_dist_px=px)),
-        }
+    thresholds, annotators = {}, {}
     for count in (9, 33, 99, 255, 999):
         thresholds[str(count)] = {"ms": mean(images, protocol.replace(thresholds=count))}
     for count in range(1, 1 + min(len(c.gts) for c in images)):
         fewer = [replace(c, gts=c.gts[:count]) for c in images]
         annotators[str(count)] = {"ms": mean(fewer, protocol)}
-    return {"size": sizes, "thresholds": thresholds, "annotators": annotators, "radius_px": px}
+    return {"thresholds": thresholds, "annotators": annotators}
 
 
 def command(pred_dir: Path, gt_dir: Path, workers: list[int], cold: bool) -> Values:

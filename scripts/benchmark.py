@@ -5,7 +5,8 @@
 
 Sections: stages (milliseconds per image, one core), scratch (the same kernel, each threshold on
 its own), scipy (min_weight_full_bipartite_matching per threshold), peer (any callable, see
-`bench_measures.against_peer`), pixel (the one-pass kernel), scaling, command (whole processes).
+`bench_measures.against_peer`), pixel (the one-pass kernel), scaling (thresholds, annotators), maps
+(sizes, dense maps, other metrics, what data sets take), command (whole processes).
 Results go to standard output; run from the root of the project.
 """
 
@@ -23,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the project's own bsdsbench, and tests.reference
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
 
+import bench_maps as maps  # noqa: E402
 import bench_measures as measure  # noqa: E402
 import click  # noqa: E402
 from rich.console import Console  # noqa: E402
@@ -30,7 +32,7 @@ from rich.table import Table  # noqa: E402
 
 import bsdsbench as bb  # noqa: E402
 
-SECTIONS = ("stages", "scratch", "scipy", "peer", "pixel", "scaling", "command")
+SECTIONS = ("stages", "scratch", "scipy", "peer", "pixel", "scaling", "maps", "command")
 
 
 def show(title: str, rows: dict[str, dict[str, Any]], caption: str = "") -> None:
@@ -121,10 +123,20 @@ def main(
         part = found["pixel"] = measure.pixel_kernel(cases, repeat)
         show("All 99 thresholds from one read of the pixels (ms, ratios)", part["rows"])
     if "scaling" in wanted:
-        part = found["scaling"] = measure.scaling(cases, proto, repeat, largest)
-        show("By image size (ms)", part["size"], f"fixed radius: {part['radius_px']:.2f} px")
+        part = found["scaling"] = measure.scaling(cases, proto, repeat)
         show("By thresholds", part["thresholds"])
         show("By annotators", part["annotators"])
+    if "maps" in wanted:
+        part = found["maps"] = {
+            "size": maps.sizes(cases, proto, repeat, largest),
+            "density": maps.densities(cases[0], proto, repeat),
+            "others": maps.other_metrics(cases[0], repeat),
+            "waits": maps.waits(cases, proto, repeat),
+        }
+        show("By image size (ms)", part["size"], "fixed radius: as of the first image")
+        show("Dense maps (ms)", part["density"])
+        show("Other metrics, edge NMS (ms)", part["others"])
+        show("What data sets take (maps upsampled to their size)", part["waits"])
     if "command" in wanted:
         counts = [int(n) for n in workers.split(",")]
         part = found["command"] = measure.command(pred_dir, gt_dir, counts, cold)
