@@ -118,7 +118,7 @@ def _drawn(mask: Bool, valid: Bool, radius: int) -> Bool:
     if radius:
         inside, outside = mask & valid, ~mask & valid
         for side, other in ((inside, outside), (outside, inside)):
-            edge |= side & (distance_to(other) <= radius)
+            edge |= side & near(other, radius)
         return edge
     for dy, dx in ((1, 0), (0, 1), (1, 1)):
         here = np.s_[: mask.shape[0] - dy, : mask.shape[1] - dx]
@@ -127,21 +127,19 @@ def _drawn(mask: Bool, valid: Bool, radius: int) -> Bool:
     return edge
 
 
-def distance_to(target: Bool) -> NDArray[np.float64]:
-    """Pixels to the nearest target pixel; infinite if there is none."""
-    from scipy import ndimage
+def near(target: Bool, radius: float) -> Bool:
+    """Pixels no further than `radius` from a target pixel."""
+    from bsdsbench.kernels.graph import disk, within_reach
 
-    if not target.any():
-        return np.full(target.shape, np.inf)
-    distance: NDArray[np.float64] = ndimage.distance_transform_edt(~target)
-    return distance
+    within: Bool = within_reach(np.ascontiguousarray(target), disk(radius, target.shape).half)
+    return within
 
 
 def interior(mask: Bool, boundary: Bool, max_dist_px: float) -> Bool:
     """Pixels of a class's region further from its boundary than max_dist_px; none without one."""
     if not boundary.any():
         return np.zeros(mask.shape, bool)
-    return mask & (distance_to(boundary) > max_dist_px)
+    return mask & ~near(boundary, max_dist_px)
 
 
 def prepare_classes(
