@@ -42,6 +42,7 @@ numpydoc_show_class_members = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "bsdsbench"
+smartquotes = False  # they would turn --option into a dash
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_context = {"default_mode": "auto"}
@@ -50,11 +51,12 @@ html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 5,
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "changelog": []}
+_WITHOUT_SECTIONS = ("index", "start", "scores", "contours", "contributing", "changelog")
+html_sidebars = {name: [] for name in (*_WITHOUT_SECTIONS, "generated/cli")}
 
 sphinx_gallery_conf = {
     "examples_dirs": "examples",

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import bsdsbench as bb
-from bsdsbench.cli import VERBS
+from bsdsbench.cli import VERBS, cli
 from bsdsbench.integrations import compat
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,7 +55,8 @@ def cli_page() -> str:
     parts = ["# Command line\n", "Results go to standard output, progress to standard error.\n"]
     parts.append("Exit status: 0 done; 1 a regression; 2 wrong input; 130 interrupted.\n")
     for verb in VERBS:
-        command: click.Command = import_module(f"bsdsbench.cli.verb_{verb}").command
+        command = cli.get_command(click.Context(cli), verb)
+        assert command is not None, verb
         parts.append(_command(command, f"bsdsbench {verb}", 2))
     return "\n".join(parts)
 
@@ -69,9 +70,10 @@ def _command(command: click.Command, name: str, level: int) -> str:
         text.replace("<", "&lt;") + "\n",
         f"```text\n{usage}\n```\n",
     ]
-    rows = [r for p in command.get_params(ctx) if (r := p.get_help_record(ctx))]
+    records = (p.get_help_record(ctx) for p in command.get_params(ctx))
+    rows = [record for record in records if record and record[1]]
     if rows:
-        lines += ["| option | |", "|---|---|"]
+        lines += ["| option | what it does |", "|---|---|"]
         lines += [f"| `{_cell(a)}` | {_cell(b).replace('<', '&lt;')} |" for a, b in rows]
         lines.append("")
     if isinstance(command, click.Group):

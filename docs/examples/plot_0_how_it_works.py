@@ -43,7 +43,7 @@ radius = bb.Protocol.preset("bsds500").radius(pred.shape)
 match = bb.match_boundaries(pred, truth, radius)
 print(f"tolerance {radius:.2f} pixels, {match.n_matched} pairs")
 
-small = (slice(100, 130), slice(170, 215))
+small = (slice(138, 176), slice(218, 288))
 inside = np.zeros(pred.shape, bool)
 inside[small] = True
 fig, ax = plt.subplots(figsize=(8, 5.4), layout="constrained")
@@ -61,7 +61,8 @@ for found, marker, colour, name in (
 ):
     rows, cols = np.nonzero(found & inside)
     ax.scatter(cols, rows, marker=marker, s=26, color=colour, label=name, zorder=2)
-ax.set(title="3. Matching: each line joins a predicted pixel and its partner", xticks=[], yticks=[])
+ax.set_title("3. Matching: each line joins a predicted pixel and its partner")
+ax.set(xticks=[], yticks=[])
 ax.invert_yaxis()
 ax.set_aspect("equal")
 ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=4, frameon=False)
