@@ -38,14 +38,14 @@ def run_options(function: _F) -> _F:
                 type=click.Choice(["error", "zero", "skip"]),
                 default="error",
                 show_default=True,
-                help="What an image without a prediction is.",
+                help="How to treat missing predictions.",
             ),
             click.option(
                 "--on-error",
                 type=click.Choice(["fail", "skip"]),
                 default="fail",
                 show_default=True,
-                help="Whether a bad image ends in no scores, or is left out and named.",
+                help="Stop at a bad image, or skip and list it.",
             ),
             workers_option,
             click.option(

@@ -87,9 +87,30 @@ def table_output_options(function: _F) -> _F:
     return function
 
 
+PROTOCOL_FIELDS = (
+    *("protocol", "signature", "thresholds", "max_dist", "no_thin", "nms", "invert", "overrides"),
+)
+
+
 def protocol_options(function: _F) -> _F:
     """--protocol and the options that change one of its fields."""
-    for option in reversed(
+    return some_protocol_options(*PROTOCOL_FIELDS)(function)
+
+
+def some_protocol_options(*names: str) -> Callable[[_F], _F]:
+    """Those of `protocol_options` that a verb uses, by parameter."""
+
+    def decorate(function: _F) -> _F:
+        for name in reversed(names):
+            function = _OPTIONS[name](function)
+        return function
+
+    return decorate
+
+
+_OPTIONS = dict(
+    zip(
+        PROTOCOL_FIELDS,
         (
             click.option(
                 "--protocol",
@@ -129,14 +150,9 @@ def protocol_options(function: _F) -> _F:
                 metavar="FIELD=VALUE",
                 help="Any other field, such as nms_params.radius=2; a wrong one lists them all.",
             ),
-        )
-    ):
-        function = option(function)
-    return function
-
-
-PROTOCOL_FIELDS = (
-    *("protocol", "signature", "thresholds", "max_dist", "no_thin", "nms", "invert", "overrides"),
+        ),
+        strict=True,
+    )
 )
 
 
@@ -147,12 +163,12 @@ def split_protocol(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, A
 
 
 def protocol_from(
-    protocol: str,
-    thresholds: str | None,
-    max_dist: str | None,
-    no_thin: bool,
-    nms: str | bool | None,
-    invert: bool,
+    protocol: str = "bsds500",
+    thresholds: str | None = None,
+    max_dist: str | None = None,
+    no_thin: bool = False,
+    nms: str | bool | None = None,
+    invert: bool = False,
     overrides: tuple[str, ...] = (),
     signature: str | None = None,
 ) -> Protocol:

@@ -15,12 +15,14 @@ import click
     help="How much worse a score may be; default 0.002. May be given for single scores.",
 )
 @click.option("--statistical", is_flag=True, help="Fail only where the drop is significant too.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Of significance.")
 @click.option(
-    "--n-boot", type=click.IntRange(1), default=10_000, show_default=True, help="Samples."
+    "--level", type=float, default=0.95, show_default=True, help="Significance level is 1 - LEVEL."
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the samples."
+    "--n-boot", type=click.IntRange(1), default=10_000, show_default=True, help="Bootstrap samples."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Bootstrap seed."
 )
 @click.option("--junit", type=click.Path(), help="Also write JUnit XML there.")
 @click.option("--update", is_flag=True, help="Write the baseline from OUT instead of checking it.")

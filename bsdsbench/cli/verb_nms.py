@@ -6,13 +6,18 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import ProtocolCommand, protocol_from, protocol_options, quiet_option
+from bsdsbench.cli.options import (
+    ProtocolCommand,
+    protocol_from,
+    quiet_option,
+    some_protocol_options,
+)
 
 
 @click.command("nms", cls=ProtocolCommand, short_help="Non-maximum suppression of soft maps.")
 @click.argument("source", metavar="IN", type=click.Path())
 @click.argument("target", metavar="OUT", type=click.Path())
-@protocol_options
+@some_protocol_options("protocol", "nms", "invert", "overrides")
 @click.option(
     "--bits", type=click.Choice(["8", "16"]), help="Depth of the PNG; default: the protocol's."
 )
@@ -22,8 +27,7 @@ def command(source: str, target: str, bits: str | None, quiet: bool, **options: 
 
     OUT is a .png file, or a folder for a folder. The constants are the protocol's nms_params
     (`--protocol biped`, `--set nms_params.radius=2`) or those of a recipe (`--nms rcf`). The result
-    is what `evaluate --nms` scores. --nms is implied; thresholds, tolerance and thinning have no
-    part in it.
+    is what `evaluate --nms` scores.
 
     An exactly horizontal, straight ridge has no mixed second derivative, so its orientation comes
     out as 0: it is compared along itself and stays thick, as in every program of this NMS in use.

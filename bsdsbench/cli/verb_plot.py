@@ -30,7 +30,7 @@ from bsdsbench.cli.options import names_option
 @click.option(
     "--metric",
     metavar="M",
-    help="Whose scores; default: the first of the run with a curve.",
+    help="Metric to plot; default: the first of the run with a curve.",
 )
 @click.option(
     "--style",

@@ -96,6 +96,31 @@ class BenchmarkMetric(Metric):
         records = {r.image_id: r for r in _records(data)}
         return Evaluation(self.protocol, name, tuple(records.values()))
 
+    def plot(self, val: Any = None, ax: Any = None) -> tuple[Any, Any]:
+        """The precision-recall curve of all images so far, as torchmetrics' `plot`.
+
+        Parameters
+        ----------
+        val : ignored
+            The curve needs more than the values of `compute`.
+        ax : matplotlib Axes, optional
+            Default: axes of a new figure.
+
+        Returns
+        -------
+        tuple of Figure and Axes
+
+        Raises
+        ------
+        DataError
+            No images yet, or a metric without a curve.
+        """
+        from bsdsbench.plotting import PRCurveDisplay
+
+        name = type(self).__name__
+        shown = PRCurveDisplay.from_evaluation(self.evaluation(name), metric=self.metric).plot(ax)
+        return shown.figure_, shown.ax_
+
     def compute(self) -> dict[str, Any]:
         """The scores as float64 tensors, by the keys of the metric's columns; NaN if undefined."""
         columns = [c for c in registry.get(self.metric).columns if c.score and c.shown != "never"]

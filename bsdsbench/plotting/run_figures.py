@@ -36,6 +36,7 @@ from bsdsbench.plotting.style import (
     save,
     style,
 )
+from bsdsbench.runs.loading import as_runs
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.compare import CurveBand
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def plot_runs(
-    runs: Sequence[Evaluation],
+    runs: Sequence[Evaluation | str | Path],
     names: Sequence[str] | None = None,
     human: bool | Evaluation | None = None,
     published: Sequence[str] = (),
@@ -59,7 +60,8 @@ def plot_runs(
 
     Parameters
     ----------
-    runs : sequence of Evaluation
+    runs : sequence of Evaluation or path
+        Runs, or folders of finished runs.
     names : sequence of str, optional
         One per run, in place of their own.
     human : bool or Evaluation, optional
@@ -85,6 +87,7 @@ def plot_runs(
         An unknown key, names that do not fit the runs, another suffix; without `force` also runs
         of different protocols, and human or published points of other images than the runs'.
     """
+    runs = as_runs(runs)
     named = _names(runs, names)
     extra = [p for p in find_published(published) if p.key != "human" and "ods" in p.boundary]
     point = _human(runs, human, "human" in published, metric)
@@ -108,7 +111,7 @@ def plot_runs(
 
 
 def plot_f(
-    runs: Sequence[Evaluation],
+    runs: Sequence[Evaluation | str | Path],
     path: str | Path | None = None,
     *,
     metric: str | None = None,
@@ -117,6 +120,7 @@ def plot_f(
     force: bool = False,
 ) -> Figure:
     """One figure with F over threshold of `runs`, the ODS points marked; see `plot_runs`."""
+    runs = as_runs(runs)
     named = _names(runs, None)
     if not force:
         _check(runs)
@@ -133,7 +137,7 @@ def plot_f(
 
 
 def plot_scatter(
-    runs: Sequence[Evaluation],
+    runs: Sequence[Evaluation | str | Path],
     path: str | Path | None = None,
     *,
     metric: str | None = None,
@@ -142,6 +146,7 @@ def plot_scatter(
     force: bool = False,
 ) -> Figure:
     """One figure of the first run (x) and the second (y) image by image; see `plot_runs`."""
+    runs = as_runs(runs)
     if len(runs) != 2:
         raise DataError(f"{len(runs)} runs, expected two for a scatter plot")
     if not force:

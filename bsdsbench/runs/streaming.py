@@ -251,7 +251,10 @@ def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[An
     for what, values in (("ground truths", gts), ("image ids", names)):
         if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != count:
             found = len(values) if hasattr(values, "__len__") else type(values).__name__
-            raise ShapeError(f"{found} {what} for a batch of {count} predictions")
+            raise ShapeError(
+                f"{found} {what} for a batch of {count} predictions, expected as many; one image "
+                "alone is (H, W)"
+            )
     return [(p, g, str(n)) for p, g, n in zip(preds, gts, names, strict=True)]
 
 
