@@ -91,7 +91,8 @@ class ImageEffect:
 
 @dataclass(frozen=True, slots=True)
 class ImagePairs:
-    """Two runs image by image, under one metric. effects are in id order."""
+    """Two runs image by image, under one metric. effects are in id order, of the images that have a
+    value in both."""
 
     a: str
     b: str
@@ -125,7 +126,8 @@ class Comparison(Shown):
     intervals, differences : tuple of Interval or tuple of Difference
         One per run, one per pair of runs, of each score.
     letters : dict of str to tuple of str
-        Score -> one string per run; runs that share a letter do not differ significantly.
+        Score -> one string per run; runs that share a letter do not differ significantly; "" for
+        a run whose score is undefined.
     images : tuple of ImagePairs
         Each pair of runs image by image.
     n_images : int
@@ -213,7 +215,9 @@ def compare(
 ) -> Comparison:
     """Compare runs on the same images: scores, differences, intervals, p-values, image by image.
 
-    One run alone gets its intervals.
+    One run alone gets its intervals. A score that is undefined (NaN: the AP of label maps, an R50
+    that a curve does not reach) has no interval and no p-value, and no part in letters or Holm's
+    correction; an interval is that of the defined samples if at least `level` of them are.
 
     Parameters
     ----------
@@ -396,6 +400,7 @@ def _image_pairs(
             effects = tuple(
                 ImageEffect(k, a, values[j][k], a - values[j][k], float(influence[row]))
                 for row, (k, a) in enumerate(values[i].items())
+                if not np.isnan(a - values[j][k])
             )
             yield ImagePairs(labels[i], labels[j], metric, effects)
 
@@ -408,10 +413,12 @@ def _letters_of(
     alpha: float,
 ) -> tuple[str, ...]:
     sign = 1 if lower_is_better(score) else -1
-    order = sorted(labels, key=lambda name: sign * float(whole[labels.index(name)][score][0]))
+    values = {name: float(whole[i][score][0]) for i, name in enumerate(labels)}
+    order = [name for name in labels if not np.isnan(values[name])]
+    order.sort(key=lambda name: sign * values[name])
     apart = {frozenset((d.a, d.b)) for d in differences if d.score == score and d.p_holm < alpha}
     found = letters(order, apart)
-    return tuple(found[name] for name in labels)
+    return tuple(found.get(name, "") for name in labels)
 
 
 def _check(n_boot: int, level: float, interval: str) -> None:

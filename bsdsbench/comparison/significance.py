@@ -6,6 +6,7 @@ Sources: Efron and Tibshirani, An Introduction to the Bootstrap (1993), percenti
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,11 +16,15 @@ F8 = NDArray[np.float64]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down correction, in the order given. Source: Holm (1979)."""
-    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
-    out, running = [0.0] * len(p_values), 0.0
+    """Holm's step-down correction, in the order given; undefined ones (NaN) stay, and do not count.
+
+    Source: Holm (1979).
+    """
+    order = [i for i in range(len(p_values)) if not math.isnan(p_values[i])]
+    order.sort(key=lambda i: p_values[i])
+    out, running = [math.nan] * len(p_values), 0.0
     for rank, i in enumerate(order):
-        running = max(running, min(1.0, (len(p_values) - rank) * p_values[i]))
+        running = max(running, min(1.0, (len(order) - rank) * p_values[i]))
         out[i] = running
     return out
 
@@ -51,10 +56,13 @@ def p_value(draws: F8, n_images: int) -> float:
 
     The smaller share of draws on either side of zero, one added to its count, as a normal deviate
     z; then 2 P(T <= z sqrt((n-1)/n)) with n - 1 degrees of freedom, which widens what few images
-    make too narrow (see `tails`). 1 where nothing differs, and for a single image.
+    make too narrow (see `tails`). 1 where nothing differs, and for a single image. NaN where draws
+    are undefined (NaN): there is nothing to test.
     """
     from scipy.special import ndtri, stdtr
 
+    if np.isnan(draws).any():
+        return float("nan")
     if n_images < 2:
         return 1.0
     less, more = int((draws <= 0).sum()), int((draws >= 0).sum())
@@ -77,18 +85,34 @@ def tails(level: float, n_images: int) -> F8:
     return np.asarray(stdtrit(n_images - 1, share) * np.sqrt(n_images / (n_images - 1)))
 
 
+def _defined(draws: F8, level: float) -> F8:
+    """The draws that are defined; one NaN where they are fewer than `level` of all."""
+    known = draws[~np.isnan(draws)]
+    return known if known.size >= level * draws.size else np.array([np.nan])
+
+
 def percentile_interval(draws: F8, level: float, n_images: int) -> tuple[float, float]:
-    """The middle `level` of the draws (B,), expanded for few images (see `tails`)."""
+    """The middle `level` of the draws (B,), expanded for few images (see `tails`).
+
+    Of the defined draws if at least `level` of them are defined; NaN otherwise.
+    """
     from scipy.special import ndtr
 
+    draws = _defined(draws, level)
     low, high = np.quantile(draws, ndtr(tails(level, n_images)))
     return float(low), float(high)
 
 
 def bca_interval(value: float, draws: F8, left_out: F8, level: float) -> tuple[float, float]:
-    """Bias-corrected and accelerated interval. left_out (N,): the value without each image."""
+    """Bias-corrected and accelerated interval. left_out (N,): the value without each image.
+
+    Undefined draws as in `percentile_interval`; NaN where a value of left_out is undefined.
+    """
     from scipy.special import ndtr, ndtri
 
+    draws = _defined(draws, level)
+    if np.isnan(draws).any() or np.isnan(left_out).any() or np.isnan(value):
+        return float("nan"), float("nan")
     below = (np.sum(draws < value) + 0.5 * np.sum(draws == value)) / draws.size
     edge = 0.5 / draws.size
     bias = ndtri(min(max(below, edge), 1 - edge))

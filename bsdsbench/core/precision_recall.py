@@ -7,6 +7,7 @@ edges toolbox (R50).
 
 from __future__ import annotations
 
+import math
 import typing
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -238,6 +239,19 @@ def optimal_image_scale(counts: Sequence[CurveCounts]) -> OperatingPoint:
     return point_of(total)
 
 
+def one_point(recall: F8) -> bool:
+    """True for a curve that is one point, found at every threshold: it has no area.
+
+    A single threshold (label maps), or a binary map at many. Without a single match the area is 0.
+    """
+    return bool(recall.size and recall[0] > 0 and (recall == recall[0]).all())
+
+
+def or_none(value: float) -> float | None:
+    """A number for JSON: None where it is undefined."""
+    return None if math.isnan(value) else value
+
+
 def average_precision(curve: PRCurve) -> float:
     """The official area: precision linear at recall 0, 0.01 .. 1, zero outside, sum x 0.01.
 
@@ -252,9 +266,36 @@ def average_precision(curve: PRCurve) -> float:
 
 
 def recall_at_precision(curve: PRCurve, precision: float = 0.5) -> float:
-    """R50: recall interpolated over the distinct precisions at max(0.5, the lowest precision).
+    """R50: the recall at which precision falls below 0.5 for good, as the threshold is lowered.
 
-    0 where the curve never reaches that precision. Source: edges toolbox.
+    Linear between the last threshold with at least that precision and the next lower one. NaN
+    where the curve never falls to it (its recall at the lowest threshold is then another number)
+    or never rises to it. Wherever precision falls steadily this is the number of the edges toolbox
+    (`edges_r50`); where it crosses 0.5 more than once, it is the crossing of largest recall.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> t, recall = np.array([0.25, 0.5, 0.75]), np.array([0.8, 0.6, 0.2])
+    >>> round(recall_at_precision(PRCurve(t, np.array([0.4, 0.6, 0.9]), recall)), 3)
+    0.7
+    >>> recall_at_precision(PRCurve(t, np.array([0.6, 0.7, 0.9]), recall))
+    nan
+    """
+    enough = np.flatnonzero(curve.precision >= precision)
+    if not enough.size:
+        return float("nan")
+    i = int(enough[0])
+    p, r = curve.precision[max(i - 1, 0) : i + 1], curve.recall[max(i - 1, 0) : i + 1]
+    if p[-1] == precision:
+        return float(r[-1])
+    return float(np.interp(precision, p, r)) if i else float("nan")
+
+
+def edges_r50(curve: PRCurve, precision: float = 0.5) -> float:
+    """R50 as the edges toolbox has it: over the distinct precisions, in ascending order, recall is
+    interpolated at max(0.5, the lowest precision); where the toolbox writes NaN, as the curve lies
+    below, 0. A curve that never falls to 0.5 has its largest recall here.
     """
     distinct, first = np.unique(curve.precision, return_index=True)
     target = max(precision, float(distinct[0]))

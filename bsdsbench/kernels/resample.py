@@ -88,11 +88,20 @@ def precision_at(recall, precision, levels):
 
 @kernel
 def recall_at(precision, recall, target):
-    """Recall of each curve at precision max(target, its lowest): (B, T) twice -> (B,)."""
+    """Recall of each curve where precision falls below target for good: (B, T) twice -> (B,).
+
+    NaN where it never does, as `precision_recall.recall_at_precision` has it.
+    """
     count, size = recall.shape
-    out = np.zeros(count)
-    x, y = np.empty(size), np.empty(size)
+    out = np.full(count, np.nan)
     for b in range(count):
-        n = _distinct(precision[b], recall[b], x, y)
-        out[b] = _linear(x, y, n, max(target, x[0]))
+        p, r = precision[b], recall[b]
+        for i in range(size):
+            if p[i] < target:
+                continue
+            if p[i] == target:
+                out[b] = r[i]
+            elif i:
+                out[b] = (r[i] - r[i - 1]) / (p[i] - p[i - 1]) * (target - p[i - 1]) + r[i - 1]
+            break
     return out

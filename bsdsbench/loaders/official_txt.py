@@ -171,7 +171,7 @@ def boundary_files(
 def boundary_rows(score: Any) -> dict[str, Sequence[Sequence[float]]]:
     """The three boundary tables of a BoundaryScore, as rows in the official column order."""
     ods, ois, curve = score.ods, score.ois, score.curve
-    best = (*_trpf(ods), ois.recall, ois.precision, ois.f, score.ap)
+    best = (*_trpf(ods), ois.recall, ois.precision, ois.f, np.nan_to_num(score.ap))
     images = [(i, *_trpf(point)) for i, (_, point) in enumerate(score.per_image, 1)]
     table = zip(curve.thresholds, curve.recall, curve.precision, curve.f, strict=True)
     return {

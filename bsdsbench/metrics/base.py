@@ -27,6 +27,8 @@ from bsdsbench.core.precision_recall import (
     best_row,
     curve_of,
     four_counts,
+    one_point,
+    or_none,
     point_of,
     pr_curve,
 )
@@ -249,7 +251,7 @@ class CurveScore(ShownScore):
     ods, ois : OperatingPoint
         Best F at one threshold of all images, and at each image's own.
     ap : float
-        Area under the PR curve.
+        Area under the PR curve; NaN where the curve is one point (label maps).
     n_images : int
         Number of images.
     curve : PRCurve
@@ -274,7 +276,7 @@ class CurveScore(ShownScore):
         return {
             "ods": self.ods.to_mapping(),
             "ois": self.ois.to_mapping(),
-            "ap": self.ap,
+            "ap": or_none(self.ap),
             **self.more(),
             "n_images": self.n_images,
         }
@@ -296,7 +298,7 @@ def curve_scores(images: Iterable[tuple[str, CurveCounts]], protocol: Protocol) 
     return {
         "ods": best_point(curve) if protocol.ods_rule == "interpolated" else best_row(curve),
         "ois": point_of(at_best),
-        "ap": area(rows, protocol.ap_rule),
+        "ap": float("nan") if one_point(curve.recall) else area(rows, protocol.ap_rule),
         "n_images": len(per_image),
         "curve": curve,
         "per_image": tuple(per_image),

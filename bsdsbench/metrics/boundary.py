@@ -30,6 +30,8 @@ from bsdsbench.core.precision_recall import (
     PRCurve,
     average_precision,
     best_point,
+    edges_r50,
+    or_none,
     recall_at_precision,
 )
 from bsdsbench.core.protocol import Protocol
@@ -71,14 +73,17 @@ class BoundaryScore(CurveScore):
     n_images : int
         Number of images.
     r50 : float
-        Recall at precision 0.5.
+        Recall at precision 0.5, NaN where the curve does not reach it.
+    edges_r50 : float
+        The edges toolbox's number, which is then the largest recall, or 0.
     """
 
     r50: float
+    edges_r50: float
 
     def more(self) -> dict[str, Any]:
-        """r50."""
-        return {"r50": self.r50}
+        """r50 and edges_r50."""
+        return {"r50": or_none(self.r50), "edges_r50": self.edges_r50}
 
 
 class BoundaryMetric(MatchingMetric):
@@ -142,6 +147,7 @@ class BoundaryMetric(MatchingMetric):
             ois=ois,
             ap=ap,
             r50=recall_at_precision(curve),
+            edges_r50=edges_r50(curve),
             n_images=len(images),
             curve=curve,
             per_image=tuple(
@@ -199,7 +205,8 @@ def boundary_score(
 def score_of(images: Iterable[tuple[str, BoundaryCounts]], protocol: Protocol) -> BoundaryScore:
     """The score of the (image id, counts) of at least one image, in id order."""
     found = curve_scores(images, protocol)
-    return BoundaryScore(**found, r50=recall_at_precision(found["curve"]))
+    curve = found["curve"]
+    return BoundaryScore(**found, r50=recall_at_precision(curve), edges_r50=edges_r50(curve))
 
 
 def human_boundary_counts(gt: GroundTruth, protocol: Protocol) -> BoundaryCounts:

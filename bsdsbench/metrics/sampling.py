@@ -86,12 +86,21 @@ class CurveSampler:
         return sums
 
     def _areas(self, weights: F8, precision: F8, recall: F8) -> F8:
-        """AP of each sample, (B,), by the protocol's rule; the official one has a kernel."""
+        """AP of each sample, (B,), by the protocol's rule; the official one has a kernel. NaN where
+        the curve of a sample is one point."""
         rule, operator = self.protocol.ap_rule, self.protocol.operator
         if rule == "bsds" and not self.protocol.whole_image:
-            return official_areas(precision, recall)
-        rows = (rows_of_counts(self.thresholds, s, operator) for s in self._sums(weights))
-        return np.array([area(r, rule) for r in rows])
+            areas = official_areas(precision, recall)
+        else:
+            rows = (rows_of_counts(self.thresholds, s, operator) for s in self._sums(weights))
+            areas = np.array([area(r, rule) for r in rows])
+        return defined_areas(recall, areas)
+
+
+def defined_areas(recall: F8, areas: F8) -> F8:
+    """The areas (B,) of curves with recall (B, T), NaN where a curve is one point."""
+    point = (recall[:, 0] > 0) & (recall == recall[:, :1]).all(axis=1)
+    return np.where(point, np.nan, areas)
 
 
 class MeanSampler:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.core.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.precision_recall import best_point, pr_curve
+from bsdsbench.core.precision_recall import best_point, or_none, pr_curve
 from bsdsbench.core.protocol import Protocol, SemanticParams, presets_with
 from bsdsbench.core.records import ArrayRecord, BoundaryCounts, ImageRecord, add_counts, frozen
 from bsdsbench.core.shown import ShownScore
@@ -91,7 +91,7 @@ class SemanticScore(ShownScore):
         return {
             "ods_mean": self.ods_mean,
             "ois_mean": self.ois_mean,
-            "ap_mean": self.ap_mean,
+            "ap_mean": or_none(self.ap_mean),
             "n_classes": len(self.per_class),
             "absent": list(self.absent),
             "per_class": {name: score.to_mapping() for name, score in self.per_class.items()},
@@ -224,7 +224,7 @@ class SemanticMetric(Metric):
             tuple(absent),
             ods_mean=float(np.mean([s.ods.f for s in scores])),
             ois_mean=float(np.mean([s.ois.f for s in scores])),
-            ap_mean=float(np.mean([s.ap for s in scores])),
+            ap_mean=_mean_of([s.ap for s in scores]),
             n_images=len(images),
         )
 
@@ -279,11 +279,20 @@ class ClassSampler:
         """Score name -> (B,)."""
         there = np.stack([weights @ part.table[:, :, 1].max(axis=1) > 0 for part in self.parts])
         found = [part.scores(weights) for part in self.parts]
-        return {
-            f"{key}_mean": np.where(there, [f[key] for f in found], 0.0).sum(axis=0)
-            / np.maximum(there.sum(axis=0), 1)
-            for key in ("ods", "ois", "ap")
-        }
+        out = {}
+        for key in ("ods", "ois", "ap"):
+            values = np.array([f[key] for f in found])
+            known = there & ~np.isnan(values)
+            count = known.sum(axis=0)
+            total = np.where(known, values, 0.0).sum(axis=0)
+            out[f"{key}_mean"] = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+        return out
+
+
+def _mean_of(values: Sequence[float]) -> float:
+    """The mean of what is defined; NaN if nothing is."""
+    known = [v for v in values if not np.isnan(v)]
+    return float(np.mean(known)) if known else float("nan")
 
 
 def _images_of(

@@ -31,6 +31,7 @@ from bsdsbench.comparison.significance import (
 from bsdsbench.core.precision_recall import (
     average_precision,
     best_point,
+    one_point,
     optimal_image_scale,
     pr_curve,
     recall_at_precision,
@@ -66,7 +67,7 @@ def test_every_sample_has_the_scores_of_aggregate_to_the_bit(pair, metric):
         assert found["ois"][b] == optimal_image_scale(drawn).f
         assert found["ap"][b] == average_precision(curve)
         if metric == "boundary":
-            assert found["r50"][b] == recall_at_precision(curve)
+            np.testing.assert_array_equal(found["r50"][b], recall_at_precision(curve))
 
 
 def test_samples_of_uneven_curves_have_the_scores_of_aggregate():
@@ -88,9 +89,65 @@ def test_samples_of_uneven_curves_have_the_scores_of_aggregate():
                 r.counts["boundary"] for r, n in zip(records, row, strict=True) for _ in range(n)
             ]
             curve = pr_curve(reduce(add, drawn))
+            area = np.nan if one_point(curve.recall) else average_precision(curve)
             assert found["ods"][b] == best_point(curve).f
-            assert found["ap"][b] == average_precision(curve)
-            assert found["r50"][b] == recall_at_precision(curve)
+            np.testing.assert_array_equal(found["ap"][b], area)
+            np.testing.assert_array_equal(found["r50"][b], recall_at_precision(curve))
+
+
+def label_maps(name, seed, thresholds=(1.0,), ids=range(12)):
+    """A run with one threshold, as label maps have, or the same counts at all."""
+    rng = np.random.default_rng(seed)
+    size = len(thresholds)
+    records = []
+    for i in ids:
+        hit = np.full(size, rng.integers(20, 40))
+        counts = BoundaryCounts(thresholds, hit, np.full(size, 60), hit, np.full(size, 50))
+        records.append(ImageRecord(str(i), (9, 9), {"boundary": counts}))
+    return bb.Evaluation(Protocol(name="labels"), name, tuple(records))
+
+
+def test_undefined_scores_take_no_part_in_bests_and_tests():
+    """Label maps have no AP, and here no R50: not a difference of 0 with p = 1, nothing in bold."""
+    runs = [label_maps("one", 1), label_maps("two", 2), label_maps("three", 3)]
+    for run in runs:
+        score = run.boundary_score()
+        assert np.isnan([score.ap, score.r50]).all()
+        mapping = score.to_mapping()
+        assert (mapping["ap"], mapping["r50"]) == (None, None)
+        assert mapping["edges_r50"] == score.ods.recall
+    for kind in ("percentile", "bca"):
+        found = bb.compare(runs, n_boot=200, interval=kind)
+        for key in ("boundary.ap", "boundary.r50"):
+            for name in found.names:
+                i = found.interval_of(name, key)
+                assert np.isnan([i.value, i.low, i.high]).all()
+            differences = [d for d in found.differences if d.score == key]
+            assert all(np.isnan([d.p, d.p_holm]).all() for d in differences)
+            assert found.letters[key] == ("", "", "")
+        assert all(found.letters["boundary.ods"])
+        json.dumps(comparison_mapping(found), allow_nan=False)
+        scores, differences, _ = comparison_tables(found)
+        for column in ("AP", "R50"):
+            cells = [row[scores.columns.index(column)] for row in scores.rows]
+            assert [(c.text, c.value, c.best) for c in cells] == [("-", None, False)] * 3
+        rows = [r for r in differences.rows if r[2].text in ("AP", "R50")]
+        assert {c.text for r in rows for c in r[3:7]} == {"-", "[-]"}
+
+
+def test_one_undefined_run_leaves_the_others_their_test():
+    runs = [
+        simulated_run("better", 12, quality=0.3, seed=1),
+        simulated_run("worse", 12, quality=0.0, seed=2),
+    ]
+    ids = [record.image_id for record in runs[0].records]
+    flat = label_maps("flat", 3, runs[0].protocol.thresholds, ids)
+    found = bb.compare([*runs, flat], n_boot=300, force=True)
+    ap = {(d.a, d.b): d for d in found.differences if d.score == "boundary.ap"}
+    alone = bb.compare(runs, n_boot=300).difference_of("better", "worse", "boundary.ap")
+    assert ap["better", "worse"].p_holm == alone.p  # the undefined ones do not count
+    assert np.isnan(ap["better", "flat"].p)
+    assert found.letters["boundary.ap"][2] == ""
 
 
 def test_the_whole_set_gives_the_run_s_scores(pair):

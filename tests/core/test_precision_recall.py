@@ -2,14 +2,18 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.core.precision_recall import (
     PRCurve,
     average_precision,
     best_point,
+    edges_r50,
     f_measure,
     interpolated_best,
+    one_point,
     optimal_image_scale,
     pr_curve,
     ratio,
@@ -103,8 +107,52 @@ def test_average_precision_keeps_the_first_of_equal_recalls():
 def test_recall_at_half_precision():
     curve = PRCurve([0.1, 0.2, 0.3], [0.25, 0.75, 1.0], [0.8, 0.4, 0.1])
     assert recall_at_precision(curve) == pytest.approx(0.6)
-    assert recall_at_precision(PRCurve([0.1, 0.2], [0.6, 0.9], [0.8, 0.4])) == pytest.approx(0.8)
-    assert recall_at_precision(PRCurve([0.1, 0.2], [0.1, 0.2], [0.8, 0.4])) == 0.0
+    assert edges_r50(curve) == pytest.approx(0.6)
+
+
+def test_a_curve_that_never_falls_to_half_precision_has_no_r50():
+    """HED's: the edges toolbox then writes the largest recall, or NaN (here 0) from below."""
+    above, below = PRCurve([0.1, 0.2], [0.6, 0.9], [0.8, 0.4]), PRCurve([0.1], [0.1], [0.8])
+    assert np.isnan(recall_at_precision(above))
+    assert edges_r50(above) == pytest.approx(0.8)
+    assert np.isnan(recall_at_precision(below))
+    assert edges_r50(below) == 0.0
+    assert edges_r50(PRCurve([0.1, 0.2], [0.1, 0.2], [0.8, 0.4])) == 0.0
+    # nothing found at the highest threshold: 0/0 is no crossing
+    empty = PRCurve([0.1, 0.2, 0.3], [0.6, 0.9, 0.0], [0.8, 0.4, 0.0])
+    assert np.isnan(recall_at_precision(empty))
+    assert edges_r50(empty) == pytest.approx(0.8 * 0.5 / 0.6)
+    exact = PRCurve([0.1, 0.2, 0.3], [0.5, 0.9, 0.0], [0.8, 0.4, 0.0])
+    assert recall_at_precision(exact) == 0.8
+
+
+def test_r50_of_several_crossings_is_the_one_of_largest_recall():
+    """One false detection at the highest threshold must not move it to recall 0.001."""
+    curve = PRCurve([0.1, 0.2, 0.3, 0.4], [0.4, 0.6, 0.9, 0.5], [0.8, 0.6, 0.2, 0.001])
+    assert recall_at_precision(curve) == pytest.approx(0.7)
+    assert edges_r50(curve) == pytest.approx(0.001)
+
+
+@given(
+    steps=st.lists(st.tuples(st.floats(0.01, 1), st.floats(0.01, 1)), min_size=2, max_size=9),
+    level=st.floats(0.05, 0.95),
+)
+def test_where_precision_falls_steadily_r50_is_that_of_the_edges_toolbox(steps, level):
+    up, along = (np.cumsum(x) / (np.sum(x) + 0.1) for x in zip(*steps, strict=True))
+    curve = PRCurve(np.arange(1, up.size + 1) / 20, up, along[::-1])
+    found = recall_at_precision(curve, level)
+    if up[0] <= level <= up[-1]:
+        assert found == pytest.approx(edges_r50(curve, level))
+    else:
+        assert np.isnan(found)
+
+
+def test_one_point_has_no_area():
+    """Label maps have one threshold; a binary map is the same at all."""
+    assert one_point(np.array([0.4]))
+    assert one_point(np.array([0.4, 0.4]))
+    assert not one_point(np.array([0.4, 0.3]))
+    assert not one_point(np.array([0.0, 0.0]))  # nothing found: the area is 0
 
 
 def test_boundary_score_is_the_same_in_any_order_of_records():

@@ -50,7 +50,9 @@ def test_saved_and_loaded_are_equal(tiny, tmp_path):
     assert again.scores() == run.scores()
     found = json.loads((tmp_path / "out" / "result.json").read_text("utf-8"))
     assert found["schema"] == "bsdsbench.result/1"
-    assert set(found["scores"]["boundary"]) == {"ods", "ois", "ap", "r50", "n_images"}
+    assert set(found["scores"]["boundary"]) == {
+        *("ods", "ois", "ap", "r50", "edges_r50", "n_images")
+    }
     assert set(found["scores"]["boundary"]["ods"]) == {"threshold", "recall", "precision", "f"}
 
 

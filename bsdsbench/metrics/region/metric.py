@@ -27,7 +27,7 @@ from bsdsbench.metrics.region.scoring import (
     image_row,
     region_score,
 )
-from bsdsbench.metrics.sampling import official_areas
+from bsdsbench.metrics.sampling import defined_areas, official_areas
 
 F8 = NDArray[np.float64]
 
@@ -171,7 +171,7 @@ class RegionSampler:
             "voi.ois": weights @ self.voi.min(axis=1) / n,
             "fop.ods": f_measure(precision, recall).max(axis=1),
             "fop.ois": f_measure(p_ois, r_ois),
-            "fop.ap": official_areas(precision, recall),
+            "fop.ap": defined_areas(recall, official_areas(precision, recall)),
         }
 
 

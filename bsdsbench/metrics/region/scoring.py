@@ -36,6 +36,8 @@ from bsdsbench.core.precision_recall import (
     PRCurve,
     average_precision,
     f_measure,
+    one_point,
+    or_none,
     ratio,
 )
 from bsdsbench.core.records import ImageRecord, frozen
@@ -94,19 +96,22 @@ class CoveringScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FScore:
-    """A precision-recall measure whose data-set values are means over images."""
+    """A precision-recall measure whose data-set values are means over images.
+
+    ap is NaN where the curve is one point: label maps have no area.
+    """
 
     ods: OperatingPoint
     ois: OperatingPoint
     ap: float
     curve: PRCurve
 
-    def to_mapping(self) -> dict[str, float]:
+    def to_mapping(self) -> dict[str, float | None]:
         """ods, ois (F) and ap, and where the ODS is: threshold, recall, precision."""
         return {
             "ods": self.ods.f,
             "ois": self.ois.f,
-            "ap": self.ap,
+            "ap": or_none(self.ap),
             "ods_threshold": float(self.ods.threshold or 0.0),
             "ods_recall": self.ods.recall,
             "ods_precision": self.ods.precision,
@@ -341,7 +346,7 @@ def _f_score(images: Sequence[RegionCounts], curve_of: Callable[[RegionCounts], 
     return FScore(
         ods=_point(mean, int(np.argmax(mean.f))),
         ois=_operating(None, precision / len(images), recall / len(images)),
-        ap=average_precision(mean),
+        ap=float("nan") if one_point(mean.recall) else average_precision(mean),
         curve=mean,
     )
 
