@@ -93,7 +93,7 @@ class Baseline:
                 raise FaultError("was altered (its checksum differs), expected it as it was made")
             return cls(
                 fields.text(found, "name"),
-                Protocol.from_mapping(fields.table(found, "protocol")),
+                Protocol.stored(fields.table(found, "protocol")),
                 fields.numbers(found, "scores"),
                 fields.whole(found, "n_images"),
                 tolerances,

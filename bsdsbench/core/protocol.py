@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -191,6 +192,11 @@ class Protocol:
             if isinstance(value, Mapping):
                 object.__setattr__(self, name, _nested(kind, value))
         self._check()
+        if self.name in preset_names() and not self._is_preset(self.name):
+            raise ProtocolError(
+                f"name {self.name!r}: a preset's, whose fields differ; expected another name, "
+                f"'{self.name}*' for a changed form, or Protocol.preset({self.name!r})"
+            )
 
     def _check(self) -> None:
         """Every field in its range; the first that is not is named. Raises ProtocolError."""
@@ -255,6 +261,15 @@ class Protocol:
             raise ProtocolError(f"{source}: {error}") from None
 
     @classmethod
+    def stored(cls, values: Mapping[str, Any]) -> Protocol:
+        """The protocol of a saved run: as `from_mapping`, but a preset's name whose fields were
+        others then, in an earlier version, gets a star."""
+        name = values.get("name") if isinstance(values, Mapping) else None
+        if not isinstance(name, str) or name not in preset_names():
+            return cls.from_mapping(values)
+        return cls.from_mapping({**values, "name": name + "*"}).named(name)
+
+    @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Protocol:
         """A protocol from a TOML or JSON mapping. Raises ProtocolError for unknown names."""
         if not isinstance(values, Mapping):
@@ -265,8 +280,10 @@ class Protocol:
         return base.replace(**rest) if base else cls(**rest)
 
     def replace(self, **changes: Any) -> Protocol:
-        """A copy with some fields changed; any change of a preset shows in `name` as `name*`.
+        """A copy with some fields changed.
 
+        What differs from the preset it is named after has a star behind its name: derived from the
+        fields, so that a change undone loses it. `name` may be changed too, but not to a preset's.
         A mapping given for nms_params, semantic or contour changes only the entries it names.
         """
         _known(type(self), changes)
@@ -275,10 +292,22 @@ class Protocol:
             if isinstance(given, Mapping):
                 old = getattr(self, name)
                 changes[name] = _nested(kind, {**(_plain(old) if old else {}), **given})
-        changed = replace(self, **changes)
-        if changed != self and "name" not in changes and not self.name.endswith("*"):
-            changed = replace(changed, name=self.name + "*")
-        return changed
+        if "name" in changes:
+            return replace(self, **changes)
+        plain = self.name.removesuffix("*")
+        changed = replace(self, **{**changes, "name": plain + "*"})
+        if plain in preset_names():
+            return changed.named(plain)
+        same = self.name == plain and replace(self, name=changed.name) == changed
+        return self if same else changed
+
+    def named(self, name: str) -> Protocol:
+        """A copy of that name, with a star behind it if it is a preset's and the fields differ."""
+        star = name in preset_names() and not self._is_preset(name)
+        return replace(self, name=name + "*" if star else name)
+
+    def _is_preset(self, name: str) -> bool:
+        return replace(self, name=name + "*") == _starred(name)
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON; `from_mapping` reads them back to an equal protocol."""
@@ -419,10 +448,22 @@ def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
     return changes
 
 
+@cache
+def _starred(name: str) -> Protocol:
+    """The preset under its name with a star, which any protocol may have."""
+    values = parse_toml(preset_text(name).encode())
+    return Protocol(**{**values, "name": name + "*"})
+
+
 def preset_names() -> list[str]:
     """The presets that `Protocol.preset` knows, sorted."""
+    return list(_preset_names())
+
+
+@cache
+def _preset_names() -> tuple[str, ...]:
     folder = resources.files("bsdsbench.core.protocols")
-    return sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".toml"))
+    return tuple(sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".toml")))
 
 
 def presets_with(table: str) -> list[str]:

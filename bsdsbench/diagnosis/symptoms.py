@@ -6,6 +6,8 @@ marked a pixel.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,6 +28,36 @@ def near_and_far(soft: F8, truth: F8, radius: int = 3) -> tuple[float, float]:
         float(inside.mean()) if inside.size else np.nan,
         float(outside.mean()) if outside.size else np.nan,
     )
+
+
+def on_hundredths(soft: NDArray[Any]) -> float:
+    """Share of the values strictly between 0 and 1 that are k/100 to the last bit; 0 if none is.
+
+    soft in its own float dtype: thresholds are compared with the values as they are.
+    """
+    values = soft[(soft > 0) & (soft < 1)]
+    if not values.size:
+        return 0.0
+    nearest = (np.rint(values.astype(np.float64) * 100) / 100).astype(values.dtype)
+    return float(np.mean(values == nearest))
+
+
+def level_ridges(soft: F8, reach: int = 6) -> float:
+    """Share of the values above 0 on ridges that are exactly horizontal, which NMS leaves thick.
+
+    There every row within `reach` is constant from `reach` to the left to as far to the right, so
+    that the mixed second derivative vanishes, and the rows differ. NaN for an empty map.
+    """
+    from scipy import ndimage
+
+    size = 2 * reach + 1
+    flat = ndimage.maximum_filter1d(soft, size, axis=1) == ndimage.minimum_filter1d(
+        soft, size, axis=1
+    )
+    level = ndimage.minimum_filter1d(flat.astype(np.uint8), size, axis=0) > 0
+    steep = ndimage.maximum_filter1d(soft, 3, axis=0) > ndimage.minimum_filter1d(soft, 3, axis=0)
+    on = soft > 0
+    return float(np.mean((level & steep)[on])) if on.any() else np.nan
 
 
 def thickness(soft: F8) -> float:

@@ -40,6 +40,7 @@ from bsdsbench.runs.streaming import (
     FAST_THRESHOLDS,
     annotator_maps,
     fast_protocol,
+    fast_words,
     image_items,
     measure,
     to_numpy,
@@ -49,8 +50,9 @@ from bsdsbench.runs.streaming import (
 class BenchmarkMetric(Metric):
     """The scores of one of our metrics as a torchmetrics.Metric; see `StreamingEvaluator`.
 
-    protocol : a Protocol or the name of a preset; metric : its name; fast : fewer thresholds, for
-    every epoch. `compute` gives a dict of float64 tensors; `evaluation` the whole Evaluation.
+    protocol : a Protocol or the name of a preset; metric : its name; fast : as for
+    `StreamingEvaluator`, said by repr and by the provenance of `evaluation`. `compute` gives a dict
+    of float64 tensors; `evaluation` the whole Evaluation.
     Raises what the metric raises.
     """
 
@@ -70,6 +72,7 @@ class BenchmarkMetric(Metric):
         self.metric = registry.chosen(metric)[0]
         exact = protocol_of(protocol, (self.metric,))
         self.protocol = fast_protocol(exact, FAST_THRESHOLDS) if fast else exact
+        self.mode = fast_words(self.protocol, exact) if fast else "exact"
         self.add_state("counts", default=[], dist_reduce_fx="cat")
         self.counts: Any
 
@@ -94,7 +97,11 @@ class BenchmarkMetric(Metric):
             raise DataError("no images yet, expected an update before compute")
         data = torch.cat(list(parts)).cpu().numpy().tobytes()
         records = {r.image_id: r for r in _records(data)}
-        return Evaluation(self.protocol, name, tuple(records.values()))
+        note = {} if self.mode == "exact" else {"fast": self.mode}
+        return Evaluation(self.protocol, name, tuple(records.values()), note)
+
+    def __repr__(self) -> str:
+        return f"BenchmarkMetric({self.protocol.name}, {self.metric}, {self.mode})"
 
     def plot(self, val: Any = None, ax: Any = None) -> tuple[Any, Any]:
         """The precision-recall curve of all images so far, as torchmetrics' `plot`.

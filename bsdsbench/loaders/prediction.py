@@ -185,8 +185,11 @@ def _ucm2(array: Any) -> NDArray[np.float64]:
             f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1): the double-size map"
         )
     check_size(array.shape, 8)
-    if array.dtype == np.uint8:  # stored as value/255 to save space
-        return array / 255.0
+    if array.dtype.kind != "f":  # bytes merge contours that differ: VOI moves by .2
+        raise FaultError(
+            f"ucm2 of {array.dtype}, expected floats in [0, 1]: strengths rounded to bytes give "
+            "other regions (to score them all the same save ucm2 / 255 as double)"
+        )
     return _checked(array.astype(np.float64, copy=False))
 
 

@@ -191,8 +191,8 @@ def evaluations(protocol: Protocol) -> dict[str, Protocol]:
     """SEval with NMS and thinning, CEval with neither; all else as in `protocol`."""
     name = protocol.name.removesuffix("*").replace("-seval", "").replace("-ceval", "")
     return {
-        "seval": protocol.replace(nms=True, thin=True, name=f"{name}-seval"),
-        "ceval": protocol.replace(nms=False, thin=False, name=f"{name}-ceval"),
+        "seval": protocol.replace(nms=True, thin=True).named(f"{name}-seval"),
+        "ceval": protocol.replace(nms=False, thin=False).named(f"{name}-ceval"),
     }
 
 

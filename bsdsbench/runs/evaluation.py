@@ -240,7 +240,7 @@ class Evaluation(Shown):
             if not isinstance(found, dict) or found.get("schema") != SCHEMA:
                 raise FaultError(f"expected schema {SCHEMA!r}")
             run = cls(
-                Protocol.from_mapping(fields.table(found, "protocol")),
+                Protocol.stored(fields.table(found, "protocol")),
                 fields.text(found, "name"),
                 unpack_records(path / "counts.npz", counts),
                 fields.table(found, "provenance"),

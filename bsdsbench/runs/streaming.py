@@ -26,7 +26,9 @@ from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.setup import kind_of, protocol_of
 
-FAST_THRESHOLDS = 15
+# Half of the official grid: counts of a further threshold cost little, and a coarser grid up to .07
+# of AP (a curve that starts between two of its thresholds loses the area before the first).
+FAST_THRESHOLDS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,10 @@ class StreamingEvaluator:
     metrics : str or sequence of str
         Names of metrics that read the same kind of ground truth.
     fast : bool
-        Every image at 15 of the protocol's thresholds: the curve has fewer points, the counts at
-        them are the exact ones. `measure_fast` gives what that costs the scores.
+        Every image at 50 of the protocol's thresholds: the curve has fewer points, the counts at
+        them are the exact ones. ODS is then within 0.002 and AP within 0.01 of the exact ones (held
+        by test on detectors whose maps use the range 0 .. 1); `measure_fast` gives what it costs on
+        a run. repr, protocol and result say it.
     name : str
         The name in tables and legends.
 
@@ -112,7 +116,7 @@ class StreamingEvaluator:
         """The Evaluation of all images so far. Raises DataError if there are none."""
         if not self._records:
             raise DataError("no images yet, expected an update before compute")
-        note = {"fast": f"{len(self.protocol.thresholds)} thresholds"} if self.fast else {}
+        note = {"fast": fast_words(self.protocol, self.exact_protocol)} if self.fast else {}
         return Evaluation(self.protocol, self.name, tuple(self._records.values()), dict(note))
 
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
@@ -132,6 +136,11 @@ class StreamingEvaluator:
         """Forget all images."""
         self._records.clear()
 
+    def __repr__(self) -> str:
+        given = ", ".join(self.metrics)
+        mode = fast_words(self.protocol, self.exact_protocol) if self.fast else "exact"
+        return f"StreamingEvaluator({self.protocol.name}, {given}, {mode}, {len(self)} images)"
+
     def __len__(self) -> int:
         return len(self._records)
 
@@ -143,6 +152,12 @@ def fast_protocol(protocol: Protocol, thresholds: int = FAST_THRESHOLDS) -> Prot
         return protocol
     at = np.unique(np.rint(np.linspace(0, len(own) - 1, thresholds)).astype(int))
     return protocol.replace(thresholds=tuple(own[i] for i in at))
+
+
+def fast_words(protocol: Protocol, exact: Protocol) -> str:
+    """What the fast mode is, for a repr and for a result."""
+    few, all_ = len(protocol.thresholds), len(exact.thresholds)
+    return f"fast: {few} of {all_} thresholds, ODS within 0.002 and AP within 0.01"
 
 
 def measure_fast(

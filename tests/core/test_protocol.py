@@ -309,3 +309,39 @@ def test_contour_options():
 def test_contour_options_out_of_range_are_named(field, value, expected):
     with pytest.raises(ProtocolError, match=f"contour {field} .*{expected}"):
         Protocol().replace(contour={field: value})
+
+
+def test_a_preset_s_name_means_its_fields():
+    """Protocol("nyudv2") would be BSDS500's constants under another data set's name."""
+    with pytest.raises(ProtocolError, match=r"^name 'nyudv2': a preset's, whose fields differ"):
+        Protocol("nyudv2")
+    with pytest.raises(ProtocolError, match=r"^name 'sbd'"):
+        Protocol.preset("bsds500").replace(name="sbd")
+    with pytest.raises(ProtocolError, match=r"^name 'biped'"):
+        Protocol.from_mapping({"name": "biped", "max_dist": 0.011})
+    fields = Protocol.preset("nyudv2").to_mapping()
+    assert Protocol.from_mapping(fields) == Protocol.preset("nyudv2")
+    assert Protocol("nyudv2*").name == "nyudv2*"
+
+
+def test_the_star_is_derived():
+    preset = Protocol.preset("nyudv2")
+    changed = preset.replace(max_dist=0.0075)
+    assert changed.name == "nyudv2*"
+    assert changed.replace(max_dist=0.011) == preset
+    assert preset.replace().name == preset.replace(max_dist=0.011).name == "nyudv2"
+    assert Protocol("nyudv2*", max_dist=0.011).replace(thin=True).name == "nyudv2"
+    mine = Protocol("mine")
+    assert mine.replace(thin=True) == mine
+    assert mine.replace(thin=False).name == "mine*"
+    assert mine.named("nyudv2").name == "nyudv2*"
+    assert changed.replace(max_dist=0.011).named("nyudv2") == preset
+
+
+def test_a_saved_protocol_of_an_earlier_preset_gets_a_star():
+    fields = Protocol.preset("sbd").to_mapping() | {"version": 1, "thin": False}
+    found = Protocol.stored(fields)
+    assert (found.name, found.version, found.thin) == ("sbd*", 1, False)
+    same = Protocol.preset("sbd").to_mapping()
+    assert Protocol.stored(same) == Protocol.preset("sbd")
+    assert Protocol.stored(Protocol("mine").to_mapping()) == Protocol("mine")

@@ -14,6 +14,7 @@ from scipy.io import loadmat, savemat
 from bsdsbench.cli.verb_doctor import command
 from bsdsbench.core.errors import PairingError
 from bsdsbench.core.protocol import Protocol
+from bsdsbench.diagnosis import symptoms
 from bsdsbench.diagnosis.doctor import doctor
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 
@@ -323,3 +324,46 @@ def test_exit_status(method, status, pred, six):
     assert ("--invert" in result.output) == (status == 2)
     assert ("nothing found" in result.output) == (method == CLEAN)
     assert "protocol bsds500 v1" in result.output
+
+
+def test_float_maps_of_hundredths(pred, six):
+    for path in pred.glob("*.png"):
+        soft = iio.imread(path) / 255
+        np.save(path.with_suffix(".npy"), np.round(soft, 2))
+        path.unlink()
+    found = only(doctor(pred, six))
+    assert (found.code, found.level) == ("grid-values", "warning")
+    assert "25 of which differ from k/100" in found.message
+    # other thresholds, or unrounded maps: nothing to say
+    assert doctor(pred, six, Protocol.preset("bsds500").replace(thresholds=(0.255, 0.505))) == []
+    for path in pred.glob("*.npy"):
+        np.save(path, np.load(path) * 0.999)
+    assert doctor(pred, six) == []
+
+
+def test_share_of_hundredths_by_hand():
+    values = np.array([[0.0, 1.0, 0.29, 0.57], [0.3, 0.123, 0.5001, 0.7]])
+    assert symptoms.on_hundredths(values) == pytest.approx(4 / 6)
+    assert symptoms.on_hundredths(values.astype(np.float32)) == pytest.approx(4 / 6)
+    assert symptoms.on_hundredths(np.zeros((2, 3))) == 0
+
+
+def test_values_of_hundredths_flip_at_23_thresholds():
+    """MATLAB's linspace is above k/100 for 23 of the 99: a value of k/100 is off there."""
+    thresholds = Protocol.preset("bsds500").threshold_array()
+    assert (np.arange(1, 100) / 100 < thresholds).sum() == 23
+
+
+def test_level_ridges_under_nms(tmp_path, six):
+    folder = copy(sample_results(RAW), tmp_path / "pred")
+    soft = iio.imread(folder / "fruit1.png")
+    rows = 120 * np.exp(-((np.arange(soft.shape[0]) - 60.0) ** 2) / 18)
+    soft[40:80] = np.maximum(rows[40:80, None], 0).astype(np.uint8)
+    iio.imwrite(folder / "fruit1.png", soft)
+    found = [
+        f
+        for f in doctor(folder, six, Protocol.preset("bsds500").replace(nms=True), looked_at=100)
+        if f.code == "level-ridges"
+    ]
+    assert only(found).files == ("fruit1.png",)
+    assert symptoms.level_ridges(np.zeros((20, 20))) != symptoms.level_ridges(soft / 255.0)

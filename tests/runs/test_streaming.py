@@ -9,8 +9,10 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.records import ImageRecord
 from bsdsbench.loaders import load_ground_truth, load_prediction, pair
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
+from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.runs.streaming import fast_protocol, measure_fast
 
 
@@ -153,7 +155,7 @@ def test_fast_mode_counts_are_the_exact_ones_and_its_error_is_measured(sample):
         ev.update(soft, gts, image_id=name)
     fast = ev.compute()
     at = np.isin(run.protocol.threshold_array(), fast.protocol.threshold_array())
-    assert at.sum() == 15
+    assert at.sum() == 50
     for few, all_ in zip(fast.records, run.records, strict=True):
         assert (
             few.counts["boundary"].matched_pred.tolist()
@@ -166,6 +168,44 @@ def test_fast_mode_counts_are_the_exact_ones_and_its_error_is_measured(sample):
     error = measure_fast(run)
     assert error.ods == fast.boundary_score().ods.f - run.boundary_score().ods.f
     assert error.ap == fast.boundary_score().ap - run.boundary_score().ap
-    assert abs(error.ods) < 0.01
-    assert "15 thresholds on 3 images: ODS" in str(error)
+    assert abs(error.ods) < 0.001
+    assert "50 thresholds on 3 images: ODS" in str(error)
+    assert "fast: 50 of 99 thresholds, ODS within 0.002 and AP within 0.01" in repr(ev)
+    assert fast.provenance["fast"].startswith("fast: 50 of 99 thresholds")
+    assert "exact" in repr(bb.StreamingEvaluator())
     assert fast_protocol(Protocol(thresholds=5)) == Protocol(thresholds=5)
+
+
+def _detected(method, gray, edges):
+    from skimage import filters
+
+    if method == "sobel":
+        return filters.sobel(gray)
+    if method == "canny":
+        return edges * (filters.gaussian(gray, 1) > 0.3)
+    if method == "ridges":
+        return bb.nms((edges / edges.max()).astype(np.float32))
+    return filters.gaussian(edges, 1) ** 0.7
+
+
+@pytest.mark.parametrize("method", ["sobel", "canny", "structure-tensor", "ucm", "ridges"])
+def test_the_bound_of_the_fast_mode_holds(method, bsds500, tmp_path):
+    """ODS within 0.002 and AP within 0.01, on maps that use the range from 0 to 1."""
+    from skimage import color, filters, io
+
+    records = []
+    for path in sorted((bsds500 / "ucm2" / "val").glob("*.mat"))[:8]:
+        gt = load_ground_truth(bsds500 / "groundTruth" / "val" / path.name)
+        gray = color.rgb2gray(io.imread(bsds500 / "images" / "val" / f"{path.stem}.jpg"))
+        edges = filters.sobel(filters.gaussian(gray, 2))
+        if method == "ucm":
+            pred = load_prediction(path)
+        else:
+            soft = _detected(method, gray, edges)
+            pred = soft / soft.max()
+        counts = boundary_counts(pred, gt, Protocol.preset("bsds500"))
+        records.append(ImageRecord(path.stem, gt.shape, {"boundary": counts}))
+    run = bb.Evaluation(Protocol.preset("bsds500"), method, tuple(records))
+    error = measure_fast(run)
+    assert abs(error.ods) < 0.002
+    assert abs(error.ap) < 0.01
