@@ -22,6 +22,7 @@ from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.softmap import unit
 from bsdsbench.diagnosis import symptoms
 from bsdsbench.diagnosis.findings import Finding, Findings
+from bsdsbench.diagnosis.value_checks import grid_values, level_ridges
 from bsdsbench.loaders import load_ground_truth, load_prediction
 from bsdsbench.loaders.pairing import LAYOUTS, find_files, group, one_set, possible_ids, read_split
 from bsdsbench.loaders.reading import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES
@@ -33,9 +34,6 @@ THICK, THIN = 0.8, 0.6
 JPEG = 1.2
 SHIFT = 1.2
 FEW_VALUES = 10
-# no map of the sample has a value of exactly k/100 or a level ridge
-HUNDREDTHS = 0.01
-LEVEL = 0.01
 # Data sets whose images have many annotators, all of which count
 MANY_ANNOTATORS = ("bsds500", "bsds300", "mdbd-edges", "mdbd-boundaries")
 CORRELATED = 0.05
@@ -120,7 +118,7 @@ def doctor(
     found += _values(cases)
     sound = [c for c in cases if c.soft is not None and not c.faults]
     chosen = sound[:: max(1, -(-len(sound) // looked_at))]
-    for look in (_polarity, _thickness, _level, _grid, _jpeg, _shift):
+    for look in (_polarity, _thickness, level_ridges, grid_values, _jpeg, _shift):
         found += look(chosen, protocol)
     out = Findings(sorted(found, key=lambda f: f.level != "error"))
     out.n_images, out.n_measured = len(both), len(chosen)
@@ -435,44 +433,6 @@ def _thickness(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
         mend = "leave out --nms" if protocol.nms else "give the raw maps to this protocol"
         return [Finding("thinned", "warning", message, tuple(c.file for c in thin), mend)]
     return []
-
-
-def _level(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
-    """Exactly horizontal ridges, which the NMS compares along themselves."""
-    if not protocol.nms:
-        return []
-    found = [c for c in cases if symptoms.level_ridges(_soft(c)) > LEVEL]
-    if not found:
-        return []
-    message = (
-        f"{len(found)} of {len(cases)} maps have exactly horizontal ridges: NMS takes their "
-        "orientation as 0 and leaves them thick, as every program of it does"
-    )
-    return [Finding("level-ridges", "warning", message, tuple(c.file for c in found))]
-
-
-def _grid(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
-    """Values that are k/100, where the grid of thresholds is 0.01 .. 0.99 in MATLAB's bits."""
-    grid = set(protocol.thresholds)
-    off = sum(
-        k / 100 not in grid and round(k / 100, 9) in {round(t, 9) for t in grid}
-        for k in range(1, 100)
-    )
-    floats = [c for c in cases if c.pred.soft is not None and c.pred.soft.dtype.kind == "f"]
-    found = [
-        c
-        for c in floats
-        if c.pred.soft is not None and symptoms.on_hundredths(c.pred.soft) > HUNDREDTHS
-    ]
-    if not off or not found or protocol.nms:
-        return []
-    message = (
-        f"{len(found)} of {len(floats)} float maps hold values of exactly k/100; the thresholds "
-        f"are MATLAB's linspace, {off} of which differ from k/100 in the last bit: rounding "
-        "decides whether such a value is on"
-    )
-    mend = "save the maps unrounded, or as 8 or 16 bit PNG"
-    return [Finding("grid-values", "warning", message, tuple(c.file for c in found), mend)]
 
 
 def _jpeg(cases: Sequence[_Case], _: Protocol) -> list[Finding]:

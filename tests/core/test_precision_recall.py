@@ -156,7 +156,7 @@ def test_one_point_has_no_area():
 
 
 def test_boundary_score_is_the_same_in_any_order_of_records():
-    rows = [ImageRecord("a", (2, 3), A), ImageRecord("b", (2, 3), B)]
+    rows = [ImageRecord("a", (2, 3), {"boundary": A}), ImageRecord("b", (2, 3), {"boundary": B})]
     one, other = boundary_score(rows), boundary_score(rows[::-1])
     assert one.to_mapping() == other.to_mapping()
     assert [name for name, _ in other.per_image] == ["a", "b"]
@@ -167,7 +167,7 @@ def test_scores_need_counts():
     with pytest.raises(DataError, match="expected every record to have boundary counts"):
         boundary_score([])
     with pytest.raises(DataError, match="pixel counts"):
-        pixel_score([ImageRecord("a", (2, 3), A)])
+        pixel_score([ImageRecord("a", (2, 3), {"boundary": A})])
 
 
 def test_counts_of_other_thresholds_do_not_add():
