@@ -90,6 +90,8 @@ class GroundTruth:
         The file it was read from, or None.
     labels : array or None
         (H, W) integer class labels.
+    instances : array or None
+        (H, W) integer, which instance a pixel belongs to, where class labels have them.
     class_boundaries : array or None
         (C, H, W) bool, where there are boundaries of classes and no labels, or both.
     mask : array or None
@@ -104,6 +106,7 @@ class GroundTruth:
     path: Path | None = None
     labels: NDArray[Any] | None = None
     class_boundaries: NDArray[np.bool_] | None = None
+    instances: NDArray[Any] | None = None
     mask: NDArray[np.bool_] | None = None
     photo: NDArray[np.uint8] | None = None
 

@@ -19,6 +19,7 @@ class SemanticParams:
                boundary than the tolerance, are taken out after thinning; "kill_first": before it
     absent   : "count" the predictions of a class in images without it, or "skip" such images
     instances : boundaries between instances of one class count too (needs an instance map)
+    instance_from : the smallest value of an instance map that is an instance (Cityscapes: 1000)
     thin_gt  : boundaries of the ground truth are thinned
     border   : pixels along the border that have no part in it
     border_rule : "crop" them off both sides, so that the tolerance is that of what is left; or
@@ -37,6 +38,7 @@ class SemanticParams:
     interior: str = "keep"
     absent: str = "count"
     instances: bool = False
+    instance_from: int = 1
     thin_gt: bool = False
     border: int = 0
     border_rule: str = "crop"

@@ -112,6 +112,7 @@ SEMANTIC: dict[str, tuple[Rule, ...]] = {
     "interior": (_one_of("keep", "kill", "kill_first"),),
     "absent": (_one_of("count", "skip"),),
     "instances": (BOOL,),
+    "instance_from": (_ints(1, 2**31 - 1, "a value from 1"),),
     "thin_gt": (BOOL,),
     "border": (_ints(0, 9999, "0 to 9999 pixels"),),
     "border_rule": (_one_of("crop", "ignore"),),

@@ -86,11 +86,47 @@ def _class_truth(pair: Pair, protocol: Protocol) -> GroundTruth:
             raise DataError(f"{show(path)}: no struct GTcls with Boundaries and Segmentation")
         drawn = np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]])
         labels = np.asarray(struct["Segmentation"])
-        return GroundTruth(pair.image_id, path=path, class_boundaries=drawn, labels=labels)
+        instances = _instances(path, protocol, drawn)
+        return GroundTruth(
+            pair.image_id, path=path, class_boundaries=drawn, labels=labels, instances=instances
+        )
     array = _only(found, path)
     if array.ndim == 2:
-        return GroundTruth(pair.image_id, path=path, labels=array)
+        instances = _instances(path, protocol)
+        return GroundTruth(pair.image_id, path=path, labels=array, instances=instances)
     return GroundTruth(pair.image_id, path=path, class_boundaries=array != 0)
+
+
+def _instances(
+    path: Path, protocol: Protocol, drawn: NDArray[np.bool_] | None = None
+) -> NDArray[Any] | None:
+    """The instance map of a file of classes, where the protocol asks for one: the file of its name
+    in the folder `inst` (SBD) or `instances` beside its own. None where there is none.
+
+    The boundaries of SBD's struct GTinst, one per instance, or one per class in the refined
+    annotations, are added to `drawn`, in place.
+    """
+    if protocol.semantic is None or not protocol.semantic.instances:
+        return None
+    places = (path.parents[1] / folder / path.name for folder in ("inst", "instances"))
+    file = next((place for place in places if place.is_file()), None)
+    if file is None:
+        return None
+    found = read_arrays(file, indices=True)
+    if "GTinst" not in found:
+        return _only(found, file)
+    struct = found["GTinst"]
+    wanted = {"Boundaries", "Categories", "Segmentation"}
+    if not isinstance(struct, dict) or not wanted <= struct.keys():
+        raise DataError(f"{show(file)}: no struct GTinst with {', '.join(sorted(wanted))}")
+    if drawn is not None:
+        outlines = [np.asarray(b) != 0 for b in struct["Boundaries"]]
+        classes = np.ravel(struct["Categories"]).astype(int)
+        if len(outlines) == len(drawn) != classes.size:
+            classes = np.arange(1, len(drawn) + 1)
+        for category, outline in zip(classes.tolist(), outlines, strict=True):
+            drawn[category - 1] |= outline
+    return np.asarray(struct["Segmentation"])
 
 
 def _mask(pair: Pair, protocol: Protocol) -> GroundTruth:

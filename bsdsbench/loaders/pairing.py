@@ -301,10 +301,13 @@ def group(
 
 
 def _per_class(paths: Iterable[Path], root: Path, classes: Sequence[str]) -> dict[str, list[Path]]:
-    """Files by image id, in the order of the classes, where every class has a folder in `root`."""
-    if not classes or not all((root / name).is_dir() for name in classes):
+    """Files by image id, in the order of the classes, where every class has a folder in `root`:
+    by its name, or class_001 and so on."""
+    numbered = [f"class_{k:03d}" for k in range(1, len(classes) + 1)]  # as the SBD programs do
+    names = next((n for n in (classes, numbered) if all((root / x).is_dir() for x in n)), ())
+    if not names:
         return {}
-    rank = {name: k for k, name in enumerate(classes)}
+    rank = {name: k for k, name in enumerate(names)}
     groups: dict[str, list[Path]] = {}
     for path in paths:
         if path.relative_to(root).parts[0] in rank:

@@ -66,7 +66,7 @@ def class_boundaries(
     for k, label in enumerate(params.class_labels):
         if label not in present:
             continue
-        for mask in _masks(labels == label, instances):
+        for mask in _masks(labels == label, instances, params.instance_from):
             box = _box(mask, params.radius + 1)
             out[k][box] |= _drawn(mask[box], valid[box], params.radius)
     return out
@@ -95,12 +95,12 @@ def _checked(array: NDArray[Any], what: str, shape: tuple[int, ...] | None) -> N
     return array
 
 
-def _masks(mask: Bool, instances: NDArray[Any] | None) -> Iterator[Bool]:
+def _masks(mask: Bool, instances: NDArray[Any] | None, first: int) -> Iterator[Bool]:
     """The class, and each of its instances."""
     yield mask
     if instances is not None:
         for value in np.unique(instances[mask]).tolist():
-            if value > 0:
+            if value >= first:
                 yield mask & (instances == value)
 
 

@@ -191,10 +191,14 @@ class SemanticMetric(Metric):
         """See `semantic_counts`."""
         if pred.classes is None:
             raise DataError(f"{pred.path or pred.image_id}: no class maps, expected them")
-        truth = gt.labels if gt.class_boundaries is None else gt.class_boundaries
+        # a band on both sides is drawn from the labels, whatever boundaries are stored
+        band = _params(protocol).radius > 0 and gt.labels is not None
+        truth = gt.labels if band or gt.class_boundaries is None else gt.class_boundaries
         if truth is None:
             raise DataError(f"{gt.path or gt.image_id}: no labels of classes, expected them")
-        found = semantic_counts(pred.classes, truth, protocol, labels=gt.labels)
+        found = semantic_counts(
+            pred.classes, truth, protocol, labels=gt.labels, instances=gt.instances
+        )
         thresholds = protocol.threshold_array()
         rows = np.zeros((4, len(_params(protocol).classes), thresholds.size), np.int64)
         counted = np.zeros(rows.shape[1], np.int64)

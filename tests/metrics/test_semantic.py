@@ -225,3 +225,57 @@ def test_command_line_and_saved_classes(folders, tmp_path):
 def test_without_classes_the_protocols_that_have_some_are_named(folders):
     with pytest.raises(ProtocolError, match=r"no classes, expected one of .*cityscapes, .*sbd"):
         bb.evaluate(*folders, metrics="semantic")
+
+
+def test_instances_from_files(tmp_path):
+    """Label maps with instance maps beside them, and SBD's cls and inst; folders class_001 .."""
+    gt, inst, pred = tmp_path / "labels", tmp_path / "instances", tmp_path / "pred"
+    gt.mkdir(), inst.mkdir()
+    a = np.zeros((24, 30), np.uint8)
+    a[4:18, 3:21] = 1
+    instances = np.where(a > 0, 1001, 7).astype(np.uint16)
+    instances[4:18, 12:21] = 1002
+    iio.imwrite(gt / "a.png", a)
+    iio.imwrite(inst / "a.png", instances)
+    proto = PROTO.replace(semantic={"instances": True, "instance_from": 1000, "radius": 1})
+    params = proto.semantic
+    drawn = class_boundaries(a, params, instances)
+    assert drawn[0][10, 11]
+    assert not class_boundaries(a, params)[0][10, 11]
+    for k in range(3):
+        (pred / f"class_{k + 1:03d}").mkdir(parents=True)
+        iio.imwrite(pred / f"class_{k + 1:03d}" / "a.png", 255 * drawn[k].astype(np.uint8))
+    run = bb.evaluate(pred, gt, proto, metrics="semantic", workers=1)
+    cat = run.records[0].counts["semantic"].of_class(0)
+    assert cat.matched_gt.tolist() == cat.total_gt.tolist() == [int(drawn[0].sum())] * 3
+    (inst / "a.png").unlink()
+    with pytest.raises(DataError, match="no instance map, expected one for instances = true"):
+        bb.evaluate(pred, gt, proto, metrics="semantic", workers=1)
+
+
+def test_boundaries_of_instances_of_sbd(tmp_path):
+    cls, inst = tmp_path / "cls", tmp_path / "inst"
+    cls.mkdir(), inst.mkdir()
+    a = np.zeros((24, 30), np.uint8)
+    a[4:18, 3:21] = 1
+    plain = class_boundaries(a, PARAMS)
+    between = np.zeros(a.shape, bool)
+    between[4:18, 11] = True
+
+    def cells(maps):
+        out = np.empty((len(maps), 1), object)
+        for k, b in enumerate(maps):
+            out[k, 0] = csc_matrix(b.astype(float))
+        return out
+
+    savemat(cls / "a.mat", {"GTcls": {"Boundaries": cells(plain), "Segmentation": a}})
+    struct = {"Segmentation": a, "Boundaries": cells([between, between]), "Categories": [1, 1]}
+    savemat(inst / "a.mat", {"GTinst": struct})
+    soft = np.stack([plain[0] | between, plain[1], plain[2]]).astype(np.float32)
+    pred = tmp_path / "pred"
+    pred.mkdir()
+    np.save(pred / "a.npy", soft)
+    proto = PROTO.replace(semantic={"instances": True})
+    for protocol, total in ((PROTO, plain[0].sum()), (proto, (plain[0] | between).sum())):
+        run = bb.evaluate(pred, cls, protocol, metrics="semantic", workers=1)
+        assert run.records[0].counts["semantic"].of_class(0).total_gt.tolist() == [int(total)] * 3
