@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+from bsdsbench.core.precision_recall import or_none
 from bsdsbench.core.table import Cell, Column, Estimate, Table
 from bsdsbench.metrics import base, registry
 from bsdsbench.runs.score_tables import METHOD, table_column
@@ -32,7 +34,7 @@ def _scores(found: Any) -> Table:
             [
                 name,
                 *(
-                    Estimate(x.value, x.low, x.high, m)
+                    _estimate(x.value, x.low, x.high, m)
                     for x, m in zip(intervals, marks, strict=True)
                 ),
             ]
@@ -61,14 +63,23 @@ def _differences(found: Any) -> Table:
     rows = [
         [
             *(d.a, d.b, heading(d.score)),
-            Estimate(d.value, d.low, d.high),
-            d.p,
-            Estimate(d.p_holm, mark="*" if d.p_holm < alpha else ""),
+            _estimate(d.value, d.low, d.high),
+            or_none(d.p),
+            _estimate(d.p_holm, mark="*" if d.p_holm < alpha else ""),
         ]
         for d in found.differences
     ]
     note = f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."
     return Table("differences", "Differences", columns, rows, notes=[note], n_labels=3)
+
+
+def _estimate(
+    value: float, low: float = math.nan, high: float = math.nan, mark: str = ""
+) -> Estimate | None:
+    """A number's cell: None where it is undefined, without an interval where that is."""
+    if math.isnan(value):
+        return None
+    return Estimate(value, or_none(low), or_none(high), mark)
 
 
 def _images(found: Any) -> Table:
@@ -144,4 +155,5 @@ def _percent(found: Any) -> str:
 
 
 def _plain(record: Any, names: Sequence[str]) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in names}
+    values = {name: getattr(record, name) for name in names}
+    return {k: or_none(v) if isinstance(v, float) else v for k, v in values.items()}
