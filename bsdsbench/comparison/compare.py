@@ -36,6 +36,7 @@ from bsdsbench.comparison.significance import (
     p_value,
     percentile_interval,
 )
+from bsdsbench.core.arguments import given_list, given_number, kind_of_value
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.precision_recall import RECALL_LEVELS
 from bsdsbench.core.shown import Shown
@@ -421,17 +422,22 @@ def _letters_of(
     return tuple(found.get(name, "") for name in labels)
 
 
+MAX_SAMPLES = 10_000_000
+
+
 def _check(n_boot: int, level: float, interval: str) -> None:
-    if n_boot < 1:
-        raise DataError(f"n_boot {n_boot}: expected at least 1")
-    if not 0 < level < 1:
+    given_number(n_boot, "n_boot", 1, MAX_SAMPLES)
+    if not 0 < given_number(level, "level", 0, 1) < 1:
         raise DataError(f"level {level}: expected a share in (0, 1)")
     if interval not in INTERVALS:
         raise DataError(f"interval {interval!r}: expected one of {', '.join(INTERVALS)}")
 
 
 def _labels(runs: Sequence[Evaluation], names: Sequence[str] | None) -> list[str]:
-    if not runs:
+    for run in given_list(runs, "runs", "a list of runs"):
+        if not hasattr(run, "records"):
+            raise DataError(f"runs: {kind_of_value(run)}, expected runs")
+    if not len(runs):
         raise DataError("no runs given, expected at least one to compare")
     labels = [run.name for run in runs] if names is None else list(names)
     if len(labels) != len(runs):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.core.arguments import given_array, given_list
 from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.core.inputs import GroundTruth
 
@@ -25,7 +26,7 @@ def soft_map(pred: Any, what: str = "prediction") -> NDArray[Any]:
     float32, longer ones as float64. Nothing is copied that need not be. Raises ShapeError unless
     2-D, DataError for another dtype, values out of range, NaN.
     """
-    soft = np.asarray(pred)
+    soft = given_array(pred, what)
     if soft.ndim != 2:
         raise ShapeError(f"{what}: shape {soft.shape}, expected (rows, columns)")
     kind, size = soft.dtype.kind, soft.dtype.itemsize
@@ -75,7 +76,11 @@ def _check_unit(values: NDArray[Any], what: str) -> None:
 
 def annotated_maps(gts: Sequence[NDArray[Any]] | GroundTruth) -> Bool:
     """Every annotator's boundaries, maps as for `binary_map`, as one (A, H, W) bool array."""
-    given = gts.boundaries if isinstance(gts, GroundTruth) else gts
+    given = (
+        gts.boundaries
+        if isinstance(gts, GroundTruth)
+        else given_list(gts, "ground truth", "a list of maps or a GroundTruth")
+    )
     maps = [binary_map(gt, f"ground truth {k}") for k, gt in enumerate(given, 1)]
     if not maps:
         raise DataError("ground truth: no annotators, expected at least one")
@@ -87,7 +92,7 @@ def annotated_maps(gts: Sequence[NDArray[Any]] | GroundTruth) -> Bool:
 
 def binary_map(values: NDArray[Any], what: str) -> Bool:
     """A (H, W) map of 0 and 1 of any dtype, or of 0 and 255 in uint8, as bool."""
-    values = np.asarray(values)
+    values = given_array(values, what)
     if values.ndim != 2:
         raise ShapeError(f"{what}: shape {values.shape}, expected (rows, columns)")
     if values.dtype == bool:

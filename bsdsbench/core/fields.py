@@ -23,7 +23,7 @@ def only(found: Mapping[str, Any], known: Collection[str]) -> None:
 def text(found: Mapping[str, Any], name: str, limit: int = MAX_TEXT) -> str:
     """A text of at most `limit` characters that can be written as UTF-8."""
     value = _given(found, name)
-    if not isinstance(value, str) or len(value) > limit or not _encodes(value):
+    if not isinstance(value, str) or len(value) > limit or not is_text(value):
         raise _wrong(name, value, f"text of at most {limit} characters")
     return value
 
@@ -72,7 +72,8 @@ def _wrong(name: str, value: Any, expected: str) -> FaultError:
     return FaultError(f"{clip(name, 80)} is {clip(repr(value), 60)}, expected {expected}")
 
 
-def _encodes(value: str) -> bool:
+def is_text(value: str) -> bool:
+    """True for text that can be written as UTF-8: without what stands for undecodable bytes."""
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:

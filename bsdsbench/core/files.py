@@ -20,6 +20,13 @@ def write_atomic(path: Path, data: bytes | str, *, durable: bool = True) -> None
     the whole file is there after a power cut. Raises OSError.
     """
     payload = data.encode("utf-8") if isinstance(data, str) else data
+    try:
+        _write(path, payload, durable)
+    except OSError as error:  # a full disk is reported without a name
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+
+
+def _write(path: Path, payload: bytes, durable: bool) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=".part", dir=path.parent)
     try:

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.core.arguments import given_list, kind_of_value
+from bsdsbench.core.errors import DataError
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
     """One image's output of an algorithm, in exactly one of four forms.
 
-    Nothing is checked here: loaders give sound values, and metrics check what they are given.
+    Types and shapes are checked here, values by the metrics. Raises DataError.
 
     Parameters
     ----------
@@ -38,6 +41,17 @@ class Prediction:
     ucm2: NDArray[np.float64] | None = None
     segs: tuple[NDArray[np.int32], ...] | None = None
     classes: NDArray[Any] | None = None
+
+    def __post_init__(self) -> None:
+        _check_id(self.image_id, "Prediction")
+        segs = () if self.segs is None else _maps(self.segs, "Prediction.segs", "iu")
+        object.__setattr__(self, "segs", None if self.segs is None else segs)
+        forms = {"soft": "biuf", "ucm2": "biuf", "classes": "biuf"}
+        for name, kinds in forms.items():
+            dims = (2, 3) if name == "classes" else (2,)
+            _check_map(getattr(self, name), f"Prediction.{name}", kinds, dims)
+        if sum(v is not None for v in (self.soft, self.ucm2, self.segs, self.classes)) > 1:
+            raise DataError("Prediction: several forms, expected one of soft, ucm2, segs, classes")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -70,7 +84,7 @@ class Prediction:
             return self.soft
         if self.ucm2 is not None:
             return np.ascontiguousarray(self.ucm2[2::2, 2::2])
-        raise ValueError("a set of segmentations has no single soft boundary map")
+        raise DataError("a set of segmentations has no single soft boundary map")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +124,16 @@ class GroundTruth:
     mask: NDArray[np.bool_] | None = None
     photo: NDArray[np.uint8] | None = None
 
+    def __post_init__(self) -> None:
+        _check_id(self.image_id, "GroundTruth")
+        for name, kinds in (("boundaries", "biuf"), ("segmentations", "iu")):
+            maps = _maps(getattr(self, name), f"GroundTruth.{name}", kinds)
+            object.__setattr__(self, name, maps)
+        _check_map(self.labels, "GroundTruth.labels", "iu", (2,))
+        _check_map(self.mask, "GroundTruth.mask", "biuf", (2,))
+        _check_map(self.class_boundaries, "GroundTruth.class_boundaries", "biuf", (3,))
+        _check_map(self.photo, "GroundTruth.photo", "u", (3,))
+
     @property
     def shape(self) -> tuple[int, int]:
         """(rows, columns)."""
@@ -117,3 +141,32 @@ class GroundTruth:
         others = (self.labels, self.mask, self.class_boundaries, np.zeros((0, 0)))
         first: NDArray[Any] = next(a for a in (*given, *others) if a is not None)
         return first.shape[-2], first.shape[-1]
+
+
+def _check_id(value: object, what: str) -> None:
+    if not isinstance(value, str):
+        raise DataError(f"{what}.image_id: {kind_of_value(value)}, expected text")
+
+
+def _maps(values: Any, what: str, kinds: str) -> tuple[NDArray[Any], ...]:
+    """A list or tuple of (H, W) arrays as a tuple."""
+    maps = tuple(given_list(values, what, "a list of (H, W) arrays"))
+    for k, each in enumerate(maps, 1):
+        _check_map(each, f"{what} {k}", kinds, (2,), optional=False)
+    return maps
+
+
+def _check_map(
+    value: object, what: str, kinds: str, dims: tuple[int, ...], optional: bool = True
+) -> None:
+    """Raise DataError unless `value` is an array of a kind of numbers and a number of axes."""
+    if value is None and optional:
+        return
+    if isinstance(value, np.ma.MaskedArray):
+        raise DataError(f"{what}: a masked array, expected one without a mask: fill it first")
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
+        expected = "integer labels" if kinds == "iu" else "an array of numbers"
+        raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
+    if value.ndim not in dims:
+        axes = " or ".join(map(str, dims))
+        raise DataError(f"{what}: shape {value.shape}, expected {axes} axes")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.core.arguments import given_array
 from bsdsbench.core.errors import ShapeError
 
 
@@ -42,7 +43,7 @@ def seg2bdry(labels: NDArray[Any]) -> NDArray[np.bool_]:
     >>> bb.seg2bdry(np.array([[1, 1, 2], [1, 1, 2]])).astype(int).tolist()
     [[0, 1, 0], [0, 1, 0]]
     """
-    labels = np.asarray(labels)
+    labels = given_array(labels, "label map")
     if labels.ndim != 2:
         raise ShapeError(f"label map: shape {labels.shape}, expected (H, W)")
     edge = np.zeros(labels.shape, np.bool_)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsdsbench.core.arguments import given_floats
 from bsdsbench.core.records import frozen
 
 F8 = NDArray[np.float64]
@@ -46,8 +47,8 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
     >>> bb.ratio([1, 0], [4, 0]).tolist()
     [0.25, 0.0]
     """
-    num = np.asarray(numerator, np.float64)
-    den = np.asarray(denominator, np.float64)
+    num = given_floats(numerator, "numerator")
+    den = given_floats(denominator, "denominator")
     out = np.zeros(np.broadcast_shapes(num.shape, den.shape))
     np.divide(num, den, out=out, where=den != 0)
     return out
@@ -74,8 +75,8 @@ def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
     >>> bb.f_measure([0.5, 0.0], [1.0, 0.0]).round(3).tolist()
     [0.667, 0.0]
     """
-    p = np.asarray(precision, np.float64)
-    r = np.asarray(recall, np.float64)
+    p = given_floats(precision, "precision")
+    r = given_floats(recall, "recall")
     return ratio(2 * p * r, p + r)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.core.arguments import given_list, given_path, kind_of_value
 from bsdsbench.core.bounded import MAX_TOML_BYTES, parse_toml, read_text, reading
 from bsdsbench.core.contour_params import ContourParams
 from bsdsbench.core.errors import ProtocolError, clip, did_you_mean
@@ -171,7 +172,9 @@ class Protocol:
 
     def __post_init__(self) -> None:
         given: Any = self.thresholds
-        if given == "8bit":
+        if isinstance(given, np.ndarray):
+            given = tuple(given_list(given, "thresholds", "numbers"))
+        if isinstance(given, str) and given == "8bit":
             given = byte_thresholds()
         elif isinstance(given, int) and not isinstance(given, bool):
             if not 1 <= given <= MAX_THRESHOLDS:
@@ -235,7 +238,13 @@ class Protocol:
 
         Raises as `load`.
         """
-        return protocol if isinstance(protocol, Protocol) else cls.load(protocol or "bsds500")
+        if protocol is None:
+            return cls.preset("bsds500")
+        if not isinstance(protocol, Protocol | str | Path):
+            raise ProtocolError(
+                f"protocol: {kind_of_value(protocol)}, expected a Protocol or the name of a preset"
+            )
+        return protocol if isinstance(protocol, Protocol) else cls.load(protocol)
 
     @classmethod
     def load(cls, name_or_path: str | Path) -> Protocol:
@@ -244,7 +253,7 @@ class Protocol:
         A file may hold `base = "bsds500"` and only the fields it changes.
         Raises ProtocolError for what is neither, FileFormatError for a broken file.
         """
-        path = Path(name_or_path)
+        path = given_path(name_or_path, "protocol")
         if path.suffix != ".toml":
             return cls.preset(str(name_or_path))
         text = read_text(path, "a protocol file", MAX_TOML_BYTES)
@@ -413,10 +422,10 @@ def class_names(protocol: Protocol) -> tuple[str, ...]:
 
 def preset_text(name: str) -> str:
     """The TOML text of a preset, with its comments. Raises ProtocolError for an unknown name."""
-    if name not in preset_names():
+    if not isinstance(name, str) or name not in preset_names():
         raise ProtocolError(
-            f"protocol {name!r}: expected a .toml file or one of {', '.join(preset_names())}"
-            f"{did_you_mean(name, preset_names())}"
+            f"protocol {kind_of_value(name)}: expected a .toml file or one of "
+            f"{', '.join(preset_names())}{did_you_mean(str(name), preset_names())}"
         )
     return resources.files("bsdsbench.core.protocols").joinpath(f"{name}.toml").read_text("utf-8")
 

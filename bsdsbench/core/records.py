@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.core.arguments import given_floats
 from bsdsbench.core.errors import ShapeError
 
 F8 = NDArray[np.float64]
@@ -20,9 +21,9 @@ I8 = NDArray[np.int64]
 _C = TypeVar("_C", bound="ArrayRecord")
 
 
-def frozen(array: Any, dtype: Any) -> NDArray[Any]:
-    """A contiguous read-only copy of `array` as `dtype`."""
-    out = np.array(array, dtype=dtype, order="C", copy=True)
+def frozen(array: Any, dtype: Any, what: str = "array") -> NDArray[Any]:
+    """A contiguous read-only copy of `array` as `dtype`; `what` names it in errors."""
+    out = np.array(given_floats(array, what, dtype), order="C", copy=True)
     out.flags.writeable = False
     return out
 
@@ -53,9 +54,9 @@ class ArrayRecord:
 
 def freeze_counts(record: Any, names: tuple[str, ...]) -> None:
     """For __post_init__: thresholds f8 (T,), the named fields i8 (T,). Raises ShapeError."""
-    object.__setattr__(record, "thresholds", frozen(record.thresholds, np.float64))
+    object.__setattr__(record, "thresholds", frozen(record.thresholds, np.float64, "thresholds"))
     for name in names:
-        counts = frozen(getattr(record, name), np.int64)
+        counts = frozen(getattr(record, name), np.int64, name)
         if counts.shape != record.thresholds.shape:
             raise ShapeError(
                 f"{name}: shape {counts.shape}, expected one count per threshold "

@@ -8,6 +8,7 @@ from typing import Any
 
 from bsdsbench.core.contour_params import CONTOUR_GROUPS
 from bsdsbench.core.errors import ProtocolError, clip
+from bsdsbench.core.fields import is_text
 
 MAX_THRESHOLDS = 32_767  # what the kernels count in 16 bits
 MAX_PX = 1_000
@@ -27,7 +28,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= MAX_TEXT
+    return isinstance(value, str) and 0 < len(value) <= MAX_TEXT and is_text(value)
 
 
 def _ints(low: int, high: float, expected: str) -> Rule:

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.core.arguments import given_path
 from bsdsbench.core.errors import DataError, PairingError
 from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.protocol import Protocol
@@ -108,7 +109,8 @@ def doctor(
     []
     """
     protocol = Protocol.of(protocol)
-    preds, gts = _listing(Path(pred_dir), Path(gt_dir), split_file, pred_kind)
+    folders = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
+    preds, gts = _listing(*folders, split_file, pred_kind)
     found = [*_names(preds, gts), *_doubled(preds, gts, pred_kind)]
     both = [i for i in gts if i in preds]
     cases, unread = _read(both, preds, gts, protocol, pred_kind)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.core.arguments import given_paths, given_word
 from bsdsbench.core.errors import FileFormatError
 from bsdsbench.core.inputs import GroundTruth
 from bsdsbench.core.labels import seg2bdry
@@ -65,7 +66,7 @@ def load_ground_truth(
     ------
     FileFormatError
         One line: file, what it has, what was expected.
-    ValueError
+    DataError
         For an unknown `kind`.
 
     Examples
@@ -76,11 +77,10 @@ def load_ground_truth(
     >>> len(truth.boundaries), truth.boundaries[0].shape
     (4, (321, 481))
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind {kind!r}: expected one of {KINDS}")
+    given_word(kind, "kind", KINDS)
     if isinstance(path, Pair):
         image_id, path = image_id or path.image_id, path.gt_paths
-    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    paths = given_paths(path, "path")
     if not paths:
         raise FileFormatError(f"{show(image_id or 'ground truth')}: {NO_ANNOTATORS}")
     first = Path(paths[0])

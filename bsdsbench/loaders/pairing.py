@@ -15,7 +15,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bsdsbench.core.arguments import given_path, given_word
 from bsdsbench.core.errors import FileFormatError, PairingError
+from bsdsbench.core.fields import is_text
 from bsdsbench.loaders.reading import (
     GROUND_TRUTH_SUFFIXES,
     PREDICTION_SUFFIXES,
@@ -72,9 +74,8 @@ def pair(
     Hidden files and unknown suffixes are passed over; linked folders are followed once. Raises
     PairingError that lists every missing, extra and doubled id and every wrong path.
     """
-    if missing not in MISSING:
-        raise ValueError(f"missing {missing!r}: expected one of {', '.join(MISSING)}")
-    pred_root, gt_root = Path(pred_dir), Path(gt_dir)
+    given_word(missing, "missing", MISSING)
+    pred_root, gt_root = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
     wanted, pred_files, gt_files = _listings(pred_root, gt_root, split_file)
     wanted = set(ids) if ids is not None else wanted
     names = wanted if wanted is not None else possible_ids(gt_files)
@@ -116,7 +117,7 @@ def ground_truths(
     Without a split file the layout is the one without doubled names in which most images have
     several files; a file is an image of its own where none has. Raises PairingError, as `pair`.
     """
-    root = Path(gt_dir)
+    root = given_path(gt_dir, "gt_dir")
     files = find_files(root, GROUND_TRUTH_SUFFIXES)
     if not files:
         known = ", ".join(GROUND_TRUTH_SUFFIXES)
@@ -187,6 +188,9 @@ def find_files(folder: str | os.PathLike[str], suffixes: Collection[str]) -> lis
         raise PairingError(
             f"{show(error.filename or root)}: cannot be listed ({error.strerror})"
         ) from None
+    bad = [show(path) for path in found if not is_text(os.path.relpath(path, root))]
+    if bad:
+        raise PairingError(f"{listed(bad, 3)}: not UTF-8, expected names that are")
     return sorted(found, key=natural)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.core import bounded, checks
+from bsdsbench.core.arguments import given_paths, given_word
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.inputs import Prediction
 from bsdsbench.loaders.formats import read_arrays
@@ -66,7 +67,7 @@ def load_prediction(
     ------
     FileFormatError
         One line: file, what it has, what was expected.
-    ValueError
+    DataError
         For no path or an unknown `kind`.
 
     Examples
@@ -75,13 +76,12 @@ def load_prediction(
     >>> bb.load_prediction("maps/100007.png").soft.dtype    # doctest: +SKIP
     dtype('uint8')
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind {kind!r}: expected one of {KINDS}")
+    given_word(kind, "kind", KINDS)
     if isinstance(path, Pair):
         image_id, path = image_id or path.image_id, path.pred_paths
-    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    paths = given_paths(path, "path")
     if not paths:
-        raise ValueError("no path, expected at least one")
+        raise DataError("no path, expected at least one")
     first = Path(paths[0])
     image_id = image_id if image_id is not None else id_of(first)
     if len(paths) > 1:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.core.arguments import given_list, kind_of_value
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.precision_recall import (
@@ -311,6 +312,10 @@ def counts_in_order(records: Iterable[ImageRecord], metric: str) -> Iterator[tup
     Raises DataError for no records, one without such counts, or different thresholds.
     """
     if not getattr(records, "in_id_order", False):
+        records = given_list(records, "records", "ImageRecords")
+        for record in records:
+            if not isinstance(record, ImageRecord):
+                raise DataError(f"records: {kind_of_value(record)}, expected ImageRecords")
         records = sorted(records, key=lambda r: r.image_id)
     thresholds = None
     for record in records:

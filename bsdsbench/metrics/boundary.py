@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.core.arguments import given_number
 from bsdsbench.core.checks import binary_map, same_shape, soft_map
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.inputs import GroundTruth, Prediction
@@ -37,6 +38,7 @@ from bsdsbench.core.precision_recall import (
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import BoundaryCounts, ImageRecord, frozen
 from bsdsbench.core.softmap import prepare
+from bsdsbench.core.validators import MAX_PX
 from bsdsbench.loaders.official_txt import boundary_files
 from bsdsbench.metrics.base import (
     Column,
@@ -365,8 +367,7 @@ def match_boundaries(bmap: NDArray[Any], gt: NDArray[Any], max_dist_px: float) -
 
     bmap, gt = binary_map(bmap, "prediction"), binary_map(gt, "ground truth")
     same_shape(bmap.shape, gt.shape)
-    if not 0 <= max_dist_px < np.inf:
-        raise DataError(f"max_dist_px {max_dist_px}: expected pixels, 0 or more")
+    max_dist_px = given_number(max_dist_px, "max_dist_px", 0, MAX_PX)
     with _refusals():
         pred_at, gt_at = match_maps(bmap, gt, max_dist_px)
     pred_match, gt_match = np.full(bmap.size, -1), np.full(gt.size, -1)

@@ -7,6 +7,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
+from bsdsbench.core.arguments import given_list, kind_of_value
 from bsdsbench.core.errors import DataError
 from bsdsbench.metrics.base import CurveMetric, Metric
 
@@ -58,12 +59,12 @@ def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
 
     Raises DataError for none, and for unknown ones, all of them together.
     """
-    asked = [wanted] if isinstance(wanted, str) else list(wanted)
+    asked = [wanted] if isinstance(wanted, str) else given_list(wanted, "metrics", "names")
     known = names()
     faults = [
-        DataError(f"metrics {m!r}: expected one of {', '.join(known)}")
+        DataError(f"metrics {kind_of_value(m)}: expected one of {', '.join(known)}")
         for m in asked
-        if m not in known
+        if not isinstance(m, str) or m not in known
     ]
     if not asked:
         faults.append(DataError("metrics: none given, expected at least one"))

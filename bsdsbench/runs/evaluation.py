@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from bsdsbench import __version__
 from bsdsbench.core import fields
+from bsdsbench.core.arguments import given_list, given_path, kind_of_value
 from bsdsbench.core.bounded import FaultError, parse_json, reading
-from bsdsbench.core.errors import MergeError
+from bsdsbench.core.errors import DataError, MergeError
 from bsdsbench.core.files import write_atomic
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
@@ -73,8 +74,15 @@ class Evaluation(Shown):
     failed: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
+            wrong = self.name if isinstance(self.protocol, Protocol) else self.protocol
+            raise DataError(f"Evaluation: {kind_of_value(wrong)}, expected a Protocol and a name")
         if not isinstance(self.records, Records):
-            object.__setattr__(self, "records", gathered(self.records))
+            found = given_list(self.records, "records", "ImageRecords")
+            for each in found:
+                if not isinstance(each, ImageRecord):
+                    raise DataError(f"records: {kind_of_value(each)}, expected ImageRecords")
+            object.__setattr__(self, "records", gathered(found))
         ids = image_ids(self.records)
         doubled = sorted({a for a, b in pairwise(ids) if a == b})
         if doubled:
@@ -233,7 +241,7 @@ class Evaluation(Shown):
     @classmethod
     def load(cls, folder: str | Path) -> Evaluation:
         """Read what `save` wrote. Raises FileFormatError naming the file and the fault."""
-        path = Path(folder)
+        path = given_path(folder, "folder")
         text, counts = verified(path, "result.json", "counts.npz")
         with reading(path / "result.json", "the result of a run"):
             found = parse_json(text)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bsdsbench.core.arguments import given_list, kind_of_value
 from bsdsbench.core.errors import DataError, MergeError
 from bsdsbench.core.protocol import Protocol, class_names
 from bsdsbench.core.records import ImageRecord
@@ -22,7 +23,7 @@ from bsdsbench.runs.compressed import Gathering, gathered
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
 from bsdsbench.runs.job import Failure, Job, Outcome, Unchanged
-from bsdsbench.runs.setup import kind_of, protocol_of
+from bsdsbench.runs.setup import check_run, kind_of, protocol_of
 from bsdsbench.runs.store import RecordStore, locked
 
 Progress = Callable[[int, int, str], None]
@@ -124,6 +125,7 @@ def evaluate(
     0.726
     """
     chosen = _check_words(metrics, missing, on_error, shard)
+    check_run(name, workers, out, {"predictions": pred_dir, "ground truth": gt_dir})
     proto = protocol_of(protocol, chosen)
     kind = kind_of(pred_kind, chosen)
     pairs = pair(
@@ -216,6 +218,7 @@ def evaluate_humans(
     0.803
     """
     chosen = _check_words(metrics, "error", on_error, (1, 1))
+    check_run(None, workers, out, {"ground truth": gt_dir})
     proto = protocol_of(protocol, chosen)
     pairs = ground_truths(gt_dir, split_file)
     jobs = [Job(p, proto, chosen, humans=True) for p in pairs]
@@ -321,10 +324,11 @@ def _check_words(
         (missing, "missing", ("error", "zero", "skip")),
         (on_error, "on_error", ("fail", "skip")),
     ):
-        if value not in allowed:
-            problems.append(f"{what} {value!r}: expected one of {', '.join(allowed)}")
-    if not 1 <= shard[0] <= shard[1]:
-        problems.append(f"shard {shard[0]}/{shard[1]}: expected I/N with 1 <= I <= N")
+        if not isinstance(value, str) or value not in allowed:
+            problems.append(f"{what} {kind_of_value(value)}: expected one of {', '.join(allowed)}")
+    whole = isinstance(shard, tuple) and len(shard) == 2 and all(type(n) is int for n in shard)
+    if not whole or not 1 <= shard[0] <= shard[1]:
+        problems.append(f"shard {shard!r}: expected (I, N) with 1 <= I <= N")
     if problems:
         raise DataError("\n".join(problems), problems)
     return chosen
@@ -354,6 +358,10 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     >>> parts = [bb.Evaluation.load(f"out/part{i}") for i in (1, 2)]    # doctest: +SKIP
     >>> bb.merge(parts).save("out/whole")                               # doctest: +SKIP
     """
+    runs = given_list(runs, "merge", "a list of runs")
+    for each in runs:
+        if not isinstance(each, Evaluation):
+            raise MergeError(f"merge: {kind_of_value(each)}, expected the shards of a run")
     if not runs:
         raise MergeError("merge: no runs given, expected the shards of one run")
     shards: dict[str, str] = {}

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from bsdsbench.core.arguments import kind_of_value
+from bsdsbench.core.bounded import show
 from bsdsbench.core.errors import DataError
+from bsdsbench.core.fields import is_text
 from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.validators import clipped
 from bsdsbench.metrics import registry
+
+MAX_WORKERS = 4096
 
 
 def protocol_of(protocol: Protocol | str | None, metrics: Sequence[str]) -> Protocol:
@@ -16,10 +24,41 @@ def protocol_of(protocol: Protocol | str | None, metrics: Sequence[str]) -> Prot
     """
     if protocol is None:
         protocol = registry.get(metrics[0]).default_protocol or "bsds500"
-    proto = Protocol.preset(protocol) if isinstance(protocol, str) else protocol
+    proto = Protocol.of(protocol)
     for metric in metrics:
         registry.get(metric).check(proto)
     return proto
+
+
+def check_run(
+    name: str | None,
+    workers: int | None,
+    out: str | os.PathLike[str] | None,
+    folders: Mapping[str, str | os.PathLike[str]],
+) -> None:
+    """Raise DataError, listing all faults, for what no run can be made of.
+
+    The results may not lie inside a folder that is read (they would be paired with it the next
+    time), and everything that is written as text must be text.
+    """
+    faults = []
+    for what, folder in (*folders.items(), ("out", out)):
+        if not isinstance(folder, str | os.PathLike) and (folder is not None or what != "out"):
+            faults.append(f"{what}: {kind_of_value(folder)}, expected the path of a folder")
+    if name is not None and not (isinstance(name, str) and name and is_text(name)):
+        faults.append(f"name {clipped(name)}: expected text in UTF-8")
+    if workers is not None and not (isinstance(workers, int) and 1 <= workers <= MAX_WORKERS):
+        faults.append(f"workers {clipped(workers)}: expected a number from 1 to {MAX_WORKERS}")
+    if out is not None and not faults:
+        target = Path(out).resolve()
+        faults += [
+            f"{show(out)}: lies in the folder of the {what} ({show(folder)}), expected a folder "
+            "elsewhere for the results"
+            for what, folder in folders.items()
+            if target.is_relative_to(Path(folder).resolve())
+        ]
+    if faults:
+        raise DataError("\n".join(faults), faults)
 
 
 def kind_of(pred_kind: str | None, metrics: Sequence[str]) -> str:
@@ -28,6 +67,8 @@ def kind_of(pred_kind: str | None, metrics: Sequence[str]) -> str:
     Raises DataError if a metric does not take it, or metrics read different ground truth.
     """
     found = [registry.get(m) for m in metrics]
+    if pred_kind is not None and not isinstance(pred_kind, str):
+        raise DataError(f"pred_kind: {kind_of_value(pred_kind)}, expected a word")
     kind = pred_kind or found[0].pred_kinds[0]
     faults = [
         f"metric {m.name}: takes predictions of kind {' or '.join(m.pred_kinds)}, not {kind!r}"

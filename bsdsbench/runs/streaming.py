@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.core.arguments import given_array, kind_of_value
 from bsdsbench.core.checks import binary_map
 from bsdsbench.core.errors import DataError, MergeError, ShapeError
 from bsdsbench.core.inputs import GroundTruth, Prediction
@@ -84,6 +85,10 @@ class StreamingEvaluator:
         fast: bool = False,
         name: str = "streaming",
     ) -> None:
+        if not isinstance(fast, bool) or not isinstance(name, str):
+            wrong = ("name", name) if isinstance(fast, bool) else ("fast", fast)
+            expected = "text" if isinstance(fast, bool) else "True or False"
+            raise DataError(f"{wrong[0]}: {kind_of_value(wrong[1])}, expected {expected}")
         self.metrics = registry.chosen(metrics)
         exact = protocol_of(protocol, self.metrics)
         self.exact_protocol = exact
@@ -235,7 +240,7 @@ def to_numpy(value: Any) -> NDArray[Any]:
         if "float16" in str(value.dtype):
             value = value.float()
         value = value.numpy()
-    return np.asarray(value)
+    return given_array(value, "array")
 
 
 def _plane(pred: Any) -> NDArray[Any]:
@@ -250,6 +255,8 @@ def annotator_maps(gts: Any) -> list[NDArray[Any]]:
         maps = [to_numpy(g) for g in gts]
         return [m[0] if m.ndim == 3 and m.shape[0] == 1 else m for m in maps]
     maps_array = to_numpy(gts)
+    if maps_array.ndim not in (2, 3):
+        raise DataError(f"ground truth: {kind_of_value(gts)}, expected maps (H, W) or (A, H, W)")
     return [maps_array] if maps_array.ndim == 2 else list(maps_array)
 
 

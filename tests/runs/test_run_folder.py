@@ -162,3 +162,39 @@ def test_damaged_records_are_evaluated_again(tiny, tmp_path):
         )
         assert bits(out) == expected
         assert first.read_bytes() == whole
+
+
+@pytest.mark.parametrize("inside", ["pred", "gt"])
+def test_results_inside_a_folder_that_is_read_are_refused_at_once(tiny, inside):
+    pred, gt = tiny
+    out = {"pred": pred, "gt": gt}[inside] / "deep" / "out"
+    with pytest.raises(DataError, match=r"out: lies in the folder of the .* expected a folder els"):
+        bb.evaluate(pred, gt, FIVE, workers=1, out=out)
+    assert not out.parent.exists()
+    run = bb.evaluate(pred, gt, FIVE, workers=1, out=pred.parent / "pred_out")
+    assert len(run.records) == 6
+
+
+def test_names_that_are_not_utf8_are_refused_before_the_run(tiny, tmp_path):
+    pred, gt = tiny
+    with pytest.raises(DataError, match=r"name 'n.udcff': expected text in UTF-8"):
+        bb.evaluate(pred, gt, FIVE, name="n\udcff")
+    try:
+        (pred / "im000.png").rename(pred / "im\udcff.png")
+    except OSError:
+        pytest.skip("this file system has no such names")
+    with pytest.raises(DataError, match=r"im.udcff\.png: not UTF-8, expected names that are"):
+        bb.evaluate(pred, gt, FIVE)
+
+
+def test_a_full_disk_is_named_with_its_path(tmp_path, monkeypatch):
+    from bsdsbench.core import files
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        files.write_atomic(tmp_path / "a.txt", b"x")
+    assert caught.value.filename == str(tmp_path / "a.txt")
+    assert not list(tmp_path.iterdir())

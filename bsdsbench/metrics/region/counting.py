@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsdsbench.core.arguments import given_array, given_list
 from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.protocol import Protocol
@@ -258,10 +259,10 @@ def _seism_row(table: Table, found: Any) -> dict[str, Any]:
 def _as_prediction(pred: Any, shape: tuple[int, int]) -> Prediction:
     if isinstance(pred, Prediction):
         found = pred
-    elif isinstance(pred, (list, tuple)) and np.ndim(pred[0] if pred else 0) == 2:
+    elif isinstance(pred, (list, tuple)) and all(isinstance(p, np.ndarray) for p in pred) and pred:
         found = Prediction("prediction", segs=tuple(as_label_map(s) for s in pred))
     else:
-        array = np.asarray(pred)
+        array = given_array(pred, "prediction")
         if array.ndim == 3 and array.dtype.kind in "iu":
             found = Prediction("prediction", segs=tuple(array))
         elif array.dtype.kind in "iub":
@@ -278,7 +279,7 @@ def _as_prediction(pred: Any, shape: tuple[int, int]) -> Prediction:
 
 def _segmentations(gts: GroundTruth | Sequence[ArrayLike]) -> Sequence[ArrayLike]:
     if not isinstance(gts, GroundTruth):
-        return list(gts)
+        return given_list(gts, "ground truth", "label maps or a GroundTruth")
     if not gts.segmentations:
         raise DataError(
             f"{gts.path or gts.image_id}: ground truth without segmentations, expected label maps "

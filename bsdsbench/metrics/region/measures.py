@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsdsbench.core.arguments import given_array
 from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.kernels import contingency as kernel
 from bsdsbench.kernels.assignment import largest_total
@@ -27,7 +28,7 @@ AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts
 
 def as_label_map(labels: ArrayLike, what: str = "labels") -> NDArray[Any]:
     """A 2-D integer array, checked. Raises DataError for anything else, or for no pixels."""
-    array = np.asarray(labels)
+    array = given_array(labels, what)
     if array.dtype.kind == "b":
         array = array.astype(np.uint8)
     if array.ndim != 2 or array.dtype.kind not in "iu" or array.size == 0:

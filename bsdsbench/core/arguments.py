@@ -1,0 +1,97 @@
+"""What the public functions are given: arrays, protocols, names of the wrong kind are one line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.errors import DataError, clip, one_line
+
+
+def given_array(value: Any, what: str) -> NDArray[Any]:
+    """An array of real numbers or bool, in the byte order of this machine.
+
+    value : what numpy takes for an array; `what` names it in errors
+    Raises DataError for masked arrays (their mask would be lost), ragged lists, objects, text.
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        raise DataError(f"{what}: a masked array, expected one without a mask: fill it first")
+    try:
+        array = np.asarray(value)
+    except Exception as error:  # whatever the conversion of a foreign object raises
+        raise DataError(f"{what}: {kind_of_value(value)}, expected an array ({error})") from None
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{what}: {kind_of_value(value)}, expected an array of numbers")
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def given_list(value: Any, what: str, expected: str) -> list[Any]:
+    """The items of any iterable but text. Raises DataError."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
+    if isinstance(value, np.ma.MaskedArray):
+        raise DataError(f"{what}: a masked array, expected one without a mask: fill it first")
+    try:
+        return list(value)
+    except TypeError:  # an array of no dimensions
+        raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}") from None
+
+
+def given_number(value: Any, what: str, low: float, high: float) -> float:
+    """A number in low .. high. Raises DataError."""
+    good = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not good or not low <= value <= high:
+        raise DataError(
+            f"{what}: {kind_of_value(value)}, expected a number from {low:g} to {high:g}"
+        )
+    return float(value)
+
+
+def given_path(value: Any, what: str) -> Path:
+    """A path from text or a path object. Raises DataError."""
+    if not isinstance(value, str | os.PathLike):
+        raise DataError(f"{what}: {kind_of_value(value)}, expected a path")
+    try:
+        return Path(value)
+    except TypeError:  # a path of bytes
+        raise DataError(f"{what}: {kind_of_value(value)}, expected a path of text") from None
+
+
+def given_paths(value: Any, what: str) -> list[Path]:
+    """One path or several. Raises DataError."""
+    if isinstance(value, str | os.PathLike):
+        return [given_path(value, what)]
+    return [given_path(each, what) for each in given_list(value, what, "a path or several")]
+
+
+def given_word(value: Any, what: str, words: Collection[str]) -> str:
+    """One of the words. Raises DataError."""
+    if not isinstance(value, str) or value not in words:
+        raise DataError(f"{what} {kind_of_value(value)}: expected one of {', '.join(words)}")
+    return value
+
+
+def given_floats(value: Any, what: str, dtype: Any = np.float64) -> NDArray[Any]:
+    """Numbers or arrays of numbers as one dtype. Raises DataError."""
+    try:
+        return np.asarray(value, dtype)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(
+            f"{what}: {kind_of_value(value)}, expected {np.dtype(dtype)} numbers"
+        ) from None
+
+
+def kind_of_value(value: Any) -> str:
+    """A value as errors name it: its type, and itself where it is short."""
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype} and shape {value.shape}"
+    if value is None or isinstance(value, bool | int | float):
+        return clip(repr(value), 40)
+    if isinstance(value, str):
+        return clip(one_line(repr(value)), 60)
+    return f"of type {type(value).__name__}"
