@@ -30,7 +30,8 @@ def absolute(jobs: Iterable[Job]) -> deque[Job]:
         pair = job.pair
         preds = tuple(Path(os.path.abspath(p)) for p in pair.pred_paths)
         gts = tuple(Path(os.path.abspath(p)) for p in pair.gt_paths)
-        out.append(replace(job, pair=replace(pair, pred_paths=preds, gt_paths=gts)))
+        photo = None if job.photo is None else Path(os.path.abspath(job.photo))
+        out.append(replace(job, pair=replace(pair, pred_paths=preds, gt_paths=gts), photo=photo))
     return out
 
 

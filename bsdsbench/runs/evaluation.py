@@ -27,6 +27,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import column_values
 from bsdsbench.runs.compressed import Records, gathered, image_ids, pack_records, unpack_records
 from bsdsbench.runs.manifest import verified, write_results
+from bsdsbench.runs.origin import is_own, sign
 from bsdsbench.runs.score_tables import image_table, score_tables
 from bsdsbench.runs.signed import identity_of, signature_of
 
@@ -45,8 +46,7 @@ class Evaluation(Shown):
     records is a tuple, or with hundreds of images a sequence that keeps them compressed.
     failed maps the ids that could not be evaluated to the reason; provenance holds plain values
     (where the inputs came from). Two evaluations with equal protocols and disjoint ids add (`+`).
-    Without
-    records there are no metrics, and the scores raise DataError.
+    Without records there are no metrics, and the scores raise DataError.
 
     Parameters
     ----------
@@ -60,6 +60,9 @@ class Evaluation(Shown):
         Where the inputs came from, plain values.
     failed : dict of str to str
         Images that could not be evaluated, with the reason.
+    own : bool
+        False for a loaded run that another user or machine made: the folders it names are not read
+        unasked.
 
     Raises
     ------
@@ -72,6 +75,7 @@ class Evaluation(Shown):
     records: Sequence[ImageRecord]
     provenance: dict[str, Any] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    own: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
@@ -163,6 +167,7 @@ class Evaluation(Shown):
             gathered(chain(self.records, other.records)),
             self.provenance,
             {**self.failed, **other.failed},
+            self.own and other.own,
         )
 
     def equals(self, other: object) -> bool:
@@ -197,6 +202,8 @@ class Evaluation(Shown):
             yield "result.json", content
 
         write_results(out, files())
+        if self.own:
+            sign(out, content.encode())
         times = {r.image_id: round(r.seconds, 4) for r in self.records}
         write_atomic(out / "timing.json", json.dumps({"seconds": times}, indent=1) + "\n")
         return out
@@ -253,6 +260,7 @@ class Evaluation(Shown):
                 unpack_records(path / "counts.npz", counts),
                 fields.table(found, "provenance"),
                 fields.texts(found, "failed"),
+                is_own(path, text),
             )
             if fields.whole(found, "n_images") != len(run.records):
                 raise FaultError(f"n_images is not the {len(run.records)} of counts.npz")

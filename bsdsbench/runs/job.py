@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import time
+import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -81,6 +82,11 @@ def run_job(job: Job) -> Outcome:
     except OSError as error:
         where = error.filename or job.pair.image_id
         return Failure(job.pair.image_id, (f"{show(where)}: {error.strerror or error}",))
+    except Exception as error:  # a fault of ours costs one image, and says where it is
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        line = f"{job.pair.image_id}: unexpected {type(error).__name__}: {error}"
+        where = f"{os.path.basename(place.filename)}, line {place.lineno}"
+        return Failure(job.pair.image_id, (f"{line} (a fault of bsdsbench, in {where})",))
 
 
 def fingerprint(job: Job) -> str:

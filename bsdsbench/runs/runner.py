@@ -412,4 +412,5 @@ def _joined(runs: Sequence[Evaluation]) -> Evaluation:
         gathered(heapq.merge(*(each.records for each in runs), key=lambda r: r.image_id)),
         origin,
         dict(sorted((k, v) for each in runs for k, v in each.failed.items())),
+        all(each.own for each in runs),
     )

@@ -72,6 +72,12 @@ def find_sources(
     are not known, are gone, or lack an image of the run.
     """
     pred, gt = pred_dir or run.provenance.get("pred"), gt_dir or run.provenance.get("gt")
+    if not run.own and not (pred_dir and gt_dir):
+        raise DataError(
+            f"{run.name}: was not made by this user on this machine, so the folders it names "
+            f"({show(pred)}, {show(gt)}) are not read unasked, expected them to be given (report: "
+            "--pred and --gt)"
+        )
     if not pred or not gt:
         raise DataError(f"{run.name}: where its predictions and ground truth are is not known")
     if not run.metrics:
