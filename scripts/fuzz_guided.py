@@ -1,0 +1,137 @@
+"""Coverage-guided fuzzing of the loaders with atheris (`pip install atheris`).
+
+    python scripts/fuzz_guided.py prediction --seconds 600
+    python scripts/fuzz_guided.py all --seconds 60
+
+Targets: prediction, truth, mat, npz, image, official, scores, json, toml, counts, baseline. Each
+starts from small sound files, is free in the sizes its input claims, and fails on anything but a
+result or one short printable line, on a warning, and on memory over LIMIT MiB. Inputs that fail
+are left in --keep as crash-*. Exit status 1 if one was found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+LIMIT = 1536
+SECONDS_PER_INPUT = 20
+HERE = Path(__file__).parent
+
+
+def _files(target: str) -> list[tuple[str, bytes, Callable[[Path], object]]]:
+    """Name, sound bytes and reader of the files of a target."""
+    sys.path.insert(0, str(HERE))
+    import fuzz_inputs
+
+    from bsdsbench.core.bounded import read_json
+    from bsdsbench.core.protocol import Protocol
+    from bsdsbench.loaders.scores import read_scores
+
+    kinds = {"mat": (".mat",), "npz": (".npz", ".npy"), "official": (".txt", ".seg")}
+    kinds["image"] = (".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg")
+    if target == "scores":
+        return [("s.csv", b"label,score\n1,0.5\n0;0.25\n", read_scores)]
+    if target == "json":
+        return [("a.json", b'{"a": [1, -2.5e3, "x"]}', lambda p: read_json(p, "an object"))]
+    if target == "toml":
+        return [("p.toml", Protocol.preset("bsds500").to_toml().encode(), Protocol.load)]
+    if target in ("counts", "baseline"):
+        return [_run_file(target)]
+    sound = fuzz_inputs.sound_files()
+    if target in kinds:
+        return [(n, d, f) for n, (d, f) in sound.items() if Path(n).suffix in kinds[target]]
+    wanted = "load_prediction" if target == "prediction" else "load_ground_truth"
+    return [(n, d, f) for n, (d, f) in sound.items() if getattr(f, "__name__", "") == wanted]
+
+
+def _run_file(target: str) -> tuple[str, bytes, Callable[[Path], object]]:
+    import fuzz_results
+
+    from bsdsbench.comparison.gate import Baseline
+    from bsdsbench.runs.compressed import unpack_records
+
+    with tempfile.TemporaryDirectory() as folder:
+        run = fuzz_results._run(Path(folder), 0)
+        if target == "counts":
+            return "counts.npz", (Path(folder) / "counts.npz").read_bytes(), unpack_records
+        Baseline.of(run).save(Path(folder) / "b.json")
+        return "b.json", (Path(folder) / "b.json").read_bytes(), Baseline.load
+
+
+TARGETS = (
+    *("prediction", "truth", "mat", "npz", "image", "official"),
+    *("scores", "json", "toml", "counts", "baseline"),
+)
+
+
+def child(target: str, seconds: int, keep: Path) -> None:
+    """Fuzz one target in this process, which libFuzzer ends."""
+    import atheris
+
+    with atheris.instrument_imports(include=["bsdsbench"]):
+        import bsdsbench.comparison.gate
+        import bsdsbench.loaders.hdf5
+        import bsdsbench.loaders.segtext  # noqa: F401
+        from bsdsbench.core.errors import LINE, DataError
+
+        files = _files(target)
+    folder = Path(tempfile.mkdtemp(prefix="fuzz_guided_"))
+    corpus = folder / "corpus"
+    corpus.mkdir()
+    for k, (_, data, _) in enumerate(files):
+        (corpus / f"seed{k}").write_bytes(bytes([k]) + data)
+    warnings.simplefilter("error")
+
+    def one(data: bytes) -> None:
+        """The first byte says which file it is."""
+        name, _, read = files[(data[0] if data else 0) % len(files)]
+        path = folder / name
+        path.write_bytes(data[1:])
+        try:
+            read(path)
+        except DataError as error:
+            for line in error.problems:
+                if not line.isprintable() or len(line) > LINE:
+                    raise AssertionError(f"not one short printable line: {line[:200]!r}") from None
+
+    options = [f"-max_total_time={seconds}", f"-rss_limit_mb={LIMIT + 400}", "-max_len=65536"]
+    options += [f"-timeout={SECONDS_PER_INPUT}", f"-artifact_prefix={keep}/", "-verbosity=1"]
+    atheris.Setup([sys.argv[0], *options, str(corpus)], one)
+    atheris.Fuzz()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("target", choices=(*TARGETS, "all"))
+    parser.add_argument("--seconds", type=int, default=600)
+    parser.add_argument("--keep", type=Path, default=Path("fuzz_found"))
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.child:
+        child(args.target, args.seconds, args.keep)
+        return 0
+    args.keep.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    for target in TARGETS if args.target == "all" else (args.target,):
+        command = [sys.executable, __file__, target, "--child", "--seconds", str(args.seconds)]
+        command += ["--keep", str(args.keep)]
+        found = subprocess.run(command, capture_output=True, text=True, env={**os.environ})
+        lines = found.stderr.splitlines()
+        runs = next((line for line in reversed(lines) if line.startswith("Done ")), "")
+        print(f"{target:11} {runs or 'failed'}", flush=True)
+        if found.returncode:
+            failed += 1
+            print(*lines[-25:], sep="\n")
+    print(f"{failed} targets failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
