@@ -44,7 +44,7 @@ class Prediction:
 
     def __post_init__(self) -> None:
         _check_id(self.image_id, "Prediction")
-        segs = () if self.segs is None else _maps(self.segs, "Prediction.segs", "iu")
+        segs = () if self.segs is None else _maps(self.segs, "Prediction.segs", "biu")
         object.__setattr__(self, "segs", None if self.segs is None else segs)
         forms = {"soft": "biuf", "ucm2": "biuf", "classes": "biuf"}
         for name, kinds in forms.items():
@@ -126,7 +126,7 @@ class GroundTruth:
 
     def __post_init__(self) -> None:
         _check_id(self.image_id, "GroundTruth")
-        for name, kinds in (("boundaries", "biuf"), ("segmentations", "iu")):
+        for name, kinds in (("boundaries", "biuf"), ("segmentations", "biu")):
             maps = _maps(getattr(self, name), f"GroundTruth.{name}", kinds)
             object.__setattr__(self, name, maps)
         _check_map(self.labels, "GroundTruth.labels", "iu", (2,))
@@ -165,7 +165,7 @@ def _check_map(
     if isinstance(value, np.ma.MaskedArray):
         raise DataError(f"{what}: a masked array, expected one without a mask: fill it first")
     if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
-        expected = "integer labels" if kinds == "iu" else "an array of numbers"
+        expected = "integer labels" if "f" not in kinds else "an array of numbers"
         raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
     if value.ndim not in dims:
         axes = " or ".join(map(str, dims))

@@ -157,15 +157,23 @@ class _Pool(ProcessPoolExecutor):
     with Ctrl-C blocked: it is the parent's to handle.
     """
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, workers: int, context: Any) -> None:
+        super().__init__(workers, context, _start_worker)
         self.children: dict[int, Any] = {}
+        self._has_server = context.get_start_method() == "forkserver"
 
     def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
         main = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")
         try:
-            with _ctrl_c_blocked():
+            with _ctrl_c_waits():
+                if not self._has_server:
+                    with _ctrl_c_masked():
+                        return super().submit(*args, **kwargs)
+                from multiprocessing.forkserver import ensure_running
+
+                with _ctrl_c_masked():  # what the server forks inherits the mask
+                    ensure_running()
                 return super().submit(*args, **kwargs)
         except (EOFError, ConnectionError) as error:  # from the server that forks the workers
             raise BrokenExecutor(f"the fork server died ({type(error).__name__})") from None
@@ -188,23 +196,37 @@ class _Pool(ProcessPoolExecutor):
 
 
 @contextmanager
-def _ctrl_c_blocked() -> Iterator[None]:
-    """Processes started meanwhile never see Ctrl-C; in this one it waits until afterwards.
-
-    The mask is inherited by them but belongs to one thread here, and another one may take the
-    signal: so its handler waits too. Else a process could start and not be known.
-    """
-    main = threading.current_thread() is threading.main_thread()
-    if not main or not hasattr(signal, "pthread_sigmask"):
+def _ctrl_c_masked() -> Iterator[None]:
+    """Processes started meanwhile never see Ctrl-C."""
+    if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    held: list[Any] = []
-    handler = signal.signal(signal.SIGINT, lambda *given: held.append(given))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+@contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    """An interrupt comes afterwards, or a process could have started and not be known.
+
+    It ends the server that forks the workers, which is waited for and may be importing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[Any] = []
+
+    def hold(*given: Any) -> None:
+        held.append(given)
+        _end_server()
+
+    handler = signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
         signal.signal(signal.SIGINT, signal.SIG_DFL if handler is None else handler)
         if held and callable(handler):
             handler(*held[0])
@@ -212,7 +234,7 @@ def _ctrl_c_blocked() -> Iterator[None]:
 
 @contextmanager
 def _pool(workers: int, metrics: Iterable[str]) -> Iterator[_Pool]:
-    pool = _Pool(workers, _context(metrics), _start_worker)
+    pool = _Pool(workers, _context(metrics))
     try:
         yield pool
     except BaseException as error:
