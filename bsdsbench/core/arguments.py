@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError, clip, one_line
+from bsdsbench.core.errors import DataError, clip
+from bsdsbench.core.visible import visible
 
 
 def given_array(value: Any, what: str) -> NDArray[Any]:
@@ -93,5 +94,5 @@ def kind_of_value(value: Any) -> str:
     if value is None or isinstance(value, bool | int | float):
         return clip(repr(value), 40)
     if isinstance(value, str):
-        return clip(one_line(repr(value)), 60)
+        return clip(visible(repr(value)), 60)
     return f"of type {type(value).__name__}"
