@@ -36,7 +36,7 @@ from bsdsbench.comparison.significance import (
     p_value,
     percentile_interval,
 )
-from bsdsbench.core.arguments import given_list, given_number, kind_of_value
+from bsdsbench.core.arguments import given_number
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.precision_recall import RECALL_LEVELS
 from bsdsbench.core.shown import Shown
@@ -422,11 +422,8 @@ def _letters_of(
     return tuple(found.get(name, "") for name in labels)
 
 
-MAX_SAMPLES = 10_000_000
-
-
 def _check(n_boot: int, level: float, interval: str) -> None:
-    given_number(n_boot, "n_boot", 1, MAX_SAMPLES)
+    given_number(n_boot, "n_boot", 1, 10_000_000)
     if not 0 < given_number(level, "level", 0, 1) < 1:
         raise DataError(f"level {level}: expected a share in (0, 1)")
     if interval not in INTERVALS:
@@ -434,10 +431,7 @@ def _check(n_boot: int, level: float, interval: str) -> None:
 
 
 def _labels(runs: Sequence[Evaluation], names: Sequence[str] | None) -> list[str]:
-    for run in given_list(runs, "runs", "a list of runs"):
-        if not hasattr(run, "records"):
-            raise DataError(f"runs: {kind_of_value(run)}, expected runs")
-    if not len(runs):
+    if not runs:
         raise DataError("no runs given, expected at least one to compare")
     labels = [run.name for run in runs] if names is None else list(names)
     if len(labels) != len(runs):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -20,6 +19,7 @@ from bsdsbench.core.contour_params import ContourParams
 from bsdsbench.core.errors import ProtocolError, clip, did_you_mean
 from bsdsbench.core.nms_recipes import RECIPES
 from bsdsbench.core.object_params import SaliencyParams, SemanticParams
+from bsdsbench.core.plain_values import plain_fields, short, toml_text
 from bsdsbench.core.validators import (
     CONTOUR,
     FIELDS,
@@ -300,7 +300,7 @@ class Protocol:
             given = changes.get(name)
             if isinstance(given, Mapping):
                 old = getattr(self, name)
-                changes[name] = _nested(kind, {**(_plain(old) if old else {}), **given})
+                changes[name] = _nested(kind, {**(plain_fields(old) if old else {}), **given})
         if "name" in changes:
             return replace(self, **changes)
         plain = self.name.removesuffix("*")
@@ -320,11 +320,11 @@ class Protocol:
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON; `from_mapping` reads them back to an equal protocol."""
-        return _plain(self)
+        return plain_fields(self)
 
     def to_toml(self) -> str:
         """TOML text that `from_toml` reads back to an equal protocol."""
-        return _toml(self.to_mapping())
+        return toml_text(self.to_mapping())
 
     def differences(self, other: Protocol) -> list[str]:
         """What makes scores under the two incomparable, one line per field; empty if nothing.
@@ -336,7 +336,7 @@ class Protocol:
         if not (self.stated and other.stated):
             skip = mine.keys() - {"thresholds"}
         return [
-            f"{key}: {_short(mine[key])} / {_short(theirs[key])}"
+            f"{key}: {short(mine[key])} / {short(theirs[key])}"
             for key in mine
             if key not in skip and mine[key] != theirs[key]
         ]
@@ -491,32 +491,3 @@ def _nested(kind: Any, values: Mapping[str, Any]) -> Any:
     """A record of `kind` from a mapping."""
     _known(kind, values)
     return kind(**values)
-
-
-def _plain(record: Any) -> dict[str, Any]:
-    values = asdict(record)
-    for name, value in values.items():
-        if isinstance(value, tuple):
-            values[name] = list(value)
-        elif isinstance(value, dict):
-            values[name] = {k: list(v) if isinstance(v, tuple) else v for k, v in value.items()}
-    return values
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, list) and len(value) > 4:
-        return f"{len(value)} of {value[0]:g} .. {value[-1]:g}"
-    return str(value)
-
-
-def _toml(values: Mapping[str, Any]) -> str:
-    """TOML of plain values and one level of tables; None is left out, as TOML has none."""
-    tables = {k: v for k, v in values.items() if isinstance(v, dict)}
-    lines = [
-        f"{k} = {json.dumps(v, ensure_ascii=False)}"
-        for k, v in values.items()
-        if v is not None and k not in tables
-    ]
-    for name, table in tables.items():
-        lines += ["", f"[{name}]", _toml(table).rstrip()]
-    return "\n".join(lines) + "\n"

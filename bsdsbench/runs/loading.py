@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bsdsbench.core.arguments import given_list
+from bsdsbench.core.arguments import given_list, kind_of_value
 from bsdsbench.core.errors import DataError, FileFormatError
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.manifest import is_run
@@ -60,6 +60,9 @@ def as_runs(runs: Iterable[Any]) -> list[Any]:
     if isinstance(runs, str | Path):
         raise DataError(f"runs {str(runs)!r}: expected a list, such as [{str(runs)!r}, ...]")
     given = given_list(runs, "runs", "a list of runs or of their folders")
+    for run in given:
+        if not isinstance(run, str | Path) and not hasattr(run, "records"):
+            raise DataError(f"runs: {kind_of_value(run)}, expected runs or their folders")
     folders = [run for run in given if isinstance(run, str | Path)]
     loaded = iter(load_runs(folders))
     return [next(loaded) if isinstance(run, str | Path) else run for run in given]
