@@ -103,6 +103,8 @@ def made_how(runs: Sequence[Any], names: Sequence[str]) -> tuple[str, list[str]]
             ways.setdefault(line, []).append(name)
     signed = [(name, getattr(run, "signature", "")) for run, name in zip(runs, names, strict=True)]
     signatures = [f"Signature of {name}: {line}" for name, line in signed if line]
+    if len(runs) > 1 and signed[0][1] and len({str(line) for _, line in signed}) == 1:
+        signatures = [f"Signature of each: {signed[0][1]}"]
     if len({run.protocol for run in runs}) < 2:
         return "; ".join(ways), signatures
     lines = [f"{', '.join(who)}: {text}." for text, who in ways.items()]
