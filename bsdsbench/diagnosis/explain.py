@@ -339,6 +339,7 @@ def explain(
     """
     files = sources or find_sources(run, metric=METRIC)
     counting = counting_of(run, files, workers or available_cores())
+    counting.warm_up()  # compiling is not part of the search
     search = Search(counting, run.protocol, targets, seconds, progress)
     search.add("as it is", "as it is", search.base, n_causes=0)
     search.readings(counting.own)

@@ -14,7 +14,7 @@ from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.precision_recall import four_counts
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import BoundaryCounts
-from bsdsbench.diagnosis.causes import Setting
+from bsdsbench.diagnosis.causes import Setting, settings
 from bsdsbench.diagnosis.readings import Table
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_by_id
@@ -110,6 +110,14 @@ class Counting:
         found = [self._of(setting)[int(k)] for k in at]
         counts = np.stack([four_counts(c) for c in found])
         return Table(counts, found[0].thresholds, protocol.operator)
+
+    def warm_up(self) -> None:
+        """Count one image in each way, so that the kernels are compiled."""
+        ways: dict[str, Setting] = {}
+        for setting in settings():
+            if setting.changes_something(self.protocol):
+                ways.setdefault(setting.kind, setting)
+        self.fill(list(ways.values()), self.spread(1))
 
     def with_whole_image(self) -> Table:
         """The run's counts with the row of threshold 0, which the ground truth alone gives."""
