@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bsdsbench.core.errors import DataError, ShapeError
@@ -133,6 +133,7 @@ def test_r50_of_several_crossings_is_the_one_of_largest_recall():
     assert edges_r50(curve) == pytest.approx(0.001)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     steps=st.lists(st.tuples(st.floats(0.01, 1), st.floats(0.01, 1)), min_size=2, max_size=9),
     level=st.floats(0.05, 0.95),

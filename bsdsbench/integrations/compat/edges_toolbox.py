@@ -81,7 +81,7 @@ def edgesEvalDir(  # noqa: N802
     run = evaluate_ids(resDir, gtDir, None, protocol_of(thrs, maxDist, thin), workers=workers)
     score = run.boundary_score()
     write_official(run, out)
-    r50 = score.r50
+    r50 = score.edges_r50
     if strict:
         write_atomic(out / "eval_bdry_thr.txt", format_rows(_distinct(score.curve)))
         if score.curve.precision.max() < 0.5:
@@ -94,7 +94,7 @@ def edgesEvalDir(  # noqa: N802
     return (
         *(ods.f, ods.precision, ods.recall, threshold),
         *(ois.f, ois.precision, ois.recall),
-        *(score.ap, r50),
+        *(0.0 if math.isnan(score.ap) else score.ap, r50),  # one point: the official area is 0
     )
 
 
@@ -169,11 +169,11 @@ def _distinct(curve: PRCurve) -> list[tuple[float, ...]]:
 
 def _stored(out: Path) -> Scores:
     """The nine outputs from the files of an earlier evaluation."""
-    from bsdsbench.core.precision_recall import recall_at_precision
+    from bsdsbench.core.precision_recall import edges_r50
     from bsdsbench.loaders.official_txt import read_rows
 
     t, r, p, f, r_ois, p_ois, f_ois, ap = read_rows(out / "eval_bdry.txt", 8)[0].tolist()
     table = read_rows(out / "eval_bdry_thr.txt", 4)
     curve = PRCurve(table[:, 0], table[:, 2], table[:, 1])
-    r50 = recall_at_precision(curve) if curve.precision.max() >= 0.5 else math.nan
+    r50 = edges_r50(curve) if curve.precision.max() >= 0.5 else math.nan
     return f, p, r, t, f_ois, p_ois, r_ois, ap, r50
