@@ -345,7 +345,7 @@ def test_refusals_name_the_fault(pair):
         bb.compare([a, a])
     with pytest.raises(bb.DataError, match="no runs given"):
         bb.compare([])
-    with pytest.raises(bb.DataError, match="n_boot 0"):
+    with pytest.raises(bb.DataError, match="n_boot: 0, expected"):
         bb.compare(pair, n_boot=0)
     with pytest.raises(bb.DataError, match="interval 'wald'"):
         bb.compare(pair, interval="wald")

@@ -125,7 +125,7 @@ def test_baseline_round_trip_and_refusals(run, tmp_path):
     path.write_text(json.dumps(content))
     with pytest.raises(bb.DataError, match=r"expected 'bsdsbench.baseline/2': make the b"):
         Baseline.load(path)
-    with pytest.raises(bb.DataError, match="No such file"):
+    with pytest.raises(bb.DataError, match="no such file, expected a baseline"):
         Baseline.load(tmp_path / "none.json")
 
 

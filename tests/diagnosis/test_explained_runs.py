@@ -52,7 +52,7 @@ def test_it_starts_from_the_run_s_own_scores(folders, kind, tmp_path):
     arguments = [str(tmp_path / "out"), "--target", f"ods={ods}", "--quiet", "--format", "json"]
     result = CliRunner().invoke(command, [*arguments, "--workers", "1"], catch_exceptions=False)
     assert result.exit_code == 0
-    trials = json.loads(result.stdout)
+    trials = json.loads(result.stdout)["trials"]
     own = next(t for t in trials if t["label"] == "as it is")
     assert own["scores"]["ods"] == ods
     assert own["gap"] == 0

@@ -11,10 +11,9 @@ from sklearn.metrics import confusion_matrix
 
 from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.precision_recall import pixel_score
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
-from bsdsbench.metrics.pixel import pixel_counts
+from bsdsbench.metrics.pixel import pixel_counts, pixel_score
 
 QUARTERS = Protocol(thresholds=(0.25, 0.5, 0.75, 1.0))
 
