@@ -133,7 +133,7 @@ def stages(pairs: list[Pair], protocol: bb.Protocol, repeat: int) -> Values:
         radius = image.radius(protocol)
         spent["match"].append(timed(match_steps, *events, image.gts, radius, repeat=repeat)[0])
         counts = boundary_counts(image.soft, image.gts, protocol)
-        records.append(ImageRecord(image.name, image.soft.shape, counts))
+        records.append(ImageRecord(image.name, image.soft.shape, {"boundary": counts}))
     run = bb.Evaluation(protocol, "benchmark", tuple(records))
     aggregate, _ = timed(run.boundary_score, repeat=repeat)
     with tempfile.TemporaryDirectory() as out:

@@ -205,5 +205,5 @@ def test_other_values_are_no_boundary_map(values) -> None:
 
 @pytest.mark.parametrize("max_dist", [-1, np.nan, np.inf])
 def test_a_distance_that_is_none(max_dist) -> None:
-    with pytest.raises(DataError, match="expected pixels, 0 or more"):
+    with pytest.raises(DataError, match="expected a number from 0 to 1000"):
         match_boundaries(GT[0], GT[0], max_dist)

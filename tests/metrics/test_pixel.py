@@ -122,7 +122,7 @@ def test_what_is_refused():
         pixel_counts(np.zeros((5, 3)), [gt])
     with pytest.raises(DataError, match="NaN"):
         pixel_counts(np.full((3, 5), np.nan), [gt])
-    with pytest.raises(DataError, match=r"values 0 \.\. 7, expected 0 \.\. 1"):
+    with pytest.raises(DataError, match=r"values from 0 to 7, expected floats"):
         pixel_counts(np.eye(3, 5) * 7, [gt])
     with pytest.raises(DataError, match="no annotators"):
         pixel_counts(np.zeros((3, 5)), [])
