@@ -115,7 +115,7 @@ def test_shards_merged_and_a_resumed_run_have_the_same_bytes(call, data, runs, t
 def test_compare_check_plot_and_report_have_its_labels(call, runs, tmp_path):
     good, poor = runs / "good", runs / "poor"
     text = call("-m", "bsdsbench", "compare", good, poor, "--n-boot", "200")
-    assert "davis-f" in text or "DAVIS boundary F" in text
+    assert "davis-f" in text
     baseline = tmp_path / "baseline.json"
     call("-m", "bsdsbench", "check", good, "--baseline", baseline, "--update")
     assert "davis-f.ods" in call("-m", "bsdsbench", "check", good, "--baseline", baseline)
