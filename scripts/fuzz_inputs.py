@@ -94,6 +94,14 @@ def _pictures() -> dict[str, bytes]:
         "gray.bmp": _picture(gray, "BMP"),
         "gray.jpg": _picture(gray, "JPEG"),
         "rgb.jpeg": _picture(gray, "JPEG", "RGB", progressive=True),
+        "palette.gif": _picture(gray, "GIF"),
+        "lossless.webp": _picture(gray, "WEBP", "RGB", lossless=True),
+        "gray.pgm": _picture(gray, "PPM"),
+        "gray16.pgm": b"P5 31 23 65535\n" + wide.astype(">u2").tobytes(),
+        "plain.pgm": b"P2 31 23 255\n" + b" ".join(b"%d" % v for v in gray.ravel()),
+        "bits.pbm": _picture(gray > 99, "PPM"),
+        "rgb.ppm": _picture(gray, "PPM", "RGB"),
+        "float.pfm": _picture(gray.astype(np.float32) / 255, "PPM"),
     }
 
 

@@ -75,12 +75,12 @@ def v73(path: Path, dtype: str, value: float, chunk: int) -> None:
         file.create_dataset("x", data=data, compression="gzip", chunks=(chunk, chunk))
 
 
-def picture(path: Path, mode: str, dtype: str = "u1", **options: object) -> None:
+def picture(path: Path, mode: str, dtype: str = "u1", side: int = WIDE, **options: object) -> None:
     import numpy as np
     from PIL import Image
 
     Image.MAX_IMAGE_PIXELS = None
-    image = Image.fromarray(np.full((WIDE, WIDE), 255, dtype))
+    image = Image.fromarray(np.full((side, side), 255, dtype))
     (image.convert(mode) if mode else image).save(path, **options)
 
 
@@ -121,6 +121,10 @@ CASES: list[tuple[str, str, Callable[[Path], None]]] = [
     ("float.tif", "labels", lambda p: picture(p, "F", compression="tiff_deflate")),
     ("gray.jpg", "soft", lambda p: picture(p, "L")),
     ("rgb.bmp", "soft", lambda p: picture(p, "RGB")),
+    ("palette.gif", "soft", lambda p: picture(p, "P")),
+    ("rgba.webp", "soft", lambda p: picture(p, "RGBA", side=SIDE, lossless=True)),
+    ("over.webp", "soft", lambda p: picture(p, "RGBA", lossless=True)),
+    ("rgb.ppm", "soft", lambda p: picture(p, "RGB")),
 ]
 
 

@@ -19,12 +19,13 @@ class Format(NamedTuple):
 
 
 FORMATS: dict[str, Format] = {
-    ".png": Format("images:picture_arrays", picture=True),
-    ".tif": Format("images:picture_arrays", picture=True),
-    ".tiff": Format("images:picture_arrays", picture=True),
-    ".bmp": Format("images:picture_arrays", picture=True),
-    ".jpg": Format("images:picture_arrays", picture=True),
-    ".jpeg": Format("images:picture_arrays", picture=True),
+    **dict.fromkeys(
+        (
+            *(".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg"),
+            *(".gif", ".webp", ".pgm", ".ppm", ".pbm", ".pnm", ".pfm"),
+        ),
+        Format("images:picture_arrays", picture=True),
+    ),
     ".npy": Format("arrays:npy_arrays"),
     ".npz": Format("arrays:npz_arrays"),
     ".mat": Format("matlab:mat_arrays"),

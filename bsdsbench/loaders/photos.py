@@ -1,25 +1,23 @@
-"""The pictures that were annotated: for overlays and reports, never for a score."""
+"""The pictures that were annotated: input of detectors, ground of overlays and reports."""
 
 from __future__ import annotations
 
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.loaders.format_table import IMAGE_SUFFIXES
 from bsdsbench.loaders.pairing import find_files
-from bsdsbench.loaders.reading import id_of, read_bytes, reading
-
-PHOTO_SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".webp", ".ppm", ".pgm")
+from bsdsbench.loaders.reading import id_of
 
 
 def find_photos(folder: str | os.PathLike[str]) -> dict[str, Path]:
     """Image id -> picture below `folder`; the first of several by path. Raises PairingError."""
     found: dict[str, Path] = {}
-    for path in find_files(folder, PHOTO_SUFFIXES):
+    for path in find_files(folder, IMAGE_SUFFIXES):
         found.setdefault(id_of(path), path)
     return found
 
@@ -33,11 +31,6 @@ def photos_beside(gt_dir: str | os.PathLike[str]) -> Path | None:
 
 def read_photo(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
     """A picture as (H, W, 3) uint8, colours of whatever kind. Raises FileFormatError."""
-    import io
+    from bsdsbench.loaders.images import read_colour
 
-    from PIL import Image
-
-    data = read_bytes(path)
-    with reading(path, "a picture"), Image.open(io.BytesIO(data)) as image:
-        colour: Any = np.array(image.convert("RGB"))
-    return np.asarray(colour, np.uint8)
+    return read_colour(path)

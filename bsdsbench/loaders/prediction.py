@@ -47,8 +47,8 @@ def load_prediction(
     Parameters
     ----------
     path : pathLike or sequence of pathLike or Pair
-        PNG, TIFF, BMP, JPEG, .npy, .npz or .mat; several paths are the label maps of one image, one
-        per threshold; a Pair stands for its prediction's files and its id.
+        PNG, TIFF, BMP, JPEG, GIF, WebP, PNM, PFM, .npy, .npz or .mat; several paths are the label
+        maps of one image, one per threshold; a Pair stands for its prediction's files and its id.
     image_id : str or None
         Taken from the first file's name where None.
     kind : str

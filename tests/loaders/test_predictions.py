@@ -21,7 +21,9 @@ from bsdsbench.loaders.matlab import read_mat
 GRAY = (np.arange(3 * 5).reshape(3, 5) * 17).astype(np.uint8)
 
 
-@pytest.mark.parametrize("suffix", [".png", ".PNG", ".tif", ".tiff", ".bmp"])
+@pytest.mark.parametrize(
+    "suffix", [".png", ".PNG", ".tif", ".tiff", ".bmp", ".gif", ".pgm", ".ppm", ".pnm"]
+)
 def test_gray_pictures(tmp_path: Path, suffix: str) -> None:
     Image.fromarray(GRAY).save(tmp_path / f"a.b{suffix}")
     pred = load_prediction(tmp_path / f"a.b{suffix}")
@@ -29,6 +31,43 @@ def test_gray_pictures(tmp_path: Path, suffix: str) -> None:
     assert pred.soft is not None
     assert pred.soft.dtype == np.uint8
     np.testing.assert_array_equal(pred.soft, GRAY)
+
+
+def test_lossless_webp_and_float_pfm(tmp_path: Path) -> None:
+    Image.fromarray(GRAY).convert("RGB").save(tmp_path / "a.webp", lossless=True)
+    np.testing.assert_array_equal(load_prediction(tmp_path / "a.webp").soft, GRAY)
+    soft = (GRAY / 255).astype("<f4")
+    (tmp_path / "a.pfm").write_bytes(b"Pf\n5 3\n-1.0\n" + soft[::-1].tobytes())  # rows upwards
+    found = load_prediction(tmp_path / "a.pfm").soft
+    assert found is not None
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, soft)
+
+
+@pytest.mark.parametrize("head", ["P2", "P5"])
+def test_pgm_keeps_its_values_or_is_refused(tmp_path: Path, head: str) -> None:
+    """Pillow stretches values to 255 or 65535: classes 0 .. 19 would change their numbers."""
+    path = tmp_path / "a.pgm"
+    for top, dtype in ((255, ">u1"), (65535, ">u2"), (19, ">u1"), (1000, ">u2")):
+        values = (np.arange(15) % (top + 1)).astype(dtype)
+        body = values.tobytes() if head == "P5" else " ".join(map(str, values)).encode()
+        path.write_bytes(f"{head} 5 3 {top}\n".encode() + body)
+        if top in (255, 65535):
+            np.testing.assert_array_equal(load_prediction(path).soft, values.reshape(3, 5))
+        else:
+            with pytest.raises(FileFormatError, match=rf"a\.pgm: has maxval {top}, expected 255"):
+                load_prediction(path, kind="labels")
+    path.write_bytes(b"P6 1 1 65535\n" + bytes(6))
+    with pytest.raises(FileFormatError, match="has maxval 65535, expected 255"):
+        load_prediction(path)
+
+
+def test_moving_pictures_are_refused(tmp_path: Path) -> None:
+    frames = [Image.fromarray(GRAY), Image.fromarray(255 - GRAY)]
+    for name in ("a.gif", "a.webp"):
+        frames[0].save(tmp_path / name, save_all=True, append_images=frames[1:], lossless=True)
+        with pytest.raises(FileFormatError, match="has 2 pages, expected one"):
+            load_prediction(tmp_path / name)
 
 
 @pytest.mark.parametrize("suffix", [".png", ".tif"])
