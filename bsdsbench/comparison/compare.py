@@ -25,9 +25,9 @@ from bsdsbench.comparison.bootstrap import (
     samplers,
 )
 from bsdsbench.comparison.comparison_tables import (
-    column_of,
     comparison_mapping,
     comparison_tables,
+    lower_is_better,
 )
 from bsdsbench.comparison.significance import (
     bca_interval,
@@ -145,6 +145,8 @@ class Comparison(Shown):
         What `Protocol.describe` says of the runs' protocol.
     notes : tuple of str
         What a reader has to know before trusting the numbers.
+    signatures : tuple of str
+        How each run was made, in the order of `names`.
     """
 
     names: tuple[str, ...]
@@ -160,6 +162,7 @@ class Comparison(Shown):
     interval: str
     protocol: str
     notes: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         first = self.scores[0]
@@ -237,7 +240,7 @@ def compare(
     common : bool
         Compare on the images all runs have, instead of refusing different sets.
     force : bool
-        Compare in spite of different protocols or ground truth; `notes` then says so.
+        Compare even if protocols or ground truth differ; `notes` then says so.
 
     Returns
     -------
@@ -289,6 +292,7 @@ def compare(
         interval=interval,
         protocol=kept[0].protocol.describe(),
         notes=tuple(notes),
+        signatures=tuple(str(run.signature) for run in kept),
     )
 
 
@@ -319,12 +323,6 @@ def bootstrap_band(
     low, high = np.quantile(at, [(1 - level) / 2, (1 + level) / 2], axis=0)
     shown = (at > 0).all(axis=0)
     return CurveBand(RECALL_LEVELS[shown], low[shown], high[shown])
-
-
-def lower_is_better(score: str) -> bool:
-    """Whether a smaller value of METRIC.SCORE is the better one."""
-    column = column_of(score)
-    return column is not None and column.lower
 
 
 @dataclass(frozen=True, slots=True)

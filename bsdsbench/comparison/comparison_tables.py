@@ -9,7 +9,7 @@ from typing import Any
 from bsdsbench.core.precision_recall import or_none
 from bsdsbench.core.table import Cell, Column, Estimate, Table
 from bsdsbench.metrics import base, registry
-from bsdsbench.runs.score_tables import METHOD, table_column
+from bsdsbench.runs.score_tables import METHOD, signature_lines, table_column
 
 SCHEMA = "bsdsbench.comparison/1"
 _PAIR = [Column("a", "A"), Column("b", "B")]
@@ -20,8 +20,20 @@ def comparison_tables(found: Any) -> list[Table]:
 
     One run alone has the first only.
     """
-    scores = _scores(found)
-    return [scores] if len(found.names) < 2 else [scores, _differences(found), _images(found)]
+    tables = [_scores(found)]
+    if len(found.names) > 1:
+        tables += [_differences(found), _images(found)]
+    return tables
+
+
+def _made_how(found: Any, notes: Sequence[str]) -> dict[str, Any]:
+    """Caption and notes of a table: each has them all, as each may be pasted alone."""
+    caption = (
+        f"{found.n_images} images, {found.n_boot} bootstrap samples, seed {found.seed}, "
+        f"{_percent(found)} {found.interval} intervals. Protocol: {found.protocol}"
+    )
+    signed = signature_lines(found.names, found.signatures) if found.signatures else []
+    return {"caption": caption, "notes": [*notes, *found.notes, *signed]}
 
 
 def _scores(found: Any) -> Table:
@@ -39,16 +51,11 @@ def _scores(found: Any) -> Table:
                 ),
             ]
         )
-    notes = list(found.notes)
-    if several:
-        alpha = 1 - found.level
-        notes.append(f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g}).")
-    caption = (
-        f"{found.n_images} images, {found.n_boot} bootstrap samples, seed {found.seed}, "
-        f"{_percent(found)} {found.interval} intervals. Protocol: {found.protocol}"
-    )
+    alpha = 1 - found.level
+    note = f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g})."
+    how = _made_how(found, [note] if several else [])
     columns = [METHOD, *(_column(score) for score in found.scores)]
-    return Table("scores", "Scores with intervals", columns, rows, caption=caption, notes=notes)
+    return Table("scores", "Scores with intervals", columns, rows, **how)
 
 
 def _differences(found: Any) -> Table:
@@ -70,7 +77,8 @@ def _differences(found: Any) -> Table:
         for d in found.differences
     ]
     note = f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."
-    return Table("differences", "Differences", columns, rows, notes=[note], n_labels=3)
+    how = _made_how(found, [note])
+    return Table("differences", "Differences", columns, rows, **how, n_labels=3)
 
 
 def _estimate(
@@ -95,7 +103,8 @@ def _images(found: Any) -> Table:
     values = dict.fromkeys(p.metric for p in found.images)
     by = ", ".join(f"{m}: {registry.get(m).image_columns[0].heading}" for m in values)
     note = f"Images are compared by {by}; d is the mean difference over its standard deviation."
-    return Table("images", "Image by image", columns, rows, notes=[note], n_labels=3)
+    how = _made_how(found, [note])
+    return Table("images", "Image by image", columns, rows, **how, n_labels=3)
 
 
 def comparison_mapping(found: Any) -> dict[str, Any]:
@@ -105,6 +114,7 @@ def comparison_mapping(found: Any) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         **{k: list(v) if isinstance(v, tuple) else v for k, v in content.items()},
+        "signatures": dict(zip(found.names, found.signatures, strict=False)),
         "intervals": [_plain(i, ("run", "score", "value", "low", "high")) for i in found.intervals],
         "letters": {score: list(letters) for score, letters in found.letters.items()},
         "differences": [
@@ -137,6 +147,12 @@ def column_of(score: str) -> base.Column | None:
     if metric not in registry.names():
         return None
     return next((c for c in registry.get(metric).columns if c.key == key), None)
+
+
+def lower_is_better(score: str) -> bool:
+    """Whether a smaller value of METRIC.SCORE is the better one."""
+    column = column_of(score)
+    return column is not None and column.lower
 
 
 def _column(score: str) -> Column:

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from bsdsbench.comparison.compare import compare, lower_is_better
+from bsdsbench.comparison.compare import compare
+from bsdsbench.comparison.comparison_tables import lower_is_better
 from bsdsbench.comparison.significance import holm
 from bsdsbench.core import bounded, fields
 from bsdsbench.core.bounded import FaultError, read_json, reading

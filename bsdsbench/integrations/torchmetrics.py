@@ -108,8 +108,8 @@ class BenchmarkMetric(Metric):
 
         Parameters
         ----------
-        val : ignored
-            The curve needs more than the values of `compute`.
+        val : dict or sequence of dicts, optional
+            What `compute` or `forward` gave, once or step by step: these scores are drawn instead.
         ax : matplotlib Axes, optional
             Default: axes of a new figure.
 
@@ -124,6 +124,8 @@ class BenchmarkMetric(Metric):
         """
         from bsdsbench.plotting import PRCurveDisplay
 
+        if val is not None:
+            return self._plot(val, ax)
         name = type(self).__name__
         shown = PRCurveDisplay.from_evaluation(self.evaluation(name), metric=self.metric).plot(ax)
         return shown.figure_, shown.ax_

@@ -193,7 +193,7 @@ class CurveMetric(Metric):
         Column("ods.recall", "ODS R", "R", shown="own", score=False),
         Column("ois", "OIS"),
         Column("ap", "AP"),
-        Column("n_images", "images", digits=0, shown="own", score=False),
+        Column("n_images", "images", "n", digits=0, shown="own", score=False),
     )
     image_columns: ClassVar[tuple[Column, ...]] = (
         Column("f", "F"),

@@ -45,7 +45,7 @@ class CrackMetric(Metric):
     default_protocol = "crack-aiu"
     columns: ClassVar[tuple[Column, ...]] = (
         Column("aiu", "AIU"),
-        Column("n_images", "images", digits=0, shown="own", score=False),
+        Column("n_images", "images", "n", digits=0, shown="own", score=False),
     )
     image_columns: ClassVar[tuple[Column, ...]] = (Column("aiu", "AIU"),)
 

@@ -106,7 +106,7 @@ class CrispnessMetric(Metric):
             for part, title in (("seval", "SEval"), ("ceval", "CEval"))
             for key in ("ods", "ois", "ap")
         ),
-        Column("n_images", "images", digits=0, shown="own", score=False),
+        Column("n_images", "images", "n", digits=0, shown="own", score=False),
     )
     part_columns = BoundaryMetric.columns
     image_columns: ClassVar[tuple[Column, ...]] = (

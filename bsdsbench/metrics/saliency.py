@@ -269,7 +269,7 @@ class SaliencyMetric(Metric):
         Column("iou_sum", "IoU of sums", shown="never"),
         Column("dice_sum", "Dice of sums", shown="never"),
         Column("ber_sum", "BER of sums", lower=True, shown="never"),
-        Column("n_images", "images", digits=0, shown="own", score=False),
+        Column("n_images", "images", "n", digits=0, shown="own", score=False),
     )
     image_columns: ClassVar[tuple[Column, ...]] = (
         Column("max_f", "max F"),

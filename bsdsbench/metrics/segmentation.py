@@ -257,7 +257,7 @@ class SegmentationMetric(Metric):
         Column("pq", "PQ"),
         Column("sq", "SQ"),
         Column("rq", "RQ"),
-        Column("n_images", "images", digits=0, shown="own", score=False),
+        Column("n_images", "images", "n", digits=0, shown="own", score=False),
     )
     part_columns: ClassVar[tuple[Column, ...]] = (
         *_CLASS_COLUMNS,

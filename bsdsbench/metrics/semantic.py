@@ -178,7 +178,7 @@ class SemanticMetric(Metric):
         Column("ois_mean", "mean OIS"),
         Column("ap_mean", "mean AP"),
         Column("n_classes", "classes", digits=0, shown="own", score=False),
-        Column("n_images", "images", digits=0, shown="own", score=False),
+        Column("n_images", "images", "n", digits=0, shown="own", score=False),
     )
     part_columns = BoundaryMetric.columns
     image_columns: ClassVar[tuple[Column, ...]] = (Column("f", "mean F of its classes", "F"),)

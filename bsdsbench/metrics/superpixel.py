@@ -247,7 +247,7 @@ class SuperpixelMetric(Metric):
             for kind in _OVER_ANNOTATORS[1:]
         ),
         Column("n_superpixels", "superpixels", "K", digits=0, shown="own", score=False),
-        Column("n_images", "images", digits=0, shown="own", score=False),
+        Column("n_images", "images", "n", digits=0, shown="own", score=False),
     )
     image_columns: ClassVar[tuple[Column, ...]] = (
         Column("ue", "UE", lower=True),

@@ -54,7 +54,9 @@ def score_tables(
         if alone and (parts := found.parts(runs[0].score(metric))):
             inner = [(name, score.to_mapping()) for name, score in parts.items()]
             title = f"{found.title}, part by part"
-            tables.append(_table(f"{metric}-parts", title, found.part_columns, inner, True, "", []))
+            tables.append(
+                _table(f"{metric}-parts", title, found.part_columns, inner, True, caption, notes)
+            )
     return tables
 
 
@@ -101,14 +103,19 @@ def made_how(runs: Sequence[Any], names: Sequence[str]) -> tuple[str, list[str]]
     for run, name in zip(runs, names, strict=True):
         for line in dict.fromkeys(registry.get(m).describe(run.protocol) for m in run.metrics):
             ways.setdefault(line, []).append(name)
-    signed = [(name, getattr(run, "signature", "")) for run, name in zip(runs, names, strict=True)]
-    signatures = [f"Signature of {name}: {line}" for name, line in signed if line]
-    if len(runs) > 1 and signed[0][1] and len({str(line) for _, line in signed}) == 1:
-        signatures = [f"Signature of each: {signed[0][1]}"]
+    signatures = signature_lines(names, [str(getattr(run, "signature", "")) for run in runs])
     if len({run.protocol for run in runs}) < 2:
         return "; ".join(ways), signatures
     lines = [f"{', '.join(who)}: {text}." for text, who in ways.items()]
     return "", ["Protocols differ; such scores do not compare.", *lines, *signatures]
+
+
+def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
+    """What to print of the runs' signatures: one line if all have the same; "" is left out."""
+    if len(names) > 1 and len(set(signatures)) == 1 and signatures[0]:
+        return [f"Signature of each: {signatures[0]}"]
+    signed = zip(names, signatures, strict=True)
+    return [f"Signature of {name}: {line}" for name, line in signed if line]
 
 
 def _cell(value: float | None, other: str | None) -> Cell:

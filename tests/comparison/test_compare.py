@@ -359,7 +359,7 @@ def test_tables_hold_the_numbers_and_keep_names_as_text(pair):
     assert first["method"] == "a|b_$<i>%"
     assert float(first["boundary_ods"]) == pair[0].boundary_score().ods.f
     latex = to_latex(tables)
-    assert r"a\textbar{}b\_\$\textless{}i\textgreater{}\%" in latex
+    assert r"a\textbar\allowbreak{}b\_\$\textless{}i\textgreater{}\%" in latex
     assert r"\toprule" in latex
     assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 3
     assert r"a\|b\_\$&lt;i&gt;%" in to_markdown(tables)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pickle
 
+import matplotlib
 import numpy as np
 import pytest
 
 import bsdsbench as bb
 from bsdsbench.core.protocol import Protocol
 
+matplotlib.use("Agg")
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torchmetrics", reason="torchmetrics is not installed")
 
@@ -46,7 +48,7 @@ def test_the_scores_are_those_of_the_streaming_evaluator(exact):
     assert found["ods"].item() == exact.ods.f
     assert found["ois"].item() == exact.ois.f
     assert found["ap"].item() == exact.ap
-    assert found["r50"].item() == exact.r50
+    np.testing.assert_equal(found["r50"].item(), exact.r50)  # undefined: NaN in both
     again = pickle.loads(pickle.dumps(metric)).compute()
     assert again["ods"].item() == exact.ods.f
     metric.reset()
@@ -73,3 +75,34 @@ def test_batches_without_names_and_forward(exact):
         step = metric(soft, [r[2] for r in rows[k : k + 3]])
         assert 0 <= step["ods"].item() <= 1
     assert metric.compute()["ods"].item() == exact.ods.f
+
+
+def test_plot_draws_the_curve_of_all_images_and_given_values_step_by_step(exact):
+    from matplotlib.figure import Figure
+
+    metric = filled(images(6))
+    figure, ax = metric.plot()
+    curve = max(ax.get_lines(), key=lambda line: line.get_linewidth())
+    assert curve.get_label() == f"[F={exact.ods.f:.3f}] BenchmarkMetric".replace("=0.", "=.")
+    np.testing.assert_allclose(curve.get_ydata(), exact.curve.precision)
+    assert figure is ax.figure
+    own = Figure().add_subplot()
+    assert metric.plot(ax=own)[1] is own
+    _, ax = metric.plot([metric.compute(), metric.compute()])
+    drawn = {line.get_label(): line.get_ydata()[-1] for line in ax.get_lines()}
+    assert drawn["ods"] == exact.ods.f
+    metric.reset()
+    with pytest.raises(bb.DataError, match="no images yet"):
+        metric.plot()
+
+
+def test_the_fast_mode_is_named_in_the_repr_and_in_the_result():
+    from bsdsbench.integrations.torchmetrics import BenchmarkMetric
+
+    metric = BenchmarkMetric("bsds500", fast=True)
+    _, soft, gts = next(images(1))
+    metric.update(soft, gts, image_id="a")
+    words = "fast: 50 of 99 thresholds, ODS within 0.002 and AP within 0.01"
+    assert repr(metric) == f"BenchmarkMetric(bsds500*, boundary, {words})"
+    assert metric.evaluation().provenance == {"fast": words}
+    assert "exact" in repr(BenchmarkMetric("bsds500"))

@@ -10,7 +10,9 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.core.render.as_csv import to_csv
+from bsdsbench.core.render.as_latex import escape_latex, to_latex
 from bsdsbench.core.render.as_text import to_text
+from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.runs.score_tables import image_table, score_tables
 from tests.runs.simulated import simulated_run
 
@@ -31,16 +33,26 @@ def found(runs):
 
 
 @pytest.fixture(scope="module")
-def tables(runs, found):
+def tables(runs, found, segments):
     return {
         "one-run": score_tables(runs[:1]),
         "two-runs": score_tables(runs),
         "comparison": found.tables(),
+        "regions": score_tables([segments]),
     }
 
 
+@pytest.fixture(scope="module")
+def segments(tmp_path_factory):
+    """Two images of the sample, for the wide table of the regions."""
+    ids = tmp_path_factory.mktemp("ids") / "two.txt"
+    ids.write_text("fruit1\nherd1\n", "utf-8")
+    where = sample_results("watershed-ucm"), sample_ground_truth()
+    return bb.evaluate(*where, metrics=("boundary", "region"), split_file=ids, workers=1)
+
+
 @pytest.mark.parametrize("width", [60, 80, 120, None])
-@pytest.mark.parametrize("name", ["one-run", "two-runs", "comparison"])
+@pytest.mark.parametrize("name", ["one-run", "two-runs", "comparison", "regions"])
 def test_tables_as_they_were_looked_at(tables, name, width):
     """Delete a file of tests/snapshots and run again to renew it; then look at it."""
     text = to_text(tables[name], width)
@@ -52,6 +64,23 @@ def test_tables_as_they_were_looked_at(tables, name, width):
     for number in numbers:
         for part in re.findall(r"[-+<]?\d\S*\d", number):
             assert part in text
+
+
+def test_a_caption_in_latex_says_how_the_numbers_were_made(runs, found, tables):
+    several = [t for name in ("one-run", "two-runs", "comparison") for t in tables[name]]
+    for table in [*several, image_table(runs[0])]:
+        caption = next(x for x in to_latex([table]).splitlines() if x.startswith(r"\caption"))
+        assert escape_latex(str(runs[0].signature)) in caption
+        assert "protocol: bsds500 v1" in caption.lower().replace("protocol bsds", "protocol: bsds")
+    assert found.to_mapping()["signatures"]["Canny"] == str(runs[1].signature)
+
+
+def test_words_that_tables_share_are_printed_once_under_the_last(found):
+    lines = to_text(found.tables()).splitlines()
+    (at,) = (i for i, line in enumerate(lines) if line.startswith("Signature of each"))
+    assert at == len(lines) - 1
+    (own,) = (i for i, line in enumerate(lines) if line.startswith("Runs that share a letter"))
+    assert own < lines.index("Differences")
 
 
 def test_every_table_as_csv_is_read_by_pandas(tables, runs):

@@ -15,7 +15,7 @@ _ESCAPES = {
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
-    "|": r"\textbar{}",
+    "|": r"\textbar\allowbreak{}",  # a signature is one long word
     '"': "''",
     **{c: "\\" + c for c in "&%$#_{}"},
     **{c: "{" + c + "}" for c in "[]*`'"},
@@ -48,7 +48,12 @@ def _table(table: Table) -> str:
         for r in range(len(table.rows))
     ]
     parts = [r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(caption)}}}"]
-    parts += [rf"\label{{tab:{table.key}}}", rf"\begin{{tabular}}{{{spec}}}", r"\toprule"]
+    parts += [
+        rf"\label{{tab:{table.key}}}",
+        r"\smallskip",
+        rf"\begin{{tabular}}{{{spec}}}",
+        r"\toprule",
+    ]
     parts += [" & ".join(heads) + r" \\", r"\midrule", *rows]
     parts += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
     return "\n".join(parts) + "\n"

@@ -1,8 +1,9 @@
 """Tables for a terminal: as wide as it is, or as the content needs in a pipe or file.
 
-A table too wide for the width takes short headings where the heading makes a column wide; if that
-does not do, it is split into blocks of columns, each with the labels of the rows. A number is never
-cut; only a text longer than the width is folded.
+A table too wide for the width takes short headings where the heading makes a column wide, then
+narrower gaps between columns; if that does not do, it is split into blocks of columns, each with
+the labels of the rows. A number is never cut; only a text longer than the width is folded. Words
+that tables one after the other share are printed once, under the last of them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _ENDLESS = 100_000
 _NARROWEST = 8  # a folded column of text
+_LONG_WORD = 60  # a signature, which is copied in one piece
 
 
 def to_text(tables: Sequence[Table], width: int | None = None) -> str:
@@ -40,10 +42,16 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
     for i, table in enumerate(tables):
         if i:
             console.print()
-        _print(console, table, width)
+        before, after = (_words(t) for t in (tables[:i][-1:], tables[i + 1 :][:1]))
+        words = [text for text in _words([table]) if text not in after]
+        _print(console, table, sorted(words, key=before.__contains__), width)
 
 
-def _print(console: Console, table: Table, width: int | None) -> None:
+def _words(tables: Sequence[Table]) -> list[str]:
+    return [text for table in tables for text in (table.caption, *table.notes) if text]
+
+
+def _print(console: Console, table: Table, words: Sequence[str], width: int | None) -> None:
     for k, drawn in enumerate(_blocks(console, table)):
         if k:
             console.print()
@@ -56,21 +64,21 @@ def _print(console: Console, table: Table, width: int | None) -> None:
         # Blanks at the ends of lines are noise in a file and a difference in a snapshot.
         for line in capture.get().rstrip("\n").split("\n"):
             console.file.write(line.rstrip() + "\n")
-    words = [line for text in (table.caption, *table.notes) for line in _wrapped(text, width)]
-    console.file.write("".join(f"{line}\n" for line in ("", *words)) if words else "")
+    lines = [line for text in words for line in _wrapped(text, width)]
+    console.file.write("".join(f"{line}\n" for line in ("", *lines)) if lines else "")
 
 
 def _wrapped(text: str, width: int | None) -> list[str]:
-    if not text or width is None or max(map(len, text.split())) > width:
-        return [text] if text else []
+    if width is None or max(map(len, text.split())) > min(width, _LONG_WORD):
+        return [text]
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _blocks(console: Console, table: Table) -> list[Any]:
     """The table in one piece, or in as few blocks of columns as fit."""
     every = range(len(table.columns))
-    for short in (False, True):
-        whole = _draw(table, every, short)
+    for short, close in ((False, False), (True, False), (True, True)):
+        whole = _draw(table, every, short, close)
         if _fits(console, whole):
             return [whole]
     labels = list(every[: table.n_labels])
@@ -103,13 +111,13 @@ def _least(console: Console, drawn: Any) -> int:
     return _width(console, drawn) - sum(max(0, w - _NARROWEST) for w in widest)
 
 
-def _draw(table: Table, columns: Sequence[int], short: bool) -> Any:
-    """A rich table of some of the columns."""
+def _draw(table: Table, columns: Sequence[int], short: bool, close: bool = False) -> Any:
+    """A rich table of some of the columns; `close`: two blanks between them, not three."""
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    drawn = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=close)
     for c in columns:
         column = table.columns[c]
         drawn.add_column(

@@ -113,7 +113,7 @@ class ContourMetric(Metric):
     columns: ClassVar[tuple[Column, ...]] = (
         *_columns(),
         Column("pooled.iou", "IoU of all pixels", shown="never"),
-        Column("n_images", "images", digits=0, shown="own", score=False),
+        Column("n_images", "images", "n", digits=0, shown="own", score=False),
     )
     part_columns: ClassVar[tuple[Column, ...]] = (
         *_columns(),

@@ -56,7 +56,7 @@ class RegionMetric(Metric):
             for name in ERRORS
             for k in ("ods", "ois")
         ),
-        Column("n_images", "images", digits=0, shown="own", score=False),
+        Column("n_images", "images", "n", digits=0, shown="own", score=False),
     )
     image_columns: ClassVar[tuple[Column, ...]] = (
         Column("covering", "covering"),
