@@ -9,7 +9,7 @@ step-down method. Formulas and sources: `bsdsbench.comparison.significance`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.runs.compressed import image_ids
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.loading import as_runs
+from bsdsbench.runs.speed import Speed, speeds_of
 
 F8 = NDArray[np.float64]
 INTERVALS = ("percentile", "bca")
@@ -147,6 +148,8 @@ class Comparison(Shown):
         What a reader has to know before trusting the numbers.
     signatures : tuple of str
         How each run was made, in the order of `names`.
+    speeds : dict of str to Speed
+        Milliseconds per image of the runs of `bsdsbench run`, by name.
     """
 
     names: tuple[str, ...]
@@ -163,6 +166,7 @@ class Comparison(Shown):
     protocol: str
     notes: tuple[str, ...] = ()
     signatures: tuple[str, ...] = ()
+    speeds: Mapping[str, Speed] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         first = self.scores[0]
@@ -293,6 +297,7 @@ def compare(
         protocol=kept[0].protocol.describe(),
         notes=tuple(notes),
         signatures=tuple(str(run.signature) for run in kept),
+        speeds=speeds_of(labels, kept),
     )
 
 

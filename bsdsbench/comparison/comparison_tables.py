@@ -10,6 +10,7 @@ from bsdsbench.core.precision_recall import or_none
 from bsdsbench.core.table import Cell, Column, Estimate, Table
 from bsdsbench.metrics import base, registry
 from bsdsbench.runs.score_tables import METHOD, signature_lines, table_column
+from bsdsbench.runs.speed import with_speeds
 
 SCHEMA = "bsdsbench.comparison/1"
 _PAIR = [Column("a", "A"), Column("b", "B")]
@@ -55,7 +56,8 @@ def _scores(found: Any) -> Table:
     note = f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g})."
     how = _made_how(found, [note] if several else [])
     columns = [METHOD, *(_column(score) for score in found.scores)]
-    return Table("scores", "Scores with intervals", columns, rows, **how)
+    table = Table("scores", "Scores with intervals", columns, rows, **how)
+    return with_speeds(table, found.speeds)
 
 
 def _differences(found: Any) -> Table:
@@ -115,6 +117,7 @@ def comparison_mapping(found: Any) -> dict[str, Any]:
         "schema": SCHEMA,
         **{k: list(v) if isinstance(v, tuple) else v for k, v in content.items()},
         "signatures": dict(zip(found.names, found.signatures, strict=False)),
+        "speeds": {name: speed.to_mapping() for name, speed in found.speeds.items()},
         "intervals": [_plain(i, ("run", "score", "value", "low", "high")) for i in found.intervals],
         "letters": {score: list(letters) for score, letters in found.letters.items()},
         "differences": [

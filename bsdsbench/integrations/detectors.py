@@ -2,7 +2,7 @@
 
 The detector is any Python function from an (H, W, 3) uint8 picture to a soft map or to labels.
 What it returned is kept under OUT/maps, one file per picture, and OUT/calls.jsonl has one line per
-call; a later run calls it only where picture or function changed.
+call; a later run calls it only where picture, function or machine changed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -32,6 +33,8 @@ from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.runner import evaluate
+from bsdsbench.runs.speed import KEY as SPEED
+from bsdsbench.runs.speed import Speed
 
 Detector = Callable[[NDArray[np.uint8]], Any]
 Progress = Callable[[int, int, str], None]
@@ -72,6 +75,11 @@ class DetectorRun:
     def ms_per_image(self) -> float:
         """Median milliseconds per picture; NaN where there was no successful call."""
         return float(np.median(list(self.milliseconds.values()) or [np.nan]))
+
+    @property
+    def speed(self) -> Speed:
+        """What tables show beside the scores."""
+        return Speed(self.ms_per_image, self.machine)
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values: name, times, failures, and the scores where there are any."""
@@ -171,10 +179,9 @@ def run(
         workers=workers,
         out=out,
     )
-    timing = {"ms_per_image": round(found.ms_per_image, 3), "machine": found.machine}
     scores = replace(
         scores,
-        provenance={**scores.provenance, "detector": timing},
+        provenance={**scores.provenance, SPEED: found.speed.to_mapping()},
         failed={**calls.failed, **scores.failed},
     )
     scores.save(out)
@@ -218,9 +225,19 @@ def load_function(spec: str) -> Detector:
 def machine() -> str:
     """Processor, cores and Python in one line, to stand beside times."""
     return (
-        f"{platform.machine()} {platform.system()}, {available_cores()} cores, "
+        f"{_processor()}, {available_cores()} cores, {platform.system()}, "
         f"Python {platform.python_version()}"
     )
+
+
+def _processor() -> str:
+    """The processor's name where the system tells it, else its kind."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name" and value.strip():
+                return visible(value.strip())
+    return platform.processor() or platform.machine()
 
 
 class _Calls:
@@ -349,13 +366,14 @@ def _segs_bytes(maps: Sequence[NDArray[np.uint16]]) -> bytes:
 
 
 def _identity(detector: Detector) -> bytes:
-    """A digest of name and source, so that a changed function is called again."""
+    """A digest of name, source and machine, so that a changed function is called again."""
     name = f"{getattr(detector, '__module__', '')}:{getattr(detector, '__qualname__', '')}"
     try:
         source = inspect.getsource(detector)
     except (OSError, TypeError):
         source = ""
-    return hashlib.blake2b(f"{name}\0{source}".encode(), digest_size=16).digest()
+    told = f"{name}\0{source}\0{machine()}"  # times of two machines are not mixed
+    return hashlib.blake2b(told.encode(), digest_size=16).digest()
 
 
 def _read_log(path: Path) -> dict[str, Mapping[str, Any]]:

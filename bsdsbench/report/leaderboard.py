@@ -28,6 +28,7 @@ from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.manifest import is_run
+from bsdsbench.runs.speed import Speed, speed_of
 
 METRIC = registry.DEFAULT[0]
 SCORES = ("ods", "ois", "ap")
@@ -40,6 +41,7 @@ class Row:
     values : score -> (text, low, high); without an interval low and high are None
     group  : letters; rows that share one do not differ significantly in ODS. "" where unknown
     link   : the report's page, "" without one; note : the signature, or a published row's source
+    speed  : what `bsdsbench run` measured, None where the maps came from elsewhere
     """
 
     name: str
@@ -49,6 +51,7 @@ class Row:
     link: str
     note: str
     published: bool
+    speed: Speed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,8 @@ def _board(group: Found, links: dict[str, str], n_boot: int, seed: int) -> Board
             values[score] = (f"{one.value:.3f}", one.low, one.high)
         order = told.interval_of(name, f"{METRIC}.ods").value
         shown = group_of if len(runs) > 1 else ""
-        rows.append(Row(name, values, order, shown, links[str(path)], str(run.signature), False))
+        about = (links[str(path)], str(run.signature), False, speed_of(run))
+        rows.append(Row(name, values, order, shown, *about))
     first = runs[0]
     rows += [_published(result, first.protocol.ap_rule) for result in _beside(first)]
     identity = first.identity
@@ -177,7 +181,8 @@ def _report(path: Path, site: Path) -> str:
 def _plain(row: Row) -> dict[str, Any]:
     scores = {k: {"text": t, "low": a, "high": b} for k, (t, a, b) in row.values.items()}
     more = {"group": row.group, "note": row.note, "published": row.published}
-    return {"name": row.name, "scores": scores, **more}
+    speed = row.speed.to_mapping() if row.speed else None
+    return {"name": row.name, "scores": scores, **more, "speed": speed}
 
 
 def _page(boards: Sequence[Board]) -> str:

@@ -9,6 +9,7 @@ from bsdsbench.core import table as model
 from bsdsbench.core.table import Cell, Estimate, Table
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column, column_values
+from bsdsbench.runs.speed import speeds_of, with_speeds
 
 METHOD = model.Column("method", "Method")
 
@@ -35,22 +36,23 @@ def score_tables(
     Returns
     -------
     list of Table
-        A run alone is shown with all that its metrics show, several with what compares.
+        A run alone is shown with all that its metrics show, several with what compares. Runs of
+        `bsdsbench run` have a last column, milliseconds per image.
     """
     names = [run.name for run in runs] if names is None else names
     caption, own = made_how(runs, names)
     notes = [*own, *notes]
     rows = [(name, run.scores()) for name, run in zip(names, runs, strict=True)]
     alone = len(rows) == 1 and not extra
+    speeds = speeds_of(names, runs)
     tables = []
     for metric in dict.fromkeys(m for run in runs for m in run.metrics):
         found = registry.get(metric)
         mine = [(name, scores[metric]) for name, scores in rows if metric in scores]
         mine += [(name, scores[metric]) for name, scores, _ in extra if metric in scores]
         marks = {name: words for name, _, words in extra}
-        tables.append(
-            _table(metric, found.title, found.columns, mine, alone, caption, notes, marks)
-        )
+        table = _table(metric, found.title, found.columns, mine, alone, caption, notes, marks)
+        tables.append(with_speeds(table, speeds))
         if alone and (parts := found.parts(runs[0].score(metric))):
             inner = [(name, score.to_mapping()) for name, score in parts.items()]
             title = f"{found.title}, part by part"

@@ -160,6 +160,19 @@ def test_a_wrong_function_is_one_line(spec, fault):
         load_function(spec)
 
 
+def test_times_of_two_machines_are_not_mixed(three, tmp_path, monkeypatch):
+    called = []
+
+    def detector(image):
+        called.append(image.shape)
+        return np.zeros(image.shape[:2])
+
+    for name, calls in (("one", 4), ("one", 4), ("other", 8)):
+        monkeypatch.setattr("bsdsbench.integrations.detectors.machine", lambda name=name: name)
+        found = bb.run(detector, three[0], out=tmp_path / "out")
+        assert (found.machine, len(called)) == (name, calls)
+
+
 def test_a_function_of_the_users_own_file(three, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

@@ -1,0 +1,90 @@
+"""Milliseconds per image stand beside the scores, in every table and form."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+import bsdsbench as bb
+from bsdsbench.cli import cli
+from bsdsbench.report import score_tables
+from bsdsbench.report.leaderboard import write_leaderboard
+from bsdsbench.runs.speed import KEY, Speed, speed_of
+from tests.runs.simulated import simulated_run
+
+
+def timed(name, ms=None, machine="made machine, 2 cores", **more):
+    found = simulated_run(name, 6, quality=0.3, seed=len(name))
+    speed = {} if ms is None else {KEY: Speed(ms, machine).to_mapping()}
+    return replace(found, provenance={**found.provenance, **speed}, **more)
+
+
+def column(table):
+    """The texts of the times, or None where the table has no such column."""
+    keys = [c.key for c in table.columns]
+    if "ms_per_image" not in keys:
+        return None
+    at = keys.index("ms_per_image")
+    assert at == len(keys) - 1
+    return [table.text(row, at) for row in range(len(table.rows))]
+
+
+def test_scores_and_comparison_have_the_column_where_a_run_has_times():
+    runs = [timed("fast", 3.25), timed("untimed"), timed("slow", 1234)]
+    (table,) = score_tables(runs, names=["a", "b", "c"])
+    assert column(table) == ["3.2", "-", "1234.0"]
+    at = len(table.columns) - 1
+    assert [table.is_best(row, at) for row in range(3)] == [True, False, False]
+    assert sum("made machine, 2 cores" in note for note in table.notes) == 1
+    found = bb.compare(runs, n_boot=50)
+    scores, differences, images = found.tables()
+    assert column(scores) == ["3.2", "-", "1234.0"]
+    assert column(differences) is None
+    assert column(images) is None
+    assert found.to_mapping()["speeds"]["slow"]["ms_per_image"] == 1234
+    (plain,) = score_tables(runs[1:2])
+    assert column(plain) is None
+    assert not any("ms per image" in note for note in plain.notes)
+
+
+def test_times_of_two_machines_are_shown_and_not_ranked():
+    (table,) = score_tables([timed("fast", 3), timed("slow", 9, "another machine")])
+    assert column(table) == ["3.0", "9.0"]
+    assert not any(table.is_best(row, len(table.columns) - 1) for row in range(2))
+    assert any("another machine" in note for note in table.notes)
+
+
+@pytest.mark.parametrize("value", [None, 5, {}, {"ms_per_image": "9"}, {"ms_per_image": -1}])
+def test_a_result_that_says_something_else_has_no_time(value):
+    found = simulated_run("x", 3, quality=0.3, seed=1)
+    assert speed_of(replace(found, provenance={KEY: value})) is None
+
+
+@pytest.mark.parametrize("suffix", [".md", ".csv", ".tex", ".json", ".txt", ".html"])
+@pytest.mark.parametrize("verb", ["report", "compare"])
+def test_every_form_has_them(verb, suffix, tmp_path):
+    for run in (timed("fast", 3.25), timed("slow", 777.75)):
+        run.save(tmp_path / run.name)
+    folders = [str(tmp_path / name) for name in ("fast", "slow")]
+    out = tmp_path / f"made{suffix}"
+    more = ["--n-boot", "50"] if verb == "compare" else []
+    ran = CliRunner().invoke(cli, [verb, *folders, "-o", str(out), *more], standalone_mode=False)
+    assert ran.exception is None, ran.exception
+    text = "".join(p.read_text("utf-8") for p in sorted(tmp_path.glob(f"made*{suffix}")))
+    assert "777.75" in text or "777.8" in text
+    assert "ms" in text
+
+
+def test_the_leader_board_names_the_machine(tmp_path):
+    for run in (timed("fast", 3.25), timed("plain")):
+        run.save(tmp_path / "runs" / run.name)
+    write_leaderboard(tmp_path / "runs", tmp_path / "site", n_boot=20)
+    page = (tmp_path / "site" / "index.html").read_text("utf-8")
+    assert "made machine, 2 cores" in page
+    (board,) = json.loads((tmp_path / "site" / "leaderboard.json").read_text("utf-8"))
+    speeds = {row["name"]: row["speed"] for row in board["rows"]}
+    assert speeds["plain"] is None
+    assert speeds["fast"]["ms_per_image"] == 3.25
