@@ -132,12 +132,8 @@ class Comparison(Shown):
         a run whose score is undefined.
     images : tuple of ImagePairs
         Each pair of runs image by image.
-    n_images : int
-        Number of images.
-    n_boot : int
-        Number of bootstrap samples.
-    seed : int
-        Seed of the bootstrap samples.
+    n_images, n_boot, seed : int
+        Number of images, number of bootstrap samples, and their seed.
     level : float
         Confidence level of the intervals, such as 0.95.
     interval : str
@@ -312,8 +308,7 @@ def bootstrap_band(
     """A pointwise bootstrap band of precision at recall 0, 0.01 .. 1, where the curve has values.
 
     metric : default: the run's first with a curve. Recall levels that fewer than all samples reach
-    are left out. Raises DataError if the run has
-    no counts of that metric.
+    are left out. Raises DataError if the run has no counts of that metric.
     """
     _check(n_boot, level, "percentile")
     curves = registry.with_curve(run.metrics)
