@@ -14,7 +14,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_ROOMS = {
+_PACKAGES = {
     "bsdsbench.core.precision_recall": (
         "OperatingPoint",
         "PRCurve",
@@ -54,7 +54,7 @@ _ROOMS = {
     "bsdsbench.runs.runner": ("evaluate", "evaluate_humans", "merge"),
     "bsdsbench.runs.streaming": ("StreamingEvaluator",),
 }
-_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+_HOME = {name: package for package, names in _PACKAGES.items() for name in names}
 _MODULES = {
     "boundary": "metrics.boundary",
     "contour": "metrics.contour",

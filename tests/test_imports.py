@@ -13,7 +13,7 @@ from bsdsbench.metrics import registry
 
 PACKAGE = Path(__file__).parents[1] / "bsdsbench"
 
-# A room imports rooms of lower rank, and itself.
+# A package imports packages of lower rank, and itself.
 RANK = {
     "kernels": 0,
     "core": 1,
@@ -65,20 +65,22 @@ GRAPH = {
 }
 
 
-def room(module):
+def package(module):
     return module.split(".")[1] if "." in module else ""
 
 
 @pytest.mark.parametrize("name", list(MODULES))
 def test_imports_go_one_way(name):
-    mine = RANK.get(room(name), 10)
-    above = {m for m in GRAPH[name] if room(m) != room(name) and RANK.get(room(m), -1) >= mine}
+    mine = RANK.get(package(name), 10)
+    above = {
+        m for m in GRAPH[name] if package(m) != package(name) and RANK.get(package(m), -1) >= mine
+    }
     assert above == set()
 
 
 def test_kernels_import_nothing_of_ours():
-    used = {m for name in MODULES if room(name) == "kernels" for m in GRAPH[name]}
-    assert {m for m in used if room(m) != "kernels"} == set()
+    used = {m for name in MODULES if package(name) == "kernels" for m in GRAPH[name]}
+    assert {m for m in used if package(m) != "kernels"} == set()
 
 
 def test_there_is_no_circle():
@@ -142,7 +144,7 @@ def test_nothing_outside_metrics_names_one():
     found = {}
     for name, path in MODULES.items():
         if (
-            room(name) in ("metrics", "cli")
+            package(name) in ("metrics", "cli")
             or name.startswith(MAY_NAME_METRICS)
             or name == "bsdsbench"
         ):

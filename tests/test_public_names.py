@@ -7,5 +7,5 @@ import bsdsbench
 
 def test_no_public_name_is_hidden_by_a_module_of_that_name():
     """Importing bsdsbench.x sets the attribute x of the package, and would shadow a function x."""
-    rooms = {room.split(".")[1] for room in bsdsbench._ROOMS}
-    assert not rooms & set(bsdsbench._HOME)
+    packages = {package.split(".")[1] for package in bsdsbench._PACKAGES}
+    assert not packages & set(bsdsbench._HOME)

@@ -31,7 +31,7 @@ def run_options(function: _F) -> _F:
             click.option(
                 "-o", "--out", type=click.Path(), help="Folder for results; a later run resumes it."
             ),
-            click.option("--split-file", type=click.Path(), help="Ids to evaluate, one on a line."),
+            click.option("--split-file", type=click.Path(), help="Ids to evaluate, one per line."),
             click.option("--name", help="The method's name in tables; default: the folder's name."),
             click.option(
                 "--missing",
@@ -53,10 +53,10 @@ def run_options(function: _F) -> _F:
                 default="process",
                 show_default=True,
                 metavar="E",
-                help="process, thread or dask://host:port.",
+                help="Where to run: process, thread or dask://host:port.",
             ),
             click.option("--shard", default="1/1", metavar="I/N", help="Evaluate part I of N."),
-            click.option("--fresh", is_flag=True, help="Do not use records of an earlier run."),
+            click.option("--fresh", is_flag=True, help="Ignore the records of an earlier run."),
             format_option("table", "json"),
             quiet_option,
         )
@@ -141,5 +141,5 @@ def write_plots(run: Evaluation, out: str) -> None:
 
 
 def load_plotting() -> None:
-    """Import the plotting room beside the run, whose worker processes leave this one idle."""
+    """Import the plotting package beside the run, whose worker processes leave this one idle."""
     threading.Thread(target=import_module, args=("bsdsbench.plotting.run_figures",)).start()

@@ -22,7 +22,7 @@ names_option = click.option(
     "--names",
     metavar="A,B",
     callback=_names,
-    help="Names of the runs, with commas between; default: as stored.",
+    help="Comma-separated names of the runs; default: as stored.",
 )
 pred_kind_option = click.option(
     "--pred-kind",
@@ -33,9 +33,9 @@ workers_option = click.option(
     "--workers",
     type=click.IntRange(1),
     metavar="N",
-    help="Images at a time; default: all cores.",
+    help="Number of images processed in parallel; default: all cores.",
 )
-quiet_option = click.option("--quiet", is_flag=True, help="No progress.")
+quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 
 
 def format_option(*kinds: str) -> Callable[[_F], _F]:
@@ -46,7 +46,7 @@ def format_option(*kinds: str) -> Callable[[_F], _F]:
         type=click.Choice(kinds),
         default=kinds[0],
         show_default=True,
-        help="How the result is printed.",
+        help="Output format.",
     )
 
 
@@ -72,8 +72,8 @@ def table_output_options(function: _F) -> _F:
                 "-o",
                 "--out",
                 type=click.Path(),
-                help="Write there; the suffix chooses the format: .txt, .md, .tex, .csv, .json, "
-                ".html. Several tables as CSV are files NAME-TABLE.csv, or FOLDER/TABLE.csv.",
+                help="Write to this file; the suffix chooses the format: .txt, .md, .tex, .csv, "
+                ".json, .html. Several CSV tables become NAME-TABLE.csv, or FOLDER/TABLE.csv.",
             ),
             click.option(
                 "--format",
@@ -122,33 +122,33 @@ _OPTIONS = dict(
             click.option(
                 "--signature",
                 metavar="LINE",
-                help="The protocol of a signature, as it stands under a table.",
+                help="Use the protocol of a signature, as printed under tables.",
             ),
             click.option(
                 "--thresholds",
                 metavar="N|T,T",
-                help="How many even thresholds, or their values.",
+                help="Number of evenly spaced thresholds, or their values.",
             ),
             click.option(
                 "--max-dist",
                 metavar="F",
                 help="Match tolerance, a fraction of the diagonal.",
             ),
-            click.option("--no-thin", is_flag=True, help="Match without thinning first."),
+            click.option("--no-thin", is_flag=True, help="Do not thin before matching."),
             click.option(
                 "--nms",
                 is_flag=False,
                 flag_value=PROTOCOL_S,
                 metavar="[RECIPE]",
-                help="Edge NMS of raw maps first: the protocol's, or hed, rcf, dexined ...",
+                help="Apply edge NMS to raw maps first: the protocol's, or hed, rcf, dexined ...",
             ),
-            click.option("--invert", is_flag=True, help="Maps are dark on bright: take 1 - value."),
+            click.option("--invert", is_flag=True, help="Maps are dark on bright: use 1 - value."),
             click.option(
                 "--set",
                 "overrides",
                 multiple=True,
                 metavar="FIELD=VALUE",
-                help="Any other field, such as nms_params.radius=2; a wrong one lists them all.",
+                help="Set another field, such as nms_params.radius=2; a wrong one lists them all.",
             ),
         ),
         strict=True,

@@ -33,27 +33,23 @@ def _bar(title: str) -> Iterator[Report]:
         Progress,
         TextColumn,
         TimeElapsedColumn,
-        TimeRemainingColumn,
     )
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=None),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
         TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[pace]}"),
     )
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(title, total=None, rate="starting")
+        task = bar.add_task(title, total=None, pace="starting")
         pace = _Pace()
 
         def report(done: int, total: int, image_id: str) -> None:
-            rate = pace.rate(done)
-            shown = f"{rate:.1f} images/s" if rate else "starting"
-            bar.update(task, completed=done, total=total, rate=shown)
+            shown = pace.words(done, total) or "starting"
+            bar.update(task, completed=done, total=total, pace=shown)
 
         yield report
 
@@ -72,6 +68,11 @@ class _Pace:
         before, since = self.first
         return (done - before) / max(now - since, 1e-9) if done > before else None
 
+    def words(self, done: int, total: int) -> str:
+        """The rate and how long the rest takes; "" before the second image."""
+        rate = self.rate(done)
+        return f"{rate:.1f} images/s, {(total - done) / rate:.0f} s left" if rate else ""
+
 
 class _PlainLines:
     """One line every few seconds, and one at the end."""
@@ -82,14 +83,10 @@ class _PlainLines:
         self.pace = _Pace()
 
     def __call__(self, done: int, total: int, image_id: str) -> None:
-        now, rate = time.monotonic(), self.pace.rate(done)
+        now, pace = time.monotonic(), self.pace.words(done, total)
         if done < total and now - self.last < PLAIN_SECONDS:
             return
         self.last = now
-        speed = f", {rate:.1f} images/s" if rate else ""
-        left = f", {(total - done) / rate:.0f} s left" if rate else ""
-        print(
-            f"{self.title}: {done}/{total} images{speed}, {now - self.started:.0f} s elapsed{left}",
-            file=sys.stderr,
-            flush=True,
-        )
+        elapsed = f"{now - self.started:.0f} s elapsed"
+        told = ", ".join(text for text in (f"{done}/{total} images", elapsed, pace) if text)
+        print(f"{self.title}: {told}", file=sys.stderr, flush=True)

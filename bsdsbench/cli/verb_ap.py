@@ -7,10 +7,12 @@ import click
 from bsdsbench.cli.options import format_option, names_option
 
 
-@click.command("ap", short_help="All AP values of runs, by rule.")
+@click.command("ap", short_help="Show the AP of runs by every rule in use.")
 @click.argument("outs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
 @names_option
-@click.option("--gt", "gt_dir", type=click.Path(), help="Ground truth; default: the run's own.")
+@click.option(
+    "--gt", "gt_dir", type=click.Path(), help="Ground-truth folder; default: the run's own."
+)
 @format_option("table", "json")
 def command(outs: tuple[str, ...], names: list[str] | None, gt_dir: str | None, form: str) -> int:
     """Show AP by every rule in use, and ODS by both, from the counts of each OUT.

@@ -14,7 +14,7 @@ NAMES = (
 )
 
 
-@click.command("baseline", short_help="The same with a detector of scikit-image.")
+@click.command("baseline", short_help="Run, time and score a detector of scikit-image.")
 @click.argument("baseline_name", type=click.Choice(NAMES), metavar="NAME")
 @click.argument("images", type=click.Path())
 @detector_options

@@ -7,24 +7,28 @@ import click
 
 @click.command("check", short_help="Fail if a run is worse than a baseline.")
 @click.argument("run", type=click.Path(), metavar="OUT")
-@click.option("--baseline", required=True, type=click.Path(), help="A baseline.json.")
+@click.option("--baseline", required=True, type=click.Path(), help="Baseline file (JSON).")
 @click.option(
     "--tolerance",
     multiple=True,
     metavar="X|SCORE=X",
-    help="How much worse a score may be; default 0.002. May be given for single scores.",
+    help="How much worse a score may be; default 0.002. May be repeated for single scores.",
 )
-@click.option("--statistical", is_flag=True, help="Fail only where the drop is significant too.")
+@click.option("--statistical", is_flag=True, help="Fail only if the drop is also significant.")
 @click.option(
     "--level", type=float, default=0.95, show_default=True, help="Significance level is 1 - LEVEL."
 )
 @click.option(
-    "--n-boot", type=click.IntRange(1), default=10_000, show_default=True, help="Bootstrap samples."
+    "--n-boot",
+    type=click.IntRange(1),
+    default=10_000,
+    show_default=True,
+    help="Number of bootstrap samples.",
 )
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Bootstrap seed."
 )
-@click.option("--junit", type=click.Path(), help="Also write JUnit XML there.")
+@click.option("--junit", type=click.Path(), help="Also write JUnit XML to this file.")
 @click.option("--update", is_flag=True, help="Write the baseline from OUT instead of checking it.")
 def command(
     run: str,
@@ -37,7 +41,7 @@ def command(
     junit: str | None,
     update: bool,
 ) -> int:
-    """Hold the run in OUT against a baseline: exit status 1 if a score is worse."""
+    """Compare the run in OUT with a baseline: exit status 1 if a score is worse."""
     from pathlib import Path
 
     from bsdsbench.comparison.gate import Baseline, check

@@ -10,7 +10,7 @@ import click
 from bsdsbench.cli.options import names_option, table_output_options
 
 
-@click.command("compare", short_help="Are the differences between runs real?")
+@click.command("compare", short_help="Test whether the differences between runs are real.")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
 @names_option
 @click.option(
@@ -32,14 +32,14 @@ from bsdsbench.cli.options import names_option, table_output_options
     type=float,
     default=0.95,
     show_default=True,
-    help="Level of the intervals.",
+    help="Confidence level of the intervals.",
 )
 @click.option(
     "--interval",
     type=click.Choice(["percentile", "bca"]),
     default="percentile",
     show_default=True,
-    help="Plain, or bias-corrected and accelerated.",
+    help="Percentile interval, or bias-corrected and accelerated.",
 )
 @click.option("--common", is_flag=True, help="Compare on the images that all runs have.")
 @click.option("--force", is_flag=True, help="Compare even if protocols or ground truth differ.")
@@ -51,7 +51,7 @@ def command(
     out: str | None,
     **options: Any,
 ) -> int:
-    """Paired bootstrap over images between runs: differences, intervals, p-values.
+    """Compare runs by a paired bootstrap over images: differences, intervals, p-values.
 
     OUT is the folder of a run, or a folder with official ID_ev1.txt files by any program.
     """

@@ -9,7 +9,7 @@ import click
 from bsdsbench.cli.evaluating import evaluate_metric, run_options
 
 
-@click.command("crispness", short_help="Average crispness, CEval and SEval.")
+@click.command("crispness", short_help="Measure average crispness, CEval and SEval.")
 @click.argument("pred_dir", type=click.Path())
 @run_options
 @click.option(
@@ -20,7 +20,7 @@ from bsdsbench.cli.evaluating import evaluate_metric, run_options
     help="Change a field of both protocols, such as max_dist=0.011.",
 )
 def command(pred_dir: str, overrides: tuple[str, ...], **options: Any) -> int:
-    """How crisp the raw maps of PRED_DIR are.
+    """Measure how crisp the raw maps of PRED_DIR are.
 
     Average crispness is the mean of sum(NMS map)/sum(raw map). SEval scores the maps with NMS and
     thinning, CEval without either.

@@ -21,14 +21,14 @@ ONLY = {
 }
 
 
-@click.command("curves", short_help="PR, ROC or DET of labels and scores.")
+@click.command("curves", short_help="Draw PR, ROC or DET curves of labels and scores.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="SCORES.csv...")
 @click.option(
     "--kind",
     type=click.Choice(["pr", "roc", "det"]),
     default="pr",
     show_default=True,
-    help="Which curve.",
+    help="Kind of curve.",
 )
 @click.option(
     "-o",
@@ -38,7 +38,7 @@ ONLY = {
     metavar="FILE",
     help="A picture (.png, .svg, .pdf) or the points of the curve (.csv); may be repeated.",
 )
-@click.option("--areas", is_flag=True, help="Every AP and AUC variant, by name.")
+@click.option("--areas", is_flag=True, help="Print every AP and AUC variant by name.")
 @click.option(
     "--labels",
     "coding",
@@ -56,10 +56,14 @@ ONLY = {
     help="Equal scores: one point, or (VLFeat) one per row in the order of the file.",
 )
 @click.option("--include-inf", is_flag=True, help="Rank scores of -inf last; else not retrieved.")
-@click.option("--num-positives", type=click.IntRange(0), help="Instead of those in the file.")
-@click.option("--num-negatives", type=click.IntRange(0), help="Instead of those in the file.")
-@click.option("--interpolate", is_flag=True, help="pr: the envelope of the precision.")
-@click.option("--prior", "normalize_prior", type=float, help="pr: share of positives to assume.")
+@click.option(
+    "--num-positives", type=click.IntRange(0), help="Use this number instead of those in the file."
+)
+@click.option(
+    "--num-negatives", type=click.IntRange(0), help="Use this number instead of those in the file."
+)
+@click.option("--interpolate", is_flag=True, help="pr: use the envelope of the precision.")
+@click.option("--prior", "normalize_prior", type=float, help="pr: assume this share of positives.")
 @click.option(
     "--plot",
     type=click.Choice(["fptp", "tntp", "tptn", "fpfn"]),

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from bsdsbench.loaders.identity import Identity, KnownSet
 
 
-@click.group("data", short_help="Which data set a folder is.")
+@click.group("data", short_help="Identify and check a data set.")
 def command() -> None:
-    """Ask about ground-truth sets."""
+    """Identify and check ground-truth sets."""
 
 
 @command.command("check", short_help="Name the set; list missing, altered and extra images.")
@@ -26,7 +26,7 @@ def command() -> None:
     metavar="NAME|FILE",
     help="How ground-truth pictures are read (polarity, gray, labels).",
 )
-@click.option("--split-file", type=click.Path(), help="Ids to look at, one on a line.")
+@click.option("--split-file", type=click.Path(), help="Ids to check, one per line.")
 @click.option(
     "--sets",
     multiple=True,

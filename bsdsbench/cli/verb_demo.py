@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
 
 
-@click.command("demo", short_help="The whole benchmark on the shipped sample.")
+@click.command("demo", short_help="Run the whole benchmark on the shipped sample.")
 @click.option(
     "-o",
     "--out",

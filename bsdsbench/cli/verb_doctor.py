@@ -16,12 +16,10 @@ from bsdsbench.cli.options import (
 )
 
 
-@click.command(
-    "doctor", cls=ProtocolCommand, short_help="What is wrong with the inputs, before the run."
-)
+@click.command("doctor", cls=ProtocolCommand, short_help="Find faults in the inputs before a run.")
 @click.argument("pred_dir", type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
-@click.option("--split-file", type=click.Path(), help="Ids to look at, one on a line.")
+@click.option("--split-file", type=click.Path(), help="Ids to check, one per line.")
 @pred_kind_option
 @protocol_options
 @format_option("text", "json")

@@ -36,11 +36,15 @@ ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "shard")
     default="boundary",
     show_default=True,
     metavar="M,M",
-    help="Any of boundary, region, pixel; others have verbs of their own.",
+    help="Any of boundary, region, pixel; other metrics have their own verbs.",
 )
 @pred_kind_option
-@click.option("--humans", is_flag=True, help="Each annotator against the others; no PRED_DIR.")
-@click.option("--overlays", is_flag=True, help="Matched, false, missed pixels: OUT/overlays.")
+@click.option(
+    "--humans", is_flag=True, help="Score each annotator against the others; without PRED_DIR."
+)
+@click.option(
+    "--overlays", is_flag=True, help="Draw matched, false and missed pixels into OUT/overlays."
+)
 def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int:
     """Evaluate PRED_DIR (soft boundary maps or segmentations) against human annotations.
 

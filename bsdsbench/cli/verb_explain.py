@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    "explain", cls=ProtocolCommand, short_help="Which setting gives the published score."
+    "explain", cls=ProtocolCommand, short_help="Find which setting gives the published score."
 )
 @click.argument("run", metavar="[OUT|PRED_DIR]", required=False, type=click.Path())
 @click.option(
     "--between",
     nargs=2,
     metavar="SIG SIG",
-    help="Say what differs between two signatures, or folders of runs, and what it costs.",
+    help="Compare two signatures or run folders: what differs and what it costs.",
 )
-@click.option("--gt", "gt_dir", type=click.Path(), help="Ground-truth folder; known for an OUT.")
+@click.option(
+    "--gt", "gt_dir", type=click.Path(), help="Ground-truth folder; default: that of OUT."
+)
 @click.option(
     "--target",
     "targets",
@@ -39,16 +41,18 @@ if TYPE_CHECKING:
     help="The published value: ods=0.788, ois=.808, ap=.840.",
 )
 @protocol_options
-@click.option("--split-file", type=click.Path(), help="Ids to count, one on a line.")
+@click.option("--split-file", type=click.Path(), help="Ids to count, one per line.")
 @pred_kind_option
 @click.option(
     "--seconds",
     type=click.FloatRange(1),
     default=60.0,
     show_default=True,
-    help="How long to look, about.",
+    help="Approximate time limit.",
 )
-@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="Lines shown.")
+@click.option(
+    "--top", type=click.IntRange(1), default=10, show_default=True, help="Number of lines to show."
+)
 @workers_option
 @format_option("table", "json")
 @quiet_option
@@ -66,7 +70,7 @@ def command(
     quiet: bool,
     **options: Any,
 ) -> int:
-    """Find what brings the run's score to a published one.
+    """Find the setting that explains the difference from a published score.
 
     OUT is the folder of an earlier run: its protocol and inputs are taken. Otherwise PRED_DIR and
     --gt say what to count. Other AP and ODS rules and choices of images are read off the counts;

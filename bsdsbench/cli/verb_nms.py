@@ -14,16 +14,16 @@ from bsdsbench.cli.options import (
 )
 
 
-@click.command("nms", cls=ProtocolCommand, short_help="Non-maximum suppression of soft maps.")
+@click.command("nms", cls=ProtocolCommand, short_help="Apply non-maximum suppression to soft maps.")
 @click.argument("source", metavar="IN", type=click.Path())
 @click.argument("target", metavar="OUT", type=click.Path())
 @some_protocol_options("protocol", "nms", "invert", "overrides")
 @click.option(
-    "--bits", type=click.Choice(["8", "16"]), help="Depth of the PNG; default: the protocol's."
+    "--bits", type=click.Choice(["8", "16"]), help="Bit depth of the PNG; default: the protocol's."
 )
 @quiet_option
 def command(source: str, target: str, bits: str | None, quiet: bool, **options: Any) -> int:
-    """Edge non-maximum suppression of IN (a soft map, or a folder of them), written as PNG.
+    """Apply edge non-maximum suppression to IN (a soft map or a folder of them), and write PNG.
 
     OUT is a .png file, or a folder for a folder. The constants are the protocol's nms_params
     (`--protocol biped`, `--set nms_params.radius=2`) or those of a recipe (`--nms rcf`). The result

@@ -9,23 +9,30 @@ import click
 from bsdsbench.cli.options import names_option
 
 
-@click.command("plot", short_help="Curves of runs in one picture.")
+@click.command("plot", short_help="Draw the curves of runs in one picture.")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
-@click.option("-o", "--out", required=True, type=click.Path(), help="A .pdf, .svg or .png file.")
+@click.option(
+    "-o", "--out", required=True, type=click.Path(), help="Output file: .pdf, .svg or .png."
+)
 @names_option
-@click.option("--published", default="", metavar="KEY,...", help="Published methods to add.")
+@click.option(
+    "--published",
+    default="",
+    metavar="KEY,...",
+    help="Published results to add: keys, set=NAME, rule=NAME.",
+)
 @click.option(
     "--human/--no-human",
     default=None,
     help="Mark human agreement on BSDS500; default: if the runs are of its test images.",
 )
-@click.option("--band", is_flag=True, help="A 95 % bootstrap band around each curve.")
+@click.option("--band", is_flag=True, help="Draw a 95 % bootstrap band around each curve.")
 @click.option(
     "--kind",
     type=click.Choice(["pr", "f", "scatter"]),
     default="pr",
     show_default=True,
-    help="PR curves; F over threshold; two runs image by image.",
+    help="PR curves, F over threshold, or two runs image by image.",
 )
 @click.option(
     "--metric",
@@ -40,7 +47,7 @@ from bsdsbench.cli.options import names_option
     show_default=True,
     help="Size: for a screen, one column of a paper (3.3 in), or its full width (6.9 in).",
 )
-@click.option("--grey", is_flag=True, help="Greys and dashes that print without colour.")
+@click.option("--grey", is_flag=True, help="Use greys and dashes that print without colour.")
 @click.option(
     "--force", is_flag=True, help="Draw even if protocols differ or published results do not fit."
 )

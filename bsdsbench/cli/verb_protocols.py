@@ -7,7 +7,7 @@ import click
 from bsdsbench.cli.options import format_option
 
 
-@click.command("protocols", short_help="The presets and their constants.")
+@click.command("protocols", short_help="List the presets and their constants.")
 @click.argument("name", required=False)
 @format_option("table", "toml", "json")
 def command(name: str | None, form: str) -> int:

@@ -10,25 +10,32 @@ import click
 from bsdsbench.cli.options import names_option, quiet_option, table_output_options
 
 
-@click.command("report", short_help="Runs as an HTML page, or as tables.")
+@click.command("report", short_help="Write runs as an HTML page or as tables.")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
 @table_output_options
 @names_option
-@click.option("--published", default="", metavar="KEY,...", help="Published: keys, set=, rule=.")
+@click.option(
+    "--published",
+    default="",
+    metavar="KEY,...",
+    help="Published results to add: keys, set=NAME, rule=NAME.",
+)
 @click.option("--title", default="", help="Title of the page; default: the names.")
-@click.option("--gt", "gt_dir", type=click.Path(), help="Ground truth; default: the run's own.")
+@click.option(
+    "--gt", "gt_dir", type=click.Path(), help="Ground-truth folder; default: the run's own."
+)
 @click.option(
     "--images",
     "images_dir",
     type=click.Path(),
-    help="The pictures annotated; default: beside the ground truth.",
+    help="Folder of the images; default: beside the ground truth.",
 )
 @click.option(
     "--pred",
     "pred_dirs",
     multiple=True,
     type=click.Path(),
-    help="Predictions, one folder per run in their order; default: the runs' own.",
+    help="Folder of predictions, one per run in the same order; default: the runs' own.",
 )
 @click.option(
     "--pictures/--no-pictures", default=True, show_default=True, help="Show the images in the page."

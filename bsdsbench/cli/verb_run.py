@@ -18,7 +18,9 @@ from bsdsbench.cli.options import (
 )
 
 _OPTIONS = (
-    click.option("--gt", type=click.Path(), help="Ground-truth folder; without it no scores."),
+    click.option(
+        "--gt", type=click.Path(), help="Ground-truth folder; without it nothing is scored."
+    ),
     click.option("-o", "--out", required=True, type=click.Path(), help="Folder for the results."),
     protocol_options,
     click.option(
@@ -26,7 +28,7 @@ _OPTIONS = (
         default="boundary",
         show_default=True,
         metavar="M,M",
-        help="Metrics to compute, with commas between.",
+        help="Comma-separated metrics to compute.",
     ),
     click.option("--name", help="The detector's name in tables."),
     workers_option,
@@ -43,7 +45,7 @@ def detector_options(function: Any) -> Any:
     return function
 
 
-@click.command("run", short_help="Call your detector on every picture, time and score it.")
+@click.command("run", short_help="Run, time and score your own detector.")
 @click.argument("function", metavar="MODULE:FUNCTION")
 @click.argument("images", type=click.Path())
 @detector_options

@@ -9,14 +9,14 @@ import click
 from bsdsbench.cli.evaluating import evaluate_metric, run_options
 
 
-@click.command("saliency", short_help="MAE, F, S, E and weighted F of saliency maps.")
+@click.command("saliency", short_help="Score saliency maps: MAE, F, S, E and weighted F.")
 @click.argument("pred_dir", type=click.Path())
 @run_options
-@click.option("--beta2", type=float, help="beta^2 of F; default 0.3.")
+@click.option("--beta2", type=float, help="Value of beta^2 in F; default 0.3.")
 @click.option(
     "--stretch/--no-stretch",
     default=None,
-    help="Stretch each map to 0 .. 1 first, or take it as it is; default: stretch.",
+    help="Stretch each map to 0 .. 1 first, or use it unchanged; default: stretch.",
 )
 @click.option(
     "--set",
@@ -32,7 +32,7 @@ def command(
     overrides: tuple[str, ...],
     **options: Any,
 ) -> int:
-    """MAE, F, E-measure, S-measure, weighted F, IoU, Dice and BER of PRED_DIR against masks.
+    """Score PRED_DIR against masks: MAE, F, E- and S-measure, weighted F, IoU, Dice, BER.
 
     The table has means of the images' values; result.json also ratios of counts added over images.
     Masks may be gray: above 128 is foreground. The rules are PySODMetrics', and printed.

@@ -16,7 +16,9 @@ from bsdsbench.cli.options import (
 
 
 @click.command(
-    "semantic", cls=ProtocolCommand, short_help="Boundaries of every class, and their mean."
+    "semantic",
+    cls=ProtocolCommand,
+    short_help="Score the boundaries of every class, and their mean.",
 )
 @click.argument("pred_dir", type=click.Path())
 @run_options

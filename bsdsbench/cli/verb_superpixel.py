@@ -9,21 +9,24 @@ import click
 from bsdsbench.cli.evaluating import evaluate_metric, run_options
 
 
-@click.command("superpixel", short_help="Errors, recall and evenness of superpixels.")
+@click.command("superpixel", short_help="Score superpixels: errors, recall, evenness.")
 @click.argument("pred_dir", type=click.Path())
 @run_options
 @click.option(
-    "--images", "images_dir", type=click.Path(), help="The pictures, for explained variation."
+    "--images",
+    "images_dir",
+    type=click.Path(),
+    help="Folder of the images, for explained variation.",
 )
 @click.option(
     "--set",
     "overrides",
     multiple=True,
     metavar="FIELD=VALUE",
-    help="How the ground truth is read: gt_kind=labels for pictures of region labels.",
+    help="Set how the ground truth is read: gt_kind=labels for images of region labels.",
 )
 def command(pred_dir: str, overrides: tuple[str, ...], **options: Any) -> int:
-    """Undersegmentation error, ASA, boundary recall, compactness and explained variation.
+    """Score superpixels: undersegmentation error, ASA, recall, compactness, explained variation.
 
     PRED_DIR has one label map of superpixels per image. Pictures beside the ground truth in BSDS
     layout are found by themselves.

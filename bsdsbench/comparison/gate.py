@@ -52,7 +52,7 @@ class Baseline:
 
     @classmethod
     def of(cls, run: Evaluation, tolerances: Mapping[str, float] | None = None) -> Baseline:
-        """The baseline that `run` passes with nothing to spare."""
+        """A baseline equal to the run."""
         scores = flat_scores(run.scores())
         return cls(
             run.name, run.protocol, scores, len(run.records), dict(tolerances or {}), run.records

@@ -193,7 +193,7 @@ def _rank_large(positive: Bools, negative: Bools, s: NDArray[Any], ties: Ties) -
     out = np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64)
     if ties == "merge":
         k = kernel.merge_levels(pos, neg, *out)
-        # Few levels: let go of the room that was made for one per sample.
+        # Few levels: release the allocation that was made for one per sample.
         return tuple(a[:k] if 2 * k > s.size else a[:k].copy() for a in out)
     ignored = np.sort(s[~(positive | negative)])
     if ignored.size == 0 and kernel.merge_samples(pos, neg, *out):

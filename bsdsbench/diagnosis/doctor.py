@@ -2,7 +2,7 @@
 
 Names are compared first, then every file is read once (sizes, values), and what needs a transform
 (polarity, thickness, traces of JPEG, shift) is measured on a few images spread over the set. Each
-finding has the files and what mends it. Errors make a score wrong or impossible; warnings may be
+finding has the files and what fixes it. Errors make a score wrong or impossible; warnings may be
 meant.
 """
 
@@ -38,7 +38,7 @@ FEW_VALUES = 10
 # Data sets whose images have many annotators, all of which count
 MANY_ANNOTATORS = ("bsds500", "bsds300", "mdbd-edges", "mdbd-boundaries")
 CORRELATED = 0.05
-# Words of the loaders' refusals: the code and what mends it
+# Words of the loaders' refusals: the code and what fixes it
 REASONS = {
     "no boundary pixel in any": ("empty-truth", "leave the image out"),
     "expected boundaries of 0 and 1": (
@@ -182,12 +182,12 @@ def _names(preds: Files, gts: Files) -> list[Finding]:
     found = []
     if missing:
         message = f"{len(missing)} of {len(gts)} images have no prediction"
-        mend = "predict them, or --split-file with the ids, or --missing zero|skip"
-        found.append(Finding("missing", "error", message, tuple(missing), mend))
+        fix = "predict them, or --split-file with the ids, or --missing zero|skip"
+        found.append(Finding("missing", "error", message, tuple(missing), fix))
     if extra:
         message = f"{len(extra)} predictions have no ground truth"
-        mend = "check the split, or --split-file with the ids that count"
-        found.append(Finding("extra", "error", message, tuple(extra), mend))
+        fix = "check the split, or --split-file with the ids that count"
+        found.append(Finding("extra", "error", message, tuple(extra), fix))
     return found
 
 
@@ -217,8 +217,8 @@ def _doubled(preds: Files, gts: Files, pred_kind: str) -> list[Finding]:
         )
         if doubled:
             message = f"more than one {what} file for an image"
-            mend = "leave one file for each image"
-            found.append(Finding("doubled", "error", message, doubled, mend))
+            fix = "leave one file for each image"
+            found.append(Finding("doubled", "error", message, doubled, fix))
     return found
 
 
@@ -258,12 +258,12 @@ def _read(
         cases.append(_Case(image_id, pred, gt, soft))
     found = []
     for text, names in _alike(broken):
-        code, mend = next((v for k, v in REASONS.items() if k in text), ("unreadable", ""))
-        found.append(Finding(code, "error", text, tuple(names), mend))
+        code, fix = next((v for k, v in REASONS.items() if k in text), ("unreadable", ""))
+        found.append(Finding(code, "error", text, tuple(names), fix))
     if ranges:
         message = f"float values up to {max(t for _, t in ranges):g}, expected 0 .. 1"
-        mend = "divide by 255, or save as 8-bit PNG"
-        found.append(Finding("range", "error", message, tuple(n for n, _ in ranges), mend))
+        fix = "divide by 255, or save as 8-bit PNG"
+        found.append(Finding("range", "error", message, tuple(n for n, _ in ranges), fix))
     return cases, found
 
 
@@ -337,11 +337,11 @@ def _sizes(cases: Sequence[_Case]) -> list[Finding]:
     return found
 
 
-def _error(code: str, message: str, cases: Sequence[_Case], mend: str = "") -> Finding:
+def _error(code: str, message: str, cases: Sequence[_Case], fix: str = "") -> Finding:
     """An error of these files; they are not measured any further."""
     for case in cases:
         case.faults.add(code)
-    return Finding(code, "error", message, tuple(c.file for c in cases), mend)
+    return Finding(code, "error", message, tuple(c.file for c in cases), fix)
 
 
 def _annotators(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
@@ -357,8 +357,8 @@ def _annotators(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
     alone = all(len(c.gt.boundaries) == 1 for c in cases)
     if cases and alone and protocol.name.rstrip("*") in MANY_ANNOTATORS:
         message = f"one annotator an image, where {protocol.name} has several that all count"
-        mend = "give --gt the original annotations, or --protocol of your data set"
-        found.append(Finding("one-annotator", "warning", message, (), mend))
+        fix = "give --gt the original annotations, or --protocol of your data set"
+        found.append(Finding("one-annotator", "warning", message, (), fix))
     if dark:
         message = "most ground-truth pixels are boundary: dark lines on bright ground?"
         found.append(_error("gt-polarity", message, dark, "--set gt_invert=true"))
@@ -432,8 +432,8 @@ def _thickness(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
         return [Finding("raw", "warning", message, tuple(c.file for c in raw), "--nms")]
     if thin and (protocol.nms or not protocol.thin):
         message = f"{len(thin)} of {len(soft)} maps are thinned already"
-        mend = "leave out --nms" if protocol.nms else "give the raw maps to this protocol"
-        return [Finding("thinned", "warning", message, tuple(c.file for c in thin), mend)]
+        fix = "leave out --nms" if protocol.nms else "give the raw maps to this protocol"
+        return [Finding("thinned", "warning", message, tuple(c.file for c in thin), fix)]
     return []
 
 

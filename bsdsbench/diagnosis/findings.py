@@ -9,7 +9,7 @@ from bsdsbench.loaders.reading import listed
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault: its code, "error" or "warning", what it is, the files, and what mends it.
+    """One fault: its code, "error" or "warning", what it is, the files, and what fixes it.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ class Finding:
         What is wrong, in one line.
     files : tuple of str
         The files concerned.
-    mend : str
+    fix : str
         The option or the step that fixes it.
     """
 
@@ -29,13 +29,13 @@ class Finding:
     level: str
     message: str
     files: tuple[str, ...] = ()
-    mend: str = ""
+    fix: str = ""
 
     def line(self, limit: int = 3) -> str:
         """One printable line."""
         where = f" [{listed(list(self.files), limit)}]" if self.files else ""
-        mend = f" -> {self.mend}" if self.mend else ""
-        return f"{self.level}: {self.code}: {self.message}{where}{mend}"
+        fix = f" -> {self.fix}" if self.fix else ""
+        return f"{self.level}: {self.code}: {self.message}{where}{fix}"
 
 
 class Findings(list[Finding]):

@@ -48,5 +48,5 @@ def grid_values(cases: Sequence[Any], protocol: Protocol) -> list[Finding]:
         f"are MATLAB's linspace, {off} of which differ from k/100 in the last bit: rounding "
         "decides whether such a value is on"
     )
-    mend = "save the maps unrounded, or as 8 or 16 bit PNG"
-    return [Finding("grid-values", "warning", message, tuple(c.file for c in found), mend)]
+    fix = "save the maps unrounded, or as 8 or 16 bit PNG"
+    return [Finding("grid-values", "warning", message, tuple(c.file for c in found), fix)]

@@ -229,7 +229,7 @@ def _check_folder(root: Path) -> None:
         raise PairingError(f"{show(root)}: cannot be opened ({show(error)})") from None
     if there:
         raise PairingError(f"{show(root)}: is a file, expected the folder that holds it")
-    raise PairingError(f"{show(root)}: is not there, expected a folder")
+    raise PairingError(f"{show(root)}: no such folder")
 
 
 def _listings(

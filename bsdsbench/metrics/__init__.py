@@ -1,1 +1,1 @@
-"""One module a metric: one image to counts, counts to scores."""
+"""One module per metric: one image to counts, counts to scores."""

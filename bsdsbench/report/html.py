@@ -64,9 +64,9 @@ def write_report(
     notes: list[str] = []
     sources = _sources(runs, pred_dirs, gt_dir, images_dir, notes) if pictures else {}
     data, pictures_of = report_data(runs, sources, human, notes, progress)
-    room = resources.files("bsdsbench.report").joinpath("page")
+    files = resources.files("bsdsbench.report").joinpath("page")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    template = environment.from_string(room.joinpath("report.html").read_text("utf-8"))
+    template = environment.from_string(files.joinpath("report.html").read_text("utf-8"))
     tables = [*score_tables(runs), *_comparison(runs, n_boot, seed, notes)]
     data["csv"] = {table.key: to_csv(table) for table in tables}
     page = template.render(
@@ -75,8 +75,8 @@ def write_report(
         tables=[(table, to_html([table])) for table in tables],
         notes=notes,
         n_images=len(data["images"]),
-        css=room.joinpath("report.css").read_text("utf-8"),
-        js=_scripts(room),
+        css=files.joinpath("report.css").read_text("utf-8"),
+        js=_scripts(files),
         data=_script_json(data),
         pictures=[_script_json(found) for found in pictures_of],
     )
@@ -243,9 +243,9 @@ def _comparison(runs: Sequence[Any], n_boot: int, seed: int, notes: list[str]) -
         return []
 
 
-def _scripts(room: Any) -> str:
+def _scripts(files: Any) -> str:
     """The scripts of the page as one, with names of their own."""
-    parts = [room.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS]
+    parts = [files.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS]
     return "\n".join(['"use strict";', "(() => {", *parts, "})();"])
 
 

@@ -111,7 +111,7 @@ class _Block:
         return found
 
 
-class Gathering:
+class RecordCollector:
     """Takes records as they come, nearly in order, and gives them sorted."""
 
     def __init__(self) -> None:
@@ -146,10 +146,10 @@ class Gathering:
 
 def gathered(records: Iterable[ImageRecord]) -> Sequence[ImageRecord]:
     """Any records sorted by id: a tuple if they are few, else `Records`."""
-    gathering = Gathering()
+    collector = RecordCollector()
     for record in records:
-        gathering.add(record)
-    return gathering.done()
+        collector.add(record)
+    return collector.done()
 
 
 def image_ids(records: Sequence[ImageRecord]) -> list[str]:

@@ -48,7 +48,7 @@ def load_runs(folders: Iterable[str | Path], names: Iterable[str] | None = None)
             faults.append(error)
     if faults:
         raise DataError.collect(faults)
-    return _told_apart(runs, paths)
+    return _disambiguated(runs, paths)
 
 
 def as_runs(runs: Iterable[Any]) -> list[Any]:
@@ -68,7 +68,7 @@ def as_runs(runs: Iterable[Any]) -> list[Any]:
     return [next(loaded) if isinstance(run, str | Path) else run for run in given]
 
 
-def _told_apart(runs: list[Any], paths: list[Path]) -> list[Any]:
+def _disambiguated(runs: list[Any], paths: list[Path]) -> list[Any]:
     """Runs of one name get their folder's name beside it."""
     names = [run.name for run in runs]
     return [

@@ -19,7 +19,7 @@ from bsdsbench.loaders import ground_truths, pair
 from bsdsbench.loaders.photos import find_photos, photos_beside
 from bsdsbench.loaders.reading import show
 from bsdsbench.metrics import registry
-from bsdsbench.runs.compressed import Gathering, gathered
+from bsdsbench.runs.compressed import RecordCollector, gathered
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
 from bsdsbench.runs.job import Failure, Job, Outcome, Unchanged
@@ -42,8 +42,8 @@ class Settings:
 
 
 @dataclass(slots=True)
-class _Harvest:
-    records: Gathering = field(default_factory=Gathering)
+class _Results:
+    records: RecordCollector = field(default_factory=RecordCollector)
     failures: list[Failure] = field(default_factory=list)
 
 
@@ -245,14 +245,14 @@ def run(
     if shard != (1, 1):
         blank = replace(blank, provenance={**blank.provenance, "shard": f"{shard[0]}/{shard[1]}"})
     with locked(settings.out) if settings.out else nullcontext():
-        harvest = _harvest(mine, settings)
-        problems = {f.image_id: f for f in sorted(harvest.failures, key=lambda f: f.image_id)}
-        if problems and (settings.on_error == "fail" or not harvest.records):
+        results = _run_jobs(mine, settings)
+        problems = {f.image_id: f for f in sorted(results.failures, key=lambda f: f.image_id)}
+        if problems and (settings.on_error == "fail" or not results.records):
             lines = [line for f in problems.values() for line in f.problems]
             raise DataError("\n".join(lines), lines)
         done = replace(
             blank,
-            records=harvest.records.done(),
+            records=results.records.done(),
             failed={k: "; ".join(f.problems) for k, f in problems.items()},
         )
         if settings.out:
@@ -260,20 +260,20 @@ def run(
     return done
 
 
-def _harvest(jobs: list[Job], settings: Settings) -> _Harvest:
+def _run_jobs(jobs: list[Job], settings: Settings) -> _Results:
     store = RecordStore(settings.out) if settings.out else None
     if store and settings.fresh:
         store.clear()
-    harvest = _Harvest()
+    results = _Results()
     with closing(_outcomes(jobs, store, settings)) as stream:
         for count, outcome in enumerate(stream, 1):
             if isinstance(outcome, ImageRecord):
-                harvest.records.add(outcome)
+                results.records.add(outcome)
             elif isinstance(outcome, Failure):
-                harvest.failures.append(outcome)
+                results.failures.append(outcome)
             if settings.progress:
                 settings.progress(count, len(jobs), outcome.image_id)
-    return harvest
+    return results
 
 
 def _outcomes(
@@ -376,7 +376,7 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
             problems.append(f"{label}: shard {part} again, expected each once")
         else:
             shards[part] = label
-        problems += _strangers(first, each, label)
+        problems += _mismatches(first, each, label)
     if not problems:
         count = int(next(iter(shards)).partition("/")[2])
         lost = [f"{i}/{count}" for i in range(1, count + 1) if f"{i}/{count}" not in shards]
@@ -387,7 +387,7 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     return _joined(runs)
 
 
-def _strangers(first: Evaluation, other: Evaluation, label: str) -> list[str]:
+def _mismatches(first: Evaluation, other: Evaluation, label: str) -> list[str]:
     problems = []
     if other.protocol != first.protocol:
         problems.append(f"{label}: another protocol than run 1, expected the same")

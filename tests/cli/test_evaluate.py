@@ -85,7 +85,7 @@ def test_skipped_images_are_named_and_end_in_status_2(tiny, tmp_path):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["/no/such", "--gt", "/nor/this"], "/no/such: is not there"),
+        (["/no/such", "--gt", "/nor/this"], "/no/such: no such folder"),
         (["{pred}", "--gt", "{gt}", "--protocol", "nosuch"], "protocol 'nosuch'"),
         (["{pred}", "--gt", "{gt}", "--thresholds", "2,x"], "--thresholds 'x'"),
         (["{pred}", "--gt", "{gt}", "--max-dist", "far"], "--max-dist 'far'"),

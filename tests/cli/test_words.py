@@ -47,12 +47,12 @@ def test_the_remaining_time_leaves_the_first_image_out(monkeypatch, capsys):
     lines, pace = _PlainLines("x"), _Pace()
     clock[0] = 60.0  # the first image compiled for a minute
     lines(1, 100, "a")
-    assert pace.rate(1) is None
+    assert pace.words(1, 100) == ""
     assert capsys.readouterr().err == "x: 1/100 images, 60 s elapsed\n"
     clock[0] = 70.0
     lines(21, 100, "b")
-    assert pace.rate(21) == 2.0
-    assert "21/100 images, 2.0 images/s, 70 s elapsed, 40 s left" in capsys.readouterr().err
+    assert pace.words(21, 100) == "2.0 images/s, 40 s left"
+    assert "21/100 images, 70 s elapsed, 2.0 images/s, 40 s left" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -80,7 +80,7 @@ def test_silent_on_raw_maps_under_a_protocol_for_raw_maps(protocol):
 
 def test_never_nmsed():
     found = only(doctor(sample_results(RAW), ALL))
-    assert (found.code, found.level, found.mend) == ("raw", "warning", "--nms")
+    assert (found.code, found.level, found.fix) == ("raw", "warning", "--nms")
     assert "fruit1.png" in found.files
 
 
@@ -95,7 +95,7 @@ def test_inverted(method, tmp_path, six):
     folder = copy(sample_results(method), tmp_path / "pred")
     change(folder, lambda a: 255 - a)
     found = only(doctor(folder, six))
-    assert (found.code, found.level, found.mend) == ("inverted", "error", "--invert")
+    assert (found.code, found.level, found.fix) == ("inverted", "error", "--invert")
     right = Protocol.preset("bsds500").replace(invert=True, nms=method == RAW)
     assert doctor(folder, six, right) == []
 
@@ -113,7 +113,7 @@ def test_range_of_a_byte_in_float(pred, six):
     found = only(doctor(pred, six))
     assert (found.code, found.level) == ("range", "error")
     assert len(found.files) == 6
-    assert "divide by 255" in found.mend
+    assert "divide by 255" in found.fix
 
 
 @pytest.mark.parametrize(("value", "code"), [(0, "zero"), (255, "saturated")])
@@ -247,7 +247,7 @@ def test_ground_truth_that_is_no_boundary_map(pred, six, tmp_path, kind):
     brind = Protocol.preset("brind")
     found = doctor(pred, folder, brind)
     assert {(f.code, f.level) for f in found} == {("gt-values", "error")}
-    assert "--set gt_threshold=0.5" in found[0].mend
+    assert "--set gt_threshold=0.5" in found[0].fix
     changes = {"gt_threshold": 0.5} if kind == "gray" else {"gt_kind": "labels"}
     assert doctor(pred, folder, brind.replace(**changes)) == []
 
@@ -272,7 +272,7 @@ def test_missing_extra_and_the_split_file_that_mends(pred, tmp_path, six):
     (pred / "lake1.png").unlink()
     found = only(doctor(pred, six))
     assert (found.code, found.level, found.files) == ("missing", "error", ("lake1",))
-    assert "--missing zero|skip" in found.mend
+    assert "--missing zero|skip" in found.fix
     shutil.copy(pred / "lake2.png", pred / "more.png")
     codes = {f.code: f.files for f in doctor(pred, six)}
     assert codes == {"missing": ("lake1",), "extra": ("more",)}
@@ -304,7 +304,7 @@ def test_several_faults_at_once_errors_first(pred, gt):
 
 
 def test_no_folder(tmp_path):
-    with pytest.raises(PairingError, match="is not there, expected a folder"):
+    with pytest.raises(PairingError, match="no such folder"):
         doctor(tmp_path / "gone", ALL)
     with pytest.raises(PairingError, match="no files that can be read"):
         doctor(tmp_path, ALL)

@@ -177,7 +177,7 @@ def test_wrong_paths_of_both_sides(tree: Tree) -> None:
     tree.root.joinpath("pred").touch()
     assert tree.problems() == [
         "pred: is a file, expected the folder that holds it",
-        "gt: is not there, expected a folder",
+        "gt: no such folder",
     ]
 
 
@@ -287,5 +287,5 @@ def test_ground_truth_alone(tree: Tree) -> None:
     (tree.root / "ids.txt").write_text("8\n9\n")
     with pytest.raises(PairingError, match=r"no ground truth for: 9 \(1 in all\)"):
         ground_truths(tree.gt, tree.root / "ids.txt")
-    with pytest.raises(PairingError, match=r"is not there, expected a folder"):
+    with pytest.raises(PairingError, match=r"no such folder"):
         ground_truths(tree.root / "none")

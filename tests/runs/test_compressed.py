@@ -21,7 +21,13 @@ from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import BoundaryCounts, ImageRecord
 from bsdsbench.metrics.region.region_record import RegionCounts
 from bsdsbench.runs import compressed as packing
-from bsdsbench.runs.compressed import Gathering, Records, gathered, pack_records, unpack_records
+from bsdsbench.runs.compressed import (
+    RecordCollector,
+    Records,
+    gathered,
+    pack_records,
+    unpack_records,
+)
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.runner import merge
 from tests.runs.simulated import simulated_run
@@ -139,13 +145,13 @@ def test_images_with_different_numbers_of_thresholds_are_kept_as_they_are() -> N
 def test_many_records_take_less_than_a_kilobyte_each() -> None:
     """As they are they take more than five."""
     records = some(64)
-    gathering = Gathering()
+    collector = RecordCollector()
     tracemalloc.start()
     try:
         kept = []
         for i in range(2048):
             own = BoundaryCounts(**records[i % 64].counts["boundary"].arrays())  # copies
-            gathering.add(ImageRecord(f"{i:05d}", (3, 5), {"boundary": own}))
+            collector.add(ImageRecord(f"{i:05d}", (3, 5), {"boundary": own}))
             if i % 512 == 511:
                 gc.collect()
                 kept.append(tracemalloc.get_traced_memory()[0])
