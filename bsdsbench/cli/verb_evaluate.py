@@ -36,7 +36,8 @@ ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "shard")
     default="boundary",
     show_default=True,
     metavar="M,M",
-    help="Any of boundary, region, pixel; other metrics have their own verbs.",
+    help="Any of boundary, region, pixel; or contour, segmentation, aiu, wireframe, occlusion, "
+    "which have their own presets. Other metrics have their own verbs.",
 )
 @pred_kind_option
 @click.option(
@@ -66,8 +67,11 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     tolerances = fields["max_dist"] if ":" in (fields["max_dist"] or "") else None
     if tolerances and humans:
         raise click.UsageError("--max-dist A:B:N does not go with --humans")
-    protocol = protocol_from(**{**fields, "max_dist": None} if tolerances else fields)
     options["metrics"] = [m.strip() for m in options["metrics"].split(",") if m.strip()]
+    source = click.get_current_context().get_parameter_source("protocol")
+    if source is click.core.ParameterSource.DEFAULT:
+        fields["protocol"] = _usual_protocol(options["metrics"])
+    protocol = protocol_from(**{**fields, "max_dist": None} if tolerances else fields)
     options["shard"] = shard(options["shard"])
     announce_compiling(quiet)
     if options["out"]:
@@ -91,3 +95,11 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
             write_overlays(run, Path(options["out"]) / "overlays", progress=report)
     show_run(run, form, options["out"])
     return left_out(run)
+
+
+def _usual_protocol(metrics: list[str]) -> str:
+    """The preset that the first metric is meant with, bsds500 for most."""
+    from bsdsbench.metrics import registry
+
+    found = registry.chosen(metrics)
+    return registry.get(found[0]).default_protocol or "bsds500"

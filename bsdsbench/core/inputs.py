@@ -33,6 +33,8 @@ class Prediction:
         Tuple of (H, W) int32 label maps, one per threshold 1..n.
     classes : array or None
         (H, W) integer class labels, or (C, H, W) soft maps or bool, one per class.
+    angles : array or None
+        (H, W) radians, beside a soft map whose edges have an orientation.
     """
 
     image_id: str
@@ -41,6 +43,7 @@ class Prediction:
     ucm2: NDArray[np.float64] | None = None
     segs: tuple[NDArray[np.int32], ...] | None = None
     classes: NDArray[Any] | None = None
+    angles: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         _check_id(self.image_id, "Prediction")
@@ -50,6 +53,7 @@ class Prediction:
         for name, kinds in forms.items():
             dims = (2, 3) if name == "classes" else (2,)
             _check_map(getattr(self, name), f"Prediction.{name}", kinds, dims)
+        _check_map(self.angles, "Prediction.angles", "biuf", (2,))
         if sum(v is not None for v in (self.soft, self.ucm2, self.segs, self.classes)) > 1:
             raise DataError("Prediction: several forms, expected one of soft, ucm2, segs, classes")
 
@@ -112,6 +116,8 @@ class GroundTruth:
         (H, W) bool, the object.
     photo : array or None
         (H, W, 3) uint8, the picture itself.
+    angles : tuple of array
+        (H, W) radians per annotator, where boundaries have an orientation.
     """
 
     image_id: str
@@ -123,10 +129,11 @@ class GroundTruth:
     instances: NDArray[Any] | None = None
     mask: NDArray[np.bool_] | None = None
     photo: NDArray[np.uint8] | None = None
+    angles: tuple[NDArray[Any], ...] = ()
 
     def __post_init__(self) -> None:
         _check_id(self.image_id, "GroundTruth")
-        for name, kinds in (("boundaries", "biuf"), ("segmentations", "biu")):
+        for name, kinds in (("boundaries", "biuf"), ("segmentations", "biu"), ("angles", "biuf")):
             maps = _maps(getattr(self, name), f"GroundTruth.{name}", kinds)
             object.__setattr__(self, name, maps)
         _check_map(self.labels, "GroundTruth.labels", "iu", (2,))

@@ -1,9 +1,10 @@
 """Why a score is not the published one: what people do differently, tried on the run's own images.
 
 Single causes come before pairs, and what follows from the counts that are there before what counts
-again. A setting is first counted on a few images: its difference to the run on the same images is
-added to the run's score. The most likely ones are then counted on more, the last few on all. Only a
-score of all images can reach a target.
+again. A setting is first counted on one image: its difference to the run on the same image is added
+to the run's score. The nearest ones are then counted on more, the last few on all, one after the
+other; each that is counted on all images makes the estimates of those like it better. Only a score
+of all images can reach a target.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ from bsdsbench.runs.sources import Sources, find_sources
 
 Progress = Callable[[int, int, str], None]
 FINEST = 1e-6  # targets are not taken to be known better than this
-FEW, MORE = 4, 12  # images in the first and in the second round
-KEPT = 5  # settings in the second round; then one after the other with all images
+# Rounds: how many of the settings, the nearest first, on how many images; then one after the other
+# on all images. Costly settings (large tolerances, many thresholds) mostly fall out at once.
+ROUNDS = ((1000, 1), (16, 3), (8, 6), (5, 12))
 STARTS = 4  # single settings that pairs are made from
 LATE = 0.25  # of the time, to finish a round of all images that was begun in time
-LEAST = 3  # images of a round that are counted however late it is
+LEAST = 1  # images of a round that are counted however late it is
 PRIOR = {"as it is": 0, "reading": 1, "images": 2, "setting": 3, "some images": 4}
 
 
@@ -153,6 +155,7 @@ class Search:
         self.progress = progress
         self.base = self.scores(counting.own)
         self.trials: list[Trial] = []
+        self.whole: list[tuple[Setting, dict[str, float]]] = []  # counted on all images
 
     def scores(self, table: Table) -> dict[str, float]:
         """The measures asked for, by the rules of the run's protocol."""
@@ -236,12 +239,20 @@ class Search:
         return sorted(tried, key=lambda setting: self.estimate(setting, done).gap)
 
     def estimate(self, setting: Setting, at: NDArray[np.int64]) -> Trial:
-        """The run's score moved by what the setting moves on some images; exact for all of them."""
+        """The score of all images, moved by what the setting moves on some; exact for all of them.
+
+        It is moved from the run, or from that setting counted on all images which is most like it
+        on the same ones: of two that are alike, the difference on a few images is that on all.
+        """
         scores = self.scores(self.counting.table(setting, at))
         exact = at.size == len(self.counting.ids)
         if not exact:
-            own = self.scores(self.counting.own.of(at))
-            scores = {m: self.base[m] + scores[m] - own[m] for m in scores}
+            known = [(self.base, self.scores(self.counting.own.of(at)))]
+            known += [(v, self.scores(self.counting.table(s, at))) for s, v in self.whole]
+            base, own = min(known, key=lambda k: max(abs(scores[m] - k[1][m]) for m in scores))
+            scores = {m: base[m] + scores[m] - own[m] for m in scores}
+        elif setting.label not in {s.label for s, _ in self.whole}:
+            self.whole.append((setting, scores))
         more = {"exact": exact, "n_images": at.size, "who": setting.who}
         return self.add(setting.label, "setting", scores, n_causes=setting.n_causes, **more)
 
@@ -256,13 +267,12 @@ class Search:
     def narrow(self, order: list[Setting]) -> list[Setting]:
         """Rounds of more and more images, until a setting reaches the targets or the time is up."""
         total = len(self.counting.ids)
-        order = self.round(order, min(FEW, total))
-        if total > FEW:
-            order = self.round(order[:KEPT], min(MORE, total)) + order[KEPT:]
-        for setting in order if total > FEW else ():
-            if self.reached("setting") or self.left < 0:
-                break
-            self.round([setting], total)
+        for kept, n in ROUNDS:
+            order = self.round(order[:kept], min(n, total)) + order[kept:]
+        left = list(order)
+        while left and not self.reached("setting") and self.left >= 0:
+            self.round([left.pop(0)], total)
+            left.sort(key=lambda s: self.estimate(s, self.counting.done(s)).gap)
         return order
 
     def pairs(self, order: Sequence[Setting]) -> None:

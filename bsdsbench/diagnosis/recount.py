@@ -66,6 +66,11 @@ class Counting:
         """True if every image has been counted under the setting."""
         return self.is_there(setting) or len(self._of(setting)) == len(self.ids)
 
+    def done(self, setting: Setting) -> NDArray[np.int64]:
+        """Positions of the images that have been counted under the setting, in order."""
+        every = self.is_there(setting)
+        return self.spread(None) if every else np.array(sorted(self._of(setting)), np.int64)
+
     def fill(
         self,
         tried: Sequence[Setting],

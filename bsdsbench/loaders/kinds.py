@@ -5,12 +5,16 @@
 | soft    | boundary strengths; or ucm2, segs in .mat and .npz |
 | labels  | label maps, one a file or several in a file |
 | classes | (H, W) class labels, (C, H, W) maps, or one soft map a class |
+| lines   | straight lines with scores, drawn as a map of the scores |
+| oriented | a soft map, and an angle at each pixel |
 
 | ground truth | |
 |---|---|
 | annotators | boundaries of every annotator, and segmentations where there are any |
 | classes    | (H, W) class labels, (C, H, W) boundaries, or the struct GTcls of SBD |
 | mask       | one binary mask; gray above 128 is foreground |
+| lines      | straight lines, drawn |
+| oriented   | boundaries of every annotator, and an angle at each pixel |
 """
 
 from __future__ import annotations
@@ -27,6 +31,12 @@ from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.loaders.formats import read_arrays
 from bsdsbench.loaders.groundtruth import load_ground_truth
+from bsdsbench.loaders.line_files import (
+    lines_prediction,
+    lines_truth,
+    oriented_prediction,
+    oriented_truth,
+)
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.prediction import load_prediction
 from bsdsbench.loaders.reading import FaultError, reading, show
@@ -129,6 +139,22 @@ def _instances(
     return np.asarray(struct["Segmentation"])
 
 
+def _lines(pair: Pair, shape: Shape, protocol: Protocol) -> Prediction:
+    return lines_prediction(pair, shape)
+
+
+def _lines_truth(pair: Pair, protocol: Protocol) -> GroundTruth:
+    return lines_truth(pair)
+
+
+def _oriented(pair: Pair, shape: Shape, protocol: Protocol) -> Prediction:
+    return oriented_prediction(pair, shape)
+
+
+def _oriented_truth(pair: Pair, protocol: Protocol) -> GroundTruth:
+    return oriented_truth(pair)
+
+
 def _mask(pair: Pair, protocol: Protocol) -> GroundTruth:
     path = _single(pair)
     array = _only(read_arrays(path), path)
@@ -164,9 +190,13 @@ _PREDICTIONS: dict[str, Callable[[Pair, Shape, Protocol], Prediction]] = {
     "soft": _soft,
     "labels": _labels,
     "classes": _classes,
+    "lines": _lines,
+    "oriented": _oriented,
 }
 _TRUTHS: dict[str, Callable[[Pair, Protocol], GroundTruth]] = {
     "annotators": _annotators,
     "classes": _class_truth,
     "mask": _mask,
+    "lines": _lines_truth,
+    "oriented": _oriented_truth,
 }

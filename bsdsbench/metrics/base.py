@@ -151,6 +151,10 @@ class Metric(ABC):
         """Raise ProtocolError if the protocol lacks what the metric needs."""
         return
 
+    def fits(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> bool:
+        """False if a prediction of that size cannot be compared with the ground truth."""
+        return pred.shape == gt.shape
+
     def describe(self, protocol: Protocol) -> str:
         """The conventions in words, to be printed under the scores."""
         return f"protocol {protocol.describe()}"

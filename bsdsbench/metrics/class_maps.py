@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.checks import soft_map
 from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.core.protocol import SemanticParams
-from bsdsbench.core.softmap import unit
+from bsdsbench.metrics.imresize import bicubic
 
 Bool = NDArray[np.bool_]
 
@@ -263,33 +262,3 @@ def _nearest(array: NDArray[Any], scale: float) -> NDArray[Any]:
 def _nearest_index(size: int, wanted: int) -> NDArray[np.int64]:
     at = np.floor((np.arange(wanted) + 0.5) * (size / wanted)).astype(np.int64)
     return np.minimum(at, size - 1)
-
-
-def bicubic(soft: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.float64]:
-    """A soft map resized as MATLAB's imresize does: bicubic, antialiased when it shrinks.
-
-    soft : (H, W), as for `boundary_counts`; returns float64 of `shape`, clipped to [0, 1], which no
-    threshold in (0, 1] can see.
-    """
-    value = unit(soft_map(soft)) if soft.dtype != bool else soft.astype(np.float64)
-    down, across = (_cubic_weights(n, m) for n, m in zip(soft.shape, shape, strict=True))
-    return np.clip(down @ value @ across.T, 0.0, 1.0)
-
-
-def _cubic_weights(size: int, wanted: int) -> NDArray[np.float64]:
-    """(wanted, size): the share of each sample in each resized one; mirrored beyond the ends."""
-    scale = wanted / size
-    narrow = min(scale, 1.0)
-    centre = (np.arange(wanted) + 0.5) / scale - 0.5
-    first = np.floor(centre - 2 / narrow)
-    at = first[:, None] + np.arange(math.ceil(4 / narrow) + 2)
-    x = np.abs((centre[:, None] - at) * narrow)
-    near = 1.5 * x**3 - 2.5 * x**2 + 1
-    far = -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2
-    share = np.where(x <= 1, near, np.where(x <= 2, far, 0.0))
-    share /= share.sum(axis=1, keepdims=True)
-    mirrored = at.astype(np.int64) % (2 * size)
-    mirrored = np.minimum(mirrored, 2 * size - 1 - mirrored)
-    out = np.zeros((wanted, size))
-    np.add.at(out, (np.arange(wanted)[:, None], mirrored), share)
-    return out

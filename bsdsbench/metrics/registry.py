@@ -26,6 +26,8 @@ BUILT_IN = {
     "contour": "bsdsbench.metrics.contour.contour_metric:ContourMetric",
     "segmentation": "bsdsbench.metrics.segmentation:SegmentationMetric",
     "aiu": "bsdsbench.metrics.crack_iou:CrackMetric",
+    "wireframe": "bsdsbench.metrics.wireframe:WireframeMetric",
+    "occlusion": "bsdsbench.metrics.occlusion:OcclusionMetric",
 }
 
 

@@ -208,6 +208,10 @@ class SemanticMetric(Metric):
                 rows[:, k] = [getattr(found[name], field) for field in _FOUR]
         return SemanticCounts(thresholds, counted, *rows)
 
+    def fits(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> bool:
+        """True also for maps of another size where the protocol says how they are resized."""
+        return super().fits(pred, gt, protocol) or _params(protocol).resize != "refuse"
+
     def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> SemanticScore:
         """The score of each class and the means over those that the ground truth has.
 

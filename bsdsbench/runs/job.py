@@ -131,7 +131,7 @@ def _evaluate(job: Job) -> ImageRecord:
         human = {name: m.count_humans(gt, job.protocol) for name, m in metrics.items()}
         return ImageRecord(job.pair.image_id, gt.shape, human, truth=mark, form="humans")
     pred = read_prediction(job.pair, job.pred_kind, gt.shape, job.protocol)
-    if pred.shape != gt.shape:
+    if not all(m.fits(pred, gt, job.protocol) for m in metrics.values()):
         turned = "; it is transposed" if pred.shape == gt.shape[::-1] else ""
         raise ShapeError(
             f"{pred.path or job.pair.image_id}: {pred.shape[0]}x{pred.shape[1]} (rows x columns), "

@@ -9,7 +9,8 @@ from scipy import ndimage
 
 from bsdsbench.core.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.core.protocol import Protocol, SemanticParams
-from bsdsbench.metrics.class_maps import bicubic, class_boundaries, prepare_classes
+from bsdsbench.metrics.class_maps import class_boundaries, prepare_classes
+from bsdsbench.metrics.imresize import bicubic
 from bsdsbench.metrics.semantic import semantic_counts
 from tests.reference import semantic as slow
 from tests.reference import thinning

@@ -279,3 +279,14 @@ def test_boundaries_of_instances_of_sbd(tmp_path):
     for protocol, total in ((PROTO, plain[0].sum()), (proto, (plain[0] | between).sum())):
         run = bb.evaluate(pred, cls, protocol, metrics="semantic", workers=1)
         assert run.records[0].counts["semantic"].of_class(0).total_gt.tolist() == [int(total)] * 3
+
+
+@pytest.mark.parametrize("how", ["nearest", "bicubic"])
+def test_maps_of_another_size_are_resized_where_the_protocol_says_how(folders, how):
+    pred, gt = folders
+    for path in sorted(pred.glob("*.npy")):
+        np.save(path, np.kron(np.load(path), np.ones((1, 2, 2), np.float32)))
+    with pytest.raises(DataError, match=r"48x60 \(rows x columns\), expected 24x30"):
+        evaluated(pred, gt)
+    found = evaluated(pred, gt, PROTO.replace(semantic={"resize": how}))
+    assert found.score("semantic").ods_mean > 0.6

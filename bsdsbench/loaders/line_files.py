@@ -1,0 +1,208 @@
+"""Files of lines and of oriented edges -> inputs: wireframe parsing, occlusion boundaries.
+
+| what | file |
+|---|---|
+| predicted lines | .npz or .mat with `lines` (N, 2, 2) or (N, 4), row column row column, and `score` (N,); `grid` (rows, columns) where that is not 128 x 128 |
+| annotated lines | .mat or .npz with `lines` (N, 4), x y x y in pixels counted from 1, and `size` (rows, columns), or the picture ID.png, ID.jpg in the folder images beside |
+| predicted oriented edges | .mat with the struct `edge_ori`, or .mat and .npz with `edge` and `ori` (radians) |
+| annotated oriented edges | PIOD (`bndinfo_pascal`), BSDS ownership (`gtStruct`), or `edge` and `ori`, (H, W) or (A, H, W) |
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.errors import DataError
+from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.line_maps import GRID, score_map, truth_map
+from bsdsbench.loaders.formats import read_arrays
+from bsdsbench.loaders.pairing import Pair
+from bsdsbench.loaders.photos import PHOTO_SUFFIXES
+from bsdsbench.loaders.reading import FaultError, check_size, read_bytes, reading
+
+Shape = tuple[int, int]
+F8 = NDArray[np.float64]
+FAR = 1e6  # no coordinate lies further away
+
+
+def lines_prediction(pair: Pair, shape: Shape) -> Prediction:
+    """An image's predicted lines as a map of scores; no lines without a file."""
+    if not pair.pred_paths:
+        return Prediction(pair.image_id, soft=np.zeros(shape))
+    path = pair.pred_paths[0]
+    found = read_arrays(path, what="lines")
+    with reading(path, "predicted lines"):
+        lines = _lines(found)
+        scores = _numbers(found, "score", "scores").ravel()
+        if len(scores) != len(lines):
+            raise FaultError(f"{len(lines)} lines and {len(scores)} scores, expected as many")
+        if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
+            raise FaultError(f"scores up to {scores.max():g}, expected values in [0, 1]")
+        end = _padding(scores)
+        grid = _size(found, "grid") or GRID
+        drawn = score_map(lines[:end], scores[:end], shape, grid)
+    return Prediction(pair.image_id, path, soft=drawn)
+
+
+def _padding(scores: F8) -> int:
+    """How many lines there are: the networks' output repeats from its first score on."""
+    again = np.flatnonzero(scores[1:] == scores[:1])
+    return int(again[0]) + 1 if again.size else len(scores)
+
+
+def lines_truth(pair: Pair) -> GroundTruth:
+    """An image's annotated lines as a map."""
+    path = _single(pair)
+    found = read_arrays(path, what="lines")
+    with reading(path, "annotated lines"):
+        size = _size(found, "size") or _picture_size(path)
+        check_size(size, 1)
+        lines = _lines(found)[:, [1, 0, 3, 2]]
+        try:
+            drawn = truth_map(lines, size)
+        except DataError as error:
+            raise FaultError(str(error)) from None
+    return GroundTruth(pair.image_id, (drawn,), path=path)
+
+
+def _lines(found: dict[str, Any]) -> F8:
+    lines = _numbers(found, "lines", "line")
+    if lines.size % 4 or (lines.size and lines.reshape(len(lines), -1).shape[1] != 4):
+        raise FaultError(f"lines of shape {lines.shape}, expected (N, 4) or (N, 2, 2)")
+    if lines.size and not np.abs(lines).max() < FAR:
+        raise FaultError("coordinates that are NaN or beyond 1e6, expected those of a picture")
+    return lines.reshape(-1, 4)
+
+
+def _numbers(found: dict[str, Any], *names: str) -> F8:
+    for name in names:
+        value = found.get(name)
+        if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+            return value.astype(np.float64)
+    known = ", ".join(sorted(found)) or "nothing"
+    raise FaultError(f"has {known}, expected an array {names[0]}")
+
+
+def _size(found: dict[str, Any], name: str) -> Shape | None:
+    if name not in found:
+        return None
+    rows, columns = (*_numbers(found, name).ravel().tolist(), 0.0, 0.0)[:2]
+    if min(rows, columns) < 1 or rows % 1 or columns % 1:
+        raise FaultError(f"{name} {rows:g} x {columns:g}, expected rows and columns")
+    return int(rows), int(columns)
+
+
+def _picture_size(path: Path) -> Shape:
+    """Rows and columns of the picture in the folder images beside that of a file."""
+    from PIL import Image
+
+    for suffix in PHOTO_SUFFIXES:
+        picture = path.parents[1] / "images" / f"{path.stem}{suffix}"
+        if picture.is_file():
+            with Image.open(io.BytesIO(read_bytes(picture))) as image:
+                return image.height, image.width
+    raise FaultError(
+        f"no size, expected size (rows, columns) or the picture images/{path.stem}.png"
+    )
+
+
+def oriented_prediction(pair: Pair, shape: Shape) -> Prediction:
+    """An image's edges with an angle at each pixel; no edges without a file."""
+    if not pair.pred_paths:
+        return Prediction(pair.image_id, soft=np.zeros(shape, np.uint8), angles=np.zeros(shape))
+    path = pair.pred_paths[0]
+    found = read_arrays(path, what="oriented edges")
+    with reading(path, "oriented edges"):
+        struct = found.get("edge_ori", found)
+        if not isinstance(struct, dict):
+            raise FaultError("edge_ori is no struct, expected one of edge and ori")
+        edge, angles = _map(struct, "edge"), _map(struct, "ori")
+        if edge.shape != angles.shape:
+            raise FaultError(f"edge {edge.shape} and ori {angles.shape}, expected one size")
+        _finite(angles)
+    return Prediction(pair.image_id, path, soft=edge, angles=angles.astype(np.float64))
+
+
+def oriented_truth(pair: Pair) -> GroundTruth:
+    """Annotated edges with an angle at each pixel, of one annotator or several."""
+    path = _single(pair)
+    found = read_arrays(path, what="oriented edges")
+    with reading(path, "oriented edges"):
+        if isinstance(found.get("bndinfo_pascal"), dict):
+            maps = [_piod(found["bndinfo_pascal"])]
+        elif isinstance(found.get("gtStruct"), dict):
+            maps = _ownership(found["gtStruct"])
+        else:
+            edges, angles = _stack(found, "edge"), _stack(found, "ori")
+            if edges.shape != angles.shape:
+                raise FaultError(f"edge {edges.shape} and ori {angles.shape}, expected one size")
+            maps = list(zip(edges, angles, strict=True))
+        if not maps:
+            raise FaultError("no annotators, expected at least one")
+        for _, angles in maps:
+            _finite(angles)
+    boundaries = tuple(edge != 0 for edge, _ in maps)
+    return GroundTruth(
+        pair.image_id,
+        boundaries,
+        path=path,
+        angles=tuple(angle.astype(np.float64) for _, angle in maps),
+    )
+
+
+def _piod(info: dict[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """PIOD: OrientMap, and the pixels of each edge fragment, counted from 1 down the columns."""
+    angles = _map(info, "OrientMap")
+    fragments = info.get("edges")
+    pieces = fragments.get("indices") if isinstance(fragments, dict) else fragments
+    pieces = pieces if isinstance(pieces, list) else [pieces]
+    edge = np.zeros(angles.size, bool)
+    for piece in pieces:
+        if not isinstance(piece, np.ndarray) or piece.dtype.kind not in "iuf":
+            raise FaultError("bndinfo_pascal without edges.indices, expected those of PIOD")
+        at = piece.astype(np.int64).ravel() - 1
+        if at.size and not (at.min() >= 0 and at.max() < edge.size):
+            raise FaultError("edges.indices outside OrientMap, expected pixels of it")
+        edge[at] = True
+    return edge.reshape(angles.shape, order="F"), angles
+
+
+def _ownership(struct: dict[str, Any]) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    """BSDS ownership: gt_theta, a cell of (H, W, 2), edges and angles of each annotator."""
+    cells = struct.get("gt_theta")
+    cells = cells if isinstance(cells, list) else [cells]
+    for cell in cells:
+        if not isinstance(cell, np.ndarray) or cell.ndim != 3 or cell.shape[2] != 2:
+            raise FaultError("gtStruct without gt_theta of (H, W, 2), expected BSDS ownership")
+    return [(cell[..., 0], cell[..., 1]) for cell in cells]
+
+
+def _map(found: dict[str, Any], name: str) -> NDArray[Any]:
+    value = found.get(name)
+    if not isinstance(value, np.ndarray) or value.ndim != 2 or value.dtype.kind not in "biuf":
+        raise FaultError(f"has {', '.join(map(str, sorted(found)))}, expected a map {name} (H, W)")
+    return value
+
+
+def _stack(found: dict[str, Any], name: str) -> NDArray[Any]:
+    value = found.get(name)
+    if not isinstance(value, np.ndarray) or value.ndim not in (2, 3):
+        known = ", ".join(map(str, sorted(found))) or "nothing"
+        raise FaultError(f"has {known}, expected {name}, (H, W) or (A, H, W)")
+    return value if value.ndim == 3 else value[None]
+
+
+def _finite(angles: NDArray[Any]) -> None:
+    if not np.isfinite(angles).all():
+        raise FaultError("angles that are NaN or infinite, expected radians")
+
+
+def _single(pair: Pair) -> Path:
+    if len(pair.gt_paths) != 1:
+        raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} ground-truth files, expected one")
+    return pair.gt_paths[0]

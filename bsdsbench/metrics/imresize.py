@@ -1,0 +1,61 @@
+"""Maps resized as MATLAB's imresize does: antialiased where they shrink, mirrored at the ends."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.checks import soft_map
+from bsdsbench.core.softmap import unit
+
+F8 = NDArray[np.float64]
+
+
+def bicubic(soft: NDArray[Any], shape: tuple[int, int]) -> F8:
+    """A soft map resized by imresize's default, the bicubic kernel.
+
+    soft : (H, W), as for `boundary_counts`; returns float64 of `shape`, clipped to [0, 1], which no
+    threshold in (0, 1] can see.
+    """
+    value = unit(soft_map(soft)) if soft.dtype != bool else soft.astype(np.float64)
+    return np.clip(_resized(value, shape, _cubic, 4), 0.0, 1.0)
+
+
+def bilinear(values: NDArray[Any], shape: tuple[int, int]) -> F8:
+    """A map of any numbers resized by the triangle kernel; of the same shape it is unchanged."""
+    return _resized(np.asarray(values, np.float64), shape, _triangle, 2)
+
+
+def _resized(value: F8, shape: tuple[int, int], kernel: Any, width: int) -> F8:
+    down, across = (_weights(n, m, kernel, width) for n, m in zip(value.shape, shape, strict=True))
+    out: F8 = down @ value @ across.T
+    return out
+
+
+def _cubic(x: F8) -> F8:
+    near = 1.5 * x**3 - 2.5 * x**2 + 1
+    far = -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2
+    return np.where(x <= 1, near, np.where(x <= 2, far, 0.0))
+
+
+def _triangle(x: F8) -> F8:
+    return np.maximum(1 - x, 0.0)
+
+
+def _weights(size: int, wanted: int, kernel: Any, width: int) -> F8:
+    """(wanted, size): the share of each sample in each resized one; mirrored beyond the ends."""
+    scale = wanted / size
+    narrow = min(scale, 1.0)
+    centre = (np.arange(wanted) + 0.5) / scale - 0.5
+    first = np.floor(centre - width / 2 / narrow)
+    at = first[:, None] + np.arange(math.ceil(width / narrow) + 2)
+    share = kernel(np.abs((centre[:, None] - at) * narrow))
+    share /= share.sum(axis=1, keepdims=True)
+    mirrored = at.astype(np.int64) % (2 * size)
+    mirrored = np.minimum(mirrored, 2 * size - 1 - mirrored)
+    out = np.zeros((wanted, size))
+    np.add.at(out, (np.arange(wanted)[:, None], mirrored), share)
+    return out

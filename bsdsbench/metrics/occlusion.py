@@ -1,0 +1,275 @@
+"""Occlusion boundaries: edges matched as in the boundary benchmark, and their orientation.
+
+A pair of the matching is right if the angles at its two pixels, in radians, differ by at most a
+quarter turn: |a - b| modulo 2 pi is at most pi / 2, or at least 3 pi / 2. Three curves come of the
+counts at each threshold, each with ODS, OIS and AP by the rules of the boundary benchmark:
+
+| curve | recall | precision |
+|---|---|---|
+| edge | matched annotated / annotated | matched predicted / predicted |
+| orientation | the same | predicted in a right pair / predicted |
+| accuracy | the same | predicted in a right pair / matched predicted |
+
+A predicted pixel counts once, whatever number of annotators has it in a (right) pair. Where the
+sizes differ, edges and angles are resized to the ground truth, bilinearly, before the NMS. Source:
+DOOBNet (Wang, Wang, Li, ACCV 2018), EvaluateSingle.m and correspondOccPixels.m.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.checks import same_shape, soft_map
+from bsdsbench.core.errors import DataError
+from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.precision_recall import best_point, pr_curve
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.records import (
+    ArrayRecord,
+    BoundaryCounts,
+    ImageRecord,
+    add_counts,
+    freeze_counts,
+)
+from bsdsbench.core.shown import ShownScore
+from bsdsbench.core.softmap import unit
+from bsdsbench.loaders.official_txt import boundary_rows as official_rows
+from bsdsbench.loaders.official_txt import format_rows, safe_name, table_files
+from bsdsbench.metrics.base import Column, Metric, counts_by_id
+from bsdsbench.metrics.boundary import BoundaryMetric, BoundaryScore, score_of, threshold_events
+from bsdsbench.metrics.imresize import bilinear
+from bsdsbench.metrics.isolated import replayed
+from bsdsbench.metrics.sampling import CurveSampler, JoinedSampler
+from bsdsbench.metrics.truth import truth_maps
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+PARTS = ("edge", "orientation", "accuracy")
+_FIELDS = ("matched_gt", "total_gt", "matched_pred", "total_pred", "right_gt", "right_pred")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OcclusionCounts(ArrayRecord):
+    """Boundary counts of one image, and pixels in right pairs.
+
+    thresholds : f8 (T,)
+    matched_gt, total_gt, matched_pred, total_pred : i8 (T,), as in BoundaryCounts
+    right_gt, right_pred : i8 (T,), pixels in a pair of right orientation, summed over annotators,
+        and with any annotator. The programs write right_gt and never use it.
+
+    Adds over images. Raises ShapeError for arrays of different lengths.
+    """
+
+    thresholds: F8
+    matched_gt: I8
+    total_gt: I8
+    matched_pred: I8
+    total_pred: I8
+    right_gt: I8
+    right_pred: I8
+
+    def __post_init__(self) -> None:
+        freeze_counts(self, _FIELDS)
+
+    def __add__(self, other: OcclusionCounts) -> OcclusionCounts:
+        return add_counts(self, other)
+
+    def counts_of(self, part: str) -> BoundaryCounts:
+        """The counts of one of the three curves."""
+        hit = self.matched_pred if part == "edge" else self.right_pred
+        of = self.matched_pred if part == "accuracy" else self.total_pred
+        return BoundaryCounts(self.thresholds, self.matched_gt, self.total_gt, hit, of)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OcclusionScore(ShownScore):
+    """ODS, OIS, AP and curve of edges, of edges with the right orientation, of its accuracy."""
+
+    edge: BoundaryScore
+    orientation: BoundaryScore
+    accuracy: BoundaryScore
+    n_images: int
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The `occlusion` object of result.json."""
+        parts = {part: getattr(self, part).to_mapping() for part in PARTS}
+        return {**parts, "n_images": self.n_images}
+
+
+class OcclusionMetric(Metric):
+    """Occlusion boundaries and their orientation."""
+
+    name = "occlusion"
+    title = "Occlusion boundaries"
+    pred_kinds = ("oriented",)
+    gt_kind = "oriented"
+    counts_type = OcclusionCounts
+    default_protocol = "occlusion"
+    columns: ClassVar[tuple[Column, ...]] = (
+        *(
+            Column(f"{part}.{key}", f"{title} {key.upper()}", f"{short}-{key.upper()}", shown=shown)
+            for part, title, short, shown in (
+                ("edge", "Edge", "E", "always"),
+                ("orientation", "Orientation", "O", "always"),
+                ("accuracy", "Accuracy", "A", "never"),
+            )
+            for key in ("ods", "ois", "ap")
+        ),
+        Column("n_images", "images", digits=0, shown="own", score=False),
+    )
+    part_columns = BoundaryMetric.columns
+    image_columns: ClassVar[tuple[Column, ...]] = (
+        Column("orientation", "orientation F"),
+        Column("edge", "edge F"),
+    )
+
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> OcclusionCounts:
+        """See `occlusion_counts`."""
+        if pred.soft is None or pred.angles is None or len(gt.angles) != len(gt.boundaries):
+            what = pred.path or pred.image_id
+            raise DataError(f"{what}: no angles, expected them beside prediction and ground truth")
+        return occlusion_counts(pred.soft, pred.angles, gt.boundaries, gt.angles, protocol)
+
+    def fits(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> bool:
+        """True: another size is resized."""
+        return True
+
+    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> OcclusionScore:
+        """The three curves and their scores."""
+        images = counts_by_id(records, self.name)
+        parts = {
+            part: score_of(((k, c.counts_of(part)) for k, c in images.items()), protocol)
+            for part in PARTS
+        }
+        return OcclusionScore(**parts, n_images=len(images))
+
+    def image_values(self, counts: OcclusionCounts) -> dict[str, float]:
+        """The image's best F of edges, and of edges with the right orientation."""
+        return {p: best_point(pr_curve(counts.counts_of(p))).f for p in PARTS[:2]}
+
+    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> JoinedSampler:
+        """The columns."""
+        counts: list[Any] = [r.counts[self.name] for r in records]
+        return JoinedSampler(
+            {p: CurveSampler([c.counts_of(p) for c in counts], protocol) for p in PARTS}
+        )
+
+    def parts(self, score: OcclusionScore) -> Mapping[str, Any]:
+        """Edge, orientation and accuracy."""
+        return {part.capitalize(): getattr(score, part) for part in PARTS}
+
+    def files(
+        self, score: OcclusionScore, records: Sequence[ImageRecord], protocol: Protocol
+    ) -> Iterator[tuple[str, str]]:
+        """The official tables of each curve in a folder of its name; ID_ev1_occ.txt of each image:
+        thresh cntR sumR cntP sumP cntR_occ cntP_occ."""
+        for part in PARTS:
+            for name, text in table_files(official_rows(getattr(score, part))):
+                yield f"{part}/{name}", text
+        for image_id, c in counts_by_id(records, self.name).items():
+            rows = zip(c.thresholds, *(getattr(c, name) for name in _FIELDS), strict=True)
+            yield f"per_image/{safe_name(image_id)}_ev1_occ.txt", format_rows(rows)
+
+    def same_truth(self, a: OcclusionCounts, b: OcclusionCounts) -> bool:
+        """True if both have the same numbers of annotated pixels."""
+        return set(a.total_gt.tolist()) == set(b.total_gt.tolist())
+
+    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
+        """A line of a few pixels."""
+        pred, gt, protocol = BoundaryMetric().example()
+        flat = np.zeros(gt.shape)
+        return replace(pred, angles=flat), replace(gt, angles=(flat,)), protocol
+
+
+def occlusion_counts(
+    soft: NDArray[Any],
+    angles: NDArray[Any],
+    boundaries: Sequence[NDArray[Any]],
+    gt_angles: Sequence[NDArray[Any]],
+    protocol: Protocol,
+) -> OcclusionCounts:
+    """Matched pixels, and pixels in pairs of right orientation, of one image at every threshold.
+
+    Parameters
+    ----------
+    soft, angles : (H, W)
+        Soft map as for `boundary_counts`, and radians; of another size they are resized.
+    boundaries, gt_angles : sequence of (H, W)
+        One boundary map and one map of radians per annotator.
+    protocol : Protocol
+        A threshold stands for the pixels from it on, also where it is 0.
+
+    Returns
+    -------
+    OcclusionCounts
+        Maps without a boundary pixel give zeros.
+
+    Raises
+    ------
+    ShapeError, DataError
+        For maps of other shapes or values.
+    """
+    gt_maps = truth_maps(tuple(boundaries), protocol)
+    shape = gt_maps.shape[1:]
+    for one in gt_angles:
+        same_shape(one.shape, shape)
+    same_shape(angles.shape, soft.shape)
+    if soft.shape != shape:
+        size = (shape[0], shape[1])
+        soft = np.clip(bilinear(unit(soft_map(soft)), size), 0.0, 1.0)
+        angles = bilinear(angles, size)
+    thresholds, events = threshold_events(soft, shape, protocol)
+    maps = replayed(events, (shape[0], shape[1]))
+    rows = np.zeros((thresholds.size, 4), np.int64)
+    for k, bmap in enumerate(maps):
+        same = k > 0 and np.array_equal(bmap, maps[k - 1])
+        rows[k] = rows[k - 1] if same else _pairs(bmap, angles, gt_maps, gt_angles, protocol)
+    return OcclusionCounts(
+        thresholds,
+        rows[:, 0],
+        np.full(thresholds.size, np.count_nonzero(gt_maps)),
+        rows[:, 1],
+        np.count_nonzero(maps, axis=(1, 2)),
+        rows[:, 2],
+        rows[:, 3],
+    )
+
+
+def _pairs(
+    bmap: NDArray[np.bool_],
+    angles: NDArray[Any],
+    gt_maps: NDArray[np.bool_],
+    gt_angles: Sequence[NDArray[Any]],
+    protocol: Protocol,
+) -> tuple[int, int, int, int]:
+    """matched_gt, matched_pred, right_gt, right_pred of one map of edges."""
+    from bsdsbench.kernels.matching import match_maps
+
+    radius = protocol.radius((bmap.shape[0], bmap.shape[1]))
+    matched, right = np.zeros(bmap.size, bool), np.zeros(bmap.size, bool)
+    matched_gt = right_gt = 0
+    for annotator, (gt, gt_angle) in enumerate(zip(gt_maps, gt_angles, strict=True)):
+        pred_at, gt_at = match_maps(bmap, gt, radius, annotator)
+        agree = same_side(np.ravel(angles)[pred_at], np.ravel(gt_angle)[gt_at])
+        matched[pred_at] = True
+        right[pred_at[agree]] = True
+        matched_gt += pred_at.size
+        right_gt += int(agree.sum())
+    return matched_gt, int(matched.sum()), right_gt, int(right.sum())
+
+
+def same_side(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether angles in radians differ by at most a quarter turn.
+
+    Examples
+    --------
+    >>> same_side(np.array([0.0, 0.0, 3.0]), np.array([1.5, 1.6, -3.0])).tolist()
+    [True, False, True]
+    """
+    turn = np.mod(np.abs(np.asarray(a, np.float64) - np.asarray(b, np.float64)), 2 * np.pi)
+    return np.asarray((turn <= np.pi / 2) | (turn >= 3 * np.pi / 2))

@@ -1,0 +1,116 @@
+"""Wireframes: the pixels of straight lines matched with those of annotated lines, F^H and AP^H.
+
+At each score threshold the lines above it are drawn and matched one to one with the annotated
+ones (bsdsbench.core.line_maps, bsdsbench.metrics.boundary). TP are the matched predicted pixels,
+summed over images; precision is TP / predicted pixels, recall TP / annotated pixels.
+
+Then, as L-CNN's program has it, recalls in ascending and precisions in descending order are paired
+by rank, whatever threshold they come from. F^H is the largest F of these pairs; AP^H the area under
+the largest precision at a recall or a higher one, with precision 0 at recall 0 and at recall 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.precision_recall import PRCurve, f_measure
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.records import BoundaryCounts, ImageRecord
+from bsdsbench.metrics.base import (
+    Column,
+    CurveMetric,
+    CurveScore,
+    MatchingMetric,
+    MatchMaps,
+    counts_in_order,
+    curve_scores,
+)
+from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps
+from bsdsbench.metrics.sampling import CurveSampler
+
+F8 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class WireframeScore(CurveScore):
+    """F^H and AP^H, and the curve they are made of; ods, ois and ap as in `CurveScore`."""
+
+    fh: float
+    aph: float
+
+    def more(self) -> dict[str, Any]:
+        """fh and aph."""
+        return {"fh": self.fh, "aph": self.aph}
+
+
+class WireframeMetric(MatchingMetric):
+    """Straight lines: pixels of lines matched one to one within a tolerance."""
+
+    name = "wireframe"
+    title = "Wireframes"
+    pred_kinds = ("lines",)
+    gt_kind = "lines"
+    default_protocol = "wireframe"
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("fh", "F^H"),
+        Column("aph", "AP^H"),
+        CurveMetric.columns[-1],
+    )
+
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> BoundaryCounts:
+        """See `bsdsbench.boundary_counts`: a map of line scores against the annotated lines."""
+        return boundary_counts(pred, gt, protocol)
+
+    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> WireframeScore:
+        """F^H, AP^H and the curve."""
+        found = curve_scores(counts_in_order(records, self.name), protocol)
+        fh, aph = heat_scores(found["curve"])
+        return WireframeScore(**found, fh=fh, aph=aph)
+
+    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> WireframeSampler:
+        """fh and aph."""
+        return WireframeSampler([r.counts[self.name] for r in records], protocol)
+
+    def match_maps(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
+    ) -> MatchMaps:
+        """See `boundary_match_maps`."""
+        return boundary_match_maps(pred, gt, protocol, threshold)
+
+    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
+        """A line of a few pixels."""
+        drawn = np.zeros((12, 16))
+        drawn[3:9, 5] = 0.8
+        protocol = Protocol(thresholds=(0.5, 0.7), operator=">", thin=False)
+        return Prediction("a", soft=drawn), GroundTruth("a", (drawn > 0,)), protocol
+
+
+class WireframeSampler(CurveSampler):
+    """F^H and AP^H of summed counts."""
+
+    def scores(self, weights: F8) -> dict[str, F8]:
+        """fh and aph, (B,)."""
+        pairs = zip(*self.curves(weights), strict=True)
+        found = [heat_scores(PRCurve(self.thresholds, p, r)) for p, r in pairs]
+        return {"fh": np.array([f for f, _ in found]), "aph": np.array([a for _, a in found])}
+
+
+def heat_scores(curve: PRCurve) -> tuple[float, float]:
+    """F^H and AP^H of a curve.
+
+    Examples
+    --------
+    >>> curve = PRCurve(np.array([0.5, 0.9]), np.array([0.5, 0.8]), np.array([0.6, 0.4]))
+    >>> [round(v, 4) for v in heat_scores(curve)]
+    [0.5455, 0.42]
+    """
+    recall, precision = np.sort(curve.recall), np.sort(curve.precision)[::-1]
+    best = float(f_measure(precision, recall).max())
+    steps = np.diff(recall, prepend=0.0)
+    return best, float(np.sum(steps * precision))

@@ -1,0 +1,197 @@
+"""Occlusion boundaries from files of PIOD's and BSDS ownership's layout, beside plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.io import savemat
+
+import bsdsbench as bb
+from bsdsbench.core.protocol import Protocol
+from bsdsbench.metrics.imresize import bilinear
+from bsdsbench.metrics.occlusion import occlusion_counts
+
+SHAPE = (24, 33)
+FEW = Protocol.preset("occlusion").replace(thresholds=(0.2, 0.5, 0.8))
+
+
+def scene(seed):
+    """Edges and angles of one annotator, and a soft map near them with angles of its own."""
+    rng = np.random.default_rng(seed)
+    edge, angle = np.zeros(SHAPE, bool), np.zeros(SHAPE)
+    edge[5:19, 8], edge[5, 8:25], edge[18, 8:25] = True, True, True
+    angle[edge] = rng.uniform(-np.pi, np.pi, edge.sum())
+    soft = np.zeros(SHAPE)
+    soft[6:18, 9], soft[6, 9:22], soft[20, 9:26] = 0.9, 0.6, 0.35
+    soft += 0.05 * rng.random(SHAPE)
+    return edge, angle, soft.astype(np.float32), rng.uniform(-np.pi, np.pi, SHAPE)
+
+
+def slow_counts(soft, angles, truths, cuts, radius):
+    """Seven columns, a threshold at a time: thresh cntR sumR cntP sumP cntR_occ cntP_occ."""
+    rows = []
+    for cut in cuts:
+        bmap = soft >= cut
+        hit, right, n, right_gt, total = set(), set(), 0, 0, 0
+        for edge, angle in truths:
+            partner = bb.match_boundaries(bmap, edge, radius).pred_match
+            total += edge.sum()
+            for y, x in np.argwhere(partner >= 0):
+                v, u = divmod(int(partner[y, x]), SHAPE[1])
+                n += 1
+                hit.add((y, x))
+                turn = abs(float(angles[y, x]) - float(angle[v, u])) % (2 * np.pi)
+                if turn <= np.pi / 2 or turn >= 3 * np.pi / 2:
+                    right_gt += 1
+                    right.add((y, x))
+        rows.append((cut, n, total, len(hit), bmap.sum(), right_gt, len(right)))
+    return np.array(rows)
+
+
+def columns(c):
+    names = ("matched_gt", "total_gt", "matched_pred", "total_pred", "right_gt", "right_pred")
+    return np.stack([c.thresholds, *(getattr(c, name) for name in names)], axis=1)
+
+
+def official_area(recall, precision):
+    """101 recalls, of equal ones the first, nothing outside."""
+    distinct, first = np.unique(recall, return_index=True)
+    return np.interp(np.arange(101) / 100, distinct, precision[first], 0, 0).sum() / 100
+
+
+def f_of(row):
+    r, p = (row[0] / row[1] if row[1] else 0), (row[2] / row[3] if row[3] else 0)
+    return 2 * p * r / (p + r) if p + r else 0.0
+
+
+def official_ois(images):
+    """Each image's first best row; their sum."""
+    return f_of(np.sum([rows[np.argmax([f_of(r) for r in rows])] for rows in images], axis=0))
+
+
+def write_piod(root, seeds):
+    (root / "pred").mkdir(parents=True)
+    (root / "gt").mkdir()
+    for seed in seeds:
+        edge, angle, soft, angles = scene(seed)
+        at = np.flatnonzero(edge.ravel(order="F")) + 1
+        pieces = np.empty(2, object)
+        pieces[:] = [at[:9].astype(float)[:, None], at[9:].astype(float)[:, None]]
+        info = {"OrientMap": angle, "imsize": SHAPE, "ne": 2.0, "edges": {"indices": pieces}}
+        savemat(root / "gt" / f"im{seed}.mat", {"bndinfo_pascal": info})
+        savemat(root / "pred" / f"im{seed}.mat", {"edge_ori": {"edge": soft, "ori": angles}})
+    return root / "pred", root / "gt"
+
+
+def test_a_folder_of_piod(tmp_path):
+    run = bb.evaluate(
+        *write_piod(tmp_path / "a", (1, 2)),
+        metrics="occlusion",
+        executor="thread",
+        workers=1,
+        out=tmp_path / "out",
+    )
+    assert run.protocol == Protocol.preset("occlusion")
+    rows = []
+    for seed, record in zip((1, 2), run.records, strict=True):
+        edge, angle, soft, angles = scene(seed)
+        value = bb.nms(soft, 1, 5, 1.01, False).astype(np.float64)
+        cuts = np.arange(1, 100) / 100
+        expected = slow_counts(value, angles, [(edge, angle)], cuts, 0.0075 * np.hypot(*SHAPE))
+        found = columns(record.counts["occlusion"])
+        np.testing.assert_array_equal(found[:, 1:], expected[:, 1:])
+        written = np.loadtxt(tmp_path / "out" / "per_image" / f"im{seed}_ev1_occ.txt")
+        np.testing.assert_allclose(written, expected, atol=1e-6)
+        rows.append(expected)
+    total = np.sum(rows, axis=0)
+    score = run.score("occlusion")
+    for part, hit, of in (("edge", 3, 4), ("orientation", 6, 4), ("accuracy", 6, 3)):
+        curve = getattr(score, part).curve
+        precision = np.where(total[:, of] > 0, total[:, hit] / np.maximum(total[:, of], 1), 0)
+        np.testing.assert_allclose(curve.precision, precision, atol=1e-15)
+        np.testing.assert_allclose(curve.recall, total[:, 1] / total[:, 2], atol=1e-15)
+        images = [np.stack([r[:, 1], r[:, 2], r[:, hit], r[:, of]], 1) for r in rows]
+        ap = official_area(curve.recall, precision)
+        assert getattr(score, part).ap == pytest.approx(ap, abs=1e-12)
+        assert getattr(score, part).ois.f == pytest.approx(official_ois(images), abs=1e-12)
+    assert score.edge.ods.f >= score.orientation.ods.f > 0
+
+
+def test_the_right_side_by_hand():
+    """Two matched pixels, of angles a quarter turn off and a little more; recall is the edges'."""
+    edge, soft = np.zeros((9, 9), bool), np.zeros((9, 9))
+    edge[2, 2:4], soft[2, 2:4], soft[7, 7] = True, 0.9, 0.9
+    gt_angle, angle = np.zeros((9, 9)), np.zeros((9, 9))
+    angle[2, 2], angle[2, 3] = 1.57, 1.58
+    protocol = FEW.replace(nms=False, thresholds=(0.5,))
+    c = occlusion_counts(soft, angle, [edge], [gt_angle], protocol)
+    assert columns(c).tolist() == [[0.5, 2, 2, 2, 3, 1, 1]]
+    # a second annotator who drew the same, facing the other way
+    both = occlusion_counts(soft, angle, [edge, edge], [gt_angle, gt_angle + np.pi], protocol)
+    assert columns(both).tolist() == [[0.5, 4, 4, 2, 3, 2, 2]]
+    turned = occlusion_counts(soft, angle + 2 * np.pi, [edge], [gt_angle - 4 * np.pi], protocol)
+    assert turned.right_pred.tolist() == [1]
+
+
+def test_bsds_ownership_has_two_annotators(tmp_path):
+    (tmp_path / "pred").mkdir()
+    (tmp_path / "gt").mkdir()
+    (edge, angle, soft, angles), (other, other_angle, *_) = scene(3), scene(4)
+    cell = np.empty((1, 2), object)
+    cell[0, 0] = np.dstack([edge, angle])
+    cell[0, 1] = np.dstack([np.roll(other, 2, 1), other_angle])
+    savemat(tmp_path / "gt" / "a.mat", {"gtStruct": {"gt_theta": cell}})
+    np.savez(tmp_path / "pred" / "a.npz", edge=soft, ori=angles)
+    run = bb.evaluate(
+        tmp_path / "pred", tmp_path / "gt", FEW, metrics="occlusion", executor="thread", workers=1
+    )
+    counts = run.records[0].counts["occlusion"]
+    assert counts.total_gt.tolist() == [edge.sum() + other.sum()] * 3
+    edges = bb.boundary_counts(soft, [edge, np.roll(other, 2, 1)], FEW)
+    np.testing.assert_array_equal(counts.matched_gt, edges.matched_gt)
+    np.testing.assert_array_equal(counts.matched_pred, edges.matched_pred)
+    assert (counts.right_pred <= counts.matched_pred).all()
+
+
+@pytest.mark.parametrize("wanted", [(17, 25), (48, 61), (24, 33)])
+def test_maps_of_another_size_are_resized_bilinearly(wanted):
+    """As Pillow does, which antialiases too; inside, as it treats the border differently."""
+    soft = np.random.default_rng(0).random(SHAPE)
+    image = Image.fromarray(soft.astype(np.float32))
+    peer = np.asarray(image.resize(wanted[::-1], Image.Resampling.BILINEAR), np.float64)
+    np.testing.assert_allclose(bilinear(soft, wanted)[3:-3, 3:-3], peer[3:-3, 3:-3], atol=2e-6)
+    edge, angle, _, angles = scene(1)
+    small, turned = bilinear(edge, wanted) > 0, bilinear(angle, wanted)
+    c = occlusion_counts(soft, angles, [small], [turned], FEW)
+    again = occlusion_counts(
+        bilinear(soft, wanted), bilinear(angles, wanted), [small], [turned], FEW
+    )
+    np.testing.assert_array_equal(columns(c), columns(again))
+
+
+@pytest.mark.parametrize(
+    ("pred", "gt", "message"),
+    [
+        ({"edge": np.ones((4, 5))}, None, "expected a map ori"),
+        ({"edge": np.ones((4, 5)), "ori": np.ones((5, 4))}, None, "expected one size"),
+        ({"edge": np.ones((4, 5)), "ori": np.full((4, 5), np.nan)}, None, "NaN or infinite"),
+        (None, {"edge": np.ones((4, 5))}, "expected ori"),
+        (None, {"gtStruct": {"gt_theta": np.ones((4, 5))}}, "expected BSDS ownership"),
+        (
+            None,
+            {"bndinfo_pascal": {"OrientMap": np.ones((4, 5)), "edges": {"indices": [[99.0]]}}},
+            "outside OrientMap",
+        ),
+    ],
+)
+def test_files_without_angles(tmp_path, pred, gt, message):
+    for folder in ("pred", "gt"):
+        (tmp_path / folder).mkdir()
+    sound = {"edge": np.eye(4, 5), "ori": np.zeros((4, 5))}
+    savemat(tmp_path / "pred" / "a.mat", pred or sound)
+    savemat(tmp_path / "gt" / "a.mat", gt or sound)
+    with pytest.raises(bb.DataError, match=message):
+        bb.evaluate(
+            tmp_path / "pred", tmp_path / "gt", metrics="occlusion", executor="thread", workers=1
+        )

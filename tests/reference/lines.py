@@ -1,0 +1,68 @@
+"""Wireframes as L-CNN's programs describe them: pixel by pixel, counted from 1, then cut to 0."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+CUTS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 0.99, 0.995, 0.999, 0.9995, 0.9999)
+
+
+def away_from_zero(value):
+    """MATLAB's round."""
+    return int(math.copysign(math.floor(abs(value) + 0.5), value))
+
+
+def points(y1, x1, y2, x2):
+    """ceil(length) places on a line, ends included; a single one is the second end."""
+    count = math.ceil(math.sqrt((x1 - x2) ** 2 + (y1 - y2) ** 2))
+    if count == 1:
+        return [(y2, x2)]
+    return [
+        (y1 + k * (y2 - y1) / (count - 1), x1 + k * (x2 - x1) / (count - 1)) for k in range(count)
+    ]
+
+
+def annotated(lines, height, width):
+    """x1 y1 x2 y2 in pixels of the picture."""
+    out = np.zeros((height, width), bool)
+    for x1, y1, x2, y2 in lines:
+        for y, x in points(y1, x1, y2, x2):
+            out[max(away_from_zero(y), 1) - 1, max(away_from_zero(x), 1) - 1] = True
+    return out
+
+
+def predicted(lines, height, width, grid=128):
+    """y1 x1 y2 x2 in a grid."""
+    out = np.zeros((height, width), bool)
+    for y1, x1, y2, x2 in lines:
+        ends = y1 * height / grid, x1 * width / grid, y2 * height / grid, x2 * width / grid
+        for y, x in points(*ends):
+            row = min(max(away_from_zero(y - 0.5), 1), height)
+            col = min(max(away_from_zero(x - 0.5), 1), width)
+            out[row - 1, col - 1] = True
+    return out
+
+
+def kept(lines, scores, cut):
+    """The lines above a score, of those before the first score comes again."""
+    out = []
+    for k, score in enumerate(scores):
+        if k and score == scores[0]:
+            break
+        if score > cut:
+            out.append(lines[k])
+    return out
+
+
+def heat(tp, fp, n):
+    """F^H and AP^H from three lists, one entry a threshold."""
+    recall = sorted(t / n for t in tp)
+    precision = sorted((t / max(t + f, 1e-9) for t, f in zip(tp, fp, strict=True)), reverse=True)
+    best = max(2 * p * r / (p + r) if p + r else 0 for p, r in zip(precision, recall, strict=True))
+    recall, precision = [0, *recall, 1], [0, *precision, 0]
+    for k in range(len(precision) - 1, 0, -1):
+        precision[k - 1] = max(precision[k - 1], precision[k])
+    area = sum((recall[k + 1] - recall[k]) * precision[k + 1] for k in range(len(recall) - 1))
+    return best, area
