@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.line_maps import GRID, score_map, truth_map
+from bsdsbench.loaders.format_table import IMAGE_SUFFIXES
 from bsdsbench.loaders.formats import read_arrays
 from bsdsbench.loaders.pairing import Pair
-from bsdsbench.loaders.photos import PHOTO_SUFFIXES
 from bsdsbench.loaders.reading import FaultError, check_size, read_bytes, reading
 
 Shape = tuple[int, int]
@@ -101,7 +101,7 @@ def _picture_size(path: Path) -> Shape:
     """Rows and columns of the picture in the folder images beside that of a file."""
     from PIL import Image
 
-    for suffix in PHOTO_SUFFIXES:
+    for suffix in IMAGE_SUFFIXES:
         picture = path.parents[1] / "images" / f"{path.stem}{suffix}"
         if picture.is_file():
             with Image.open(io.BytesIO(read_bytes(picture))) as image:
