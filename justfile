@@ -18,23 +18,27 @@ lint:
     .venv/bin/ruff check .
     .venv/bin/ruff format --check .
     .venv/bin/mypy
-    .venv/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+    .ci/workflows .venv/bin
 
 # The tests; `just test tests/cli` for some of them.
 test *args:
-    {{python}} -m pytest -q {{args}}
+    {{ python }} -m pytest -q {{ args }}
 
 # The tests with line coverage; fails below the floor in pyproject.toml.
 coverage:
-    {{python}} -m pytest -q --cov --cov-report=term
+    {{ python }} -m pytest -q --cov --cov-report=term
 
 # The documentation site, in docs/_build/html.
 docs:
     .venv/bin/sphinx-build -W --keep-going -b html docs docs/_build/html
 
+# The site built and walked in a browser, as CI does.
+site:
+    .ci/site {{ python }} docs/_build/walked
+
 # Kernel timings by pytest-benchmark; --benchmark-compare against an earlier run.
 bench *args:
-    {{python}} -m pytest -q benchmarks --benchmark-only --benchmark-autosave {{args}}
+    {{ python }} -m pytest -q benchmarks --benchmark-only --benchmark-autosave {{ args }}
 
 # Source archive and wheel in dist, checked.
 package:
