@@ -43,7 +43,9 @@ def place_labels(
     out: list[Any] = []
     taken: list[Any] = []
     if texts:
-        figure.draw_without_rendering()  # the layout decides how far apart points are
+        # The layout decides how far apart points are; it settles in the second pass.
+        figure.draw_without_rendering()
+        figure.draw_without_rendering()
     at = ax.transData.transform(points)
     radius = dot * figure.dpi / 72
     for i, text in texts.items():
@@ -60,7 +62,7 @@ def place_labels(
         note.set_in_layout(False)
         costs = [_cost(ax, note, place, at, radius, taken) for place in _PLACES]
         _move(note, _PLACES[int(np.argmin(costs))])
-        taken.append(Text.get_window_extent(note))
+        taken.append(_box(note))
         out.append(note)
     return out
 
@@ -68,6 +70,15 @@ def place_labels(
 def _move(note: Any, place: tuple[float, float, str, str]) -> None:
     note.xyann = place[:2]
     note.set(horizontalalignment=place[2], verticalalignment=place[3])
+
+
+def _box(note: Any) -> Any:
+    """Where the text stands, in pixels, without the line to its point.
+
+    A little larger than it is now: at the resolution of a file it may be wider.
+    """
+    note.get_window_extent()  # moves the text to where it belongs
+    return Text.get_window_extent(note).expanded(1.15, 1.1)
 
 
 def _cost(
@@ -80,7 +91,7 @@ def _cost(
 ) -> float:
     """How many points and labels the text would cover there; leaving the axes costs most."""
     _move(note, place)
-    box = Text.get_window_extent(note)  # without the line to the point
+    box = _box(note)
     gap = np.maximum(np.maximum([box.x0, box.y0] - at, at - [box.x1, box.y1]), 0)
     covered = int((np.hypot(*gap.T) < radius).sum())
     outside = not (

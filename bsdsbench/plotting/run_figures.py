@@ -203,7 +203,7 @@ def _draw_published(ax: Axes, result: PublishedResult, index: int) -> Any:
     (line,) = ax.plot(
         *iso_f_points(f),
         color=line_style(index)["color"],
-        linestyle=(0, (2, 2)),
+        linestyle=(0, (2 + 2 * (index % 3), 2)),
         linewidth=1.0,
         zorder=1.6,
         label=f"[F={short(f)}] {result.label}",

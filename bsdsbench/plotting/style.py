@@ -200,26 +200,45 @@ def draw_iso_f(ax: Axes, levels: Sequence[float] = ISO_LEVELS, label: bool = Tru
 
 
 def place_legend(ax: Axes, handles: Sequence[Any], loc: Any = "lower left") -> None:
-    """A legend at `loc` while it is small; else beneath the axes, or beside them on a page.
+    """A legend at `loc` where it hides no curve; else beneath the axes, or beside them on a page.
 
     loc None: never inside.
     """
     names, figure = [h.get_label() for h in handles], root_figure(ax)
     if _LOOK.get()[0].beside:
-        legend = figure.legend(handles, names, loc="outside right upper")
-    elif loc is not None and len(handles) <= 7:
-        legend = ax.legend(handles, names, loc=loc, frameon=True, framealpha=0.85, edgecolor="none")
-    else:
-        # The axes keep their size.
-        width, height = figure.get_size_inches()
-        columns = 2 if width > 4 else 1
-        row = 0.0165 * _LOOK.get()[0].font + 0.04
-        figure.set_size_inches(
-            width if columns == 1 else max(width, 5.0), height + row * -(-len(handles) // columns)
-        )
-        legend = figure.legend(handles, names, loc="outside lower center", ncols=columns)
+        _plain(figure.legend(handles, names, loc="outside right upper"))
+        return
+    if loc is not None and len(handles) <= 7:
+        inside = {"frameon": True, "framealpha": 0.85, "edgecolor": "none"}
+        legend = _plain(ax.legend(handles, names, loc=loc, **inside))
+        if not _hides(legend, handles):
+            return
+        legend.remove()
+    # The axes keep their size.
+    width, height = figure.get_size_inches()
+    columns = 2 if width > 4 else 1
+    row = 0.0165 * _LOOK.get()[0].font + 0.04
+    figure.set_size_inches(
+        width if columns == 1 else max(width, 5.0), height + row * -(-len(handles) // columns)
+    )
+    _plain(figure.legend(handles, names, loc="outside lower center", ncols=columns))
+
+
+def _plain(legend: Any) -> Any:
+    """The legend with its names as text: dollars in them are no formula."""
     for text in legend.get_texts():
-        text.set_parse_math(False)  # a name with dollars in it stays text
+        text.set_parse_math(False)
+    return legend
+
+
+def _hides(legend: Any, handles: Sequence[Any]) -> bool:
+    """Whether a curve passes under the legend."""
+    legend.figure.draw_without_rendering()  # the layout decides where the axes are
+    box = legend.get_window_extent()
+    return any(
+        line.get_transform().transform_path(line.get_path()).intersects_bbox(box, filled=False)
+        for line in handles
+    )
 
 
 def save(fig: Figure, path: str | Path) -> Path:

@@ -23,7 +23,7 @@ from bsdsbench.plotting import (
     plot_scatter,
 )
 from bsdsbench.plotting.benchmark import short
-from bsdsbench.plotting.style import iso_f_points
+from bsdsbench.plotting.style import iso_f_points, style
 from tests.runs.simulated import simulated_run
 
 
@@ -109,16 +109,26 @@ def test_styles_for_paper(runs, tmp_path):
         assert r == g == b
 
 
-def test_labels_hide_no_point_and_no_label():
-    rng = np.random.default_rng(3)
-    points = 0.6 + 0.1 * rng.normal(size=(60, 2)).clip(-3, 3)
-    shown = ImageScatterDisplay(*points.T, [f"image{i}" for i in range(60)]).plot(label=4)
-    boxes = [Text.get_window_extent(note) for note in shown.labels_]
-    assert len(boxes) == 4
-    dots = shown.ax_.transData.transform(points)
-    for i, box in enumerate(boxes):
-        assert not any(box.overlaps(other) for other in boxes[i + 1 :])
-        assert not any(box.contains(*dot) for dot in dots)
+@pytest.mark.parametrize("look", ["screen", "column"])
+@pytest.mark.parametrize("seed", [0, 2])
+def test_labels_touch_no_dot_and_no_label(look, seed):
+    rng = np.random.default_rng(seed)
+    points = 0.6 + 0.12 * rng.normal(size=(40, 2)).clip(-3, 3)
+    with style(look):
+        shown = ImageScatterDisplay(*points.T, [f"image{i}" for i in range(40)]).plot(label=4)
+    figure = shown.figure_
+    for dpi in (100, 200):
+        figure.set_dpi(dpi)
+        figure.draw_without_rendering()
+        boxes = [Text.get_window_extent(note) for note in shown.labels_]
+        assert len(boxes) == 4
+        dots = shown.ax_.transData.transform(points)
+        for i, box in enumerate(boxes):
+            assert not any(box.overlaps(other) for other in boxes[i + 1 :])
+            gap = np.maximum(np.maximum(box.min - dots, dots - box.max), 0)
+            assert np.hypot(*gap.T).min() * 72 / dpi > np.sqrt(14) / 2  # the radius of a dot
+            assert shown.ax_.bbox.padded(1).contains(*box.min)
+            assert shown.ax_.bbox.padded(1).contains(*box.max)
 
 
 def test_runs_that_do_not_compare_are_not_drawn_together(runs):
@@ -221,3 +231,11 @@ def test_refusals(runs, tmp_path):
     fewer = replace(runs[1], records=runs[1].records[1:])
     with pytest.raises(bb.DataError, match="image 'im0000' is in one only"):
         ImageScatterDisplay.from_evaluations(runs[0], fewer)
+
+
+@pytest.mark.parametrize(("start", "inside"), [(0.9, True), (0.05, False)])
+def test_a_legend_hides_no_curve(start, inside):
+    """A curve that runs through the lower left corner has its legend beneath the axes."""
+    shown = PRCurveDisplay([0, 1], [start, 0.9], name="some method").plot()
+    assert (shown.ax_.get_legend() is not None) == inside
+    assert len(shown.figure_.legends) == (not inside)
