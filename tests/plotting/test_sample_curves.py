@@ -92,7 +92,8 @@ def test_one_axes_for_many():
     shown = [PRScoresDisplay.from_scores(*samples(gap=g), f"gap {g}") for g in (2.0, 1.0, 0.2)]
     fig = plot_curves(shown, title="three")
     ax = fig.axes[0]
-    texts = [t.get_text() for t in ax.get_legend().get_texts()]
+    (legend,) = [found for found in (ax.get_legend(), *fig.legends) if found]
+    texts = [t.get_text() for t in legend.get_texts()]
     assert [t.split(" (")[0] for t in texts] == ["gap 2.0", "gap 1.0", "gap 0.2"]
     assert len({d.line_.get_color() for d in shown}) == 3
     # the same labels: one chance line
