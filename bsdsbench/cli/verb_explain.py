@@ -18,6 +18,7 @@ from bsdsbench.cli.options import (
 
 if TYPE_CHECKING:
     from bsdsbench.core.signature import Signature
+    from bsdsbench.runs.evaluation import Evaluation
 
 
 @click.command(
@@ -107,8 +108,9 @@ def command(
     own = next(t for t in told.trials if t.label == "as it is")
     shown = list(told.trials[:top])
     shown = shown if own in shown else [*shown[:-1], own]
+    sentence = told.sentence() if told.answer else f"{told.sentence()} {_known(found, wanted)}"
     if form == "json":
-        answer = {"sentence": told.sentence(), "seconds": told.seconds, "complete": told.complete}
+        answer = {"sentence": sentence.strip(), "seconds": told.seconds, "complete": told.complete}
         print_json({"targets": told.targets, "trials": [asdict(t) for t in shown], **answer})
     else:
         print("target        " + "  ".join(f"{m.upper()} {v:.4f}" for m, v in wanted.items()))
@@ -118,8 +120,17 @@ def command(
             sign = "=" if trial.reached else " "
             print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}{some}")
         print(f"protocol {found.protocol.describe()}")
-        print(told.sentence())
+        print(sentence.strip())
     return 0 if told.answer else 1
+
+
+def _known(run: Evaluation, targets: dict[str, float]) -> str:
+    """Whose published result the targets are, if they are one."""
+    from bsdsbench.comparison.published import published_as
+    from bsdsbench.diagnosis.explain import resolution
+
+    limit = {measure: resolution(value) for measure, value in targets.items()}
+    return published_as(targets, limit, run.identity.name if run.identity else None)
 
 
 def _between(a: str, b: str) -> int:

@@ -24,6 +24,7 @@ from bsdsbench.comparison.bootstrap import (
     run_scores,
     samplers,
 )
+from bsdsbench.comparison.comparable import comparable, labels_of
 from bsdsbench.comparison.comparison_tables import (
     comparison_mapping,
     comparison_tables,
@@ -43,14 +44,12 @@ from bsdsbench.core.shown import Shown
 from bsdsbench.core.table import Table
 from bsdsbench.kernels.resample import precision_at
 from bsdsbench.metrics import registry
-from bsdsbench.runs.compressed import image_ids
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.loading import as_runs
 from bsdsbench.runs.speed import Speed, speeds_of
 
 F8 = NDArray[np.float64]
 INTERVALS = ("percentile", "bca")
-FEW_IMAGES = 20
 _CHUNK = 2000
 
 
@@ -265,8 +264,8 @@ def compare(
     """
     _check(n_boot, level, interval)
     found = as_runs(runs)
-    labels = _labels(found, names)
-    kept, notes = _comparable(found, labels, common, force)
+    labels = labels_of(found, names)
+    kept, notes = comparable(found, labels, common, force)
     tables = [samplers(run) for run in kept]
     metrics = [m for m in tables[0] if all(m in t for t in tables)]
     if not metrics:
@@ -426,72 +425,3 @@ def _check(n_boot: int, level: float, interval: str) -> None:
         raise DataError(f"level {level}: expected a share in (0, 1)")
     if interval not in INTERVALS:
         raise DataError(f"interval {interval!r}: expected one of {', '.join(INTERVALS)}")
-
-
-def _labels(runs: Sequence[Evaluation], names: Sequence[str] | None) -> list[str]:
-    if not runs:
-        raise DataError("no runs given, expected at least one to compare")
-    labels = [run.name for run in runs] if names is None else list(names)
-    if len(labels) != len(runs):
-        raise DataError(f"{len(labels)} names for {len(runs)} runs, expected one each")
-    doubled = sorted({name for name in labels if labels.count(name) > 1})
-    if doubled:
-        raise DataError(f"two runs are named {doubled[0]!r}, expected different names")
-    return labels
-
-
-def _comparable(
-    runs: Sequence[Evaluation], labels: Sequence[str], common: bool, force: bool
-) -> tuple[list[Evaluation], list[str]]:
-    """The runs on the images they share, and what is to be said about it. Raises DataError."""
-    bare = [
-        DataError(f"{n}: no counts per image")
-        for n, r in zip(labels, runs, strict=True)
-        if not r.records
-    ]
-    if bare:
-        raise DataError.collect(bare)
-    ids = [set(image_ids(run.records)) for run in runs]
-    shared = set.intersection(*ids)
-    notes: list[str] = []
-    if any(i != shared for i in ids):
-        odd = sorted(set.union(*ids) - shared)
-        fault = f"{', '.join(labels)}: {len(odd)} images are not in every run, such as {odd[0]!r}"
-        if not (common and shared):
-            raise DataError(f"{fault}; expected the same images in all")
-        notes.append(f"{fault}; compared on the {len(shared)} in all")
-    kept = [replace(r, records=tuple(x for x in r.records if x.image_id in shared)) for r in runs]
-    if not shared:
-        raise DataError(f"{', '.join(labels)}: no images, expected at least one")
-    faults = [
-        f"{labels[i]}, {labels[0]}: protocols differ in {'; '.join(found)}"
-        for i in range(1, len(runs))
-        if (found := kept[i].protocol.differences(kept[0].protocol))
-    ]
-    faults += [
-        f"{labels[i]}, {labels[0]}: ground truth of image {image!r} differs"
-        for i in range(1, len(runs))
-        if (image := _other_ground_truth(kept[0], kept[i])) is not None
-    ]
-    if faults and not force:
-        raise DataError.collect([DataError(f"{f}; such scores do not compare") for f in faults])
-    notes += [
-        f"{name}: from official files, which do not state the protocol; "
-        f"AP by the rule {run.protocol.ap_rule}"
-        + " without their row of threshold 0"
-        * run.protocol.whole_image
-        for name, run in zip(labels, runs, strict=True)
-        if "official" in run.provenance
-    ]
-    if len(shared) < FEW_IMAGES:
-        notes.append(f"{len(shared)} images only: intervals and p-values are rough")
-    return kept, [*notes, *faults]
-
-
-def _other_ground_truth(a: Evaluation, b: Evaluation) -> str | None:
-    """The first image whose counts cannot come from the same ground truth, or None."""
-    for one, two in zip(a.records, b.records, strict=True):
-        for metric in one.counts.keys() & two.counts.keys():
-            if not registry.get(metric).same_truth(one.counts[metric], two.counts[metric]):
-                return one.image_id
-    return None

@@ -129,6 +129,35 @@ def _no_such(what: str, known: list[str]) -> DataError:
     return DataError(f"published {what}: expected such as {', '.join(known)}")
 
 
+def published_as(
+    targets: Mapping[str, float], limit: Mapping[str, float], own_set: str | None
+) -> str:
+    """Whose published result the targets are, in a sentence; "" if nobody's.
+
+    targets, limit : measure -> value, and how far off a published one may be
+    own_set : the set of the run that was to have them; rows of other sets come first, as they say
+              why it has not
+    """
+    rows = [
+        row
+        for row in published_results().values()
+        if all(
+            m in row.boundary and abs(row.boundary[m] - v) <= limit[m] * (1 + 1e-9)
+            for m, v in targets.items()
+        )
+    ]
+    if not rows:
+        return ""
+    row = min(rows, key=lambda row: row.set == own_set)
+    if row.set == own_set:
+        return f"It is the published result of {row.name} on this set ({row.source})."
+    mine = own_set or "a set without a name"
+    return (
+        f"It is the published result of {row.name} on {row.set} ({row.source}); this run is of "
+        f"{mine}: scores of other images do not compare."
+    )
+
+
 def published_rows(results: Iterable[PublishedResult], runs: Iterable[Any]) -> list[Any]:
     """Rows for `score_tables` beside `runs`; an AP of another rule than theirs carries its rule."""
     rules = {run.protocol.ap_rule for run in runs}

@@ -21,8 +21,14 @@ from numpy.typing import NDArray
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.diagnosis.causes import Choice, Setting, choices, settings
+from bsdsbench.diagnosis.other_images import (
+    counted,
+    groups_beside,
+    other_choices,
+)
 from bsdsbench.diagnosis.readings import MEASURES, READINGS, Table, measure
 from bsdsbench.diagnosis.recount import METRIC, Counting, counting_of
+from bsdsbench.loaders.identity import shipped_sets
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.manifest import is_run
@@ -30,13 +36,15 @@ from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.sources import Sources, find_sources
 
 Progress = Callable[[int, int, str], None]
+Known = Mapping[str, Sequence[str]]
 FINEST = 1e-6  # targets are not taken to be known better than this
-# Rounds: how many of the settings, the nearest first, on how many images; then one after the other
-# on all images. Costly settings (large tolerances, many thresholds) mostly fall out at once.
-ROUNDS = ((1000, 1), (16, 3), (8, 6), (5, 12))
+# Rounds: how many of the settings, the nearest first, on how many images, at some thresholds; then
+# one after the other on all images at all thresholds. Costly settings mostly fall out at once.
+ROUNDS = ((1000, 2), (16, 5), (8, 12), (5, 25))
 STARTS = 4  # single settings that pairs are made from
 LATE = 0.25  # of the time, to finish a round of all images that was begun in time
 LEAST = 1  # images of a round that are counted however late it is
+SHARE = 0.4  # of the time left, for images that the run does not have
 PRIOR = {"as it is": 0, "reading": 1, "images": 2, "setting": 3, "some images": 4}
 
 
@@ -149,13 +157,15 @@ class Search:
         if unknown or not targets:
             known = ", ".join(MEASURES)
             raise DataError(f"target {unknown[:1] or 'missing'}: expected any of {known}")
-        self.counting, self.protocol, self.targets = counting, protocol, dict(targets)
+        self.counting, self.rough = counting, counting.rough()
+        self.protocol, self.targets = protocol, dict(targets)
         self.limit = {m: resolution(v) for m, v in targets.items()}
         self.started, self.seconds = time.monotonic(), seconds
         self.progress = progress
         self.base = self.scores(counting.own)
         self.trials: list[Trial] = []
         self.whole: list[tuple[Setting, dict[str, float]]] = []  # counted on all images
+        self.known: dict[tuple[bool, str, bytes], dict[str, float]] = {}
 
     def scores(self, table: Table) -> dict[str, float]:
         """The measures asked for, by the rules of the run's protocol."""
@@ -222,33 +232,72 @@ class Search:
                 who=f"a run of {choice.images.size} images",
             )
 
-    def round(self, tried: Sequence[Setting], n: int) -> list[Setting]:
+    def others(self, run: Evaluation, files: Sources, gt_dir: Path | None, sets: Known) -> None:
+        """Images that the run does not have, counted as it counts, in a share of the time."""
+        for group in groups_beside(run, files):
+            if self.reached() or self.left < 0:
+                return
+            until = self.left * (1 - SHARE)
+
+            def show(done: int, total: int) -> None:
+                if self.progress:
+                    self.progress(done, total, "other images")
+
+            counts = counted(run, group, self.counting.workers, lambda: self.left > until, show)  # noqa: B023
+            if counts:
+                own = self.counting
+                table, found = other_choices(own.ids, own.own, group, counts, gt_dir, sets)
+                for choice in found:
+                    who = f"a run of {choice.images.size} images"
+                    self.add(choice.label, "images", self.scores(table.of(choice.images)), who=who)
+
+    def place(self, setting: Setting, rough: bool) -> Counting:
+        """Where a setting is counted: at some of the thresholds, unless it has its own."""
+        return self.rough if rough and "thresholds" not in setting.changes else self.counting
+
+    def round(self, tried: Sequence[Setting], n: int, rough: bool = False) -> list[Setting]:
         """Count the settings on n images spread over the run, or as many as there is time for.
 
         Returns them, the nearest to the targets first.
         """
         at = self.counting.spread(n)
-        self.counting.fill(tried, self.counting.spread(min(n, LEAST)))
+        grace = LATE * self.seconds if n >= len(self.counting.ids) and not rough else 0.0
 
         def show(done: int, total: int) -> None:
             if self.progress:
                 self.progress(done, total, f"{len(tried)} settings")
 
-        grace = LATE * self.seconds if n >= len(self.counting.ids) else 0.0
-        done = self.counting.fill(tried, at, lambda: self.left > -grace, show)
-        return sorted(tried, key=lambda setting: self.estimate(setting, done).gap)
+        gaps: dict[str, float] = {}
+        for place in dict.fromkeys(self.place(s, rough) for s in tried):
+            mine = [s for s in tried if self.place(s, rough) is place]
+            place.fill(mine, self.counting.spread(min(n, LEAST)))
+            done = place.fill(mine, at, lambda: self.left > -grace, show)
+            gaps |= {s.label: self.estimate(s, done, rough).gap for s in mine}
+        return sorted(tried, key=lambda setting: gaps[setting.label])
 
-    def estimate(self, setting: Setting, at: NDArray[np.int64]) -> Trial:
+    def counted(
+        self, place: Counting, setting: Setting | None, at: NDArray[np.int64]
+    ) -> dict[str, float]:
+        """The scores of some images under a setting, None for the run's own; kept."""
+        key = (place is self.counting, setting.label if setting else "", at.tobytes())
+        if key not in self.known:
+            table = place.table(setting, at) if setting else place.own.of(at)
+            self.known[key] = self.scores(table)
+        return dict(self.known[key])
+
+    def estimate(self, setting: Setting, at: NDArray[np.int64], rough: bool = False) -> Trial:
         """The score of all images, moved by what the setting moves on some; exact for all of them.
 
         It is moved from the run, or from that setting counted on all images which is most like it
         on the same ones: of two that are alike, the difference on a few images is that on all.
         """
-        scores = self.scores(self.counting.table(setting, at))
-        exact = at.size == len(self.counting.ids)
+        place = self.place(setting, rough)
+        scores = self.counted(place, setting, at)
+        exact = place is self.counting and at.size == len(self.counting.ids)
         if not exact:
-            known = [(self.base, self.scores(self.counting.own.of(at)))]
-            known += [(v, self.scores(self.counting.table(s, at))) for s, v in self.whole]
+            known = [(self.base, self.counted(place, None, at))]
+            alike = [(s, v) for s, v in self.whole if self.place(s, rough) is place]
+            known += [(v, self.counted(place, s, at)) for s, v in alike]
             base, own = min(known, key=lambda k: max(abs(scores[m] - k[1][m]) for m in scores))
             scores = {m: base[m] + scores[m] - own[m] for m in scores}
         elif setting.label not in {s.label for s, _ in self.whole}:
@@ -268,11 +317,11 @@ class Search:
         """Rounds of more and more images, until a setting reaches the targets or the time is up."""
         total = len(self.counting.ids)
         for kept, n in ROUNDS:
-            order = self.round(order[:kept], min(n, total)) + order[kept:]
+            order = self.round(order[:kept], min(n, total), rough=True) + order[kept:]
         left = list(order)
         while left and not self.reached("setting") and self.left >= 0:
             self.round([left.pop(0)], total)
-            left.sort(key=lambda s: self.estimate(s, self.counting.done(s)).gap)
+            left.sort(key=lambda s: self.estimate(s, self.place(s, True).done(s), True).gap)
         return order
 
     def pairs(self, order: Sequence[Setting]) -> None:
@@ -355,9 +404,12 @@ def explain(
     search.readings(counting.own)
     if "ap" in targets:
         search.readings(counting.with_whole_image())
-    gt_dir = run.provenance.get("gt")
-    search.images(choices(counting.ids, Path(gt_dir) if gt_dir else None, {}))
+    gt_dir = Path(run.provenance["gt"]) if run.provenance.get("gt") else None
+    sets = {known.name: list(known.images) for known in shipped_sets()}
+    search.images(choices(counting.ids, gt_dir, sets))
     likely = ("as it is", "reading", "images") + ("some images",) * search.strict
+    if not search.reached(*likely):
+        search.others(run, files, gt_dir, sets)
     if not search.reached(*likely):
         order = search.single()
         if not search.reached("setting", "some images"):

@@ -24,7 +24,8 @@ from bsdsbench.runs.sources import Sources
 Load = Callable[[str, Protocol], tuple[Prediction, GroundTruth]]
 Truth = Callable[[str, Protocol], GroundTruth]
 METRIC = registry.DEFAULT[0]
-AT_HAND = 20  # images whose arrays are kept
+AT_HAND = 30  # images whose arrays are kept
+ROUGH = 20  # thresholds of the rounds that only rank
 I8 = NDArray[np.int64]
 
 
@@ -49,6 +50,19 @@ class Counting:
         self._load, self._truth, self.workers = load, truth, workers
         self._made: dict[str, dict[int, BoundaryCounts]] = {}
         self._arrays: dict[int, tuple[Prediction, GroundTruth]] = {}
+
+    def rough(self) -> Counting:
+        """The same images at some of the thresholds, for rounds that only rank settings."""
+        total = self.own.thresholds.size
+        grid = self.protocol.thresholds
+        if total <= ROUGH or not np.array_equal(self.own.thresholds, grid):
+            return self
+        at = np.unique(np.rint(np.linspace(0, total - 1, ROUGH)).astype(np.int64))
+        own = Table(self.own.counts[:, at], self.own.thresholds[at], self.own.operator)
+        protocol = self.protocol.replace(thresholds=tuple(grid[k] for k in at))
+        found = Counting(self.ids, own, protocol, self._load, self._truth, self.workers)
+        found._arrays = self._arrays
+        return found
 
     def spread(self, n: int | None) -> NDArray[np.int64]:
         """Positions of n images spread over the run, those of a smaller n among them; None: all."""

@@ -335,9 +335,9 @@ def test_refusals_name_the_fault(pair):
         bb.compare([a, fewer])
     assert bb.compare([a, fewer], n_boot=10, common=True).n_images == 24
     other = replace(b, protocol=b.protocol.replace(max_dist=0.011))
-    with pytest.raises(bb.DataError, match=r"max_dist.*do not compare"):
+    with pytest.raises(bb.DataError, match=r"tolerance: .0075d / .011d.*do not compare"):
         bb.compare([a, other])
-    assert "max_dist" in bb.compare([a, other], n_boot=10, force=True).notes[0]
+    assert "tolerance" in bb.compare([a, other], n_boot=10, force=True).notes[0]
     strange = simulated_run("strange", 25, images_seed=3)
     with pytest.raises(bb.DataError, match="ground truth of image 'im0000' differs"):
         bb.compare([a, strange])

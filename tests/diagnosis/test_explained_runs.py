@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import imageio.v3 as iio
 import numpy as np
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 import bsdsbench as bb
 from bsdsbench.cli.verb_explain import command
+from bsdsbench.diagnosis.explain import explain
 from tests.making import make_set
 
 FAST = {"workers": 1, "executor": "thread"}
@@ -65,3 +67,57 @@ def test_the_provenance_says_what_a_run_was_made_with(folders, tmp_path):
     assert (again["pred_kind"], again["missing"]) == ("labels", "error")
     assert again["split"].endswith("ids.txt")
     assert made(folders, "a shard", tmp_path / "other").provenance["shard"] == "1/2"
+
+
+@pytest.fixture(scope="module")
+def halves(tmp_path_factory):
+    """Eight images, a run of the first three, and the scores of all eight under its protocol."""
+    root = tmp_path_factory.mktemp("halves")
+    pred, gt = make_set(root, images=8)
+    ids = [f"im{k:03d}" for k in range(8)]
+    (root / "mine.txt").write_text("\n".join(ids[:3]), "utf-8")
+    protocol = bb.Protocol.preset("bsds500").replace(thresholds=9)
+    mine = bb.evaluate(pred, gt, protocol, split_file=root / "mine.txt", out=root / "out", **FAST)
+    return root, mine, bb.evaluate(pred, gt, protocol, **FAST), ids
+
+
+def scores_of(run, ids):
+    records = [r for r in run.records if r.image_id in ids]
+    found = bb.boundary_score(records, run.protocol)
+    return {"ods": found.ods.f, "ois": found.ois.f, "ap": found.ap}
+
+
+@pytest.mark.parametrize("which", ["others", "all", "named"])
+def test_another_split_is_found_in_the_folders_of_the_run(halves, which):
+    root, mine, whole, ids = halves
+    wanted = {"others": ids[3:], "all": ids, "named": [ids[1], ids[4], ids[6]]}[which]
+    if which == "named":
+        (root / "other.txt").write_text("\n".join(wanted), "utf-8")
+    told = explain(mine, scores_of(whole, wanted), workers=1)
+    label = {
+        "others": "the images of the folders that are not in the run",
+        "all": "all 8 images, with the images of the folders that are not in the run",
+        "named": "the images of the split file other.txt only",
+    }[which]
+    assert (told.answer.label, told.answer.n_causes, told.answer.gap) == (label, 1, 0)
+
+
+def test_the_split_in_the_folder_beside_is_looked_at(halves, tmp_path):
+    root, _, whole, ids = halves
+    for split, some in (("val", ids[:4]), ("test", ids[4:])):
+        (tmp_path / "pred" / split).mkdir(parents=True)
+        for image_id in some:
+            shutil.copy(root / "pred" / f"{image_id}.png", tmp_path / "pred" / split)
+            shutil.copytree(root / "gt" / image_id, tmp_path / "gt" / split / image_id)
+    run = bb.evaluate(tmp_path / "pred" / "val", tmp_path / "gt" / "val", whole.protocol, **FAST)
+    told = explain(run, scores_of(whole, ids[4:]), workers=1)
+    assert told.answer.label == "the images of the split test"
+
+
+def test_a_published_result_of_another_set_is_named(halves):
+    root, *_ = halves
+    target = "ods=0.4828,ois=0.5127,ap=0.4129"
+    arguments = [str(root / "out"), "--target", target, "--quiet", "--seconds", "1"]
+    told = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    assert "It is the published result of Roberts on bsds500-test (" in told.stdout
+    assert "this run is of a set without a name: scores of other images do not" in told.stdout

@@ -1,0 +1,97 @@
+"""Whether runs may be compared: the same images, ground truth and protocol, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bsdsbench.core.errors import DataError
+from bsdsbench.metrics import registry
+from bsdsbench.runs.compressed import image_ids
+from bsdsbench.runs.evaluation import Evaluation
+
+FEW_IMAGES = 20
+# Words of a signature that do not make scores incomparable
+HARMLESS = ("set", "pred", "proto")
+
+
+def labels_of(runs: Sequence[Evaluation], names: Sequence[str] | None) -> list[str]:
+    """The runs' names, or those given. Raises DataError for none, too few, and doubled ones."""
+    if not runs:
+        raise DataError("no runs given, expected at least one to compare")
+    labels = [run.name for run in runs] if names is None else list(names)
+    if len(labels) != len(runs):
+        raise DataError(f"{len(labels)} names for {len(runs)} runs, expected one each")
+    doubled = sorted({name for name in labels if labels.count(name) > 1})
+    if doubled:
+        raise DataError(f"two runs are named {doubled[0]!r}, expected different names")
+    return labels
+
+
+def comparable(
+    runs: Sequence[Evaluation], labels: Sequence[str], common: bool, force: bool
+) -> tuple[list[Evaluation], list[str]]:
+    """The runs on the images they share, and what is to be said about it. Raises DataError."""
+    bare = [
+        DataError(f"{n}: no counts per image")
+        for n, r in zip(labels, runs, strict=True)
+        if not r.records
+    ]
+    if bare:
+        raise DataError.collect(bare)
+    ids = [set(image_ids(run.records)) for run in runs]
+    shared = set.intersection(*ids)
+    notes: list[str] = []
+    if any(i != shared for i in ids):
+        odd = sorted(set.union(*ids) - shared)
+        fault = f"{', '.join(labels)}: {len(odd)} images are not in every run, such as {odd[0]!r}"
+        if not (common and shared):
+            raise DataError(f"{fault}; expected the same images in all")
+        notes.append(f"{fault}; compared on the {len(shared)} in all")
+    kept = [replace(r, records=tuple(x for x in r.records if x.image_id in shared)) for r in runs]
+    if not shared:
+        raise DataError(f"{', '.join(labels)}: no images, expected at least one")
+    faults: list[str] = []
+    for name, run in zip(labels[1:], kept[1:], strict=True):
+        found, other = _differences(kept[0], run)
+        faults += [f"{labels[0]}, {name}: {line}" for line in found]
+        notes += [f"{labels[0]}, {name}: {line}" for line in other]
+    if faults and not force:
+        raise DataError.collect([DataError(f"{f}; such scores do not compare") for f in faults])
+    notes += [
+        f"{name}: from official files, which do not state the protocol; "
+        f"AP by the rule {run.protocol.ap_rule}"
+        + " without their row of threshold 0"
+        * run.protocol.whole_image
+        for name, run in zip(labels, runs, strict=True)
+        if "official" in run.provenance
+    ]
+    if len(shared) < FEW_IMAGES:
+        notes.append(f"{len(shared)} images only: intervals and p-values are rough")
+    return kept, [*notes, *faults]
+
+
+def _differences(a: Evaluation, b: Evaluation) -> tuple[list[str], list[str]]:
+    """What makes the scores incomparable, and what else differs, in the words of the signatures.
+
+    Each line has both values and what the difference usually costs.
+    """
+    found = a.signature.differences(b.signature)
+    image = _other_ground_truth(a, b)
+    faults = [d for d in found if d.key.partition(".")[0] not in (*HARMLESS, "gt")]
+    lines = [f"protocols differ in {d.line()}" for d in faults]
+    if image is None and any(d.key == "gt" for d in found):
+        pairs = zip(a.records, b.records, strict=True)
+        image = next(x.image_id for x, y in pairs if x.truth != y.truth)
+    if image is not None:
+        lines.append(f"ground truth of image {image!r} differs")
+    return lines, [d.line() for d in found if d.key == "pred"]
+
+
+def _other_ground_truth(a: Evaluation, b: Evaluation) -> str | None:
+    """The first image whose counts cannot come from the same ground truth, or None."""
+    for one, two in zip(a.records, b.records, strict=True):
+        for metric in one.counts.keys() & two.counts.keys():
+            if not registry.get(metric).same_truth(one.counts[metric], two.counts[metric]):
+                return one.image_id
+    return None
