@@ -39,7 +39,7 @@ def work(n: int) -> Work:
     return Work(np.recarray(n + 1, ENTRY), np.empty(n, np.uint32), np.empty(n, np.uint32))
 
 
-@kernel
+@kernel(_nrt=False)
 def enter(roots, own, other, geo, work, step):
     """Give each of the free vertices `roots` its place. Returns how many pairs that brings."""
     pairs = n_contested = 0
@@ -82,7 +82,7 @@ def _pair_off(root, node, there, edge, step):
     return 1
 
 
-@kernel
+@kernel(_nrt=False)
 def _search(roots, own, other, geo, work, step):
     """Dijkstra from each root, one after another. Returns how many pairs that brings."""
     node, there = own.node, other.node
