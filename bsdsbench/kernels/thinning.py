@@ -1,21 +1,8 @@
 """Thinning to one-pixel lines, and how the thinned map changes from threshold to threshold.
 
-The algorithm is the two-subiteration parallel thinning of Guo & Hall (1989) in the form A1 of Lam,
-Lee & Suen (1992), which MATLAB's bwmorph(bw, 'thin', Inf) documents. A pixel with the neighbours
-
-    x4 x3 x2
-    x5  p x1      (x9 = x1; everything outside the image is off)
-    x6 x7 x8
-
-is deleted in the first subiteration if G1, G2 and G3 hold, in the second if G1, G2 and G3':
-
-    G1   the crossing number is 1: of i = 1..4, exactly one has x(2i-1) off and x(2i) or x(2i+1) on
-    G2   2 <= min(n1, n2) <= 3, where n1 counts the k with x(2k-1) or x(2k) on, n2 those with
-         x(2k) or x(2k+1) on
-    G3   not ((x2 or x3 or not x8) and x1)
-    G3'  not ((x6 or x7 or not x4) and x5)
-
-until neither deletes anything. All pixels of a subiteration are judged on the map before it.
+Two subiterations, each of which deletes pixels by what their eight neighbours are (judging.py has
+the conditions), follow each other until neither deletes anything. All pixels of a subiteration are
+judged on the map before it, everything outside the image is off.
 
 The map is held as bits, 64 pixels of a row in a word, so that one logical operation judges them
 all; the words of a column lie together, and the processor takes several rows at a time. Each
@@ -32,11 +19,11 @@ from numpy.typing import NDArray
 
 from bsdsbench.kernels.bits import ones
 from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.judging import TILE, guo_hall, listed
 
 Events = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]
 
-_TILE = 32  # rows
-_NEVER = 2**30  # when a tile is due that no pixel was ever in
+NEVER = 2**30  # when a tile is due that no pixel was ever in
 
 
 def thin(bmap: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -124,29 +111,30 @@ def _changes(order, first, box, cols):
     """The events as (batch, pixel): pixel[batch[2k] : batch[2k+1]] leave at step k, those up to
     batch[2k+2] enter.
 
-    The word of the box's pixels (row, 64 c .. 64 c + 63) has index (c + 1) stride + _TILE + row:
-    a frame of empty words is around them all. Tile q is words q _TILE to (q + 1) _TILE - 1.
+    The word of the box's pixels (row, 64 c .. 64 c + 63) has index (c + 1) stride + TILE + row:
+    a frame of empty words is around them all. Tile q is words q TILE to (q + 1) TILE - 1.
     """
     top, left, bottom, right = box
-    words, tiles = (right - left + 63) >> 6, (bottom - top + _TILE - 1) // _TILE
-    full = np.zeros((words + 2) * (tiles + 2) * _TILE, np.uint64)
+    words, tiles = (right - left + 63) >> 6, (bottom - top + TILE - 1) // TILE
+    full = np.zeros((words + 2) * (tiles + 2) * TILE, np.uint64)
     now, before, gone = full.copy(), full.copy(), full.copy()
-    due = np.full((words + 2) * (tiles + 2), _NEVER, np.int32)
+    due = np.full((words + 2) * (tiles + 2), NEVER, np.int32)
     lit = np.empty(words * tiles, np.int32)
     active, changed = lit.copy(), lit.copy()
     differs = np.zeros(tiles, np.bool_)
     batch = np.zeros(2 * first.size - 1, np.int64)
     pixel, n_lit = np.empty(order.size + 64, np.int32), np.int64(0)
+    none = np.empty((0, 4), np.uint64)
     for k in range(first.size - 1):
         n_leave = n_enter = 0
         if first[k] < first[k + 1]:
             n_lit = _light(order[first[k] : first[k + 1]], box, cols, full, due, lit, n_lit)
             before, now = now, before
-            _thin(lit[:n_lit], full, now, gone, due, active, changed, tiles + 2)
+            thin_tiles(lit[:n_lit], full, now, gone, due, active, changed, tiles + 2, none)
             for t in range(tiles):
                 differs[t] = False
             for q in lit[:n_lit]:
-                leave, enter = _compare(before, now, q * _TILE)
+                leave, enter = _compare(before, now, q * TILE)
                 n_leave += leave
                 n_enter += enter
                 if leave + enter > 0:
@@ -172,8 +160,8 @@ def _longer(pixel, size):
 def _light(pixels, box, cols, full, due, lit, n_lit):
     """Switch on pixels, given by increasing flat index; the new number of lit tiles."""
     top, left, bottom, _ = box
-    stride = ((bottom - top + _TILE - 1) // _TILE + 2) * _TILE
-    row, begin = _TILE, top * cols + left  # begin: the flat index of column 0 of the box
+    stride = ((bottom - top + TILE - 1) // TILE + 2) * TILE
+    row, begin = TILE, top * cols + left  # begin: the flat index of column 0 of the box
     for p in pixels:
         while p >= begin + cols:
             begin += cols
@@ -181,19 +169,23 @@ def _light(pixels, box, cols, full, due, lit, n_lit):
         c = p - begin
         at = ((c >> 6) + 1) * stride + row
         full[at] |= np.uint64(1) << np.uint64(c & 63)
-        if due[at // _TILE] == _NEVER:
-            due[at // _TILE] = 0
-            lit[n_lit] = at // _TILE
+        if due[at // TILE] == NEVER:
+            due[at // TILE] = 0
+            lit[n_lit] = at // TILE
             n_lit += 1
     return n_lit
 
 
 @kernel(_nrt=False)
-def _thin(lit, full, now, gone, due, active, changed, stride):
-    """Thin `full` into `now`. due[q] is the last subiteration in which tile q is to be judged."""
+def thin_tiles(lit, full, now, gone, due, active, changed, stride, tables):
+    """Thin `full` into `now`, by Guo and Hall or the tables (2, 4) of two subiterations.
+
+    Tile q is words q TILE to (q + 1) TILE - 1, the tile to its right is q + stride; `lit` are those
+    with a pixel. due[q] is the last subiteration in which tile q is to be judged, NEVER of others.
+    """
     n_active = 0
     for q in lit:
-        for at in range(q * _TILE, (q + 1) * _TILE):
+        for at in range(q * TILE, (q + 1) * TILE):
             now[at] = full[at]
         due[q] = 1
         active[n_active] = q
@@ -202,18 +194,23 @@ def _thin(lit, full, now, gone, due, active, changed, stride):
     while n_active > 0:
         n_changed = 0
         for q in active[:n_active]:
-            if _judge(now, gone, q * _TILE, stride * _TILE, s & 1):
+            at = q * TILE
+            if tables.size > 0:
+                found = listed(now, gone, at, stride * TILE, tables[s & 1])
+            else:
+                found = guo_hall(now, gone, at, stride * TILE, s & 1)
+            if found:
                 changed[n_changed] = q
                 n_changed += 1
         for q in changed[:n_changed]:
-            for at in range(q * _TILE, (q + 1) * _TILE):
+            for at in range(q * TILE, (q + 1) * TILE):
                 now[at] &= ~gone[at]
             for column in range(q - stride, q + stride + 1, stride):
                 for near in range(column - 1, column + 2):
                     if due[near] < s:
                         active[n_active] = near
                         n_active += 1
-                    if due[near] != _NEVER:
+                    if due[near] != NEVER:
                         due[near] = s + 2
         s += 1
         n_kept = 0
@@ -224,47 +221,11 @@ def _thin(lit, full, now, gone, due, active, changed, stride):
         n_active = n_kept
 
 
-# _nrt=False: no reference counts for slices in a function that allocates nothing
-@kernel(_nrt=False)
-def _judge(now, gone, at, stride, second):
-    """Set `gone` to the pixels that a subiteration deletes from the tile at `at`; are there any.
-
-    With G1 given, a1 .. a4 that are on follow each other around p, so that two of them are on if
-    two neighbouring ones are; b1 .. b4 as well.
-    """
-    one, last, found = np.uint64(1), np.uint64(63), np.uint64(0)
-    west = now[at - stride - 1 : at - stride + _TILE + 1]
-    here = now[at - 1 : at + _TILE + 1]
-    east = now[at + stride - 1 : at + stride + _TILE + 1]
-    out = gone[at : at + _TILE]
-    for r in range(_TILE):
-        x3, p, x7 = here[r], here[r + 1], here[r + 2]
-        x2 = x3 >> one | east[r] << last
-        x1 = p >> one | east[r + 1] << last
-        x8 = x7 >> one | east[r + 2] << last
-        x4 = x3 << one | west[r] >> last
-        x5 = p << one | west[r + 1] >> last
-        x6 = x7 << one | west[r + 2] >> last
-        a1, a2, a3, a4 = x1 | x2, x3 | x4, x5 | x6, x7 | x8
-        b1, b2, b3, b4 = x2 | x3, x4 | x5, x6 | x7, x8 | x1
-        c1, c2, c3, c4 = b1 & ~x1, b2 & ~x3, b3 & ~x5, b4 & ~x7
-        g1 = (c1 ^ c2) & ~(c3 | c4) | (c3 ^ c4) & ~(c1 | c2)
-        two = (a1 | a3) & (a2 | a4) & (b1 | b3) & (b2 | b4)
-        four = a1 & a2 & a3 & a4 & b1 & b2 & b3 & b4
-        if second:
-            not_g3 = (x6 | x7 | ~x4) & x5
-        else:
-            not_g3 = (x2 | x3 | ~x8) & x1
-        out[r] = p & g1 & two & ~four & ~not_g3
-        found |= out[r]
-    return found != 0
-
-
 @kernel(_nrt=False)
 def _compare(before, now, at):
     """How many pixels of the tile at `at` leave, and enter."""
     leave = enter = np.int64(0)
-    for k in range(at, at + _TILE):
+    for k in range(at, at + TILE):
         leave += ones(before[k] & ~now[k])
         enter += ones(now[k] & ~before[k])
     return leave, enter
@@ -274,13 +235,13 @@ def _compare(before, now, at):
 def _emit(before, now, differs, box, cols, pixel, leave, enter):
     """Write the flat indices of what leaves from pixel[leave] on, of what enters from [enter]."""
     top, left, _, right = box
-    words, stride = (right - left + 63) >> 6, (differs.size + 2) * _TILE
+    words, stride = (right - left + 63) >> 6, (differs.size + 2) * TILE
     for t in range(differs.size):
         if not differs[t]:
             continue
-        for row in range(t * _TILE, (t + 1) * _TILE):
+        for row in range(t * TILE, (t + 1) * TILE):
             for c in range(words):
-                at = (c + 1) * stride + _TILE + row
+                at = (c + 1) * stride + TILE + row
                 if before[at] != now[at]:
                     begin = (top + row) * cols + left + (c << 6)
                     leave = _write(before[at] & ~now[at], begin, pixel, leave)

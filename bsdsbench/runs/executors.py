@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import (
@@ -35,6 +36,7 @@ from bsdsbench.runs.job import Failure, Job, Outcome, run_job
 
 JOBS_PER_WORKER = 3
 CHECK_SECONDS = 2.0
+SERVER_SECONDS = 5.0
 LOG = logging.getLogger(__name__)
 
 
@@ -176,6 +178,7 @@ class _Pool(ProcessPoolExecutor):
                     ensure_running()
                 return super().submit(*args, **kwargs)
         except (EOFError, ConnectionError) as error:  # from the server that forks the workers
+            _await_server()
             raise BrokenExecutor(f"the fork server died ({type(error).__name__})") from None
         finally:
             sys.modules["__main__"] = main
@@ -252,13 +255,28 @@ def _pool(workers: int, metrics: Iterable[str]) -> Iterator[_Pool]:
         pool.shutdown()
 
 
+def _server() -> Any:
+    """multiprocessing's record of the process that forks the workers, None if it has none."""
+    return getattr(sys.modules.get("multiprocessing.forkserver"), "_forkserver", None)
+
+
 def _end_server() -> None:
     """End the process that forks the workers: it may still be importing, for seconds."""
-    server = getattr(sys.modules.get("multiprocessing.forkserver"), "_forkserver", None)
-    pid = getattr(server, "_forkserver_pid", None)
+    pid = getattr(_server(), "_forkserver_pid", None)
     if pid:
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGTERM)
+
+
+def _await_server() -> None:
+    """Wait until the server that closed its door has ended, or the next pool would knock again."""
+    pid = getattr(_server(), "_forkserver_pid", None)
+    limit = time.monotonic() + SERVER_SECONDS
+    with contextlib.suppress(OSError):
+        while pid and time.monotonic() < limit:
+            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                return
+            time.sleep(0.01)
 
 
 def _context(metrics: Iterable[str]) -> Any:

@@ -9,12 +9,14 @@ import sys
 
 import numpy as np
 
+from bsdsbench.kernels.skeleton import skeletons
 from bsdsbench.kernels.thinning import thin, thinning_events
 from bsdsbench.kernels.thresholding import confusion, levels
 
 SCRIPT = """
 import json, numba, sys
 import numpy as np
+from bsdsbench.kernels.skeleton import skeletons
 from bsdsbench.kernels.thinning import thin, thinning_events
 from bsdsbench.kernels.thresholding import confusion, levels
 assert numba.config.DISABLE_JIT
@@ -27,6 +29,7 @@ counts = confusion(values, values > 0.7, thresholds)
 byte_counts = confusion((values * 255).astype(np.uint8), values > 0.7, thresholds)
 events = thinning_events(level, len(thresholds))
 arrays = [level, bytes_level, *counts, *byte_counts, *events, thin(values > 0.3)]
+arrays += [skeletons((3 * values).astype(np.int32) - 1, 2)]
 print(json.dumps([a.tolist() for a in arrays]))
 """
 
@@ -50,4 +53,5 @@ def test_same_numbers_without_jit():
     arrays += [*confusion(values, values > 0.7, thresholds)]
     arrays += [*confusion(as_bytes, values > 0.7, thresholds)]
     arrays += [*thinning_events(level, 4), thin(values > 0.3)]
+    arrays += [skeletons((3 * values).astype(np.int32) - 1, 2)]
     assert json.loads(done.stdout) == [a.tolist() for a in arrays]

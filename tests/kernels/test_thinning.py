@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from skimage.morphology import thin as skimage_thin
 
-from bsdsbench.kernels.thinning import _TILE, _judge, stack_events, thin, thinning_events
+from bsdsbench.kernels.judging import TILE, guo_hall
+from bsdsbench.kernels.thinning import stack_events, thin, thinning_events
 from tests.reference import thinning as reference
 
 OFFSETS = ((0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1))  # x1 .. x8
@@ -16,21 +17,21 @@ OFFSETS = ((0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1))
 @pytest.mark.parametrize("col", [1, 62, 63, 64, 65])
 def test_a_pixel_is_judged_as_defined_in_all_neighbourhoods(second, col):
     # A box of 3 words by 3 tiles; the pixel at the tiles' corners, edges and inside.
-    stride = 5 * _TILE
-    for row in (1, _TILE - 1, _TILE, _TILE + 5):
+    stride = 5 * TILE
+    for row in (1, TILE - 1, TILE, TILE + 5):
         for code in range(256):
             x = [bool(code >> i & 1) for i in range(8)]
-            on = np.zeros((3 * _TILE, 192), bool)
+            on = np.zeros((3 * TILE, 192), bool)
             on[row, col] = True
             for beside, (down, right) in zip(x, OFFSETS, strict=True):
                 on[row + down, col + right] = beside
             now = np.zeros(5 * stride, np.uint64)
             packed = np.packbits(on, axis=1, bitorder="little").view("<u8").astype(np.uint64)
-            now.reshape(5, stride)[1:4, _TILE : 4 * _TILE] = packed.T
+            now.reshape(5, stride)[1:4, TILE : 4 * TILE] = packed.T
             gone = np.zeros_like(now)
-            at = (col // 64 + 1) * stride + _TILE + row
-            tile = at // _TILE * _TILE
-            _judge(now, gone, tile, stride, int(second))
+            at = (col // 64 + 1) * stride + TILE + row
+            tile = at // TILE * TILE
+            guo_hall(now, gone, tile, stride, int(second))
             deleted = bool(gone[at] >> np.uint64(col % 64) & np.uint64(1))
             assert deleted == reference.removable(x, second), code
 

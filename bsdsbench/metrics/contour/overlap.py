@@ -16,6 +16,7 @@ from bsdsbench.core.errors import DataError
 from bsdsbench.core.precision_recall import f_measure, ratio
 from bsdsbench.kernels import distances as kernel
 from bsdsbench.kernels import tallies
+from bsdsbench.kernels.skeleton import skeletons
 from bsdsbench.metrics.contour.pairs import F8, LabelPair, as_pair, settle
 
 COCO, CITYSCAPES = 0.02, 0.005  # widths of Boundary IoU, fractions of the diagonal
@@ -53,22 +54,10 @@ def trimap_shared(pair: LabelPair, widths: ArrayLike) -> I8:
 
 def skeleton_shared(pair: LabelPair) -> I8:
     """Skeleton pixels of each label: pred's in gt, pred's, gt's in pred, gt's: (n, 4)."""
-    pred, gt = (_skeletons(labels, pair.n) for labels in (pair.pred, pair.gt))
+    pred, gt = (skeletons(labels, pair.n) for labels in (pair.pred, pair.gt))
     of_pred = tallies.shared(pred.ravel(), pair.gt.ravel(), pair.n)
     of_gt = tallies.shared(gt.ravel(), pair.pred.ravel(), pair.n)
     return np.stack([of_pred[:, 0], of_pred[:, 1], of_gt[:, 0], of_gt[:, 1]], axis=1)
-
-
-def _skeletons(labels: NDArray[np.int32], n: int) -> NDArray[np.int32]:
-    """The label map with -1 off the skeleton of each label; each within its box."""
-    from scipy.ndimage import find_objects
-    from skimage.morphology import skeletonize
-
-    out = np.full(labels.shape, -1, np.int32)
-    for k, box in enumerate(find_objects(labels + 1, n)):
-        if box is not None:
-            out[box][skeletonize(labels[box] == k)] = k
-    return out
 
 
 def iou(counts: I8) -> F8:
