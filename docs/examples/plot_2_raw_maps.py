@@ -7,8 +7,9 @@ and how the doctor sees that NMS is missing.
 """
 
 # %%
-# The raw map of the structure tensor stands in for a network's output.
+# The raw map of the structure tensor stands in for a network's output, on three images.
 
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -19,12 +20,18 @@ from bsdsbench.integrations.baselines import baseline
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 
 out = Path(tempfile.mkdtemp())
-raw = bb.run(baseline("structure-tensor-raw"), sample_images(), out=out / "raw")
+images, truth = out / "images", out / "truth"
+images.mkdir()
+truth.mkdir()
+for name in ("town1", "lake1", "leaves1"):
+    shutil.copy(sample_images() / f"{name}.jpg", images)
+    shutil.copy(sample_ground_truth() / f"{name}.mat", truth)
+raw = bb.run(baseline("structure-tensor-raw"), images, out=out / "raw")
 
 # %%
 # The doctor looks at the maps before an hour is spent.
 
-for finding in bb.doctor(raw.maps, sample_ground_truth()):
+for finding in bb.doctor(raw.maps, truth):
     print(f"{finding.level}: {finding.message}")
 
 # %%
@@ -33,7 +40,7 @@ for finding in bb.doctor(raw.maps, sample_ground_truth()):
 
 proto = bb.Protocol.preset("bsds500")
 for nms in (False, True):
-    run = bb.evaluate(raw.maps, sample_ground_truth(), proto.replace(nms=nms), workers=1)
+    run = bb.evaluate(raw.maps, truth, proto.replace(nms=nms), workers=1)
     print(f"ODS {run.boundary_score().ods.f:.4f}   {run.protocol.describe()}")
 
 # %%

@@ -83,32 +83,40 @@ def test_nothing_is_loaded_from_elsewhere(pages):
         assert 'rel="stylesheet" href="http' not in text, path
 
 
-@pytest.fixture
-def open_page(site):
-    """open_page(name, ...) -> page; on leaving, nothing was logged and nothing fetched outside."""
+@pytest.fixture(scope="module")
+def browser():
     if CHROMIUM is None:
         pytest.skip("no chromium on the path")
-    problems = []
     with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(
+        opened = play.chromium.launch(
             executable_path=CHROMIUM,
             args=["--no-sandbox", "--disable-gpu", "--allow-file-access-from-files"],
         )
+        yield opened
+        opened.close()
 
-        def go(name, **options):
-            page = browser.new_context(**options).new_page()
-            page.set_default_timeout(20_000)
-            page.on("console", lambda m: m.type == "error" and problems.append(m.text))
-            page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-            page.on(
-                "request",
-                lambda r: r.url.startswith(("file:", "data:")) or problems.append(r.url),
-            )
-            page.goto((site / f"{name}.html").as_uri())
-            return page
 
-        yield go
-        browser.close()
+@pytest.fixture
+def open_page(site, browser):
+    """open_page(name, ...) -> page; on leaving, nothing was logged and nothing fetched outside."""
+    problems, contexts = [], []
+
+    def go(name, **options):
+        contexts.append(browser.new_context(**options))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(20_000)
+        page.on("console", lambda m: m.type == "error" and problems.append(m.text))
+        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+        page.on(
+            "request",
+            lambda r: r.url.startswith(("file:", "data:")) or problems.append(r.url),
+        )
+        page.goto((site / f"{name}.html").as_uri())
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
     assert problems == []
 
 
