@@ -7,7 +7,7 @@ import click
 
 @click.command("check", short_help="Fail if a run is worse than a baseline.")
 @click.argument("run", type=click.Path(), metavar="OUT")
-@click.option("--baseline", required=True, type=click.Path(), help="Baseline file (JSON).")
+@click.option("--baseline", type=click.Path(), help="Baseline file (JSON).  [required]")
 @click.option(
     "--tolerance",
     multiple=True,
@@ -32,7 +32,7 @@ import click
 @click.option("--update", is_flag=True, help="Write the baseline from OUT instead of checking it.")
 def command(
     run: str,
-    baseline: str,
+    baseline: str | None,
     tolerance: tuple[str, ...],
     statistical: bool,
     level: float,
@@ -48,6 +48,9 @@ def command(
     from bsdsbench.core.files import write_atomic
     from bsdsbench.runs.evaluation import Evaluation
 
+    if baseline is None:
+        makes = f"`bsdsbench check {run} --baseline FILE --update` makes one"
+        raise click.UsageError(f"Missing option '--baseline'; {makes}.")
     loaded = Evaluation.load(run)
     common, single = _tolerances(tolerance)
     if update:

@@ -58,26 +58,28 @@ def command(
     """
     from bsdsbench.cli.progress import progress
     from bsdsbench.cli.show import show_tables
-    from bsdsbench.comparison.published import find_published, not_beside, published_rows
+    from bsdsbench.comparison.published import published_beside
     from bsdsbench.core.errors import DataError
     from bsdsbench.core.render.output import form_of
     from bsdsbench.report import score_tables, write_report
     from bsdsbench.runs.loading import load_runs
 
     form = form_of(out, form)
+    keys = [key for key in published.split(",") if key.strip()]
     loaded = load_runs(runs, names)
     if form != "html":
-        found = find_published([key for key in published.split(",") if key.strip()])
-        extra = published_rows(found, loaded)
-        odd = [f"{run.name}: {why}" for run in loaded if found and (why := not_beside(run))]
-        notes = [f"{line}; they do not compare." for line in odd]
+        extra, notes = published_beside(keys, loaded)
         show_tables(score_tables(loaded, extra=extra, notes=notes), out, form)
         return 0
     if not out:
         raise DataError("--format html: expected -o FILE.html")
     with progress("report", quiet) as shown:
         notes = write_report(
-            loaded, out, pred_dirs=list(pred_dirs) or None, progress=shown, **options
+            *(loaded, out),
+            published=keys,
+            pred_dirs=list(pred_dirs) or None,
+            progress=shown,
+            **options,
         )
     for note in notes:
         print(f"bsdsbench: {note}", file=sys.stderr)

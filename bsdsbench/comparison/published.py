@@ -7,7 +7,7 @@ one of `bsdsbench.core.score_rules`, or "unknown" where no source says which.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
@@ -163,6 +163,14 @@ def published_rows(results: Iterable[PublishedResult], runs: Iterable[Any]) -> l
     rules = {run.protocol.ap_rule for run in runs}
     own = rules.pop() if len(rules) == 1 else ""
     return [(r.label, r.scores(), {"ap": r.ap_mark(own)}) for r in results]
+
+
+def published_beside(keys: Iterable[str], runs: Sequence[Any]) -> tuple[list[Any], list[str]]:
+    """The rows of `published_rows` of these keys, and a note for each run they do not fit."""
+    found = find_published(keys)
+    sets = dict.fromkeys(result.set for result in found)
+    odd = [f"{run.name}: {why}" for run in runs for name in sets if (why := not_beside(run, name))]
+    return published_rows(found, runs), [f"{line}; they do not compare." for line in odd]
 
 
 def not_beside(run: Any, name: str = "bsds500-test") -> str:

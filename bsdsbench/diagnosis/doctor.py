@@ -40,6 +40,7 @@ MANY_ANNOTATORS = ("bsds500", "bsds300", "mdbd-edges", "mdbd-boundaries")
 CORRELATED = 0.05
 # Words of the loaders' refusals: the code and what fixes it
 REASONS = {
+    "label maps need pred_kind": ("labels", "--pred-kind labels"),
     "no boundary pixel in any": ("empty-truth", "leave the image out"),
     "expected boundaries of 0 and 1": (
         "gt-values",

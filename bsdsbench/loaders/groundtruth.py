@@ -200,8 +200,8 @@ def _binary(array: NDArray[Any], invert: bool, threshold: float | None) -> NDArr
         if gray.any() or array.min() < 0 or array.max() not in (0, 1, 255, 65535):
             raise FaultError(
                 f"gray values from {array.min():g} to {array.max():g}, expected "
-                "boundaries of 0 and 1 or 0 and 255 (gray: cut it first, or gt_threshold; "
-                "region labels: kind 'labels')"
+                "boundaries of 0 and 1 or 0 and 255 (gray: gt_threshold=0.5; region "
+                "labels: gt_kind=labels; both by --set)"
             )
     return ~edges if invert else edges
 

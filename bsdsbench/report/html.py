@@ -15,7 +15,7 @@ from typing import Any
 
 from bsdsbench import __version__
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.published import HUMAN_POINT
+from bsdsbench.comparison.published import HUMAN_POINT, not_beside, published_beside
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.files import write_atomic
 from bsdsbench.core.palette import line_look
@@ -45,6 +45,7 @@ def write_report(
     images_dir: str | Path | None = None,
     pictures: bool = True,
     human: bool = False,
+    published: Sequence[str] = (),
     n_boot: int = 2000,
     seed: int = 0,
     progress: Progress | None = None,
@@ -53,7 +54,8 @@ def write_report(
 
     Pictures need the files the runs were made from: the given folders, or those the runs name;
     without them the page has tables and plots only. The images are those of the first run.
-    human : mark human agreement on BSDS500 in the plot. Raises DataError if there are
+    human : mark human agreement on BSDS500 in the plot, if the runs are of its test images.
+    published : keys of published results to add to the tables. Raises DataError if there are
     no runs, OSError.
     """
     import jinja2
@@ -61,13 +63,15 @@ def write_report(
     if not runs:
         raise DataError("no runs given, expected at least one to report")
     runs = as_runs(runs)
+    extra, odd = published_beside(published, runs)
     notes: list[str] = []
+    human = human and _has_human_point(runs, notes)
     sources = _sources(runs, pred_dirs, gt_dir, images_dir, notes) if pictures else {}
     data, pictures_of = report_data(runs, sources, human, notes, progress)
     files = resources.files("bsdsbench.report").joinpath("page")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(files.joinpath("report.html").read_text("utf-8"))
-    tables = [*score_tables(runs), *_comparison(runs, n_boot, seed, notes)]
+    tables = [*score_tables(runs, extra=extra, notes=odd), *_comparison(runs, n_boot, seed, notes)]
     data["csv"] = {table.key: to_csv(table) for table in tables}
     page = template.render(
         title=title or " / ".join(run.name for run in runs),
@@ -117,6 +121,13 @@ def report_data(
         "images": images,
     }
     return data, pictures
+
+
+def _has_human_point(runs: Sequence[Any], notes: list[str]) -> bool:
+    """Whether human agreement on BSDS500 belongs beside the runs, or notes why it does not."""
+    odd = [f"no human point: {run.name}: {why}" for run in runs if (why := not_beside(run))]
+    notes += odd
+    return not odd
 
 
 def _image_pictures(

@@ -113,11 +113,13 @@ def made_how(runs: Sequence[Any], names: Sequence[str]) -> tuple[str, list[str]]
 
 
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
-    """What to print of the runs' signatures: one line if all have the same; "" is left out."""
-    if len(names) > 1 and len(set(signatures)) == 1 and signatures[0]:
+    """What to print of the runs' signatures: a line for each one that occurs; "" is left out."""
+    who: dict[str, list[str]] = {}
+    for name, line in zip(names, signatures, strict=True):
+        who.setdefault(line, []).append(name)
+    if len(names) > 1 and len(who) == 1 and signatures[0]:
         return [f"Signature of each: {signatures[0]}"]
-    signed = zip(names, signatures, strict=True)
-    return [f"Signature of {name}: {line}" for name, line in signed if line]
+    return [f"Signature of {', '.join(those)}: {line}" for line, those in who.items() if line]
 
 
 def _cell(value: float | None, other: str | None) -> Cell:

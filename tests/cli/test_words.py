@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from bsdsbench.cli import cli
 from bsdsbench.cli.progress import _Pace, _PlainLines
-from bsdsbench.core.errors import DataError, FileFormatError
+from bsdsbench.core.errors import DataError, FileFormatError, grouped
+from bsdsbench.core.files import png_bytes
+from bsdsbench.loaders.groundtruth import load_ground_truth
+from bsdsbench.loaders.sample import sample_ground_truth
+
+
+def write_png(path, pixels):
+    path.write_bytes(png_bytes(pixels))
 
 
 def call(*words):
@@ -36,6 +46,11 @@ def test_check_without_a_baseline_says_how_to_make_one(tmp_path):
         call("check", out, "--baseline", tmp_path / "none.json")
 
 
+def test_check_without_the_option_says_how_to_make_a_baseline():
+    with pytest.raises(click.UsageError, match=r"Missing option '--baseline'; .* --update` makes"):
+        call("check", "out")
+
+
 def test_semantic_without_classes_names_the_protocols_that_have_them(tmp_path):
     with pytest.raises(DataError, match=r"bsds500: no classes, expected one of .*cityscapes.*sbd"):
         call("semantic", tmp_path, "--gt", tmp_path)
@@ -53,6 +68,106 @@ def test_the_remaining_time_leaves_the_first_image_out(monkeypatch, capsys):
     lines(21, 100, "b")
     assert pace.words(21, 100) == "2.0 images/s, 40 s left"
     assert "21/100 images, 70 s elapsed, 2.0 images/s, 40 s left" in capsys.readouterr().err
+
+
+def test_a_bar_shows_how_long_the_rest_takes(monkeypatch, capsys):
+    """Before the second image there is nothing to reckon with: "starting", and no time left."""
+    from rich.progress import Progress
+
+    from bsdsbench.cli.progress import _bar
+
+    shown, clock = [], [0.0]
+    update = Progress.update
+    monkeypatch.setattr(
+        Progress, "update", lambda *a, **k: (shown.append(k["pace"]), update(*a, **k))
+    )
+    monkeypatch.setattr("bsdsbench.cli.progress.time.monotonic", lambda: clock[0])
+    with _bar("x") as report:
+        clock[0] = 60.0
+        report(1, 100, "a")
+        clock[0] = 70.0
+        report(21, 100, "b")
+    assert shown == ["starting", "2.0 images/s, 40 s left"]
+
+
+FEW = 45  # of which the doctor measures some
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A square seen by a good detector, one with values to 255, and gray ground truth."""
+    root = tmp_path_factory.mktemp("words")
+    edges = np.zeros((24, 30), np.uint8)
+    edges[6:18, 8], edges[6, 8:20] = 1, 1
+    rng = np.random.default_rng(0)
+    soft = np.where(edges > 0, 0.8, 0.1) + 0.1 * rng.random(edges.shape)
+    gray = 120 * edges + rng.integers(1, 60, edges.shape).astype(np.uint8)
+    for name in ("good", "large", "gt", "gray"):
+        (root / name).mkdir()
+    for i in range(FEW):
+        np.save(root / "good" / f"{i:02d}.npy", soft)
+        np.save(root / "large" / f"{i:02d}.npy", soft * (255 if i < 40 else 1))
+        write_png(root / "gt" / f"{i:02d}.png", 255 * edges)
+        write_png(root / "gray" / f"{i:02d}.png", gray)
+    return root
+
+
+def ended(*words):
+    """Status, output, and the lines of a refusal, of a call."""
+    found = CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False)
+    if found.exception and not isinstance(found.exception, DataError):
+        raise found.exception
+    refused = grouped(found.exception.problems) if found.exception else []
+    return found.return_value, found.stdout, refused
+
+
+def test_the_doctor_groups_equal_faults_and_says_what_it_rests_on(folders):
+    status, out, _ = ended("doctor", folders / "large", "--gt", folders / "gt")
+    lines = out.splitlines()
+    assert status == 2
+    assert re.fullmatch(
+        r"error: range: float values up to 22\d\.\d+, expected 0 \.\. 1 "
+        r"\[00\.npy, 01\.npy, 02\.npy and 37 more\] -> divide by 255, or save as 8-bit PNG",
+        lines[0],
+    )
+    assert lines[2].startswith(f"1 error, 1 warning; {FEW} images read, polarity, thickness")
+    assert lines[2].endswith("measured on 5 of them")
+
+
+def test_gray_ground_truth_is_one_finding_with_its_flag(folders):
+    status, out, _ = ended("doctor", folders / "good", "--gt", folders / "gray")
+    assert status == 2
+    (line,) = (line for line in out.splitlines() if line.startswith("error"))
+    assert f"{FEW} files: gray values from" in line
+    assert f"[00.png, 01.png, 02.png and {FEW - 3} more] -> --set gt_threshold=0.5" in line
+    (line,) = ended("evaluate", folders / "good", "--gt", folders / "gray", "--quiet")[2]
+    assert line.startswith(f"{FEW} files: gray values")
+    assert "gray: gt_threshold=0.5" in line
+
+
+@pytest.mark.parametrize("suffix", ["png", "npy"])
+def test_label_maps_taken_for_soft_maps_are_told_the_option(tmp_path, suffix):
+    maps = tmp_path / "maps"
+    maps.mkdir()
+    for path in sorted(sample_ground_truth().glob("*.mat"))[:4]:
+        labels = load_ground_truth(path).segmentations[0]
+        if suffix == "png":
+            write_png(maps / f"{path.stem}.png", labels.astype(np.uint8))
+        else:
+            np.save(maps / f"{path.stem}.npy", labels.astype(np.int64))
+    ids = tmp_path / "ids.txt"
+    ids.write_text("\n".join(p.stem for p in maps.iterdir()), "utf-8")
+    given = [maps, "--gt", sample_ground_truth(), "--split-file", ids, "--metrics", "region"]
+    (line,) = ended("evaluate", *given, "--quiet")[2]
+    assert line.startswith("4 files: ")
+    assert "--pred-kind labels" in line
+    assert ended("evaluate", *given, "--quiet", "--pred-kind", "labels")[0] == 0
+
+
+def test_nms_offers_no_option_that_it_ignores():
+    offered = set(re.findall(r"--[a-z-]+", call("nms", "--help")))
+    assert {"--protocol", "--nms", "--invert", "--bits"} <= offered
+    assert not {"--thresholds", "--max-dist", "--no-thin", "--signature"} & offered
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -202,7 +202,9 @@ def test_values_out_of_range_say_why(tmp_path: Path, values: Any, words: str) ->
 
 def test_integers_that_are_no_soft_map(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", GRAY.astype(np.int64))
-    with pytest.raises(FileFormatError, match=r"int64 with values from 0 to 238, .* kind 'labels'"):
+    with pytest.raises(
+        FileFormatError, match=r"int64 with values from 0 to 238, .* pred_kind='labels'"
+    ):
         load_prediction(tmp_path / "a.npy")
 
 
