@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.core.arguments import given_floats
 from bsdsbench.core.records import frozen
+from bsdsbench.core.shown import ShownCurve
 
 F8 = NDArray[np.float64]
 RECALL_LEVELS = np.arange(101) / 100
@@ -109,8 +110,8 @@ class OperatingPoint:
         return {**out, "recall": self.recall, "precision": self.precision, "f": self.f}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PRCurve:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PRCurve(ShownCurve):
     """Precision, recall and F at each threshold, f8 (T,), thresholds increasing.
 
     Parameters
@@ -135,6 +136,14 @@ class PRCurve:
     def f(self) -> F8:
         """F at each threshold, f8 (T,)."""
         return f_measure(self.precision, self.recall)
+
+    def points(self) -> dict[str, F8]:
+        """Name -> array, each (T,): thresholds, precision, recall, f."""
+        return {**ShownCurve.points(self), "f": self.f}
+
+    def numbers(self) -> dict[str, float]:
+        """The largest F at a threshold; none without thresholds."""
+        return {"best_f": float(self.f.max())} if self.f.size else {}
 
 
 class CurveCounts(typing.Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from bsdsbench.core.errors import DataError
@@ -84,6 +85,56 @@ class ShownScore(Shown):
         columns = [Column("score", "Score"), Column("value", "Value", "", ".4f")]
         rows = list(flat(self.to_mapping()).items())
         return [Table("score", type(self).__name__, columns, rows)]
+
+
+class ShownCurve(Shown):
+    """A curve, of a dataclass: its arrays are the points, its numbers what is shown of it."""
+
+    __slots__ = ()
+
+    def points(self) -> dict[str, Any]:
+        """Name -> array, each (K,)."""
+        return {k: v for k, v in self._fields() if getattr(v, "ndim", 0) == 1}
+
+    def numbers(self) -> dict[str, float]:
+        """Name -> number: the areas and totals of the curve."""
+        return {k: v for k, v in self._fields() if isinstance(v, int | float)}
+
+    def _fields(self) -> list[tuple[str, Any]]:
+        return [(f.name, getattr(self, f.name)) for f in fields(self)]  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        """One line: how many points, and the numbers."""
+        size = len(next(iter(self.points().values()), ()))
+        parts = [f"{size} points", *(f"{k}={_short(v)}" for k, v in self.numbers().items())]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def tables(self) -> list[Table]:
+        """One table: a row per number. The points are in `to_dataframe`."""
+        columns = [Column("number", "Number"), Column("value", "Value", "", ".6g")]
+        return [Table("curve", type(self).__name__, columns, list(self.numbers().items()))]
+
+    def to_dataframe(self, table: str | None = None) -> Any:
+        """The points as a pandas DataFrame, a row per point.
+
+        Parameters
+        ----------
+        table : str, optional
+            "curve" for the numbers instead.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A column per array.
+
+        Raises
+        ------
+        DataError
+            pandas is not installed (extra bsdsbench[pandas]), or there is no such table.
+        """
+        from bsdsbench.core.render.as_frame import frame_of
+
+        return Shown.to_dataframe(self, table) if table else frame_of(self.points())
 
 
 def flat(mapping: Mapping[str, Any], before: str = "") -> dict[str, float | None]:

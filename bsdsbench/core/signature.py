@@ -54,7 +54,7 @@ _WORDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Signature:
     """How a score was made.
 
@@ -83,6 +83,9 @@ class Signature:
     pred: str = UNKNOWN
     match: str = "1to1"
     version: str = field(default=__version__)
+
+    def __repr__(self) -> str:
+        return f"<Signature {self}>"
 
     def __str__(self) -> str:
         return "|".join(_escape(word) for word in self.words())

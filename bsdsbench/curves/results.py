@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from bsdsbench.core.shown import ShownCurve
 from bsdsbench.curves.samples import F8, I8
 
 Variant = Literal["fptp", "tntp", "tptn", "fpfn"]
@@ -42,7 +43,7 @@ class ROCPoints(NamedTuple):
     tpr: F8
 
 
-class CurveResult:
+class CurveResult(ShownCurve):
     """Shared behaviour of the results."""
 
     __slots__ = ()
@@ -58,7 +59,7 @@ class CurveResult:
         return True
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PRResult(CurveResult):
     """Precision against recall along a ranking; see `pr`.
 
@@ -95,7 +96,7 @@ class PRResult(CurveResult):
     negatives: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ROCResult(CurveResult):
     """True against false positive rates along a ranking; see `roc`.
 
@@ -148,7 +149,7 @@ class ROCResult(CurveResult):
         return 1 - self.tpr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DETResult(CurveResult):
     """Miss rate (fnr) against false alarm rate (fpr) along a ranking; see `det`.
 
@@ -179,7 +180,7 @@ class DETResult(CurveResult):
     negatives: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ThresholdCurve(CurveResult):
     """Precision, TPR and FPR at each threshold, f8 (T,), thresholds falling; see `threshold_curve`.
 

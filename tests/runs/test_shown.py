@@ -122,6 +122,25 @@ def test_data_frames(runs, found):
         found.to_dataframe("nope")
 
 
+def test_curves_have_a_short_repr_and_a_row_per_point(runs):
+    pytest.importorskip("pandas")
+    curve = runs[0].boundary_score().curve
+    assert repr(curve) == f"PRCurve(99 points, best_f={curve.f.max():.4g})"
+    frame = curve.to_dataframe()
+    assert list(frame.columns) == ["thresholds", "precision", "recall", "f"]
+    assert frame["f"].tolist() == curve.f.tolist()
+    found = bb.curves.roc([1, -1, 1, -1], [0.9, 0.8, 0.7, 0.1])
+    assert repr(found).startswith("ROCResult(5 points, auc=0.75, eer=0.5")
+    assert found.to_dataframe()["tp"].tolist() == found.tp.tolist() == [0, 1, 1, 2, 2]
+    assert found.to_dataframe("curve").set_index("number").loc["positives", "value"] == 2
+    assert "auc" in found.summary()
+    assert "<table" in found._repr_html_()
+
+
+def test_a_signature_in_a_shell_is_its_line(runs):
+    assert repr(runs[0].signature) == f"<Signature {runs[0].signature}>"
+
+
 def test_folders_stand_for_runs(runs, tmp_path):
     for i, run in enumerate(runs):
         run.save(tmp_path / str(i) / "out")

@@ -1,7 +1,8 @@
-"""A table as a pandas DataFrame."""
+"""A table, or columns of numbers, as a pandas DataFrame."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from bsdsbench.core.errors import DataError
@@ -10,10 +11,6 @@ from bsdsbench.core.table import Table, interval, mark, number
 
 def to_frame(table: Table) -> Any:
     """One row per row; columns as in CSV. Raises DataError if pandas is not installed."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise DataError("data frames need pandas: install the extra bsdsbench[pandas]") from None
     out: dict[str, list[Any]] = {}
     for c, column in enumerate(table.columns):
         cells = [row[c] for row in table.rows]
@@ -27,7 +24,16 @@ def to_frame(table: Table) -> Any:
             out[f"{column.key}_high"] = _numbers([e[1] for e in ends])
         if table.has_marks(c):
             out[f"{column.key}_mark"] = [mark(cell) for cell in cells]
-    return pd.DataFrame(out)
+    return frame_of(out)
+
+
+def frame_of(columns: Mapping[str, Any]) -> Any:
+    """Columns, each (N,), by name. Raises DataError if pandas is not installed."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise DataError("data frames need pandas: install the extra bsdsbench[pandas]") from None
+    return pd.DataFrame(dict(columns))
 
 
 def _numbers(values: list[float | None]) -> list[float]:
