@@ -15,6 +15,10 @@ from bsdsbench.integrations import compat
 
 NAMES = ("2018", "3063", "5096", "6046", "8068")
 ONE = {"workers": 1}
+REGION_TABLES = (
+    *("eval_cover.txt", "eval_cover_th.txt", "eval_cover_img.txt"),
+    *("eval_RI_VOI.txt", "eval_RI_VOI_thr.txt"),
+)
 
 
 def table(folder, name):
@@ -55,18 +59,26 @@ def test_boundary_bench(test, kind, bsds500_bench, tmp_path):
 def test_region_bench(test, kind, bsds500_bench, tmp_path):
     folders = (bsds500_bench / name for name in ("images", "groundTruth", kind))
     compat.regionBench(*folders, tmp_path, 5, **ONE)
-    for name in (
-        *("eval_cover.txt", "eval_cover_th.txt", "eval_cover_img.txt"),
-        *("eval_RI_VOI.txt", "eval_RI_VOI_thr.txt"),
-    ):
+    for name in REGION_TABLES:
         ours, official = table(tmp_path, name), table(bsds500_bench / test, name)
         np.testing.assert_allclose(ours, official, rtol=1e-5, atol=0)
     assert not (tmp_path / "eval_bdry.txt").exists()
 
 
+@pytest.mark.parametrize("test", ["test_1", "test_4", "test_5"])
+def test_strict_region_tables_agree_in_every_printed_digit(test, bsds500_bench, tmp_path):
+    kind = "ucm2" if test == "test_1" else "segs"
+    folders = (bsds500_bench / name for name in ("images", "groundTruth", kind))
+    compat.regionBench(*folders, tmp_path, 5, strict=True, **ONE)
+    for name in REGION_TABLES:
+        assert (tmp_path / name).read_text().split() == (
+            bsds500_bench / test / name
+        ).read_text().split()
+
+
 def test_all_bench_writes_both(bsds500_bench, tmp_path):
     folders = (bsds500_bench / name for name in ("images", "groundTruth", "segs"))
-    compat.allBench(*folders, tmp_path, **ONE)
+    compat.allBench(*folders, outDir=tmp_path, strict=True, **ONE)
     close(table(tmp_path, "eval_bdry.txt"), table(bsds500_bench / "test_4", "eval_bdry.txt"))
     official = table(bsds500_bench / "test_4", "eval_RI_VOI.txt")
     np.testing.assert_allclose(table(tmp_path, "eval_RI_VOI.txt"), official, rtol=1e-5)
