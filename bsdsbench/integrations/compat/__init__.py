@@ -7,6 +7,7 @@ module             in the place of
 `edges_toolbox`    edgesEvalDir, edgesEvalImg of the structured edge detection toolbox
 `py_bsds`          evaluate_boundaries, pr_evaluation of py-bsds500
 `py_edge_eval`     BSDS500Evaluator of pyEdgeEval
+`py_edge_classes`  SBDEvaluator, CityscapesEvaluator of pyEdgeEval
 =================  ==============================================================================
 
 Arguments, defaults, return values and output files are those of the documented interfaces; what is
@@ -26,10 +27,13 @@ from bsdsbench.integrations.compat.py_bsds import (
     evaluate_boundaries_fast,
     pr_evaluation,
 )
+from bsdsbench.integrations.compat.py_edge_classes import CityscapesEvaluator, SBDEvaluator
 from bsdsbench.integrations.compat.py_edge_eval import BSDS500Evaluator
 
 __all__ = [
     "BSDS500Evaluator",
+    "CityscapesEvaluator",
+    "SBDEvaluator",
     "allBench",
     "boundaryBench",
     "compute_rec_prec_f1",

@@ -11,6 +11,7 @@ import numpy as np
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.precision_recall import PRCurve
 from bsdsbench.integrations.compat.shared import evaluate_ids, protocol_of, write_official
+from bsdsbench.metrics.boundary import BoundaryScore
 
 
 class BSDS500Evaluator:
@@ -137,20 +138,23 @@ class BSDS500Evaluator:
         run = evaluate_ids(self.pred_root, gt, self.sample_names, protocol, workers=nproc)
         if save_dir is not None:
             write_official(run, save_dir)
-        score = run.boundary_score()
-        ods, ois, area = score.ods, score.ois, score.ap
-        best = (ods.threshold, ods.recall, ods.precision, ods.f)
-        if self.strict:
-            best, area = _best_of_101(score.curve), _area_of_100(score.curve)
-        names = ("ODS_threshold", "ODS_recall", "ODS_precision", "ODS_f1")
-        out: dict[str, Any] = dict(zip(names, best, strict=True))
-        return {
-            **out,
-            "OIS_recall": ois.recall,
-            "OIS_precision": ois.precision,
-            "OIS_f1": ois.f,
-            "AUC": area,
-        }
+        return named_scores(run.boundary_score(), self.strict)
+
+
+def named_scores(score: BoundaryScore, strict: bool) -> dict[str, float]:
+    """The eight numbers under pyEdgeEval's keys, with its quirks where `strict`."""
+    ods, ois, area = score.ods, score.ois, score.ap
+    best: Any = (ods.threshold, ods.recall, ods.precision, ods.f)
+    if strict:
+        best, area = _best_of_101(score.curve), _area_of_100(score.curve)
+    names = ("ODS_threshold", "ODS_recall", "ODS_precision", "ODS_f1")
+    return {
+        **dict(zip(names, best, strict=True)),
+        "OIS_recall": ois.recall,
+        "OIS_precision": ois.precision,
+        "OIS_f1": ois.f,
+        "AUC": area,
+    }
 
 
 def _best_of_101(curve: PRCurve) -> tuple[float, float, float, float]:

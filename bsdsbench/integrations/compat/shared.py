@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,20 @@ def protocol_of(thresholds: Any, max_dist: float, thin: Any, **changes: Any) -> 
 
     Raises ProtocolError for values out of range.
     """
-    if isinstance(thresholds, int | np.integer):
-        given: Any = int(thresholds)
-    else:
-        given = tuple(np.asarray(thresholds, float).ravel().tolist())
-    changes = {"thresholds": given, "max_dist": float(max_dist), "thin": bool(thin), **changes}
+    changes = {
+        "thresholds": thresholds_of(thresholds),
+        "max_dist": float(max_dist),
+        "thin": bool(thin),
+        **changes,
+    }
     return Protocol.preset("bsds500").replace(**changes)
+
+
+def thresholds_of(given: Any) -> int | tuple[float, ...]:
+    """A number of thresholds, or their values, as a Protocol takes them."""
+    if isinstance(given, int | np.integer):
+        return int(given)
+    return tuple(np.asarray(given, float).ravel().tolist())
 
 
 def evaluate_ids(
@@ -48,13 +56,17 @@ def evaluate_ids(
         return evaluate(pred, gt, protocol, split_file=split, **options)
 
 
-def write_official(run: Evaluation, folder: str | Path) -> Path:
-    """The official txt files of a run in one folder, ID_ev1.txt among them. Raises OSError."""
+def write_official(run: Evaluation, folder: str | Path, parts: Mapping[str, str] | None = None) -> Path:
+    """The official txt files of a run in one folder, ID_ev1.txt among them. Raises OSError.
+
+    parts : of a run whose tables stand in folders of their own, these folders and their new names
+    """
     out = Path(folder)
     with tempfile.TemporaryDirectory() as scratch:
         run.save(scratch)
-        for path in sorted(Path(scratch).rglob("*.txt")):
-            write_atomic(out / path.name, path.read_bytes(), durable=False)
+        for source, target in (parts or {"": ""}).items():
+            for path in sorted((Path(scratch) / source).rglob("*.txt")):
+                write_atomic(out / target / path.name, path.read_bytes(), durable=False)
     return out
 
 

@@ -1,0 +1,160 @@
+"""pyEdgeEval's evaluators of classes against `evaluate` on folders, and where they differ."""
+
+from __future__ import annotations
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+from scipy.io import savemat
+from scipy.sparse import csc_matrix
+
+import bsdsbench as bb
+from bsdsbench.integrations.compat import CityscapesEvaluator, SBDEvaluator
+from bsdsbench.metrics.class_maps import class_boundaries
+
+KEYS = (
+    *("ODS_threshold", "ODS_recall", "ODS_precision", "ODS_f1"),
+    *("OIS_recall", "OIS_precision", "OIS_f1", "AUC"),
+)
+
+
+def cells(maps):
+    out = np.empty((len(maps), 1), object)
+    for k, b in enumerate(maps):
+        out[k, 0] = csc_matrix(b.astype(float))
+    return out
+
+
+def soft(rng, drawn):
+    """A picture of a boundary, shifted by a pixel, with noise around it."""
+    return (200 * np.roll(drawn, 1, 0) + 55 * rng.random(drawn.shape)).astype(np.uint8)
+
+
+@pytest.fixture
+def sbd(tmp_path):
+    """Two images with an aeroplane (1) or a person (15), the person in two instances."""
+    rng, root = np.random.default_rng(4), tmp_path / "dataset"
+    for folder in ("cls", "inst"):
+        (root / folder).mkdir(parents=True)
+    params = bb.Protocol.preset("sbd").semantic
+    for name, label in (("x1", 1), ("x2", 15)):
+        a = np.zeros((60, 80), np.uint8)
+        a[15:45, 20:60] = label
+        drawn = class_boundaries(a, params)
+        between = np.zeros(a.shape, bool)
+        between[15:45, 39] = label == 15
+        savemat(root / "cls" / f"{name}.mat", {"GTcls": {"Boundaries": cells(drawn), **seg(a)}})
+        struct = {"Boundaries": cells([between, between]), "Categories": [label, label], **seg(a)}
+        savemat(root / "inst" / f"{name}.mat", {"GTinst": struct})
+        for k in range(20):
+            folder = tmp_path / "pred" / f"class_{k + 1:03d}"
+            folder.mkdir(parents=True, exist_ok=True)
+            iio.imwrite(folder / f"{name}.bmp", soft(rng, drawn[k] | between * (k + 1 == label)))
+    (root / "val.txt").write_text("x1\nx2\n")
+    return root, tmp_path / "pred"
+
+
+def seg(labels):
+    return {"Segmentation": labels}
+
+
+@pytest.mark.parametrize(
+    ("mode", "thin", "preset"),
+    [
+        ("pre-seal", True, "sbd"),
+        ("post-seal", True, "sbd-seal"),
+        ("post-seal", False, "sbd-seal-raw"),
+        (None, True, "sbd-seal"),
+    ],
+)
+def test_sbd_has_the_numbers_of_the_preset(sbd, mode, thin, preset, tmp_path):
+    evaluator = SBDEvaluator(*sbd)
+    evaluator.set_eval_params(eval_mode=mode, apply_thinning=thin)
+    assert evaluator.protocol() == bb.Protocol.preset(preset)
+    found = evaluator.evaluate(thresholds=9, nproc=2, save_dir=tmp_path / "out")
+    assert list(found) == ["aeroplane", "person"]
+    proto = bb.Protocol.preset(preset).replace(thresholds=9)
+    run = bb.evaluate(sbd[1], sbd[0] / "cls", proto, metrics="semantic", workers=1)
+    for name, scores in found.items():
+        assert tuple(scores) == KEYS
+        wanted = run.score("semantic").per_class[name]
+        assert scores["ODS_f1"] == wanted.ods.f > 0
+        assert scores["OIS_recall"] == wanted.ois.recall
+        assert scores["AUC"] == wanted.ap
+    written = {p.parent.name for p in (tmp_path / "out").rglob("eval_bdry.txt")}
+    assert written == {"class_001", "class_015"}
+    table = np.loadtxt(tmp_path / "out" / "class_015" / "eval_bdry.txt")
+    assert table[3] == pytest.approx(found["person"]["ODS_f1"], abs=1e-6)
+
+
+def test_sbd_one_class_reads_the_pictures_of_that_class_alone(sbd):
+    for path in sbd[1].glob("class_*/*.bmp"):
+        if path.parent.name != "class_015":
+            path.unlink()
+    evaluator = SBDEvaluator(*sbd)
+    evaluator.set_eval_params(apply_thinning=True)
+    alone = evaluator.evaluate_category(15, thresholds=9, nproc=1)
+    assert alone["ODS_recall"] == 1
+    evaluator.set_eval_params(apply_thinning=True, instance_sensitive=False)
+    without = evaluator.evaluate_category(15, thresholds=9, nproc=1)
+    assert without["ODS_precision"] < alone["ODS_precision"]  # the line between is in no truth
+    evaluator.set_sample_names(["x1"])
+    with pytest.raises(bb.DataError, match="person: no ground truth"):
+        evaluator.evaluate_category(15, thresholds=9)
+    evaluator.set_sample_names(split_file=sbd[0] / "val.txt")
+    assert evaluator.sample_names == ["x1", "x2"]
+    with pytest.raises(bb.DataError, match=r"class_001.x1\.bmp: cannot be opened") as caught:
+        evaluator.evaluate([1, 15], thresholds=9)
+    assert len(caught.value.problems) == 2
+
+
+def test_cityscapes_has_the_numbers_of_the_preset(tmp_path):
+    rng = np.random.default_rng(5)
+    labels = np.full((96, 160), 7, np.uint8)  # road, and two cars side by side
+    labels[30:70, 40:120] = 26
+    instances = np.where(labels == 26, 26000, 7).astype(np.uint16)
+    instances[30:70, 80:120] = 26001
+    folders = {n: tmp_path / n for n in ("labels", "instances", "pred")}
+    truth = tmp_path / "cityscapes" / "gtFine" / "val" / "ulm"
+    for folder in (folders["labels"], folders["instances"], truth):
+        folder.mkdir(parents=True)
+    for kind, array in (("label", labels), ("instance", instances)):
+        iio.imwrite(truth / f"ulm_0_gtFine_{kind}Ids.png", array)
+        iio.imwrite(folders[f"{kind}s"] / "ulm_0.png", array)
+    params = bb.Protocol.preset("cityscapes").semantic
+    drawn = class_boundaries(labels, params, instances)
+    for k in range(19):
+        picture = soft(rng, drawn[k])
+        for root, name in (("pred", "ulm_0"), ("theirs", "ulm/ulm_0_leftImg8bit")):
+            path = tmp_path / root / f"class_{k + 1:03d}" / f"{name}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            iio.imwrite(path, picture)
+    for thin, preset in ((True, "cityscapes"), (False, "cityscapes-raw")):
+        theirs = CityscapesEvaluator(tmp_path / "cityscapes", tmp_path / "theirs", thin=thin)
+        assert theirs.protocol() == bb.Protocol.preset(preset)
+        found = theirs.evaluate(thresholds=5, nproc=1)
+        proto = bb.Protocol.preset(preset).replace(thresholds=5)
+        run = bb.evaluate(
+            folders["pred"], folders["labels"], proto, metrics="semantic", workers=1
+        ).score("semantic")
+        assert {n: s["ODS_f1"] for n, s in found.items()} == {
+            n: s.ods.f for n, s in run.per_class.items()
+        }
+        assert set(found) == {"road", "car"}
+    theirs.set_eval_params(eval_mode="pre-seal")
+    assert theirs.protocol().max_dist == 0.02
+    assert not theirs.protocol().semantic.instances
+
+
+@pytest.mark.parametrize(
+    ("call", "fault"),
+    [
+        (lambda e: e.set_eval_params(scale=0.5), "expected 1"),
+        (lambda e: e.set_eval_params(eval_mode="seal"), "expected pre-seal, post-seal or None"),
+        (lambda e: e.evaluate([0]), "expected numbers from 1 to 20"),
+        (lambda e: e.evaluate_category(21), "expected numbers from 1 to 20"),
+    ],
+)
+def test_wrong_arguments_are_one_line(sbd, call, fault):
+    with pytest.raises(bb.DataError, match=fault):
+        call(SBDEvaluator(*sbd))
