@@ -9,6 +9,7 @@ from bsdsbench.core.table import Table, arrow, mark
 from bsdsbench.core.visible import visible
 
 _RIGHT = ' style="text-align: right"'
+_LEFT = ' style="text-align: left"'
 
 
 def to_html(tables: Sequence[Table]) -> str:
@@ -29,7 +30,7 @@ def to_html_page(tables: Sequence[Table]) -> str:
 
 def _table(table: Table) -> str:
     heads = "".join(
-        f'<th scope="col"{_RIGHT if c.is_number else ""}>'
+        f'<th scope="col"{_RIGHT if c.is_number else _LEFT}>'
         f"{_text(c.heading)}{' ' if arrow(c) else ''}{arrow(c)}</th>"
         for c in table.columns
     )
@@ -52,7 +53,7 @@ def _cell(table: Table, row: int, column: int) -> str:
         text += f"<sup>{_text(raised)}</sup>"
     if not table.columns[column].is_number:
         label = column < table.n_labels
-        return f'<th scope="row">{text}</th>' if label else f"<td>{text}</td>"
+        return f'<th scope="row"{_LEFT}>{text}</th>' if label else f"<td{_LEFT}>{text}</td>"
     best = table.is_best(row, column)
     text = f"<b>{text}</b>" if best else text
     return f'<td class="number{" best" if best else ""}"{_RIGHT}>{text}</td>'
