@@ -7,9 +7,9 @@ A display holds arrays; `plot(ax=None)` draws and returns the display, whose `ax
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -61,6 +61,30 @@ class _CurveDisplay(ABC):
     name: str
     #: where the legend of a figure goes
     corner = "lower left"
+    #: what makes the curve of labels and scores; the number in the legend: its word and attribute
+    curve_of: ClassVar[Callable[..., Any]]
+    number: ClassVar[tuple[str, str]]
+
+    @classmethod
+    @abstractmethod
+    def from_curve(cls, curve: Any, name: str = "") -> Any:
+        """The display of a result of `curve_of`."""
+
+    @classmethod
+    def from_scores(
+        cls, labels: ArrayLike, scores: ArrayLike, name: str = "", **options: Any
+    ) -> Any:
+        """The curve of labels and scores; options : those of `curves.pr`, `.roc` or `.det`."""
+        return cls.from_curve(cls.curve_of(labels, scores, **options), name)
+
+    @property
+    def label(self) -> str:
+        """The legend's text: the name, and the number where there is one."""
+        word, attribute = self.number
+        value = getattr(self, attribute)
+        if value is None or not np.isfinite(value):
+            return self.name
+        return f"{self.name} ({word} {value:.3f})" if self.name else f"{word} {value:.3f}"
 
     def plot(
         self, ax: Axes | None = None, *, chance: bool = True, eer: bool = True, **line: Any
@@ -97,11 +121,6 @@ class _CurveDisplay(ABC):
         ax.set(aspect="auto")
         self.set_axes(ax)
         return ax
-
-    @property
-    @abstractmethod
-    def label(self) -> str:
-        """The legend's text."""
 
     @abstractmethod
     def points(self) -> tuple[F8, F8]:
@@ -154,6 +173,9 @@ class PRScoresDisplay(_CurveDisplay):
         For arrays of different lengths or without points.
     """
 
+    curve_of = staticmethod(pr)
+    number = "AP", "ap"
+
     def __init__(
         self,
         recall: ArrayLike,
@@ -168,13 +190,6 @@ class PRScoresDisplay(_CurveDisplay):
         self.name, self.ap, self.chance, self.title = name, ap, chance, title
 
     @classmethod
-    def from_scores(
-        cls, labels: ArrayLike, scores: ArrayLike, name: str = "", **options: Any
-    ) -> PRScoresDisplay:
-        """The curve of `curves.pr(labels, scores, **options)`."""
-        return cls.from_curve(pr(labels, scores, **options), name)
-
-    @classmethod
     def from_curve(cls, curve: PRResult, name: str = "") -> PRScoresDisplay:
         """The curve and summary numbers of a result of `curves.pr` (not a stable one)."""
         numbers = (("AUC", curve.auc), ("AP", curve.ap), ("AP11", curve.ap_11))
@@ -186,11 +201,6 @@ class PRScoresDisplay(_CurveDisplay):
             chance=curve.chance,
             title=", ".join(f"{word} {100 * v:.1f} %" for word, v in numbers),
         )
-
-    @property
-    def label(self) -> str:
-        """Name and average precision."""
-        return _label(self.name, "AP", self.ap)
 
     def points(self) -> tuple[F8, F8]:
         return _visible(self.recall, self.precision)
@@ -225,6 +235,9 @@ class ROCCurveDisplay(_CurveDisplay):
         For another `plot`, arrays of different lengths or without points.
     """
 
+    curve_of = staticmethod(roc)
+    number = "AUC", "auc"
+
     def __init__(
         self,
         fpr: ArrayLike,
@@ -242,21 +255,9 @@ class ROCCurveDisplay(_CurveDisplay):
         self.corner = {"fptp": "lower right", "fpfn": "upper right"}.get(plot, "lower left")
 
     @classmethod
-    def from_scores(
-        cls, labels: ArrayLike, scores: ArrayLike, name: str = "", **options: Any
-    ) -> ROCCurveDisplay:
-        """The curve of `curves.roc(labels, scores, **options)`."""
-        return cls.from_curve(roc(labels, scores, **options), name)
-
-    @classmethod
     def from_curve(cls, curve: ROCResult, name: str = "") -> ROCCurveDisplay:
         """The curve and numbers of a result of `curves.roc` (not a stable one)."""
         return cls(curve.fpr, curve.tpr, name=name, auc=curve.auc, eer=curve.eer, plot=curve.plot)
-
-    @property
-    def label(self) -> str:
-        """Name and area."""
-        return _label(self.name, "AUC", self.auc)
 
     def points(self) -> tuple[F8, F8]:
         rate = {"fp": self.fpr, "tp": self.tpr, "tn": 1 - self.fpr, "fn": 1 - self.tpr}
@@ -299,6 +300,9 @@ class DETCurveDisplay(_CurveDisplay):
         For another `scale`, arrays of different lengths or without points.
     """
 
+    curve_of = staticmethod(det)
+    number = "EER", "eer"
+
     def __init__(
         self,
         fpr: ArrayLike,
@@ -332,11 +336,6 @@ class DETCurveDisplay(_CurveDisplay):
     ) -> DETCurveDisplay:
         """The curve and EER of a result of `curves.det` (not a stable one)."""
         return cls(curve.fpr, curve.fnr, name=name, eer=curve.eer, scale=scale)
-
-    @property
-    def label(self) -> str:
-        """Name and equal error rate."""
-        return _label(self.name, "EER", self.eer)
 
     def lowest(self) -> float:
         """A power of ten below every rate of the curve that is neither 0 nor 1."""
@@ -421,12 +420,6 @@ def _kind(display: _CurveDisplay) -> str:
 def _room(display: _CurveDisplay) -> float:
     """How far down the axes must reach; all the same but for DET."""
     return -display.lowest() if isinstance(display, DETCurveDisplay) else 0.0
-
-
-def _label(name: str, word: str, value: float | None) -> str:
-    if value is None or not np.isfinite(value):
-        return name
-    return f"{name} ({word} {value:.3f})" if name else f"{word} {value:.3f}"
 
 
 def _unit_axes(ax: Axes, x: str, y: str) -> None:
