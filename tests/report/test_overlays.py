@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -118,6 +119,23 @@ def test_files_of_the_overlays(made, tmp_path):
     imsave(folders[2] / "a.png", np.zeros((3, 3, 3), np.uint8), check_contrast=False)
     odd = write_overlays(run, tmp_path / "white")
     assert read_photo(odd[0])[8, 0].tolist() == [255, 255, 255]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="separates folders there")
+def test_ids_with_a_backslash(made, tmp_path):
+    _, folders, _, _ = made
+    for folder in folders:
+        (folder / "a.png").rename(folder / "a\\b.png")
+    out = tmp_path / "out"
+    command = ["evaluate", str(folders[0]), "--gt", str(folders[1]), "-o", str(out)]
+    command += ["--thresholds", "3", "--workers", "1", "--overlays", "--quiet"]
+    assert CliRunner().invoke(cli, command, catch_exceptions=False).exit_code == 0
+    names = sorted(p.name for p in (out / "overlays").iterdir())
+    assert len(names) == 2
+    assert all(read_photo(out / "overlays" / name).shape[:2] == SHAPE for name in names)
+    run = bb.Evaluation.load(out)
+    assert [r.image_id for r in run.records] == ["a\\b"]
+    write_report([run], tmp_path / "r.html", n_boot=10)
 
 
 def test_sources_that_are_not_there(made, tmp_path):
