@@ -62,7 +62,7 @@ def comparable(
         f"{name}: from official files, which do not state the protocol; "
         f"AP by the rule {run.protocol.ap_rule}"
         + " without their row of threshold 0"
-        * run.protocol.whole_image
+        * (run.protocol.whole_image and run.protocol.ap_rule != "edter")
         for name, run in zip(labels, runs, strict=True)
         if "official" in run.provenance
     ]

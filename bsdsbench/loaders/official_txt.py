@@ -2,7 +2,7 @@
 
 | file | columns |
 |---|---|
-| eval_bdry.txt | bestT bestR bestP bestF R_max P_max F_max Area_PR |
+| eval_bdry.txt | bestT bestR bestP bestF R_max P_max F_max Area_PR; of SBD then AP |
 | eval_bdry_thr.txt | thresh R P F |
 | eval_bdry_img.txt | index bestT bestR bestP bestF |
 | eval_cover.txt, _th.txt, _img.txt | bestT ODS OIS Best; thresh R; index bestT bestR bestP |
@@ -10,7 +10,7 @@
 | ID_ev1.txt | thresh cntR sumR cntP sumP |
 
 Recall stands before precision here, and only here. The readers also take what others write in this
-shape: `%f`, commas, more columns, descending thresholds, dropped rows.
+shape: `%f`, commas, more columns or fewer, descending thresholds, dropped rows.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ COLUMNS = {
     "eval_RI_VOI.txt": 6,
     "eval_RI_VOI_thr.txt": 3,
 }
-# Programs that write no AP (7 numbers), and no F (3 columns).
-AT_LEAST = {"eval_bdry.txt": 7, "eval_bdry_thr.txt": 3}
+# Programs that write no AP (7 numbers) or only the first four for sure (4 to 6), and no F (3).
+AT_LEAST = {"eval_bdry.txt": 4, "eval_bdry_thr.txt": 3}
+SBD_COLUMNS = 9  # of eval_bdry.txt by the SBD programs: Area by the rule sbd, then AP, 101-point
 PER_THRESHOLD = ("eval_bdry_thr.txt", "eval_cover_th.txt", "eval_RI_VOI_thr.txt")
 PER_IMAGE = "per_image"
 EV1, EV1_COLUMNS = "_ev1.txt", 5
@@ -133,18 +134,26 @@ def read_run_folder(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
     Returns {file name: f8 (N, columns)} for every eval_*.txt that is there, tables over thresholds
     in ascending order, and under "ev1" {image id: BoundaryCounts} of ID_ev1.txt in the folder or in
-    its per_image/. Raises FileFormatError when none is there, or for the first damaged one.
+    its per_image/ or nms-eval/ (as the edges toolbox has it). Raises FileFormatError when none is
+    there, or for the first damaged one.
     """
     root = Path(folder)
     tables: dict[str, Any] = {}
     for name, columns in COLUMNS.items():
         if not (root / name).is_file():
             continue
-        rows = read_rows(root / name, columns, AT_LEAST.get(name))
+        wanted = SBD_COLUMNS if name == "eval_bdry.txt" else columns
+        rows = read_rows(root / name, wanted, AT_LEAST.get(name))
+        if np.isnan(rows[:, columns:]).all():
+            rows = rows[:, :columns]
+        if name == "eval_bdry.txt" and np.isnan(rows[:, 6]).all():
+            rows[:, 4:] = np.nan  # what a fifth and a sixth number are differs
         if name in PER_THRESHOLD:
             rows = rows[np.argsort(rows[:, 0], kind="stable")]
         tables[name] = rows
-    ev1 = sorted([*root.glob(f"*{EV1}"), *root.glob(f"{PER_IMAGE}/*{EV1}")])
+    ev1 = sorted(
+        p for below in ("", f"{PER_IMAGE}/", "nms-eval/") for p in root.glob(f"{below}*{EV1}")
+    )
     tables["ev1"] = {id_of(p.name[: -len(EV1)]): read_ev1(p) for p in ev1}
     if len(tables) == 1 and not ev1:
         raise FileFormatError(

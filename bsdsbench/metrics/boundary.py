@@ -140,7 +140,7 @@ class BoundaryMetric(MatchingMetric):
         ods, ap = best_point(curve), average_precision(curve)
         ois = OperatingPoint(None, float("nan"), float("nan"), float("nan"))
         if "eval_bdry.txt" in tables:
-            t, r, p, f, r_max, p_max, f_max, printed = tables["eval_bdry.txt"][0].tolist()
+            t, r, p, f, r_max, p_max, f_max, printed = tables["eval_bdry.txt"][0, :8].tolist()
             ap = ap if math.isnan(printed) else printed
             ods, ois = OperatingPoint(t, p, r, f), OperatingPoint(None, p_max, r_max, f_max)
         images = tables.get("eval_bdry_img.txt", np.zeros((0, 5)))

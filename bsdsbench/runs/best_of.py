@@ -2,8 +2,11 @@
 
 Models with a granularity are run at M of them. Their programs (UAED, MuGE, SAUGE, DDN) take, for
 each image and threshold, the run of the largest F there, of equal ones the first that is given; its
-four counts are the image's row. ODS, OIS and AP are then made of those rows as of any others.
-The choice needs the ground truth, so such scores stand beside no others, and the name says so.
+four counts are the image's row. ODS (interpolated) and OIS are then made of those rows as of any
+others; AP of all rows, so by the rule edter where the row of threshold 0 is one of them. SAUGE's
+loop over the curve also joins its first and last row: not done here, as it can only give an ODS of
+about .5. The choice needs the ground truth, so such scores stand beside no others, and the name
+says so.
 """
 
 from __future__ import annotations
@@ -72,7 +75,10 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     names = [run.name for run in runs]
     chosen_by: dict[str, Any] = {"best_of": names, "chosen": times.tolist()}
     kept = {k: first.provenance[k] for k in ("gt",) if k in first.provenance}
-    return Evaluation(first.protocol, title, tuple(records), {**kept, **chosen_by})
+    protocol = first.protocol
+    if not protocol.stated and protocol.whole_image:  # what the programs make of 100 rows
+        protocol = protocol.replace(ap_rule="edter", name=protocol.name)
+    return Evaluation(protocol, title, tuple(records), {**kept, **chosen_by})
 
 
 def _same_images(a: str, mine: dict[str, Any], b: str, theirs: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bsdsbench.core.errors import DataError, FileFormatError
 from bsdsbench.core.protocol import UNSTATED, Protocol, even_thresholds
 from bsdsbench.core.records import BoundaryCounts, ImageRecord
-from bsdsbench.loaders.official_txt import read_run_folder
+from bsdsbench.loaders.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.metrics import registry
 
 UNKNOWN = "official files, protocol not stated"
@@ -71,7 +71,10 @@ def reported_run(folder: str | Path, name: str | None = None) -> RunParts | Repo
     if counts:
         return _from_ev1(counts, shown, path)
     thresholds = tables.get("eval_bdry_thr.txt", np.zeros((0, 4)))[:, 0]
-    return ReportedRun(shown, _protocol(thresholds), tables, {"official": str(path)})
+    protocol = _protocol(thresholds)
+    if tables.get("eval_bdry.txt", np.zeros((0, 8))).shape[1] == SBD_COLUMNS:
+        protocol = protocol.replace(ap_rule="sbd", name=UNSTATED)
+    return ReportedRun(shown, protocol, tables, {"official": str(path)})
 
 
 def from_official(folder: str | Path, name: str | None = None) -> RunParts:

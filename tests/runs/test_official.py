@@ -193,3 +193,30 @@ def test_command_lines(folder, tmp_path):
     with pytest.raises(bb.DataError, match=r"expected -o FILE\.html"):
         call("report", path, "--format", "html")
     assert run.name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "ois", "ap"),
+    [
+        ("0.3 0.6 0.7 0.64615", None, None),
+        ("0.3 0.6 0.7 0.64615 0.61", None, None),
+        ("0.3 0.6 0.7 0.64615 0.66 0.61", None, None),
+        ("0.3 0.6 0.7 0.64615 0.62 0.71 0.662", 0.662, None),
+        ("0.3 0.6 0.7 0.64615 0.62 0.71 0.662 0.68", 0.662, 0.68),
+        ("0.3 0.6 0.7 0.64615 0.62 0.71 0.662 0.680153 0.663051", 0.662, 0.680153),
+    ],
+)
+def test_result_files_of_four_to_nine_numbers(tmp_path, numbers, ois, ap):
+    """Nine are those of the SBD programs, whose Area keeps the last of equal recalls."""
+    (tmp_path / "eval_bdry.txt").write_text(numbers + "\n", "utf-8")
+    rows = "0.25 0.8 0.5\n0.5 0.6 0.7\n0.75 0.6 0.9\n"
+    (tmp_path / "eval_bdry_thr.txt").write_text(rows, "utf-8")
+    run = load_run(tmp_path)
+    score = run.score("boundary")
+    assert (score.ods.threshold, score.ods.f) == (0.3, 0.64615)
+    assert ois is None or score.ois.f == ois
+    assert np.isnan(score.ois.f) == (ois is None)
+    # of the curve where none is printed: levels .6 to .8 of recall, P from .7 to .5
+    assert score.ap == pytest.approx(ap or sum(0.7 - 0.01 * k for k in range(21)) / 100)
+    assert run.protocol.ap_rule == ("sbd" if len(numbers.split()) == 9 else "bsds")
+    assert not run.protocol.stated
