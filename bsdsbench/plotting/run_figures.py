@@ -34,6 +34,7 @@ from bsdsbench.plotting.style import (
     place_legend,
     root_figure,
     save,
+    sign,
     style,
 )
 from bsdsbench.runs.loading import as_runs
@@ -107,7 +108,7 @@ def plot_runs(
         if point is not None:
             entries.append((point[0], _draw_human(ax, *point)))
         place_legend(ax, [line for _, line in sorted(entries, key=lambda e: -e[0])])
-        return _done(ax, path)
+        return _done(ax, path, runs, named)
 
 
 def plot_f(
@@ -133,7 +134,7 @@ def plot_f(
         ]
         shown.sort(key=lambda d: -d.best.f if d.best else 0.0)
         place_legend(ax, [d.line_ for d in shown], None)  # curves are everywhere
-        return _done(ax, path)
+        return _done(ax, path, runs, named)
 
 
 def plot_scatter(
@@ -153,11 +154,14 @@ def plot_scatter(
         _check(runs)
     with style(look, grey):
         shown = ImageScatterDisplay.from_evaluations(runs[0], runs[1], metric=metric).plot()
-        return _done(shown.ax_, path)
+        return _done(shown.ax_, path, runs, _names(runs, None))
 
 
-def _done(ax: Axes, path: str | Path | None) -> Figure:
+def _done(
+    ax: Axes, path: str | Path | None, runs: Sequence[Evaluation], names: Sequence[str]
+) -> Figure:
     figure = root_figure(ax)
+    sign(figure, runs, names)
     if path is not None:
         save(figure, path)
     return figure

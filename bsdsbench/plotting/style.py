@@ -49,6 +49,7 @@ LOOKS = {
 }
 _LOOK: ContextVar[tuple[Look, bool]] = ContextVar("look", default=(LOOKS["screen"], False))
 _drawn: WeakKeyDictionary[Axes, int] = WeakKeyDictionary()
+_signed: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 _RC: dict[Any, Any] = {
     "font.family": "sans-serif",
@@ -72,6 +73,7 @@ _METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None},
     "png": {},
 }
+_SIGNATURE = {"pdf": "Subject", "svg": "Description", "png": "Description"}
 
 
 @contextmanager
@@ -241,8 +243,18 @@ def _hides(legend: Any, handles: Sequence[Any]) -> bool:
     )
 
 
+def sign(figure: Figure, runs: Sequence[Any], names: Sequence[str] | None = None) -> None:
+    """Note which runs a figure shows: `save` writes their signatures into the file's metadata."""
+    shown = names or [run.name for run in runs]
+    signed = [(n, getattr(run, "signature", "")) for n, run in zip(shown, runs, strict=True)]
+    _signed[figure] = "\n".join(f"{name}: {line}" for name, line in signed if line)
+
+
 def save(fig: Figure, path: str | Path) -> Path:
     """Write `fig` as .pdf, .svg or .png: the same figure gives the same bytes, whole or not at all.
+
+    The signatures of its runs (`sign`) stand in the metadata: Subject of a PDF, Description of SVG
+    and PNG.
 
     Raises DataError for another suffix or a folder that does not exist.
     """
@@ -253,8 +265,10 @@ def save(fig: Figure, path: str | Path) -> Path:
     if not path.parent.is_dir():
         raise DataError(f"{path}: folder {path.parent} does not exist, expected an existing one")
     buffer = io.BytesIO()
+    signed = _signed.get(fig)
+    more = {_SIGNATURE[kind]: signed} if signed else {}
     with style():
-        fig.savefig(buffer, format=kind, metadata=_METADATA[kind])
+        fig.savefig(buffer, format=kind, metadata={**_METADATA[kind], **more})
     write_atomic(path, buffer.getvalue(), durable=False)
     return path
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from PIL import Image
 
 import bsdsbench as bb
 from bsdsbench.comparison.compare import bootstrap_band
@@ -23,7 +25,7 @@ from bsdsbench.plotting import (
     plot_scatter,
 )
 from bsdsbench.plotting.benchmark import short
-from bsdsbench.plotting.style import iso_f_points, style
+from bsdsbench.plotting.style import iso_f_points, save, style
 from tests.runs.simulated import simulated_run
 
 
@@ -239,3 +241,24 @@ def test_a_legend_hides_no_curve(start, inside):
     shown = PRCurveDisplay([0, 1], [start, 0.9], name="some method").plot()
     assert (shown.ax_.get_legend() is not None) == inside
     assert len(shown.figure_.legends) == (not inside)
+
+
+@pytest.mark.parametrize("draw", [plot_runs, plot_f, plot_scatter])
+def test_every_file_has_the_signatures_of_its_runs(runs, draw, tmp_path):
+    """As PIL reads a PNG's text, an XML parser an SVG's metadata, and the bytes of a PDF's info."""
+    figure = draw(runs, path=tmp_path / "a.png")
+    expected = "\n".join(f"{run.name}: {run.signature}" for run in runs)
+    with Image.open(tmp_path / "a.png") as picture:
+        assert picture.text["Description"] == expected
+    save(figure, tmp_path / "a.svg")
+    tree = ElementTree.parse(tmp_path / "a.svg")
+    (told,) = tree.iter("{http://purl.org/dc/elements/1.1/}description")
+    assert told.text == expected
+    save(figure, tmp_path / "a.pdf")
+    escaped = expected.replace("(", r"\(").replace(")", r"\)").replace("\n", r"\n")
+    found = (tmp_path / "a.pdf").read_bytes()
+    assert b"/Subject (" in found
+    assert escaped.encode() in found or expected.encode() in found
+    first = (tmp_path / "a.png").read_bytes()
+    draw(runs, path=tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes() == first
