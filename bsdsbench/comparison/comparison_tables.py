@@ -19,11 +19,15 @@ _PAIR = [Column("a", "A"), Column("b", "B")]
 def comparison_tables(found: Any) -> list[Table]:
     """Scores with intervals and letters; differences with p-values; win, tie, loss per image.
 
-    One run alone has the first only.
+    One run alone has the first only. Scores that other tables do not show have one of their own.
     """
-    tables = [_scores(found)]
+    more = [s for s in found.scores if (c := column_of(s)) is not None and c.shown == "never"]
+    shown = [s for s in found.scores if s not in more]
+    tables = [_scores(found, shown or more)]
     if len(found.names) > 1:
         tables += [_differences(found), _images(found)]
+    if shown and more:
+        tables.append(_scores(found, more, "more-scores", "More scores with intervals"))
     return tables
 
 
@@ -37,12 +41,14 @@ def _made_how(found: Any, notes: Sequence[str]) -> dict[str, Any]:
     return {"caption": caption, "notes": [*notes, *found.notes, *signed]}
 
 
-def _scores(found: Any) -> Table:
+def _scores(
+    found: Any, scores: Sequence[str], key: str = "scores", title: str = "Scores with intervals"
+) -> Table:
     several = len(found.names) > 1
     rows: list[list[Cell]] = []
     for i, name in enumerate(found.names):
-        intervals = [found.interval_of(name, score) for score in found.scores]
-        marks = [found.letters[score][i] if several else "" for score in found.scores]
+        intervals = [found.interval_of(name, score) for score in scores]
+        marks = [found.letters[score][i] if several else "" for score in scores]
         rows.append(
             [
                 name,
@@ -55,8 +61,8 @@ def _scores(found: Any) -> Table:
     alpha = 1 - found.level
     note = f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g})."
     how = _made_how(found, [note] if several else [])
-    columns = [METHOD, *(_column(score) for score in found.scores)]
-    table = Table("scores", "Scores with intervals", columns, rows, **how)
+    columns = [METHOD, *(_column(score) for score in scores)]
+    table = Table(key, title, columns, rows, **how)
     return with_speeds(table, found.speeds)
 
 

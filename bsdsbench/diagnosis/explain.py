@@ -38,9 +38,11 @@ from bsdsbench.runs.sources import Sources, find_sources
 Progress = Callable[[int, int, str], None]
 Known = Mapping[str, Sequence[str]]
 FINEST = 1e-6  # targets are not taken to be known better than this
-# Rounds: how many of the settings, the nearest first, on how many images, at some thresholds; then
-# one after the other on all images at all thresholds. Costly settings mostly fall out at once.
-ROUNDS = ((1000, 2), (16, 5), (8, 12), (5, 25))
+# Rounds: how many of the settings, the nearest first, on how many images, at some thresholds. Then
+# the most hopeful one at a time, on ENOUGH images first, then on all at all thresholds.
+ROUNDS = ((1000, 3), (12, 8))
+ENOUGH = 25
+SPREAD = 0.05  # of the difference that a setting makes to one image
 STARTS = 4  # single settings that pairs are made from
 LATE = 0.25  # of the time, to finish a round of all images that was begun in time
 LEAST = 1  # images of a round that are counted however late it is
@@ -320,9 +322,18 @@ class Search:
             order = self.round(order[:kept], min(n, total), rough=True) + order[kept:]
         left = list(order)
         while left and not self.reached("setting") and self.left >= 0:
-            self.round([left.pop(0)], total)
-            left.sort(key=lambda s: self.estimate(s, self.place(s, True).done(s), True).gap)
+            known = self.place(left[0], True).done(left[0])
+            if known.size < min(ENOUGH, total):
+                self.round(left[:1], min(ENOUGH, total), rough=True)
+            else:
+                self.round([left.pop(0)], total)
+            left.sort(key=self.hope)
         return order
+
+    def hope(self, setting: Setting) -> float:
+        """How near a setting may be: its gap, less what the few images it rests on leave open."""
+        at = self.place(setting, True).done(setting)
+        return max(self.estimate(setting, at, True).gap - SPREAD / np.sqrt(max(at.size, 1)), 0.0)
 
     def pairs(self, order: Sequence[Setting]) -> None:
         """The nearest settings with the readings, then with each setting of another kind."""

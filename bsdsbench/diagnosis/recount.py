@@ -15,7 +15,7 @@ from bsdsbench.core.precision_recall import four_counts
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import BoundaryCounts
 from bsdsbench.diagnosis.causes import Setting, settings
-from bsdsbench.diagnosis.readings import Table
+from bsdsbench.diagnosis.readings import Table, curve
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_by_id
 from bsdsbench.runs.evaluation import Evaluation
@@ -57,7 +57,7 @@ class Counting:
         grid = self.protocol.thresholds
         if total <= ROUGH or not np.array_equal(self.own.thresholds, grid):
             return self
-        at = np.unique(np.rint(np.linspace(0, total - 1, ROUGH)).astype(np.int64))
+        at = _knots(self.own)
         own = Table(self.own.counts[:, at], self.own.thresholds[at], self.own.operator)
         protocol = self.protocol.replace(thresholds=tuple(grid[k] for k in at))
         found = Counting(self.ids, own, protocol, self._load, self._truth, self.workers)
@@ -193,6 +193,17 @@ def counting_of(run: Evaluation, sources: Sources, workers: int = 1) -> Counting
 
     own = Table(table, thresholds, run.protocol.operator)
     return Counting(list(found), own, run.protocol, load, sources.truth, workers)
+
+
+def _knots(own: Table) -> NDArray[np.int64]:
+    """Positions of about ROUGH thresholds, even in recall, and those around the best F."""
+    whole = curve(own.summed(), own.thresholds)
+    levels = np.linspace(whole.recall.min(), whole.recall.max(), ROUGH)
+    falling = whole.recall[::-1]  # ascending: recall falls with the threshold
+    at = whole.recall.size - 1 - np.clip(np.searchsorted(falling, levels), 0, falling.size - 1)
+    best = int(whole.f.argmax())
+    near = np.clip([best - 1, best, best + 1, 0, falling.size - 1], 0, falling.size - 1)
+    return np.unique(np.concatenate([at, near])).astype(np.int64)
 
 
 def _chosen(gt: GroundTruth, annotators: str) -> GroundTruth:

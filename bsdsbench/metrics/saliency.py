@@ -247,11 +247,11 @@ class SaliencyMetric(Metric):
         Column("weighted_f_mean", "weighted F", "wF", digits=3),
         Column("s_measure_mean", "S", digits=3),
         Column("max_e_mean", "max E", digits=3),
-        Column("adaptive_e_mean", "adaptive E", "adp E", shown="never"),
+        Column("adaptive_e_mean", "adaptive E", "adp E", digits=3),
         Column("mean_f_mean", "mean F", digits=3),
         Column("mean_e_mean", "mean E", digits=3),
         Column("iou_mean", "IoU", digits=3),
-        Column("dice_mean", "Dice", shown="never"),
+        Column("dice_mean", "Dice", digits=3),
         Column("ber_mean", "BER", lower=True, digits=3),
         *(
             Column(f"{form}_{name}_mean", f"{form} {title}", shown="never")

@@ -12,6 +12,7 @@ from bsdsbench.metrics.base import Column, column_values
 from bsdsbench.runs.speed import speeds_of, with_speeds
 
 METHOD = model.Column("method", "Method")
+GRID_END = "grid end"  # beside an ODS at the first or the last threshold
 
 
 def score_tables(
@@ -56,10 +57,26 @@ def score_tables(
         if alone and (parts := found.parts(runs[0].score(metric))):
             inner = [(name, score.to_mapping()) for name, score in parts.items()]
             title = f"{found.title}, part by part"
-            tables.append(
-                _table(f"{metric}-parts", title, found.part_columns, inner, True, caption, notes)
+            ends = {n: {"ods": GRID_END} for n, score in inner if score.get("at_grid_end")}
+            columns = found.part_columns
+            table = _table(
+                f"{metric}-parts",
+                title,
+                columns,
+                inner,
+                True,
+                caption,
+                [*notes, *_ended(ends)],
+                ends,
             )
+            tables.append(table)
     return tables
+
+
+def _ended(marks: Mapping[str, Any]) -> list[str]:
+    """What the mark of an ODS at the grid's end means, where there is one."""
+    words = "the best threshold is the first or the last, so that other thresholds give another ODS"
+    return [f"[{GRID_END}] {words}: it says nothing of the method."] if marks else []
 
 
 def image_table(run: Any) -> Table:

@@ -186,9 +186,25 @@ def test_region_scores_of_the_whole_set_and_of_a_sample(tmp_path):
             "fop.ois": score.fop.ois.f,
             "fop.ap": score.fop.ap,
         }
+        for names, group in (("", score.others), ("similarities.", score.similarities)):
+            for name, measure in group.items():
+                expected[f"{names}{name}.ods"] = measure.ods
+                expected[f"{names}{name}.ois"] = measure.ois
         assert {k: v[row] for k, v in found.items()} == pytest.approx(expected, rel=1e-12)
     table = bb.compare([run, replace(run, name="twin")], n_boot=50)
     assert table.images[0].metric == "region"
+    *_, more = table.tables()
+    headings = [c.heading for c in more.columns]
+    assert "Regions: 1 - hamming_gt (dhd) ODS" in headings
+    assert "Regions: nvoi OIS" in headings
+    parts = {t.key: t for t in run.tables()}["region-parts"]
+    rows = {row[0]: row for row in parts.rows}
+    assert rows["1 - bgm (bgm)"][1] == pytest.approx(1 - rows["bgm"][1])
+    ended = {name for name, m in region_score(run.records).others.items() if m.at_grid_end}
+    assert ended
+    assert {name for name in rows if getattr(rows[name][1], "mark", "") == "[grid end]"} >= ended
+    assert "[grid end] the best threshold is the first or the last" in parts.notes[-1]
+    assert "grid end" in run.summary()
     assert {d.p for d in table.differences} == {1.0}
 
 

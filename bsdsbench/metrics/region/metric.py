@@ -22,6 +22,7 @@ from bsdsbench.metrics.humans import at_least_two
 from bsdsbench.metrics.region.region_record import RegionCounts
 from bsdsbench.metrics.region.scoring import (
     ERRORS,
+    SIMILAR_TO,
     RegionScore,
     fop_curve,
     image_row,
@@ -56,7 +57,25 @@ class RegionMetric(Metric):
             for name in ERRORS
             for k in ("ods", "ois")
         ),
+        *(
+            Column(
+                f"similarities.{name}.{k}",
+                f"1 - {SIMILAR_TO[name]} ({name}) {k.upper()}",
+                shown="never",
+            )
+            for name in SIMILAR_TO
+            for k in ("ods", "ois")
+        ),
+        *(
+            Column(f"similarities.nvoi.{k}", f"nvoi {k.upper()}", shown="never")
+            for k in ("ods", "ois")
+        ),
         Column("n_images", "images", "n", digits=0, shown="own", score=False),
+    )
+    part_columns: ClassVar[tuple[Column, ...]] = (
+        Column("ods", "ODS", score=False),
+        Column("ods_threshold", "ODS threshold", "at", digits=3, score=False),
+        Column("ois", "OIS", score=False),
     )
     image_columns: ClassVar[tuple[Column, ...]] = (
         Column("covering", "covering"),
@@ -88,6 +107,16 @@ class RegionMetric(Metric):
     def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> RegionSampler:
         """Covering, PRI, VOI, objects and parts."""
         return RegionSampler([r.counts[self.name] for r in records])
+
+    def parts(self, score: RegionScore) -> Mapping[str, Any]:
+        """The errors (0 is best), and beside them the similarities (1 is best) of SEISM."""
+        names = {error: name for name, error in SIMILAR_TO.items()}
+        found: dict[str, Any] = {}
+        for error, value in score.others.items():
+            found[error] = value
+            if error in names:
+                found[f"1 - {error} ({names[error]})"] = score.similarities[names[error]]
+        return {**found, "nvoi": score.similarities["nvoi"]}
 
     def files(
         self, score: RegionScore, records: Sequence[ImageRecord], protocol: Protocol
@@ -136,7 +165,8 @@ class ReportedRegions:
 
 
 class RegionSampler:
-    """Region scores: covering (ods, ois, best), pri and voi (ods, ois), fop (ods, ois, ap).
+    """Region scores: covering (ods, ois, best), pri and voi (ods, ois), fop (ods, ois, ap), and ods
+    and ois of the errors and similarities.
 
     The sums are of floats here, so a score may differ from `region_score` in its last bits.
     """
@@ -153,6 +183,8 @@ class RegionSampler:
         self.fop = np.stack(
             [_stack(curves, lambda c: c.precision), _stack(curves, lambda c: c.recall)]
         )
+        self.errors = {name: _stack(counts, value) for name, value in ERRORS.items()}
+        self.nvoi = _stack(counts, lambda c: c.nvoi)
         self.fop_best = self.fop[:, np.arange(len(counts)), [int(np.argmax(c.f)) for c in curves]]
 
     def scores(self, weights: F8) -> dict[str, F8]:
@@ -172,7 +204,20 @@ class RegionSampler:
             "fop.ods": f_measure(precision, recall).max(axis=1),
             "fop.ois": f_measure(p_ois, r_ois),
             "fop.ap": defined_areas(recall, official_areas(precision, recall)),
+            **self._others(weights, n),
         }
+
+    def _others(self, weights: F8, n: F8) -> dict[str, F8]:
+        out: dict[str, F8] = {}
+        for name, values in self.errors.items():
+            out[f"{name}.ods"] = (weights @ values / n[:, None]).min(axis=1)
+            out[f"{name}.ois"] = weights @ values.min(axis=1) / n
+        for name, error in SIMILAR_TO.items():
+            for k in ("ods", "ois"):
+                out[f"similarities.{name}.{k}"] = 1 - out[f"{error}.{k}"]
+        out["similarities.nvoi.ods"] = (weights @ self.nvoi / n[:, None]).max(axis=1)
+        out["similarities.nvoi.ois"] = weights @ self.nvoi.max(axis=1) / n
+        return out
 
 
 def _stack(items: Sequence[Any], value: Callable[[Any], F8]) -> F8:

@@ -272,6 +272,15 @@ ERRORS: Mapping[str, Callable[[RegionCounts], F8]] = MappingProxyType(
 )
 
 
+# SEISM's names of the errors that it prints as 1 - x.
+SIMILAR_TO: Mapping[str, str] = MappingProxyType(
+    {
+        **{"dhd": "hamming_gt", "sdhd": "hamming_pred", "vd": "van_dongen"},
+        **{name: name for name in ("bgm", "bce", "gce", "lce")},
+    }
+)
+
+
 def _similarity(error: str) -> Callable[[RegionCounts], F8]:
     return lambda c: 1 - ERRORS[error](c)
 
@@ -280,10 +289,7 @@ def _similarity(error: str) -> Callable[[RegionCounts], F8]:
 SIMILARITIES: Mapping[str, Callable[[RegionCounts], F8]] = MappingProxyType(
     {
         "nvoi": lambda c: c.nvoi,
-        "dhd": _similarity("hamming_gt"),
-        "sdhd": _similarity("hamming_pred"),
-        "vd": _similarity("van_dongen"),
-        **{name: _similarity(name) for name in ("bgm", "bce", "gce", "lce")},
+        **{name: _similarity(error) for name, error in SIMILAR_TO.items()},
     }
 )
 
