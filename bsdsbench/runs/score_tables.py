@@ -75,8 +75,10 @@ def score_tables(
 
 def _ended(marks: Mapping[str, Any]) -> list[str]:
     """What the mark of an ODS at the grid's end means, where there is one."""
-    words = "the best threshold is the first or the last, so that other thresholds give another ODS"
-    return [f"[{GRID_END}] {words}: it says nothing of the method."] if marks else []
+    words = (
+        "the first or the last threshold is as good as any: this ODS says nothing of the method."
+    )
+    return [f"[{GRID_END}] {words}"] if marks else []
 
 
 def image_table(run: Any) -> Table:

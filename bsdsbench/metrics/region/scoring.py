@@ -52,8 +52,8 @@ F8 = NDArray[np.float64]
 class MeasureScore:
     """A measure of a data set: the best at one threshold, the mean of each image's best, the curve.
 
-    curve is f8 (T,), its value at each threshold. at_grid_end: the best threshold is the first or
-    the last of several, so that other thresholds would give another ODS.
+    curve is f8 (T,), its value at each threshold. at_grid_end: the best is at the first or the last
+    of several thresholds, or faultless up to there: it says more of the grid than of the method.
     """
 
     ods: float
@@ -330,12 +330,14 @@ def _score(
     curve = _fold(values) / len(images)
     best = int(np.argmax(curve) if highest else np.argmin(curve))
     bests = [v.max() if highest else v.min() for v in values]
+    # a faultless value that one region, or single pixels, have at an end of the grid
+    trivial = curve[best] == float(highest) and curve[best] in (curve[0], curve[-1])
     return MeasureScore(
         float(curve[best]),
         float(images[0].thresholds[best]),
         float(_fold(bests) / len(images)),
         curve,
-        at_grid_end=curve.size > 1 and best in (0, curve.size - 1),
+        at_grid_end=bool(curve.size > 1 and (best in (0, curve.size - 1) or trivial)),
     )
 
 
