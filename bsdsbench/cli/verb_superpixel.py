@@ -29,7 +29,7 @@ def command(pred_dir: str, overrides: tuple[str, ...], **options: Any) -> int:
     """Score superpixels: undersegmentation error, ASA, recall, compactness, explained variation.
 
     PRED_DIR has one label map of superpixels per image. Pictures beside the ground truth in BSDS
-    layout are found by themselves.
+    layout are found automatically.
     """
     from bsdsbench.core.protocol import Protocol, parse_overrides
 

@@ -1,4 +1,4 @@
-"""The records a run has made so far, one file each, so that a killed run goes on where it was."""
+"""The records a run has made so far, one file each, so that a killed run resumes."""
 
 from __future__ import annotations
 
