@@ -1,4 +1,4 @@
-"""pytest plugin: hold a run against a stored baseline.
+"""pytest plugin: compare a run with a stored baseline.
 
     def test_scores(assert_scores):
         run = bsdsbench.evaluate("results/ours", "data/groundTruth/val")

@@ -56,7 +56,9 @@ def evaluate_ids(
         return evaluate(pred, gt, protocol, split_file=split, **options)
 
 
-def write_official(run: Evaluation, folder: str | Path, parts: Mapping[str, str] | None = None) -> Path:
+def write_official(
+    run: Evaluation, folder: str | Path, parts: Mapping[str, str] | None = None
+) -> Path:
     """The official txt files of a run in one folder, ID_ev1.txt among them. Raises OSError.
 
     parts : of a run whose tables stand in folders of their own, these folders and their new names

@@ -225,7 +225,7 @@ def _stack(items: Sequence[Any], value: Callable[[Any], F8]) -> F8:
 
 
 def _csv(columns: Mapping[str, F8]) -> str:
-    """A header of names, then a row a threshold."""
+    """A header of names, then a row per threshold."""
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
