@@ -45,16 +45,16 @@ def test_a_notebook_is_stored_without_output(path):
 
 
 def test_results_notebook(monkeypatch):
-    pandas = pytest.importorskip("pandas")
     monkeypatch.setenv("MPLBACKEND", "agg")
-    run, line, comparison, differences, images, legend = executed(DOCS / "results.ipynb")
+    run, line, comparison, difference, images, legend = executed(DOCS / "results.ipynb")
     assert "<caption>Boundaries</caption>" in run[1]
-    assert "canny" in run[1]
-    assert line[0].startswith("<Evaluation 'canny', 16 images: boundary ODS 0.697")
+    assert "scharr" in run[1]
+    assert line[0].startswith("<Evaluation 'scharr', 16 images: boundary ODS 0.6")
     assert line[0].count("\n") == 1
     assert comparison[1].count("<table") == 3
-    assert isinstance(differences[2], pandas.DataFrame)
-    assert differences[2].loc[0, "difference"] == pytest.approx(0.0777, abs=1e-4)
-    assert images[2]["f"].is_monotonic_increasing
+    value, low, high, p = difference[2]
+    assert low < value < high
+    assert 0 < p <= 1
+    assert [f for _, f in images[2]] == sorted(f for _, f in images[2])
     curves = [x for x in legend[2].axes.lines if not x.get_label().startswith("_")]
     assert len({x.get_color() for x in curves}) == 2
