@@ -55,7 +55,10 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-_WITHOUT_SECTIONS = ("index", "start", "scores", "contours", "contributing", "changelog")
+_WITHOUT_SECTIONS = (
+    *("index", "start", "scores", "contours", "gate", "large", "speed"),
+    *("contributing", "changelog"),
+)
 html_sidebars = {name: [] for name in (*_WITHOUT_SECTIONS, "generated/cli")}
 
 sphinx_gallery_conf = {
