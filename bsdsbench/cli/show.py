@@ -34,11 +34,14 @@ def print_scores(runs: Sequence[Evaluation]) -> None:
 def show_tables(tables: Sequence[Table], out: str | None, form: str) -> None:
     """Tables in a form, printed or written to `out`; names on standard error what it wrote."""
     from bsdsbench.core.render.output import render, write_tables
+    from bsdsbench.core.table import read_at_once
 
     if out is not None:
         written = write_tables(tables, out, form)
         print(f"bsdsbench: wrote {', '.join(map(str, written))}", file=sys.stderr)
     elif form == "table":
-        print_tables(tables)
+        print_tables(shown := read_at_once(tables))
+        if aside := [table.title for table in tables if table not in shown]:
+            print(f"\nIn a file (-o) and other formats also: {', '.join(aside)}")
     else:
         print(render(tables, form).rstrip("\n"))

@@ -19,15 +19,18 @@ _PAIR = [Column("a", "A"), Column("b", "B")]
 def comparison_tables(found: Any) -> list[Table]:
     """Scores with intervals and letters; differences with p-values; win, tie, loss per image.
 
-    One run alone has the first only. Scores that other tables do not show have one of their own.
+    One run alone has the first only. Scores that other tables do not show have tables of their own,
+    which stand aside.
     """
     more = [s for s in found.scores if (c := column_of(s)) is not None and c.shown == "never"]
     shown = [s for s in found.scores if s not in more]
     tables = [_scores(found, shown or more)]
     if len(found.names) > 1:
-        tables += [_differences(found), _images(found)]
+        tables += [_differences(found, shown or more), _images(found)]
     if shown and more:
-        tables.append(_scores(found, more, "more-scores", "More scores with intervals"))
+        if len(found.names) > 1:
+            tables.append(_differences(found, more, "more-", "More differences"))
+        tables.append(_scores(found, more, "more-", "More scores with intervals"))
     return tables
 
 
@@ -42,7 +45,7 @@ def _made_how(found: Any, notes: Sequence[str]) -> dict[str, Any]:
 
 
 def _scores(
-    found: Any, scores: Sequence[str], key: str = "scores", title: str = "Scores with intervals"
+    found: Any, scores: Sequence[str], before: str = "", title: str = "Scores with intervals"
 ) -> Table:
     several = len(found.names) > 1
     rows: list[list[Cell]] = []
@@ -62,11 +65,13 @@ def _scores(
     note = f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g})."
     how = _made_how(found, [note] if several else [])
     columns = [METHOD, *(_column(score) for score in scores)]
-    table = Table(key, title, columns, rows, **how)
+    table = Table(f"{before}scores", title, columns, rows, **how, aside=bool(before))
     return with_speeds(table, found.speeds)
 
 
-def _differences(found: Any) -> Table:
+def _differences(
+    found: Any, scores: Sequence[str], before: str = "", title: str = "Differences"
+) -> Table:
     alpha = 1 - found.level
     columns = [
         *_PAIR,
@@ -83,10 +88,12 @@ def _differences(found: Any) -> Table:
             _estimate(d.p_holm, mark="*" if d.p_holm < alpha else ""),
         ]
         for d in found.differences
+        if d.score in scores
     ]
     note = f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."
     how = _made_how(found, [note])
-    return Table("differences", "Differences", columns, rows, **how, n_labels=3)
+    key = f"{before}differences"
+    return Table(key, title, columns, rows, **how, n_labels=3, aside=bool(before))
 
 
 def _estimate(

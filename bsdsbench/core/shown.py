@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from bsdsbench.core.errors import DataError
-from bsdsbench.core.table import Column, Table
+from bsdsbench.core.table import Column, Table, read_at_once
 
 
 class Shown:
@@ -23,13 +23,13 @@ class Shown:
         """The tables as text, as wide as they need."""
         from bsdsbench.core.render.as_text import to_text
 
-        return to_text(self.tables())
+        return to_text(read_at_once(self.tables()))
 
     def _repr_html_(self) -> str:
         """The tables, for notebooks."""
         from bsdsbench.core.render.as_html import to_html
 
-        return to_html(self.tables())
+        return to_html(read_at_once(self.tables()))
 
     def to_dataframe(self, table: str | None = None) -> Any:
         """One table as a pandas DataFrame, a row per row.

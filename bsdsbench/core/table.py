@@ -98,6 +98,8 @@ class Table:
     n_labels : int
         How many of the first columns say what a row is; they stay with every part of a table that
         is split.
+    aside : bool
+        Left out where a person reads all tables at once; files and `to_dataframe` have it.
 
     Raises
     ------
@@ -122,12 +124,13 @@ class Table:
         caption: str = "",
         notes: Sequence[str] = (),
         n_labels: int = 1,
+        aside: bool = False,
     ) -> None:
         self.key, self.title, self.caption = key, visible(title), visible(caption)
         self.columns = tuple(columns)
         self.rows = tuple(tuple(row) for row in rows)
         self.notes = tuple(visible(note) for note in notes)
-        self.n_labels = n_labels
+        self.n_labels, self.aside = n_labels, aside
         keys = [c.key for c in self.columns]
         if len(set(keys)) < len(keys):
             raise DataError(f"table {key}: columns {', '.join(keys)}, expected each key once")
@@ -179,6 +182,11 @@ class Table:
     def has_marks(self, column: int) -> bool:
         """Whether a cell of the column has a mark."""
         return any(mark(row[column]) for row in self.rows)
+
+
+def read_at_once(tables: Sequence[Table]) -> list[Table]:
+    """The tables but for those that stand aside."""
+    return [table for table in tables if not table.aside]
 
 
 def number(cell: Cell) -> float | None:

@@ -66,4 +66,5 @@ def with_speeds(table: Table, speeds: Mapping[str, Speed]) -> Table:
         caption=table.caption,
         notes=[*notes, *table.notes],
         n_labels=table.n_labels,
+        aside=table.aside,
     )
