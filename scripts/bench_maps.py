@@ -155,7 +155,7 @@ def waits(images: list[Case], protocol: Protocol, repeat: int) -> Values:
         rows[name] = {
             "images": count,
             "size": f"{width}x{height}",
-            "ms an image": ms,
+            "ms per image": ms,
             "one core, s": ms * count / 1000,
         }
     return rows

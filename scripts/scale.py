@@ -69,7 +69,7 @@ def main() -> None:
         print(f"   saved {'':>15}  parent {resident_mb():6.1f} MB")
         size = (out / "counts.npz").stat().st_size
         print(
-            f"{len(run.records)} records, counts.npz {size / len(run.records):.0f} bytes an image"
+            f"{len(run.records)} records, counts.npz {size / len(run.records):.0f} bytes per image"
         )
 
 

@@ -139,7 +139,7 @@ MAY_NAME_METRICS = (
 
 
 def test_nothing_outside_metrics_names_one():
-    """No string is the name of a metric, and no counts are told apart by their type."""
+    """No string is the name of a metric, and no code distinguishes counts by their type."""
     wanted = set(registry.BUILT_IN)
     found = {}
     for name, path in MODULES.items():

@@ -1,1 +1,1 @@
-"""What every room uses: errors, inputs, protocols, label maps, soft maps, counts, ratios."""
+"""What every package uses: errors, inputs, protocols, label maps, soft maps, counts, ratios."""

@@ -3,8 +3,8 @@
 | prediction | what the files hold |
 |---|---|
 | soft    | boundary strengths; or ucm2, segs in .mat and .npz |
-| labels  | label maps, one a file or several in a file |
-| classes | (H, W) class labels, (C, H, W) maps, or one soft map a class |
+| labels  | label maps, one per file or several in a file |
+| classes | (H, W) class labels, (C, H, W) maps, or one soft map per class |
 | lines   | straight lines with scores, drawn as a map of the scores |
 | oriented | a soft map, and an angle at each pixel |
 

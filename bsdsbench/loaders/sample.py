@@ -15,7 +15,7 @@ DETECTORS = ("canny", "sobel", "structure-tensor")
 
 
 def sample_root() -> Path:
-    """The folder of images and groundTruth. Raises DataError if it is not there."""
+    """The folder of images and groundTruth. Raises DataError if there is none."""
     package = Path(__file__).resolve().parents[1]
     for root in (package / "_sample", package.parent / "datasets" / "sample"):
         if (root / "groundTruth").is_dir():

@@ -54,7 +54,7 @@ class Column:
     heading : str
         Over the column.
     short : str
-        The same where there is little room.
+        The same where space is scarce.
     lower : bool
         True where a smaller value is the better one.
     digits : int

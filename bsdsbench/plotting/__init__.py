@@ -1,4 +1,4 @@
-"""Pictures: Display objects over computed results. The only room that imports matplotlib."""
+"""Pictures: Display objects over computed results. The only package that imports matplotlib."""
 
 from __future__ import annotations
 

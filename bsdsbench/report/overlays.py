@@ -1,7 +1,7 @@
 """Which pixels were matched, as pictures: matched green, false orange, missed blue.
 
 Overlays come from the matching itself (`MatchingMetric.match_maps`), so their pixels add up to the
-counts of the scores. Colours are Okabe and Ito's, told apart with any colour vision.
+counts of the scores. The colours are those of Okabe and Ito, which everyone can distinguish.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def evaluate(
     split_file : path or None
         Text file of the ids to evaluate, one per line; default: all images of the ground truth.
     missing : str
-        A prediction that is not there is an "error", counts as "zero", or is a "skip".
+        How to treat a missing prediction: "error", "zero" (an empty map) or "skip".
     pred_kind : str or None
         "soft", "labels" for pictures and arrays that hold label maps, "classes"; default: what the
         metrics expect.

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from skimage.segmentation import mark_boundaries
 
 import bsdsbench as bb
 from bsdsbench.integrations.baselines import baseline
@@ -64,8 +65,6 @@ fig, axes = plt.subplots(1, 3, figsize=(9, 2.6), layout="constrained")
 axes[0].imshow(photo)
 axes[0].set(title="The picture", xticks=[], yticks=[])
 for ax, k, title in zip(axes[1:], (0, -1), ("Coarsest scale", "Finest scale"), strict=True):
-    picture = photo.copy()
-    picture[bb.seg2bdry(labels[k])] = (255, 0, 80)
-    ax.imshow(picture)
+    ax.imshow(mark_boundaries(photo, labels[k], color=(1, 0, 0.3), mode="inner"))
     ax.set(title=f"{title}: {labels[k].max()} regions", xticks=[], yticks=[])
 plt.show()

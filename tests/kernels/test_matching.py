@@ -223,5 +223,5 @@ def test_memory_of_one_image(tmp_path, kind) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are read from /proc")
 @pytest.mark.heavy
 def test_memory_of_a_4k_image(tmp_path) -> None:
-    """A contour map of 8.3 million pixels takes at most 50 bytes a pixel, 400 MB."""
+    """A contour map of 8.3 million pixels takes at most 50 bytes per pixel, 400 MB."""
     assert 0 < grown_memory(tmp_path, (2160, 3840), "lines") < 50

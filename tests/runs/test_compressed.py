@@ -162,7 +162,7 @@ def test_many_records_take_less_than_a_kilobyte_each() -> None:
 
 @pytest.mark.heavy
 def test_the_parent_of_a_long_run_stays_flat() -> None:
-    """From 1,000 to 10,000 images it grows by less than 1 KB an image, results written."""
+    """From 1,000 to 10,000 images it grows by less than 1 KB per image, results written."""
     done = subprocess.run(
         [sys.executable, ROOT / "scripts" / "scale.py", "--images", "10000"],
         capture_output=True,

@@ -283,7 +283,7 @@ def faults_named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
 def label_maps(
     pred: Prediction, gt: GroundTruth, at: ContourParams
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Both label maps. A prediction may hold one bool map a class; where none is set is nothing.
+    """Both label maps. A prediction may hold one bool map per class; a pixel in none is nothing.
 
     Raises DataError for anything else.
     """
