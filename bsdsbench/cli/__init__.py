@@ -151,7 +151,7 @@ def _insist_on_ctrl_c() -> None:
 
 
 def _interrupted() -> NoReturn:
-    """End at once: nobody waits for threads that still import, or for workers that are ending."""
+    """End at once, without waiting for threads that still import or workers that are ending."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
     _say("bsdsbench: interrupted; what was done is kept")

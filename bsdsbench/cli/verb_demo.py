@@ -61,7 +61,7 @@ def command(out: Path, workers: int | None, quiet: bool) -> None:
 
 
 def _print_differences(found: Any) -> None:
-    """Every pair of methods: what the second lacks, and whether more images could turn it round."""
+    """Every pair of methods: what the second lacks, and whether more images could reverse it."""
     from bsdsbench.cli.show import print_tables
     from bsdsbench.core.table import Column, Estimate, Table
 
@@ -110,7 +110,7 @@ def _near(path: Path) -> str:
 
 
 def _print_next(out: Path, images: Path, truth: Path) -> None:
-    """Four commands; the first three work as they stand."""
+    """Four commands; the first three work unchanged."""
     from bsdsbench.loaders.sample import DETECTORS
 
     folders = " ".join(str(out / method) for method in DETECTORS)

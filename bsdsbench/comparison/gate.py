@@ -178,7 +178,7 @@ def check(
     n_boot: int = 10_000,
     seed: int = 0,
 ) -> GateResult:
-    """Hold a run against a baseline.
+    """Compare a run with a baseline.
 
     tolerance : for all scores, or by METRIC.SCORE (the rest have 0.002); the baseline's own
         tolerances apply to scores that are not named here

@@ -36,7 +36,7 @@ RESULTS = {"test_1": "ucm2", "test_2": "png", "test_3": "segs", "test_4": "segs"
 
 @dataclass(frozen=True, slots=True)
 class CertificateRow:
-    """One official table held against ours.
+    """One official table compared with ours.
 
     Parameters
     ----------

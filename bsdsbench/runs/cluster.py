@@ -1,4 +1,4 @@
-"""Runs on a Dask cluster: found, seen to have workers that see the files, watched while it runs."""
+"""Runs on a Dask cluster: find it, check that its workers see the files, watch it meanwhile."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOGGERS = ("distributed", "tornado", "asyncio")
 
 
 def absolute(jobs: Iterable[Job]) -> deque[Job]:
-    """The jobs with absolute paths: a worker elsewhere stands in another folder."""
+    """The jobs with absolute paths, since workers run in other folders."""
     out: deque[Job] = deque()
     for job in jobs:
         pair = job.pair

@@ -269,7 +269,7 @@ def _end_server() -> None:
 
 
 def _await_server() -> None:
-    """Wait until the server that closed its door has ended, or the next pool would knock again."""
+    """Wait until a server that is shutting down has ended, or the next pool would ask it."""
     pid = getattr(_server(), "_forkserver_pid", None)
     limit = time.monotonic() + SERVER_SECONDS
     with contextlib.suppress(OSError):

@@ -28,7 +28,7 @@ from bsdsbench.metrics import registry
 class Job:
     """What to evaluate.
 
-    photo : the picture, where a metric has use for it; known : the fingerprint of the record that
+    photo : the picture, where a metric uses it; known : the fingerprint of the record that
     is already there, if any
     """
 

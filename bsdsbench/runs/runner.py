@@ -230,7 +230,7 @@ def evaluate_humans(
 def _photos(
     metrics: Sequence[str], gt_dir: str | Path, images_dir: str | Path | None
 ) -> dict[str, Path]:
-    """Image id -> picture, if a metric has use for it."""
+    """Image id -> picture, if a metric uses it."""
     if not any(registry.get(m).photo for m in metrics):
         return {}
     folder = images_dir or photos_beside(gt_dir)
@@ -305,7 +305,7 @@ def _outcomes(
 
 
 def _digest(jobs: Sequence[Job]) -> str:
-    """A hash of the ids of the whole set, by which shards know that they belong together."""
+    """A hash of the ids of the whole set, which shows that shards belong together."""
     ids = "\0".join(job.pair.image_id for job in jobs).encode("utf-8", "surrogateescape")
     return hashlib.blake2b(ids, digest_size=8).hexdigest()
 

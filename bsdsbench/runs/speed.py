@@ -20,7 +20,7 @@ class Speed:
     machine: str
 
     def to_mapping(self) -> dict[str, Any]:
-        """Plain values, as they stand in a run's provenance."""
+        """Plain values, as a run's provenance has them."""
         return {"ms_per_image": round(self.ms_per_image, 3), "machine": self.machine}
 
 

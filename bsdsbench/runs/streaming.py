@@ -233,7 +233,7 @@ def _truth(image_id: str, gts: Any, kind: str) -> GroundTruth:
 
 
 def to_numpy(value: Any) -> NDArray[Any]:
-    """A numpy array of an array or a torch tensor, wherever the tensor is."""
+    """A numpy array from an array or a torch tensor on any device."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         # numpy has no bfloat16; float32 holds every half precision value.
