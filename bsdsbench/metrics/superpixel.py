@@ -23,13 +23,13 @@ from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ArrayRecord, ImageRecord, frozen
 from bsdsbench.core.shown import ShownScore
 from bsdsbench.metrics.base import Column, Metric, counts_in_order
-from bsdsbench.metrics.region.measures import (
+from bsdsbench.metrics.region.contingency_table import (
     as_label_map,
     canonical,
     check_shape,
-    measure,
     table_of,
 )
+from bsdsbench.metrics.region.measures import measure
 from bsdsbench.metrics.sampling import MeanSampler
 
 

@@ -190,6 +190,7 @@ def test_region_scores_of_the_whole_set_and_of_a_sample(tmp_path):
             for name, measure in group.items():
                 expected[f"{names}{name}.ods"] = measure.ods
                 expected[f"{names}{name}.ois"] = measure.ois
+        assert {"voi_split.ods", "voi_merge.ois", "are_skimage.ods", "are_cremi.ois"} < set(found)
         assert {k: v[row] for k, v in found.items()} == pytest.approx(expected, rel=1e-12)
     table = bb.compare([run, replace(run, name="twin")], n_boot=50)
     assert table.images[0].metric == "region"

@@ -1,20 +1,21 @@
 """Adapted Rand error, and VOI apart for splits and merges: measures of segmented neurons.
 
-n(i,j): pixels in region i of the segmentation and region j of the ground truth. Each label value is
-one region; what the label 0 is, differs between programs, and is named by `zero`.
+Each label value is one region; what the label 0 is, differs between programs, and is named by
+`zero`. Every threshold of a run has the same values in `RegionCounts`.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.precision_recall import ratio
-from bsdsbench.kernels.contingency import runs, tabulate
-from bsdsbench.metrics.region.measures import as_label_map, canonical, check_shape
+from bsdsbench.metrics.region.adapted_rand import RULES, Squares, error_of, sums_by_rule
+from bsdsbench.metrics.region.contingency_table import as_label_map, check_shape, table_of
+from bsdsbench.metrics.region.measures import measure
 
 
 class AdaptedRand(NamedTuple):
@@ -66,29 +67,15 @@ def adapted_rand_error(
     >>> adapted_rand_error([[1, 1, 2, 2]], [[1, 1, 1, 1]])
     AdaptedRand(error=0.5, precision=1.0, recall=0.3333333333333333)
     """
-    if zero not in ("skimage", "cremi", "region") or not 0 <= alpha <= 1:
+    if zero not in RULES or not 0 <= alpha <= 1:
         raise DataError(
             f"zero {zero!r}, alpha {alpha}: expected 'skimage', 'cremi' or 'region', and 0 .. 1"
         )
-    i, j, n, seg_zero, gt_zero, n_px = _cells(seg, gt)
-    if zero != "region":
-        keep = j != gt_zero
-        i, j, n = i[keep], j[keep], n[keep]
-    in_gt = np.bincount(j, n)
-    if zero == "cremi":
-        alone = i == seg_zero
-        extra = n[alone].sum() / n_px
-        both = float((n[~alone] ** 2).sum()) + extra
-        pred = float((np.bincount(i[~alone], n[~alone]) ** 2).sum()) + extra
-        truth = float((in_gt**2).sum())
-        alpha = 0.5
-    else:
-        total = n.sum()
-        both = float((n**2).sum() - total)
-        pred = float((np.bincount(i, n) ** 2).sum() - total)
-        truth = float((in_gt**2).sum() - total)
-    weight = alpha * truth + (1 - alpha) * pred
-    error = 1.0 - float(ratio(both, weight)) if weight else 0.0
+    table = table_of(seg, [gt])
+    area, n = table.row_area(), table.counts
+    squares = Squares(int(n @ n), int(area @ area), int(table.gts.squares[0]))
+    both, pred, truth = sums_by_rule(table, 0, squares, zero)
+    error = error_of(both, pred, truth, 0.5 if zero == "cremi" else alpha)
     return AdaptedRand(error, float(ratio(both, pred)), float(ratio(both, truth)))
 
 
@@ -107,29 +94,12 @@ def voi_split_merge(
     >>> voi_split_merge([[1, 1, 2, 2]], [[1, 1, 1, 1]])
     (1.0, 0.0)
     """
-    i, j, n, _, gt_zero, _ = _cells(seg, gt)
+    found, truth = as_label_map(seg, "segmentation"), as_label_map(gt, "ground truth")
+    check_shape(found.shape, truth.shape, "segmentation")
     if ignore_zero:
-        keep = j != gt_zero
-        i, j, n = i[keep], j[keep], n[keep]
-    total = float(n.sum())
-    if not total:
-        return 0.0, 0.0
-    in_seg, in_gt = np.bincount(i, n), np.bincount(j, n)
-    split = -float((n * np.log2(n / in_gt[j])).sum()) / total
-    merge = -float((n * np.log2(n / in_seg[i])).sum()) / total
-    return split + 0.0, merge + 0.0
-
-
-def _cells(seg: ArrayLike, gt: ArrayLike) -> tuple[Any, Any, NDArray[np.float64], int, int, int]:
-    """Region of seg, region of gt and shared pixels, the numbers of both zeros (or -1), N."""
-    maps = as_label_map(seg, "segmentation"), as_label_map(gt, "ground truth")
-    check_shape(maps[0].shape, maps[1].shape, "segmentation")
-    (rows, area), (cols, gt_area) = (canonical(m) for m in maps)
-    zeros = [
-        int(number[0]) if number.size else -1
-        for number in (flat[m.ravel() == 0][:1] for flat, m in zip((rows, cols), maps, strict=True))
-    ]
-    cells = runs(rows, cols.reshape(1, -1), np.zeros(2, np.int64))
-    start, columns, n = tabulate(*cells, area.size, gt_area.size)
-    i = np.repeat(np.arange(area.size), np.diff(start))
-    return i, columns.astype(np.int64), n.astype(np.float64), zeros[0], zeros[1], rows.size
+        known = truth != 0
+        if not known.any():
+            return 0.0, 0.0
+        found, truth = np.atleast_2d(found[known]), np.atleast_2d(truth[known])
+    parts = measure(table_of(found, [truth]))
+    return parts.voi_split, parts.voi_merge

@@ -21,21 +21,19 @@ from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.softmap import as_float32, prepare, unit
 from bsdsbench.kernels import ucm
-from bsdsbench.metrics.region.measures import (
+from bsdsbench.metrics.region.contingency_table import (
     Annotators,
     Table,
     as_label_map,
-    canonical,
     check_shape,
-    fop_sums,
-    matched_area,
-    measure,
 )
+from bsdsbench.metrics.region.measures import fop_sums, matched_area, measure
 from bsdsbench.metrics.region.region_record import RegionCounts
 
-_OFFICIAL = ("covered_gt", "covered_pred", "pri", "voi")
+_PARTS = ("voi_split", "voi_merge", "are_region", "are_skimage", "are_cremi")
+_OFFICIAL = ("covered_gt", "covered_pred", "pri", "voi", *_PARTS)
 _HUMAN_MEANS = frozenset(
-    ["n_pixels", "pri", "voi", "bce", "gce", "lce", "nvoi"]
+    ["n_pixels", "pri", "voi", "bce", "gce", "lce", "nvoi", *_PARTS]
     + [f"{kind}_{name}" for kind in ("fop", "pair") for name in ("precision", "recall")]
 )
 _SEISM = (
@@ -149,10 +147,7 @@ def close_regions(soft: NDArray[Any], threshold: float) -> NDArray[np.int32]:
 def map_tables(maps: Any, gts: Annotators) -> Iterator[Table]:
     """The table of each label map (H, W). Raises DataError or ShapeError."""
     for labels in maps:
-        array = as_label_map(labels, "segmentation")
-        check_shape(array.shape, gts.shape, "segmentation")
-        flat, area = canonical(array)
-        yield Table.of(flat, area.size, gts)
+        yield Table.of_map(labels, gts)
 
 
 def ucm_tables(levels: NDArray[np.int32], gts: Annotators, n_levels: int) -> Iterator[Table]:

@@ -2,7 +2,8 @@
 
 n(i,j): pixels in region i of the segmentation and region j of the annotator; a_i, b_j: areas of the
 regions; N: pixels of the image. Every distinct label value is one region, connected or not; what
-the labels are is of no consequence. `Table` holds n(i,j), everything else is derived from it.
+the labels are is of no consequence but for the label 0 of the adapted Rand error. `Table` holds
+n(i,j), everything else is derived from it.
 
 Sources: Arbelaez et al., PAMI 2011 (covering, PRI, VOI: the official program); Pont-Tuset and
 Marques, CVPR 2013 and PAMI 2016 (SEISM: the other measures).
@@ -12,126 +13,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.core.arguments import given_array
-from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.kernels import contingency as kernel
 from bsdsbench.kernels.assignment import largest_total
-
-AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts
-
-
-def as_label_map(labels: ArrayLike, what: str = "labels") -> NDArray[Any]:
-    """A 2-D integer array, checked. Raises DataError for anything else, or for no pixels."""
-    array = given_array(labels, what)
-    if array.dtype.kind == "b":
-        array = array.astype(np.uint8)
-    if array.ndim != 2 or array.dtype.kind not in "iu" or array.size == 0:
-        raise DataError(
-            f"{what}: {array.dtype} array of shape {array.shape}, expected a (rows, columns) map "
-            "of integer labels"
-        )
-    return array
-
-
-def canonical(labels: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Flat int32 labels 0, 1, ... in raster order of the regions' first pixels; their areas."""
-    flat = labels.ravel()
-    low, high = int(flat.min()), int(flat.max())
-    if high - low > 4 * flat.size + 65536 or not -(2**31) <= low <= high < 2**31:
-        flat = np.unique(flat, return_inverse=True)[1].ravel()
-        low, high = 0, int(flat.max())
-    return kernel.renumber(np.ascontiguousarray(flat, np.int32), low, high - low + 1)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Annotators:
-    """The label maps of one image's annotators, ready for tables.
-
-    labels (A, N) int32, regions numbered per annotator; col_area i8 (G,) and ann_of_col i4 (G,) for
-    the G regions of all annotators; candidate bool (G,): large enough for objects and parts;
-    squares i8 (A,), bits f8 (A,): sum b^2 and sum b log2 b of each annotator.
-    """
-
-    shape: tuple[int, int]
-    labels: NDArray[np.int32]
-    col_start: NDArray[np.int64]
-    col_area: NDArray[np.int64]
-    ann_of_col: NDArray[np.int32]
-    candidate: NDArray[np.bool_]
-    squares: NDArray[np.int64]
-    bits: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
-        """From (H, W) label maps. Raises DataError for none, ShapeError for unequal shapes."""
-        arrays = [as_label_map(m, "ground truth") for m in maps]
-        if not arrays:
-            raise DataError("ground truth: no segmentation, expected one label map or more")
-        for array in arrays[1:]:
-            check_shape(array.shape, arrays[0].shape, "ground truth")
-        flat, areas = zip(*(canonical(a) for a in arrays), strict=True)
-        sizes = [a.size for a in areas]
-        squares, bits = zip(*(kernel.squares_and_bits(a) for a in areas), strict=True)
-        return cls(
-            shape=(arrays[0].shape[0], arrays[0].shape[1]),
-            labels=np.stack(flat),
-            col_start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-            col_area=np.concatenate(areas),
-            ann_of_col=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
-            candidate=np.concatenate([fop_candidates(a) for a in areas]),
-            squares=np.array(squares, np.int64),
-            bits=np.array(bits),
-        )
-
-    @property
-    def count(self) -> int:
-        """Number of annotators."""
-        return self.labels.shape[0]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
-    """n(i,j) of one segmentation with all annotators: rows of (column, pixels) cells, see
-    `bsdsbench.kernels.contingency`. Equal partitions give equal tables."""
-
-    gts: Annotators
-    indptr: NDArray[np.int64]
-    cols: NDArray[np.int32]
-    counts: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, labels: NDArray[np.int32], n_regions: int, gts: Annotators) -> Table:
-        """From flat labels numbered in raster order (`canonical`)."""
-        cells = kernel.runs(labels, gts.labels, gts.col_start)
-        return cls(gts, *kernel.tabulate(*cells, n_regions, gts.col_area.size))
-
-    def merged(self, new_row: NDArray[np.int32], n_rows: int) -> Table:
-        """The table after each row r became part of row new_row[r]."""
-        n_cols = self.gts.col_area.size
-        cells = self.indptr, self.cols, self.counts
-        return Table(self.gts, *kernel.merge_rows(*cells, new_row, n_rows, n_cols))
-
-    @property
-    def n_pixels(self) -> int:
-        """N, pixels of the image."""
-        return int(self.gts.labels.shape[1])
-
-    def row_area(self) -> NDArray[np.int64]:
-        """a_i, i8 (R,)."""
-        return kernel.row_sums(self.indptr, self.counts) // self.gts.count
-
-    def cells(self, annotator: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
-        """Row, column and pixels of the cells with one annotator."""
-        first, last = self.gts.col_start[annotator : annotator + 2]
-        mine = (self.cols >= first) & (self.cols < last)
-        rows = np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
-        return rows[mine], self.cols[mine] - first, self.counts[mine]
+from bsdsbench.metrics.region.adapted_rand import RULES, Squares, adapted_rand_errors
+from bsdsbench.metrics.region.contingency_table import Table, fop_candidates, table_of
 
 
 class Measures(NamedTuple):
@@ -144,6 +34,8 @@ class Measures(NamedTuple):
     pair_precision, pair_recall : means over annotators
     bce, gce, lce : means over annotators, 0 is best
     nvoi : mean over annotators, 1 is best
+    voi_split, voi_merge : means of H(seg | gt) and H(gt | seg), bits; they sum to voi
+    are_region, are_skimage, are_cremi : mean adapted Rand errors by the rule of the label 0
     """
 
     covered_gt: float
@@ -159,6 +51,11 @@ class Measures(NamedTuple):
     gce: float
     lce: float
     nvoi: float
+    voi_split: float
+    voi_merge: float
+    are_region: float
+    are_skimage: float
+    are_cremi: float
 
 
 def measure(table: Table) -> Measures:
@@ -169,34 +66,59 @@ def measure(table: Table) -> Measures:
         table.indptr, table.cols, table.counts, area, gts.col_area, gts.ann_of_col, n_ann
     )
     n_px = table.n_pixels
-    pairs = n_px * (n_px - 1) // 2
-    squares, bits_pred = kernel.squares_and_bits(area)
-    together_pred = _pairs(int(squares), n_px)
-    rand, bits, precision, recall, similar = [], [], [], [], []
-    n_regions = np.diff(gts.col_start)
-    for k in range(n_ann):
-        together_gt = _pairs(int(gts.squares[k]), n_px)
-        together = _pairs(int(ints[k, 0]), n_px)
-        apart = together_pred + together_gt - 2 * together
-        rand.append(1.0 - apart / pairs if pairs else 1.0)
-        bits.append(max(0.0, float(bits_pred + gts.bits[k] - 2.0 * floats[k, 0]) / n_px))
-        similar.append(_nvoi(bits[-1], max(area.size, int(n_regions[k]))))
-        precision.append(together / together_pred if together_pred else 0.0)
-        recall.append(together / together_gt if together_gt else 0.0)
+    squares, bits = kernel.squares_and_bits(area)
+    rows = [
+        _against_one(table, k, Squares(both, int(squares), truth), (both_bits, bits, truth_bits))
+        for k, (both, truth, both_bits, truth_bits) in enumerate(
+            zip(
+                *(ints[:, 0].tolist(), gts.squares.tolist()),
+                *(floats[:, 0].tolist(), gts.bits.tolist()),
+                strict=True,
+            )
+        )
+    ]
     return Measures(
         covered_gt=float((best_gt * gts.col_area).sum()),
         covered_pred=float(covered_pred),
         best_gt=best_gt,
-        pri=_mean(rand),
-        voi=_mean(bits),
         hamming_gt=n_ann * n_px - int(ints[:, 1].sum()),
         hamming_pred=n_ann * n_px - int(ints[:, 2].sum()),
-        pair_precision=_mean(precision),
-        pair_recall=_mean(recall),
         bce=_mean((floats[:, 1] / n_px).tolist()),
         gce=_mean((np.minimum(floats[:, 3], floats[:, 4]) / n_px).tolist()),
         lce=_mean((floats[:, 2] / n_px).tolist()),
-        nvoi=_mean(similar),
+        **{name: _mean(v) for name, v in zip(_MEANS, zip(*rows, strict=True), strict=True)},
+    )
+
+
+_MEANS = (
+    *("pri", "voi", "nvoi", "pair_precision", "pair_recall", "voi_split", "voi_merge"),
+    *(f"are_{rule}" for rule in RULES),
+)
+
+
+def _against_one(
+    table: Table, annotator: int, squares: Squares, bits: tuple[float, float, float]
+) -> tuple[float, ...]:
+    """The values of `_MEANS`; bits are sums of area log2 area of the same regions as `squares`."""
+    n_px = table.n_pixels
+    pairs = n_px * (n_px - 1) // 2
+    together, in_pred, in_gt = (
+        (squares.both - n_px) // 2,
+        (squares.pred - n_px) // 2,
+        (squares.truth - n_px) // 2,
+    )
+    both_bits, pred_bits, gt_bits = bits
+    voi = max(0.0, (pred_bits + gt_bits - 2.0 * both_bits) / n_px)
+    first, last = table.gts.col_start[annotator : annotator + 2]
+    return (
+        1.0 - (in_pred + in_gt - 2 * together) / pairs if pairs else 1.0,
+        voi,
+        _nvoi(voi, max(table.indptr.size - 1, int(last - first))),
+        together / in_pred if in_pred else 0.0,
+        together / in_gt if in_gt else 0.0,
+        max(0.0, (gt_bits - both_bits) / n_px),
+        max(0.0, (pred_bits - both_bits) / n_px),
+        *adapted_rand_errors(table, annotator, squares),
     )
 
 
@@ -220,31 +142,9 @@ def fop_sums(table: Table) -> FopSums:
     return FopSums(pred, int(candidate.sum()), gt, int(gts.candidate.sum()))
 
 
-def fop_candidates(area: NDArray[Any]) -> NDArray[np.bool_]:
-    """Regions that count, bool (R,): in descending area, while the share of the image added so far,
-    before the region, is below 0.99. Of equal areas the later in raster order comes first."""
-    order = np.argsort(area, kind="stable")[::-1]
-    before = np.cumsum(area[order]) - area[order]
-    out = np.zeros(area.size, np.bool_)
-    out[order] = before / area.sum() < AREA_SHARE
-    return out
-
-
 def matched_area(table: Table) -> int:
     """Largest total intersection of a one-to-one assignment of regions, summed over annotators."""
     return int(largest_total(table.indptr, table.cols, table.counts, table.gts.col_start))
-
-
-def check_shape(shape: tuple[int, ...], expected: tuple[int, ...], what: str) -> None:
-    """Raise ShapeError unless two (rows, columns) are equal."""
-    if tuple(shape) != tuple(expected):
-        raise ShapeError(
-            f"{what}: {shape[0]}x{shape[1]} pixels, expected {expected[0]}x{expected[1]}"
-        )
-
-
-def _pairs(sum_of_squares: int, n_px: int) -> int:
-    return (sum_of_squares - n_px) // 2
 
 
 def _nvoi(voi: float, most_regions: int) -> float:
@@ -252,20 +152,8 @@ def _nvoi(voi: float, most_regions: int) -> float:
     return 1.0 - voi / (2 * math.log2(most_regions)) if most_regions > 1 else 1.0
 
 
-def _mean(values: list[float]) -> float:
+def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
-
-
-def table_of(seg: ArrayLike, gts: Sequence[ArrayLike]) -> Table:
-    """The table of one (H, W) label map with one label map per annotator.
-
-    Raises DataError for what is no label map or no annotator, ShapeError for unequal shapes.
-    """
-    annotators = Annotators.of(gts)
-    labels = as_label_map(seg, "segmentation")
-    check_shape(labels.shape, annotators.shape, "segmentation")
-    flat, area = canonical(labels)
-    return Table.of(flat, area.size, annotators)
 
 
 # One segmentation and one annotator. All take (H, W) integer label maps and raise DataError for

@@ -23,6 +23,7 @@ from bsdsbench.metrics.region.region_record import RegionCounts
 from bsdsbench.metrics.region.scoring import (
     ERRORS,
     SIMILAR_TO,
+    VOI_PARTS,
     RegionScore,
     fop_curve,
     image_row,
@@ -38,6 +39,7 @@ class RegionMetric(Metric):
 
     name = "region"
     title = "Regions"
+    version = 2
     counts_type = RegionCounts
     columns: ClassVar[tuple[Column, ...]] = (
         Column("covering.ods", "Covering ODS", "Cov. ODS"),
@@ -105,7 +107,7 @@ class RegionMetric(Metric):
         return image_row(counts)
 
     def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> RegionSampler:
-        """Covering, PRI, VOI, objects and parts."""
+        """Covering, PRI, VOI, objects and parts, and every error."""
         return RegionSampler([r.counts[self.name] for r in records])
 
     def parts(self, score: RegionScore) -> Mapping[str, Any]:
@@ -208,10 +210,16 @@ class RegionSampler:
         }
 
     def _others(self, weights: F8, n: F8) -> dict[str, F8]:
+        """Errors and similarities; VOI's parts at the thresholds of VOI."""
+        images, samples = np.arange(self.voi.shape[0]), np.arange(n.size)
         out: dict[str, F8] = {}
         for name, values in self.errors.items():
-            out[f"{name}.ods"] = (weights @ values / n[:, None]).min(axis=1)
-            out[f"{name}.ois"] = weights @ values.min(axis=1) / n
+            sums = weights @ values
+            by, by_image = sums, values
+            if name in VOI_PARTS:
+                by, by_image = weights @ self.voi, self.voi
+            out[f"{name}.ods"] = sums[samples, by.argmin(axis=1)] / n
+            out[f"{name}.ois"] = weights @ values[images, by_image.argmin(axis=1)] / n
         for name, error in SIMILAR_TO.items():
             for k in ("ods", "ois"):
                 out[f"similarities.{name}.{k}"] = 1 - out[f"{error}.{k}"]

@@ -48,6 +48,12 @@ class RegionCounts(ArrayRecord):
         f8 (T,) mean consistency errors.
     nvoi : array
         f8 (T,) mean normalised VOI, a similarity; NaN in records of older versions.
+    voi_split, voi_merge : array
+        f8 (T,) mean conditional entropies H(pred | gt) and H(gt | pred) in bits, which sum to voi;
+        NaN in records of older versions.
+    are_region, are_skimage, are_cremi : array
+        f8 (T,) mean adapted Rand errors, named by what the label 0 is; NaN in records of older
+        versions.
 
     Raises
     ------
@@ -79,12 +85,17 @@ class RegionCounts(ArrayRecord):
     gce: F8
     lce: F8
     nvoi: F8 = None  # type: ignore[assignment]
+    voi_split: F8 = None  # type: ignore[assignment]
+    voi_merge: F8 = None  # type: ignore[assignment]
+    are_region: F8 = None  # type: ignore[assignment]
+    are_skimage: F8 = None  # type: ignore[assignment]
+    are_cremi: F8 = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         length = np.shape(self.thresholds)
-        if self.nvoi is None:
-            object.__setattr__(self, "nvoi", np.full(length, np.nan))
         for f in fields(self):
+            if f.default is None and getattr(self, f.name) is None:
+                object.__setattr__(self, f.name, np.full(length, np.nan))
             dtype = np.int64 if f.name in _REGION_INTEGERS else np.float64
             array = frozen(getattr(self, f.name), dtype)
             expected = () if f.name in ("n_pixels", "best_covered_gt") else length

@@ -15,6 +15,8 @@ Humans: the published agreement (precision .6724, recall .4739) is a mean over l
 as well; sums of counts give less, as annotators with many regions agree less. `fop_summed` has it.
 The other measures: means over images, ODS and OIS as for VOI; distances as a share of the image.
 `others` has the errors, `similarities` 1 - error under SEISM's names and its normalised VOI.
+VOI split and merge are taken at the thresholds that are best in VOI, so that they sum to its ODS
+and OIS: each alone is least at an end of the grid.
 A measure that always falls or rises with the threshold has its ODS at the end of the grid, which
 says nothing of the method: `at_grid_end`.
 Sums run in the order of the image ids.
@@ -25,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -136,7 +139,8 @@ class RegionScore(ShownScore):
         Objects and parts from counts summed over images, at its best threshold.
     others : dict of str to MeasureScore
         Name -> MeasureScore, errors and distances, 0 is best: bgm, hamming_gt, hamming_pred,
-        van_dongen (shares of the image area), bce, gce, lce, voi_per_log_area.
+        van_dongen (shares of the image area), bce, gce, lce, voi_per_log_area; the adapted Rand
+        errors are_region, are_skimage, are_cremi; voi_split and voi_merge, which sum to voi.
     similarities : dict of str to MeasureScore
         SEISM's name -> MeasureScore, 1 is best: nvoi, dhd (hamming_gt), sdhd (hamming_pred), vd
         (van_dongen), bgm, bce, gce, lce.
@@ -241,7 +245,10 @@ def region_score(records: Iterable[ImageRecord]) -> RegionScore:
         fop=_f_score(images, fop_curve),
         fop_summed=_fop_summed(images),
         pair_f=_f_score(images, pair_curve),
-        others={name: _score(images, value) for name, value in ERRORS.items()},
+        others={
+            name: _score(images, value, by=attrgetter("voi") if name in VOI_PARTS else value)
+            for name, value in ERRORS.items()
+        },
         similarities={
             name: _score(images, value, highest=True) for name, value in SIMILARITIES.items()
         },
@@ -257,6 +264,9 @@ def _voi_per_log_area(c: RegionCounts) -> F8:
     return ratio(c.voi, np.log2(max(int(c.n_pixels), 1)))
 
 
+VOI_PARTS = "voi_split", "voi_merge"  # taken where VOI is best
+ADAPTED_RAND = "are_region", "are_skimage", "are_cremi"
+
 # One image's value at each threshold; 0 is best.
 ERRORS: Mapping[str, Callable[[RegionCounts], F8]] = MappingProxyType(
     {
@@ -268,6 +278,7 @@ ERRORS: Mapping[str, Callable[[RegionCounts], F8]] = MappingProxyType(
         "gce": lambda c: c.gce,
         "lce": lambda c: c.lce,
         "voi_per_log_area": _voi_per_log_area,
+        **{name: attrgetter(name) for name in (*VOI_PARTS, *ADAPTED_RAND)},
     }
 )
 
@@ -324,14 +335,21 @@ def _covering(images: Sequence[RegionCounts]) -> CoveringScore:
 
 
 def _score(
-    images: Sequence[RegionCounts], value: Callable[[RegionCounts], F8], highest: bool = False
+    images: Sequence[RegionCounts],
+    value: Callable[[RegionCounts], F8],
+    highest: bool = False,
+    by: Callable[[RegionCounts], F8] | None = None,
 ) -> MeasureScore:
+    """by: the measure whose best thresholds are taken, if not those of `value` itself."""
+    pick = np.argmax if highest else np.argmin
     values = [value(c) for c in images]
+    deciding = [by(c) for c in images] if by else values
     curve = _fold(values) / len(images)
-    best = int(np.argmax(curve) if highest else np.argmin(curve))
-    bests = [v.max() if highest else v.min() for v in values]
+    mean = _fold(deciding) / len(images)
+    best = int(pick(mean))
+    bests = [v[pick(d)] for v, d in zip(values, deciding, strict=True)]
     # a faultless value that one region, or single pixels, have at an end of the grid
-    trivial = curve[best] == float(highest) and curve[best] in (curve[0], curve[-1])
+    trivial = mean[best] == float(highest) and mean[best] in (mean[0], mean[-1])
     return MeasureScore(
         float(curve[best]),
         float(images[0].thresholds[best]),
@@ -390,7 +408,19 @@ def image_row(c: RegionCounts) -> dict[str, float]:
         "voi_threshold": float(c.thresholds[at_voi]),
         "fop": float(fop[at_fop]),
         "fop_threshold": float(c.thresholds[at_fop]),
+        **{name: float(getattr(c, name)[at_voi]) for name in VOI_PARTS},
+        **_lowest(c, ADAPTED_RAND),
     }
+
+
+def _lowest(c: RegionCounts, names: Sequence[str]) -> dict[str, float]:
+    """Each error's least value, and its threshold."""
+    out: dict[str, float] = {}
+    for name in names:
+        values = getattr(c, name)
+        at = int(np.argmin(values))
+        out |= {name: float(values[at]), f"{name}_threshold": float(c.thresholds[at])}
+    return out
 
 
 def _last_best(values: F8) -> int:

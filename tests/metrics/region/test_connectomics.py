@@ -8,10 +8,13 @@ from scipy.io import loadmat
 from skimage.metrics import adapted_rand_error as skimage_are
 from skimage.metrics import variation_of_information
 
+import bsdsbench as bb
 from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.metrics.region.connectomics import adapted_rand_error, voi_split_merge
+from bsdsbench.metrics.region.counting import close_regions, human_region_counts, region_counts
 from bsdsbench.metrics.region.measures import voi
 from tests.masks import label_pairs
+from tests.reference import regions as slow
 
 PAIRS = [(f"{name}", pred, gt) for name, pred, gt, _ in label_pairs()]
 
@@ -84,6 +87,81 @@ def test_parts_of_voi_agree_with_scikit_image(pairs):
             dropped = voi_split_merge(seg.ravel()[None, gt.ravel() > 0], gt[None, gt > 0])
             found = voi_split_merge(seg, gt, ignore_zero=True)
             assert found == pytest.approx(dropped, abs=1e-12)
+
+
+PARTS = ("voi_split", "voi_merge", "are_region", "are_skimage", "are_cremi")
+
+
+def parts_by_others(seg, gts):
+    """The values of PARTS: means over annotators, by scikit-image and the plain definition."""
+    rows = []
+    for gt in gts:
+        with np.errstate(all="ignore"):
+            rand = [skimage_are(gt, seg, ignore_labels=drop)[0] for drop in ((), (0,))]
+        rows.append([*variation_of_information(gt, seg), *rand, cremi(seg, gt)[0]])
+    return np.mean(rows, axis=0)
+
+
+def parts(counts):
+    return np.transpose([getattr(counts, name) for name in PARTS])
+
+
+def test_counts_of_a_hierarchy_at_each_threshold(bsds500):
+    protocol = bb.Protocol.preset("bsds500").replace(thresholds=(0.1, 0.3, 0.7))
+    for path in sorted(bsds500.glob("groundTruth/val/*.mat"))[:2]:
+        truth = bb.load_ground_truth(path)
+        ucm2 = bb.load_prediction(bsds500 / "ucm2" / "val" / path.name).ucm2
+        gts = [g - (k % 2) for k, g in enumerate(np.int64(truth.segmentations))]  # some with a 0
+        segs = [slow.official_regions(ucm2, t) + 1 for t in protocol.thresholds]
+        wanted = [parts_by_others(seg, gts) for seg in segs]
+        counts = region_counts(bb.Prediction("a", ucm2=ucm2), gts, protocol)
+        np.testing.assert_allclose(parts(counts), wanted, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(counts.voi_split + counts.voi_merge, counts.voi, rtol=1e-12)
+
+
+def test_counts_of_label_maps_with_zeros_on_both_sides(pairs):
+    for name, seg, gt in pairs:
+        if (gt > 0).sum() < 2 or len(np.unique(gt[gt > 0])) == (gt > 0).sum():
+            continue
+        gts = [gt, gt[::-1] + 1, np.where(gt == gt.max(), 0, gt + 3)]
+        wanted = parts_by_others(seg, gts)
+        if not np.isnan(wanted).any():  # scikit-image's 0/0
+            found = parts(region_counts(seg, gts))[0]
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def test_counts_by_hand():
+    # 3 x 4 pixels, three regions against two: rows 0, 5, 7 hold (4, 2), (0, 3), (0, 3) of 0 and 2.
+    seg = np.array([[0, 0, 0, 5], [0, 0, 0, 5], [7, 7, 7, 5]])
+    gt = np.array([[0, 0, 2, 2], [0, 0, 2, 2], [2, 2, 2, 2]])
+    found = region_counts(seg, [gt])
+    split = (2 * np.log2(8 / 2) + 6 * np.log2(8 / 3)) / 12
+    merge = (4 * np.log2(6 / 4) + 2 * np.log2(6 / 2)) / 12
+    assert (found.voi_split[0], found.voi_merge[0]) == pytest.approx((split, merge))
+    # Squares: cells 16 + 4 + 9 + 9, regions 36 + 9 + 9 and 16 + 64; less 12 pixels.
+    assert found.are_region[0] == pytest.approx(1 - (38 - 12) / ((54 - 12 + 80 - 12) / 2))
+    # Without the 4 pixels of 0 in gt: cells and regions 4 + 9 + 9, and 64; less 8 pixels.
+    assert found.are_skimage[0] == pytest.approx(1 - (22 - 8) / ((22 - 8 + 64 - 8) / 2))
+    # The 2 pixels of 0 in seg are alone, 1/12 each; a pixel is a pair with itself.
+    assert found.are_cremi[0] == pytest.approx(1 - (18 + 2 / 12) / ((18 + 2 / 12 + 64) / 2))
+
+
+def test_regions_closed_from_soft_maps_have_no_zero():
+    soft = np.random.default_rng(2).random((9, 14)).astype(np.float32)
+    gts = [np.indices((9, 14)).sum(0) // 5, np.indices((9, 14))[1] // 4 + 1]
+    protocol = bb.Protocol(thresholds=(0.3, 0.6), regions_from_soft=True, thin=False)
+    counts = region_counts(soft, gts, protocol)
+    wanted = [parts_by_others(close_regions(soft, t), gts) for t in protocol.thresholds]
+    np.testing.assert_allclose(parts(counts), wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_humans_take_means_over_the_left_out(pairs):
+    _, one, two = pairs[-1]
+    three = np.where(one > 1, one, two)
+    maps = [one, two, three]
+    wanted = [parts_by_others(m, maps[:k] + maps[k + 1 :]) for k, m in enumerate(maps)]
+    found = parts(human_region_counts(maps))[0]
+    np.testing.assert_allclose(found, np.mean(wanted, axis=0), rtol=1e-9)
 
 
 def test_nothing_annotated_gives_zeros():

@@ -9,6 +9,7 @@ from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.kernels.ucm import join_levels
+from bsdsbench.metrics.region import contingency_table as tables
 from bsdsbench.metrics.region import measures as rm
 from bsdsbench.metrics.region.counting import (
     close_regions,
@@ -172,14 +173,14 @@ def test_ucm_as_each_threshold_apart(seed, closed):
 
 def test_merged_tables_are_the_tables_of_each_threshold():
     rng = np.random.default_rng(3)
-    gts = rm.Annotators.of([blocky(rng, (23, 31), k) for k in (3, 30)])
+    gts = tables.Annotators.of([blocky(rng, (23, 31), k) for k in (3, 30)])
     thresholds = np.linspace(0.05, 0.95, 13)
     for closed in (True, False):
         ucm2 = random_ucm(rng, (23, 31), levels=20, closed=closed)
         levels = join_levels(ucm2, thresholds, True)
         for t, table in zip(thresholds, ucm_tables(levels, gts, 13), strict=True):
-            labels, area = rm.canonical(slow.official_regions(ucm2, t))
-            fresh = rm.Table.of(labels, area.size, gts)
+            labels, area = tables.canonical(slow.official_regions(ucm2, t))
+            fresh = tables.Table.of(labels, area.size, gts)
             for name in ("indptr", "cols", "counts"):
                 np.testing.assert_array_equal(getattr(table, name), getattr(fresh, name))
 

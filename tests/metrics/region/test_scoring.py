@@ -7,6 +7,7 @@ import pytest
 
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.records import ImageRecord
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.region.counting import region_counts
 from bsdsbench.metrics.region.region_record import RegionCounts
 from bsdsbench.metrics.region.scoring import region_score
@@ -42,6 +43,11 @@ def counts(thresholds=T, **changes):
         "gce": [0.25] * n,
         "lce": [0.25, 0.0, 0.125][:n],
         "nvoi": [0.25, 0.5, 0.5][:n],
+        "voi_split": [1.75, 0.75, 0.5][:n],
+        "voi_merge": [0.25, 0.25, 0.5][:n],
+        "are_region": [0.5, 0.25, 0.5][:n],
+        "are_skimage": [0.5, 0.5, 0.125][:n],
+        "are_cremi": [0.25, 0.5, 0.5][:n],
     }
     return RegionCounts(**{**base, **changes})
 
@@ -127,6 +133,41 @@ def test_similarities_are_one_minus_the_errors_under_the_names_of_the_program():
     assert found.to_mapping()["similarities"]["nvoi"]["ods"] == 0.75
 
 
+def test_split_and_merge_are_taken_where_voi_is_best():
+    other = counts(voi=[0.5, 1.5, 1.0], voi_split=[0.5, 0.5, 0.0], voi_merge=[0.0, 1.0, 1.0])
+    found = score(counts(), other)
+    # VOI 1.25, 1.25, 1.0 on average: the last threshold; the images' own are the second and first.
+    split, merge = found.others["voi_split"], found.others["voi_merge"]
+    assert (split.ods, merge.ods, found.voi.ods) == (0.25, 0.75, 1.0)
+    assert split.ods_threshold == merge.ods_threshold == found.voi.ods_threshold == 0.75
+    assert (split.at_grid_end, merge.at_grid_end) == (True, True)
+    assert (split.ois, merge.ois, found.voi.ois) == (0.625, 0.125, 0.75)
+    assert split.curve.tolist() == [1.125, 0.625, 0.25]
+
+
+def test_adapted_rand_errors_are_means_over_images():
+    found = score(counts(), counts(are_skimage=[0.0, 0.25, 0.375])).others
+    assert (found["are_region"].ods, found["are_region"].ods_threshold) == (0.25, 0.5)
+    assert (found["are_skimage"].ods, found["are_skimage"].ods_threshold) == (0.25, 0.25)
+    assert found["are_skimage"].ois == 0.0625
+    assert (found["are_cremi"].at_grid_end, found["are_region"].at_grid_end) == (True, False)
+
+
+def test_images_have_the_new_measures_too():
+    row = registry.get("region").image_values(counts(voi=[2.0, 1.0, 0.5]))
+    assert (row["voi"], row["voi_split"], row["voi_merge"]) == (0.5, 0.5, 0.5)
+    assert (row["are_skimage"], row["are_skimage_threshold"]) == (0.125, 0.75)
+
+
+def test_records_of_older_versions_have_undefined_values():
+    names = ("nvoi", "voi_split", "voi_merge", "are_region", "are_skimage", "are_cremi")
+    old = counts(**dict.fromkeys(names))
+    assert all(np.isnan(getattr(old, name)).all() for name in names)
+    found = score(old, old)
+    assert (found.voi.ods, np.isnan(found.others["are_cremi"].ods)) == (1.0, True)
+    assert np.isnan(registry.get("region").image_values(old)["voi_split"])
+
+
 def test_an_ods_at_the_end_of_the_grid_is_marked():
     found = score(counts()).others
     # rises with the threshold: the first is best, and says nothing
@@ -142,6 +183,7 @@ def test_mapping_has_the_names_of_the_result_file():
     assert {"ods", "ods_threshold", "ois", "best"} == set(found["covering"])
     assert {"ods", "ods_threshold", "ois"} == set(found["pri"]) == set(found["voi"])
     assert {"ods", "ois", "ap"} <= set(found["fop"])
+    assert {"ods", "ods_threshold", "ois"} <= set(found["voi_split"]) & set(found["are_cremi"])
     assert found["n_images"] == 1
 
 
@@ -149,6 +191,7 @@ def test_curves_have_every_measure_at_each_threshold():
     curves = score(counts()).curves()
     assert next(iter(curves)) == "thresholds"
     assert {"covering", "fop_f", "pair_recall", "van_dongen", "voi_per_log_area"} <= set(curves)
+    assert {"voi_split", "voi_merge", "are_region", "are_skimage", "are_cremi"} <= set(curves)
     assert {c.shape for c in curves.values()} == {(3,)}
     assert curves["pair_f"].tolist() == [0.4, 0.5, 0.4]
 

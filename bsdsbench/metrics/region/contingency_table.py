@@ -1,0 +1,181 @@
+"""The contingency table of a segmentation with all annotators of an image.
+
+n(i,j): pixels in region i of the segmentation and region j of the annotator. Every distinct label
+value is one region, connected or not; what the labels are is of no consequence but for 0, which
+some measures leave out: `Annotators.zero` and `Table.zero` say where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bsdsbench.core.arguments import given_array
+from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.kernels import contingency as kernel
+
+AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts
+
+
+def as_label_map(labels: ArrayLike, what: str = "labels") -> NDArray[Any]:
+    """A 2-D integer array, checked. Raises DataError for anything else, or for no pixels."""
+    array = given_array(labels, what)
+    if array.dtype.kind == "b":
+        array = array.astype(np.uint8)
+    if array.ndim != 2 or array.dtype.kind not in "iu" or array.size == 0:
+        raise DataError(
+            f"{what}: {array.dtype} array of shape {array.shape}, expected a (rows, columns) map "
+            "of integer labels"
+        )
+    return array
+
+
+def canonical(labels: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Flat int32 labels 0, 1, ... in raster order of the regions' first pixels; their areas."""
+    flat = labels.ravel()
+    low, high = int(flat.min()), int(flat.max())
+    if high - low > 4 * flat.size + 65536 or not -(2**31) <= low <= high < 2**31:
+        flat = np.unique(flat, return_inverse=True)[1].ravel()
+        low, high = 0, int(flat.max())
+    return kernel.renumber(np.ascontiguousarray(flat, np.int32), low, high - low + 1)
+
+
+def zero_region(labels: NDArray[Any], numbers: NDArray[np.int32]) -> int:
+    """The number that `canonical` gave to the label 0, -1 where there is none."""
+    first = int((labels == 0).argmax())
+    return int(numbers[first]) if labels.flat[first] == 0 else -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Annotators:
+    """The label maps of one image's annotators, ready for tables.
+
+    labels (A, N) int32, regions numbered per annotator; col_area i8 (G,) and ann_of_col i4 (G,) for
+    the G regions of all annotators; candidate bool (G,): large enough for objects and parts;
+    squares i8 (A,), bits f8 (A,): sum b^2 and sum b log2 b of each annotator; zero i8 (A,): the
+    column of each annotator's label 0, -1 where there is none.
+    """
+
+    shape: tuple[int, int]
+    labels: NDArray[np.int32]
+    col_start: NDArray[np.int64]
+    col_area: NDArray[np.int64]
+    ann_of_col: NDArray[np.int32]
+    candidate: NDArray[np.bool_]
+    squares: NDArray[np.int64]
+    bits: NDArray[np.float64]
+    zero: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
+        """From (H, W) label maps. Raises DataError for none, ShapeError for unequal shapes."""
+        arrays = [as_label_map(m, "ground truth") for m in maps]
+        if not arrays:
+            raise DataError("ground truth: no segmentation, expected one label map or more")
+        for array in arrays[1:]:
+            check_shape(array.shape, arrays[0].shape, "ground truth")
+        flat, areas = zip(*(canonical(a) for a in arrays), strict=True)
+        sizes = [a.size for a in areas]
+        squares, bits = zip(*(kernel.squares_and_bits(a) for a in areas), strict=True)
+        col_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        zero = np.array([zero_region(*pair) for pair in zip(arrays, flat, strict=True)], np.int64)
+        return cls(
+            shape=(arrays[0].shape[0], arrays[0].shape[1]),
+            labels=np.stack(flat),
+            col_start=col_start,
+            col_area=np.concatenate(areas),
+            ann_of_col=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+            candidate=np.concatenate([fop_candidates(a) for a in areas]),
+            squares=np.array(squares, np.int64),
+            bits=np.array(bits),
+            zero=np.where(zero < 0, -1, zero + col_start[:-1]),
+        )
+
+    @property
+    def count(self) -> int:
+        """Number of annotators."""
+        return self.labels.shape[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """n(i,j) of one segmentation with all annotators: rows of (column, pixels) cells, see
+    `bsdsbench.kernels.contingency`. Equal partitions give equal cells; zero is the row of the
+    segmentation's label 0, -1 where there is none (hierarchies have none)."""
+
+    gts: Annotators
+    indptr: NDArray[np.int64]
+    cols: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    zero: int = -1
+
+    @classmethod
+    def of(
+        cls, labels: NDArray[np.int32], n_regions: int, gts: Annotators, zero: int = -1
+    ) -> Table:
+        """From flat labels numbered in raster order (`canonical`)."""
+        found = kernel.runs(labels, gts.labels, gts.col_start)
+        indptr, cols, counts = kernel.tabulate(*found, n_regions, gts.col_area.size)
+        return cls(gts, indptr, cols, counts, zero)
+
+    @classmethod
+    def of_map(cls, labels: ArrayLike, gts: Annotators) -> Table:
+        """From a (H, W) label map. Raises DataError for anything else, or ShapeError."""
+        array = as_label_map(labels, "segmentation")
+        check_shape(array.shape, gts.shape, "segmentation")
+        flat, area = canonical(array)
+        return cls.of(flat, area.size, gts, zero_region(array, flat))
+
+    def merged(self, new_row: NDArray[np.int32], n_rows: int) -> Table:
+        """The table after each row r became part of row new_row[r]."""
+        n_cols = self.gts.col_area.size
+        cells = self.indptr, self.cols, self.counts
+        indptr, cols, counts = kernel.merge_rows(*cells, new_row, n_rows, n_cols)
+        zero = int(new_row[self.zero]) if self.zero >= 0 else -1
+        return Table(self.gts, indptr, cols, counts, zero)
+
+    @property
+    def n_pixels(self) -> int:
+        """N, pixels of the image."""
+        return int(self.gts.labels.shape[1])
+
+    def row_area(self) -> NDArray[np.int64]:
+        """a_i, i8 (R,)."""
+        return kernel.row_sums(self.indptr, self.counts) // self.gts.count
+
+    def cells(self, annotator: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+        """Row, column and pixels of the cells with one annotator."""
+        first, last = self.gts.col_start[annotator : annotator + 2]
+        mine = (self.cols >= first) & (self.cols < last)
+        rows = np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
+        return rows[mine], self.cols[mine] - first, self.counts[mine]
+
+
+def table_of(seg: ArrayLike, gts: Sequence[ArrayLike]) -> Table:
+    """The table of one (H, W) label map with one label map per annotator.
+
+    Raises DataError for what is no label map or no annotator, ShapeError for unequal shapes.
+    """
+    return Table.of_map(seg, Annotators.of(gts))
+
+
+def fop_candidates(area: NDArray[Any]) -> NDArray[np.bool_]:
+    """Regions that count, bool (R,): in descending area, while the share of the image added so far,
+    before the region, is below 0.99. Of equal areas the later in raster order comes first."""
+    order = np.argsort(area, kind="stable")[::-1]
+    before = np.cumsum(area[order]) - area[order]
+    out = np.zeros(area.size, np.bool_)
+    out[order] = before / area.sum() < AREA_SHARE
+    return out
+
+
+def check_shape(shape: tuple[int, ...], expected: tuple[int, ...], what: str) -> None:
+    """Raise ShapeError unless two (rows, columns) are equal."""
+    if tuple(shape) != tuple(expected):
+        raise ShapeError(
+            f"{what}: {shape[0]}x{shape[1]} pixels, expected {expected[0]}x{expected[1]}"
+        )
