@@ -209,7 +209,7 @@ class Evaluation(Shown):
         return out
 
     def to_json(self) -> str:
-        """The text of result.json: the same bits for the same inputs, whatever executor ran them."""
+        """The text of result.json: the same bits for the same inputs, whatever the executor."""
         return _json(self.to_mapping())
 
     def to_mapping(self) -> dict[str, Any]:
