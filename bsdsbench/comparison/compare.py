@@ -138,7 +138,7 @@ class Comparison(Shown):
     interval : str
         How the intervals are made.
     protocol : str
-        What `Protocol.describe` says of the runs' protocol.
+        What `Protocol.describe` says of the runs' protocol; several with " / " between.
     notes : tuple of str
         What a reader has to know before trusting the numbers.
     signatures : tuple of str
@@ -289,7 +289,7 @@ def compare(
         seed=seed,
         level=level,
         interval=interval,
-        protocol=kept[0].protocol.describe(),
+        protocol=" / ".join(dict.fromkeys(run.protocol.describe() for run in kept)),
         notes=tuple(notes),
         signatures=tuple(str(run.signature) for run in kept),
         speeds=speeds_of(labels, kept),

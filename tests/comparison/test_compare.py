@@ -358,7 +358,10 @@ def test_refusals_name_the_fault(pair):
     other = replace(b, protocol=b.protocol.replace(max_dist=0.011))
     with pytest.raises(bb.DataError, match=r"tolerance: .0075d / .011d.*do not compare"):
         bb.compare([a, other])
-    assert "tolerance" in bb.compare([a, other], n_boot=10, force=True).notes[0]
+    forced = bb.compare([a, other], n_boot=10, force=True)
+    assert "tolerance" in forced.notes[0]
+    for run in (a, other):
+        assert run.protocol.describe() in forced.tables()[0].caption
     strange = simulated_run("strange", 25, images_seed=3)
     with pytest.raises(bb.DataError, match="ground truth of image 'im0000' differs"):
         bb.compare([a, strange])

@@ -1,0 +1,38 @@
+"""The README's Python example runs as it stands, and prints what a person reads."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.loaders.prediction import load_prediction
+from bsdsbench.loaders.sample import sample_ground_truth, sample_results
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def test_the_python_example(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pandas")
+    (code,) = re.findall(r"^```python\n(.*?)^```", README.read_text("utf-8"), re.DOTALL | re.M)
+    truth, maps = tmp_path / "BSDS500" / "data" / "groundTruth" / "test", tmp_path / "maps"
+    for source, folder in ((sample_ground_truth(), truth), (sample_results("canny"), maps)):
+        folder.mkdir(parents=True)
+        for path in sorted(source.iterdir())[:4]:
+            shutil.copy(path, folder)
+    monkeypatch.chdir(tmp_path)
+    for name in ("hed", "ucm"):
+        bb.evaluate("maps", truth, name=name, out=f"out/{name}", workers=1)
+    pred = load_prediction(maps / "fruit1.png").soft
+    gts = bb.load_ground_truth(truth / "fruit1.mat").boundaries
+    names = {"pred": pred, "gts": gts, "bmap": pred > 100, "gt": gts[0]}
+    exec(compile(code, str(README), "exec"), names)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("<Evaluation 'maps', 4 images: boundary ODS 0.")
+    assert lines[1].startswith("<Evaluation 'streaming', 1 images: boundary ODS 0.")
+    assert lines[2] == "Scores with intervals"
+    assert "Differences" in lines
+    assert not any("array(" in line for line in lines)
