@@ -22,6 +22,7 @@ from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.softmap import unit
 from bsdsbench.diagnosis import symptoms
+from bsdsbench.diagnosis.double_checks import many_to_one
 from bsdsbench.diagnosis.findings import Finding, Findings
 from bsdsbench.diagnosis.value_checks import grid_values, level_ridges
 from bsdsbench.loaders import load_ground_truth, load_prediction
@@ -123,6 +124,8 @@ def doctor(
     chosen = sound[:: max(1, -(-len(sound) // looked_at))]
     for look in (_polarity, _thickness, level_ridges, grid_values, _jpeg, _shift):
         found += look(chosen, protocol)
+    if all(f.level != "error" for f in found):
+        found += many_to_one(chosen, protocol)
     out = Findings(sorted(found, key=lambda f: f.level != "error"))
     out.n_images, out.n_measured = len(both), len(chosen)
     return out

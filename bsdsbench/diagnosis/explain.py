@@ -40,9 +40,8 @@ Known = Mapping[str, Sequence[str]]
 FINEST = 1e-6  # targets are not taken to be known better than this
 # Rounds: how many of the settings, the nearest first, on how many images, at some thresholds. Then
 # the most hopeful one at a time, on ENOUGH images first, then on all at all thresholds.
-ROUNDS = ((1000, 3), (12, 8))
+ROUNDS = ((1000, 2), (16, 5), (8, 12), (6, 25))
 ENOUGH = 25
-SPREAD = 0.05  # of the difference that a setting makes to one image
 STARTS = 4  # single settings that pairs are made from
 LATE = 0.25  # of the time, to finish a round of all images that was begun in time
 LEAST = 1  # images of a round that are counted however late it is
@@ -269,13 +268,21 @@ class Search:
             if self.progress:
                 self.progress(done, total, f"{len(tried)} settings")
 
-        gaps: dict[str, float] = {}
-        for place in dict.fromkeys(self.place(s, rough) for s in tried):
-            mine = [s for s in tried if self.place(s, rough) is place]
+        known = [s for s in tried if rough and s.kind == "thresholds"]
+        gaps = {s.label: self.guess(s).gap for s in known}
+        counted = [s for s in tried if s not in known]
+        for place in dict.fromkeys(self.place(s, rough) for s in counted):
+            mine = [s for s in counted if self.place(s, rough) is place]
             place.fill(mine, self.counting.spread(min(n, LEAST)))
             done = place.fill(mine, at, lambda: self.left > -grace, show)
             gaps |= {s.label: self.estimate(s, done, rough).gap for s in mine}
         return sorted(tried, key=lambda setting: gaps[setting.label])
+
+    def guess(self, setting: Setting) -> Trial:
+        """Other thresholds from the counts between the run's own: near, but not exact."""
+        scores = self.scores(self.counting.between(setting))
+        more = {"exact": False, "who": setting.who}
+        return self.add(setting.label, "setting", scores, **more)
 
     def counted(
         self, place: Counting, setting: Setting | None, at: NDArray[np.int64]
@@ -324,16 +331,18 @@ class Search:
         while left and not self.reached("setting") and self.left >= 0:
             known = self.place(left[0], True).done(left[0])
             if known.size < min(ENOUGH, total):
-                self.round(left[:1], min(ENOUGH, total), rough=True)
+                self.round(left[:1], min(ENOUGH, total), rough=left[0].kind != "thresholds")
             else:
                 self.round([left.pop(0)], total)
             left.sort(key=self.hope)
         return order
 
     def hope(self, setting: Setting) -> float:
-        """How near a setting may be: its gap, less what the few images it rests on leave open."""
+        """How near a setting seems to be, by what is counted of it."""
         at = self.place(setting, True).done(setting)
-        return max(self.estimate(setting, at, True).gap - SPREAD / np.sqrt(max(at.size, 1)), 0.0)
+        if setting.kind == "thresholds" and at.size < ENOUGH:
+            return self.guess(setting).gap
+        return self.estimate(setting, at, True).gap
 
     def pairs(self, order: Sequence[Setting]) -> None:
         """The nearest settings with the readings, then with each setting of another kind."""

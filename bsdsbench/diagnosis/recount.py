@@ -118,6 +118,18 @@ class Counting:
                 pass
         return np.array([k for k in at if all(int(k) in self._of(s) for s in tried)], np.int64)
 
+    def between(self, setting: Setting) -> Table:
+        """The run's counts between its thresholds, at those of a setting that changes no more."""
+        wanted = setting.of(self.protocol)
+        grid = wanted.threshold_array()
+        own = self.own.counts.reshape(len(self.ids), self.own.thresholds.size, 4)
+        at = np.interp(grid, self.own.thresholds, np.arange(self.own.thresholds.size))
+        low = np.floor(at).astype(np.int64)
+        share = (at - low)[None, :, None]
+        high = np.minimum(low + 1, own.shape[1] - 1)
+        counts = np.rint(own[:, low] * (1 - share) + own[:, high] * share).astype(np.int64)
+        return Table(counts, grid, wanted.operator)
+
     def table(self, setting: Setting, at: NDArray[np.int64]) -> Table:
         """Counts of the images at these positions under a setting."""
         protocol = setting.of(self.protocol)

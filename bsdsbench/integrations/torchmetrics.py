@@ -43,6 +43,7 @@ from bsdsbench.runs.streaming import (
     fast_words,
     image_items,
     measure,
+    noted,
     to_numpy,
 )
 
@@ -72,7 +73,7 @@ class BenchmarkMetric(Metric):
         self.metric = registry.chosen(metric)[0]
         exact = protocol_of(protocol, (self.metric,))
         self.protocol = fast_protocol(exact, FAST_THRESHOLDS) if fast else exact
-        self.mode = fast_words(self.protocol, exact) if fast else "exact"
+        self.exact, self.mode = exact, fast_words(self.protocol, exact) if fast else "exact"
         self.add_state("counts", default=[], dist_reduce_fx="cat")
         self.counts: Any
 
@@ -97,8 +98,8 @@ class BenchmarkMetric(Metric):
             raise DataError("no images yet, expected an update before compute")
         data = torch.cat(list(parts)).cpu().numpy().tobytes()
         records = {r.image_id: r for r in _records(data)}
-        note = {} if self.mode == "exact" else {"fast": self.mode}
-        return Evaluation(self.protocol, name, tuple(records.values()), note)
+        run = Evaluation(self.protocol, name, tuple(records.values()))
+        return run if self.mode == "exact" else noted(run, self.exact)
 
     def __repr__(self) -> str:
         return f"BenchmarkMetric({self.protocol.name}, {self.metric}, {self.mode})"

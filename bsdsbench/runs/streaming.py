@@ -21,6 +21,7 @@ from bsdsbench.core.arguments import given_array, kind_of_value
 from bsdsbench.core.checks import binary_map
 from bsdsbench.core.errors import DataError, MergeError, ShapeError
 from bsdsbench.core.inputs import GroundTruth, Prediction
+from bsdsbench.core.precision_recall import RECALL_LEVELS, PRCurve, f_measure
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
 from bsdsbench.metrics import registry
@@ -63,9 +64,11 @@ class StreamingEvaluator:
         Names of metrics that read the same kind of ground truth.
     fast : bool
         Every image at 50 of the protocol's thresholds: the curve has fewer points, the counts at
-        them are the exact ones. ODS is then within 0.002 and AP within 0.01 of the exact ones (held
-        by test on detectors whose maps use the range 0 .. 1); `measure_fast` gives what it costs on
-        a run. repr, protocol and result say it.
+        them are the exact ones. ODS is then within 0.002 and AP within 0.01 of the exact ones on
+        detectors whose maps use the range 0 .. 1 (held by test). Maps squeezed between two of the
+        thresholds can be anything, so the result also has the bound of its own curve
+        (`fast_bound`), which holds whatever the maps are. OIS has none. `measure_fast` gives what
+        the mode costs on an exact run. repr, protocol and result say it.
     name : str
         The name in tables and legends.
 
@@ -121,8 +124,8 @@ class StreamingEvaluator:
         """The Evaluation of all images so far. Raises DataError if there are none."""
         if not self._records:
             raise DataError("no images yet, expected an update before compute")
-        note = {"fast": fast_words(self.protocol, self.exact_protocol)} if self.fast else {}
-        return Evaluation(self.protocol, self.name, tuple(self._records.values()), dict(note))
+        run = Evaluation(self.protocol, self.name, tuple(self._records.values()))
+        return noted(run, self.exact_protocol) if self.fast else run
 
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
         """Add the images of `other` (another rank); returns self.
@@ -162,7 +165,45 @@ def fast_protocol(protocol: Protocol, thresholds: int = FAST_THRESHOLDS) -> Prot
 def fast_words(protocol: Protocol, exact: Protocol) -> str:
     """What the fast mode is, for a repr and for a result."""
     few, all_ = len(protocol.thresholds), len(exact.thresholds)
-    return f"fast: {few} of {all_} thresholds, ODS within 0.002 and AP within 0.01"
+    usual = "ODS within 0.002 and AP within 0.01 on maps that use the range 0 .. 1"
+    return f"fast: {few} of {all_} thresholds, {usual}"
+
+
+def noted(run: Evaluation, exact: Protocol) -> Evaluation:
+    """A run of the fast mode with what that is in its provenance, and its own bound."""
+    from dataclasses import replace
+
+    words = fast_words(run.protocol, exact)
+    for metric in registry.with_curve(run.metrics)[:1]:
+        ods, ap = fast_bound(run.score(metric).curve)
+        words += f"; by this curve's own gaps ODS within {ods:.4f} and AP within {ap:.4f}, OIS open"
+    return replace(run, provenance={**run.provenance, "fast": words})
+
+
+def fast_bound(curve: PRCurve) -> tuple[float, float]:
+    """By how much ODS and AP (rule bsds) of the fast mode can be off, from its own curve.
+
+    Between two of its thresholds the exact curve lies in the box of their recalls and precisions,
+    where recall falls and precision rises with the threshold; a threshold without a match leaves
+    precision open. So no map can hide more than its boxes hold, whatever its range of values.
+
+    Examples
+    --------
+    >>> curve = PRCurve(np.array([0.1, 0.3]), np.array([0.5, 0.6]), np.array([0.8, 0.7]))
+    >>> [round(v, 4) for v in fast_bound(curve)]
+    [0.0396, 0.011]
+    """
+    recall, precision = curve.recall, curve.precision
+    found = (recall > 0) | (precision > 0)
+    low, high = np.where(found, precision, 0.0), np.where(found, precision, 1.0)
+    top, bottom = np.maximum(high[1:], high[:-1]), np.minimum(low[1:], low[:-1])
+    widest = f_measure(top, np.maximum(recall[1:], recall[:-1])).max(initial=curve.f.max())
+    ends = np.sort(np.stack([recall[1:], recall[:-1]]), axis=0)
+    there = (ends[0] <= RECALL_LEVELS[:, None]) & (RECALL_LEVELS[:, None] <= ends[1])
+    most = np.where(there, top, -np.inf).max(axis=1, initial=-np.inf)
+    least = np.where(there, bottom, np.inf).min(axis=1, initial=np.inf)
+    area = np.sum((most - least)[there.any(axis=1)]) * 0.01
+    return float(widest - curve.f.max()), float(area)
 
 
 def measure_fast(

@@ -367,3 +367,22 @@ def test_level_ridges_under_nms(tmp_path, six):
     ]
     assert only(found).files == ("fruit1.png",)
     assert symptoms.level_ridges(np.zeros((20, 20))) != symptoms.level_ridges(soft / 255.0)
+
+
+def test_edges_that_are_answered_twice_are_a_finding(tmp_path):
+    """Two lines two pixels apart for every edge: right many to one, half wrong one to one.
+
+    ODS one to one is 2 P R / (P + R) with P 1/2 and R 1, 2/3; many to one it is 1.
+    """
+    for folder in ("pred", "gt"):
+        (tmp_path / folder).mkdir()
+    for k in range(5):
+        gt = np.zeros((120, 160), np.uint8)
+        gt[20:100, 40 + k], gt[20:100, 110 + k] = 255, 255
+        pred = np.roll(gt, -1, 1) // 2 + np.roll(gt, 1, 1) // 2
+        iio.imwrite(tmp_path / "gt" / f"im{k}.png", gt)
+        iio.imwrite(tmp_path / "pred" / f"im{k}.png", pred + (pred > 0) * np.uint8(k))
+    found = {f.code: f for f in doctor(tmp_path / "pred", tmp_path / "gt", "biped")}
+    message = found["many-to-one"].message
+    assert "ODS about 0.67 one to one, as the benchmark matches, 1.00 many to one" in message
+    assert "--nms" in found["many-to-one"].fix

@@ -6,14 +6,17 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import bsdsbench as bb
+from bsdsbench.core.precision_recall import PRCurve, ratio
 from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import ImageRecord
+from bsdsbench.core.records import BoundaryCounts, ImageRecord
 from bsdsbench.loaders import load_ground_truth, load_prediction, pair
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics.boundary import boundary_counts
-from bsdsbench.runs.streaming import fast_protocol, measure_fast
+from bsdsbench.runs.streaming import fast_bound, fast_protocol, measure_fast
 
 
 @pytest.fixture(scope="module")
@@ -209,3 +212,54 @@ def test_the_bound_of_the_fast_mode_holds(method, bsds500, tmp_path):
     error = measure_fast(run)
     assert abs(error.ods) < 0.002
     assert abs(error.ap) < 0.01
+
+
+@st.composite
+def falling_counts(draw):
+    """Matched and false pixels at 99 thresholds: with a falling threshold recall rises and
+    precision falls, in steps anywhere."""
+    step = st.tuples(st.integers(0, 98), st.integers(1, 40), st.integers(0, 60))
+    steps = sorted(draw(st.lists(step, min_size=1, max_size=15)), reverse=True)
+    hit, wrong = np.zeros(99, np.int64), np.zeros(99, np.int64)
+    for k, more, false in steps:
+        had, lost = int(hit[k]), int(wrong[k])
+        hit[: k + 1] += more
+        wrong[: k + 1] += false + (-(-more * lost // had) if had else 0)
+    return hit, int(hit[0]) + draw(st.integers(1, 50)), wrong
+
+
+@given(falling_counts())
+def test_the_bound_of_a_fast_curve_holds_wherever_the_values_lie(made):
+    hit, total_gt, wrong = made
+    grid = Protocol.preset("bsds500").threshold_array()
+    counts = BoundaryCounts(grid, hit, np.full(99, total_gt), hit, hit + wrong)
+    record = ImageRecord("a", (9, 9), {"boundary": counts})
+    run = bb.Evaluation(Protocol.preset("bsds500"), "x", (record,))
+    error = measure_fast(run)
+    at = np.isin(grid, fast_protocol(run.protocol).threshold_array())
+    some = PRCurve(grid[at], ratio(hit, hit + wrong)[at], ratio(hit, np.full(99, total_gt))[at])
+    ods, ap = fast_bound(some)
+    assert abs(error.ods) <= ods + 1e-12
+    assert np.isnan(error.ap) or abs(error.ap) <= ap + 1e-12
+
+
+def test_the_worst_map_for_the_fast_mode_is_said_to_be_bad():
+    """Edges of .025 on noise of .015: no threshold of the fast mode lies between the two."""
+    gt = np.zeros((40, 50), bool)
+    gt[10:30, 25] = True
+    soft = np.zeros((40, 50))
+    soft[:, 1:22:3] = 0.0151
+    soft[gt] = 0.0251
+    both = {}
+    for fast in (False, True):
+        ev = bb.StreamingEvaluator(fast=fast)
+        ev.update(soft.astype(np.float32), [gt], image_id="a")
+        both[fast] = ev.compute()
+    lost = both[False].boundary_score().ods.f - both[True].boundary_score().ods.f
+    ods, ap = fast_bound(both[True].boundary_score().curve)
+    assert lost > 0.5
+    assert lost <= ods
+    assert (
+        f"by this curve's own gaps ODS within {ods:.4f} and AP within {ap:.4f}"
+        in (both[True].provenance["fast"])
+    )
