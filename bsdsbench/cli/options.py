@@ -140,7 +140,7 @@ _OPTIONS = dict(
                 is_flag=False,
                 flag_value=PROTOCOL_S,
                 metavar="[RECIPE]",
-                help="Apply edge NMS to raw maps first: the protocol's, or hed, rcf, dexined ...",
+                help="Apply edge NMS to raw maps: the protocol's recipe, or hed, rcf, dexined ...",
             ),
             click.option("--invert", is_flag=True, help="Maps are dark on bright: use 1 - value."),
             click.option(

@@ -18,7 +18,7 @@ def command(outs: tuple[str, ...], names: list[str] | None, gt_dir: str | None, 
     """Show AP by every rule in use, and ODS by both, from the counts of each OUT.
 
     The row of threshold 0 that the rule edter needs is made from the ground truth alone; where
-    that is not to be found the value is "-".
+    it cannot be found the value is "-".
     """
     from bsdsbench.cli.show import print_json, print_tables
     from bsdsbench.core.score_rules import AP_RULES, ODS_RULES

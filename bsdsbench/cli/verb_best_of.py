@@ -15,7 +15,7 @@ from bsdsbench.cli.options import format_option
 def command(outs: tuple[str, ...], out: str, name: str | None, form: str) -> int:
     """For each image and threshold, take the counts of the run with the best F.
 
-    Methods with a granularity setting report their scores so. OUT are runs of one method on the
+    Methods with a granularity setting report such scores. OUT are runs of one method on the
     same images, or folders of official ID_ev1.txt files. The name of the result says that it chose
     by the ground truth: it does not compare with other scores.
     """

@@ -53,9 +53,13 @@ ONLY = {
     type=click.Choice(["merge", "sample"]),
     default="merge",
     show_default=True,
-    help="Equal scores: one point, or (VLFeat) one per row in the order of the file.",
+    help="How to treat equal scores: one point, or (VLFeat) one per row of the file.",
 )
-@click.option("--include-inf", is_flag=True, help="Rank scores of -inf last; else not retrieved.")
+@click.option(
+    "--include-inf",
+    is_flag=True,
+    help="Rank scores of -inf last; by default they are not retrieved.",
+)
 @click.option(
     "--num-positives", type=click.IntRange(0), help="Use this number instead of those in the file."
 )
@@ -82,7 +86,7 @@ def command(
     form: str,
     **options: Any,
 ) -> int:
-    """Summary numbers of the curves of SCORES.csv: two columns, label and score ("-": stdin).
+    """Print the summary numbers of curves: SCORES.csv has a label and a score per row ("-": stdin).
 
     Several files go into one picture.
     """

@@ -48,7 +48,7 @@ def check(
     form: str,
     quiet: bool,
 ) -> int:
-    """Say which ground-truth set and split PATH holds, and which images are not as they should be.
+    """Name the ground-truth set and split in PATH; list missing, altered and extra images.
 
     The content decides: formats and folders do not. Exit status 0 for a whole known set or a set
     that was registered now; 1 for anything else.

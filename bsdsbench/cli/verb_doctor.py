@@ -33,7 +33,7 @@ def command(
 ) -> int:
     """Look for faults in PRED_DIR before it is evaluated: names, sizes, values, polarity, NMS.
 
-    Give the options `evaluate` will get. Exit status 2 if there are errors, 0 if there are only
+    Give the same options as for `evaluate`. Exit status 2 if there are errors, 0 if there are only
     warnings.
     """
     import bsdsbench as bb

@@ -40,7 +40,11 @@ from bsdsbench.cli.options import names_option, quiet_option, table_output_optio
 @click.option(
     "--pictures/--no-pictures", default=True, show_default=True, help="Show the images in the page."
 )
-@click.option("--human", is_flag=True, help="Mark human agreement on BSDS500.")
+@click.option(
+    "--human",
+    is_flag=True,
+    help="Mark human agreement on BSDS500, if the runs are of its test images.",
+)
 @quiet_option
 def command(
     runs: tuple[str, ...],

@@ -27,7 +27,8 @@ def command(pred_dir: str, **options: Any) -> int:
     """Score the boundaries of every class, and their mean: `--protocol sbd` or `cityscapes`.
 
     PRED_DIR has label maps (ID.png), arrays (ID.npy of classes x rows x columns), or one folder of
-    soft maps per class. Options such as `--set semantic.interior=kill`, `--no-thin`.
+    soft maps per class. Rules are changed by `--set semantic.interior=kill`,
+    `--no-thin` and other options.
     """
     fields, options = split_protocol(options)
     return evaluate_metric("semantic", pred_dir, protocol_from(**fields), **options)
