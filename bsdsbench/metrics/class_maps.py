@@ -164,7 +164,7 @@ def prepare_classes(
         truth = _of_classes(gt, params, "class boundaries") != 0
         if params.thin_gt:
             truth = _thinned(truth)
-        truth = np.stack([_nearest(b, params.scale) for b in truth])
+        truth = _all_nearest(truth, params.scale)
     if labels is not None:
         labels = _nearest(_framed(labels, params), params.scale)
     maps = _from_labels(pred, params, None, False) if pred.ndim == 2 else pred
@@ -183,7 +183,7 @@ def _from_labels(
     if thin:
         drawn = _thinned(drawn)
     if params.scaled == "boundaries":
-        drawn = np.stack([_nearest(b, params.scale) for b in drawn])
+        drawn = _all_nearest(drawn, params.scale)
     return drawn
 
 
@@ -257,6 +257,11 @@ def _nearest(array: NDArray[Any], scale: float) -> NDArray[Any]:
         return array
     at = [_nearest_index(n, math.ceil(n * scale)) for n in array.shape]
     return np.ascontiguousarray(array[at[0]][:, at[1]])
+
+
+def _all_nearest(maps: Bool, scale: float) -> Bool:
+    """The same for each of (C, H, W) maps."""
+    return maps if scale == 1 else np.stack([_nearest(b, scale) for b in maps])
 
 
 def _nearest_index(size: int, wanted: int) -> NDArray[np.int64]:
