@@ -48,3 +48,11 @@ def test_examples_run(found):
         test.globs.update(vars(inspect.getmodule(found)))
         runner.run(test)
     assert runner.summarize(verbose=False).failed == 0
+
+
+@pytest.mark.parametrize("found", [p for p in PUBLIC if inspect.isclass(p.values[0])])
+def test_every_public_method_is_described(found):
+    public_names = [name for name in vars(found) if not name.startswith("_")]
+    methods = {name: getattr(found, name) for name in public_names}
+    bare = [n for n, m in methods.items() if inspect.isfunction(m) and not inspect.getdoc(m)]
+    assert bare == []
