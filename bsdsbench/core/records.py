@@ -32,10 +32,12 @@ class ArrayRecord:
     """Shared behaviour of frozen dataclasses whose fields are arrays.
 
     undefined : the fields that may hold NaN
+    later : the fields that files of older versions do not have; None stands for them
     """
 
     __slots__ = ()
     undefined: ClassVar[tuple[str, ...]] = ()
+    later: ClassVar[tuple[str, ...]] = ()
 
     def equals(self, other: object) -> bool:
         """True if `other` has the same type and every array is equal, NaN equal to NaN."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ from bsdsbench.core.records import ArrayRecord, frozen
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
+
+
+_LATER = ("nvoi", "voi_split", "voi_merge", "are_region", "are_skimage", "are_cremi")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +65,9 @@ class RegionCounts(ArrayRecord):
         For arrays of different lengths.
     """
 
+    undefined: ClassVar[tuple[str, ...]] = _LATER
+    later: ClassVar[tuple[str, ...]] = _LATER
+
     thresholds: F8
     n_pixels: I8
     covered_gt: F8
@@ -94,7 +101,7 @@ class RegionCounts(ArrayRecord):
     def __post_init__(self) -> None:
         length = np.shape(self.thresholds)
         for f in fields(self):
-            if f.default is None and getattr(self, f.name) is None:
+            if f.name in self.later and getattr(self, f.name) is None:
                 object.__setattr__(self, f.name, np.full(length, np.nan))
             dtype = np.int64 if f.name in _REGION_INTEGERS else np.float64
             array = frozen(getattr(self, f.name), dtype)

@@ -68,9 +68,12 @@ class MeasureScore:
     def __post_init__(self) -> None:
         object.__setattr__(self, "curve", frozen(self.curve, np.float64))
 
-    def to_mapping(self) -> dict[str, float]:
-        """ods, ods_threshold, ois; and at_grid_end, true, where it is."""
+    def to_mapping(self) -> dict[str, float | None]:
+        """ods, ods_threshold, ois, None where undefined; and at_grid_end, true, where it is."""
+        out: dict[str, float | None]
         out = {"ods": self.ods, "ods_threshold": self.ods_threshold, "ois": self.ois}
+        if np.isnan(self.ods):  # runs of older versions lack some measures
+            return dict.fromkeys(out)
         return {**out, "at_grid_end": True} if self.at_grid_end else out
 
 

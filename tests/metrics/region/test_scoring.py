@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
 import numpy as np
 import pytest
 
+from bsdsbench.comparison.compare import compare
 from bsdsbench.core.errors import DataError
+from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.region.counting import region_counts
 from bsdsbench.metrics.region.region_record import RegionCounts
 from bsdsbench.metrics.region.scoring import region_score
 from bsdsbench.runs.compressed import pack_records, unpack_records
+from bsdsbench.runs.evaluation import Evaluation
 
 T = [0.25, 0.5, 0.75]
 
@@ -165,6 +170,8 @@ def test_records_of_older_versions_have_undefined_values():
     assert all(np.isnan(getattr(old, name)).all() for name in names)
     found = score(old, old)
     assert (found.voi.ods, np.isnan(found.others["are_cremi"].ods)) == (1.0, True)
+    undefined = {"ods": None, "ods_threshold": None, "ois": None}
+    assert found.to_mapping()["voi_split"] == found.to_mapping()["are_skimage"] == undefined
     assert np.isnan(registry.get("region").image_values(old)["voi_split"])
 
 
@@ -212,6 +219,26 @@ def test_records_survive_the_disk(tmp_path):
     path = tmp_path / "counts.npz"
     path.write_bytes(pack_records([record]))
     assert unpack_records(path)[0].equals(record)
+
+
+def test_runs_of_older_versions_are_read_compared_and_saved(tmp_path):
+    protocol = Protocol.preset("bsds500").replace(thresholds=(0.25, 0.5, 0.75))
+    rows = [ImageRecord(str(k), (4, 4), {"region": counts(pri=[k / 3] * 3)}) for k in range(3)]
+    run = Evaluation(protocol, "now", tuple(rows), {})
+    run.save(tmp_path / "now")
+    path = tmp_path / "old.npz"
+    with np.load(BytesIO(pack_records(rows))) as arrays:
+        np.savez(path, **{k: a for k, a in arrays.items() if k[7:] not in RegionCounts.later})
+    old = Evaluation(protocol, "old", unpack_records(path), {})
+    assert np.isnan(old.records[0].counts["region"].nvoi).all()
+    old.save(tmp_path / "again")
+    again = Evaluation.load(tmp_path / "again")
+    assert again.records[2].equals(old.records[2])
+    found = compare([again, Evaluation.load(tmp_path / "now")], n_boot=20)
+    assert found.difference_of("old", "now", "region.voi.ods").p == 1
+    assert np.isnan(found.difference_of("old", "now", "region.voi_split.ods").p)
+    assert found.interval_of("now", "region.voi_split.ods").value == 0.75
+    assert "are_cremi" in old.summary()
 
 
 def test_bad_records():
