@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -468,3 +469,26 @@ def test_print_shows_tables_whole_and_no_tools(open_page, demo_report):
     assert page.locator(".tall").evaluate("b => b.scrollHeight - b.clientHeight") == 0
     ground = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
     assert ground == "rgb(255, 255, 255)"
+
+
+def test_tables_that_stand_aside_are_folded_and_can_be_downloaded(open_page, tmp_path):
+    ids = tmp_path / "two.txt"
+    ids.write_text("fruit1\nherd1\n", "utf-8")
+    where = sample_results("watershed-ucm"), sample_ground_truth()
+    run = bb.evaluate(*where, metrics="region", split_file=ids, workers=1)
+    path = tmp_path / "report.html"
+    write_report([run, replace(run, name="twin")], path, pictures=False, n_boot=10)
+    page = open_page(path)
+    folded = page.locator("details")
+    assert folded.locator("summary").all_inner_texts() == [
+        "More differences",
+        "More scores with intervals",
+    ]
+    button = page.get_by_role("button", name="Download more-scores.csv")
+    assert not button.is_visible()
+    folded.nth(1).locator("summary").click()
+    assert "nvoi" in folded.nth(1).locator("thead").inner_text()
+    with page.expect_download() as found:
+        button.click()
+    text = Path(found.value.path()).read_text("utf-8")
+    assert next(csv.DictReader(io.StringIO(text)))["method"] == "watershed-ucm"
