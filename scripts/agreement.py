@@ -189,6 +189,41 @@ def superpixels(count: int) -> Iterator[Row]:
     yield "boundary recall of superpixels", "scikit-image, scipy", worst, cells
 
 
+def lines_and_orientations(count: int) -> Iterator[Row]:
+    """Wireframes and occlusion boundaries from made files, beside loops."""
+    import tempfile
+
+    from tests.metrics import test_occlusion as occlusion
+    from tests.metrics import test_wireframe as wireframe
+    from tests.reference import lines as slow
+
+    seeds = (3, 4, 5)
+    fast = {"executor": "thread", "workers": 1}
+    with tempfile.TemporaryDirectory() as folder:
+        pred, gt = wireframe.write(Path(folder), seeds, "npz")
+        run = bb.evaluate(pred, gt, metrics="wireframe", **fast)
+    rows = wireframe.expected(seeds)
+    counts = sum(r.counts["wireframe"].matched_pred for r in run.records)
+    yield "wireframe, pixels of lines matched", "plain definition", *largest(counts, rows[:, 0])
+    score = run.score("wireframe")
+    heat = slow.heat(rows[:, 0], rows[:, 1] - rows[:, 0], rows[0, 2])
+    yield "wireframe, F^H and AP^H", "plain definition", *largest((score.fh, score.aph), heat)
+    worst, cells = 0.0, 0
+    for seed in seeds:
+        edge, angle, soft, angles = occlusion.scene(seed)
+        protocol = occlusion.FEW.replace(nms=False)
+        found = occlusion.columns(
+            occlusion.occlusion_counts(soft, angles, [edge], [angle], protocol)
+        )
+        radius = 0.0075 * np.hypot(*soft.shape)
+        expected = occlusion.slow_counts(
+            soft.astype(float), angles, [(edge, angle)], protocol.thresholds, radius
+        )
+        d, n = largest(found, expected)
+        worst, cells = max(worst, d), cells + n
+    yield "occlusion, seven columns", "plain definition", worst, cells
+
+
 GROUPS: dict[str, Callable[[int], Iterator[Row]]] = {
     "BSDSBENCH_BSDS500_BENCH": official_tables,
     "fop": objects_and_parts,
@@ -197,6 +232,7 @@ GROUPS: dict[str, Callable[[int], Iterator[Row]]] = {
     "classes": class_boundaries,
     "saliency": saliency,
     "superpixels": superpixels,
+    "lines": lines_and_orientations,
 }
 NEEDS = {"fop", "crispness", "nms", "superpixels"}
 

@@ -15,6 +15,8 @@ class SemanticParams:
                of no class
     ignore   : label of pixels that belong to nothing, or -1 for none; also several labels
     radius   : half width of the boundaries drawn from label maps, pixels; 0 is the one-pixel rule
+    ignored_rule : with a radius, ignored pixels are never boundary and no side of one ("drop"), or
+               a strip of them that is thin enough is boundary, as py-edge-eval draws ("span")
     interior : "keep"; or "kill": predictions inside a region of their class, further from its
                boundary than the tolerance, are taken out after thinning; "kill_first": before it
     absent   : "count" the predictions of a class in images without it, or "skip" such images
@@ -35,6 +37,7 @@ class SemanticParams:
     ids: tuple[int, ...] = ()
     ignore: int | tuple[int, ...] = 255
     radius: int = 0
+    ignored_rule: str = "drop"
     interior: str = "keep"
     absent: str = "count"
     instances: bool = False
@@ -56,6 +59,8 @@ class SemanticParams:
         parts = [f"{len(self.classes)} classes, interior {self.interior}, absent {self.absent}"]
         if self.radius:
             parts.append(f"radius {self.radius}")
+        if self.ignored_rule != "drop":
+            parts.append(f"ignored labels {self.ignored_rule}")
         if self.instances:
             parts.append("instances apart")
         if self.thin_gt:

@@ -110,6 +110,7 @@ SEMANTIC: dict[str, tuple[Rule, ...]] = {
         (lambda v: (_is_int(v) and -1 <= v < 2**31) or _labels(v), "a label, labels, or -1"),
     ),
     "radius": (_ints(0, 99, "0 to 99"),),
+    "ignored_rule": (_one_of("drop", "span"),),
     "interior": (_one_of("keep", "kill", "kill_first"),),
     "absent": (_one_of("count", "skip"),),
     "instances": (BOOL,),

@@ -66,8 +66,10 @@ def class_boundaries(
         if label not in present:
             continue
         for mask in _masks(labels == label, instances, params.instance_from):
-            box = _box(mask, params.radius + 1)
-            out[k][box] |= _drawn(mask[box], valid[box], params.radius)
+            box = _box(mask, 2 * params.radius + 1)
+            span = params.radius > 0 and params.ignored_rule == "span"
+            draw = _spanned if span else _drawn
+            out[k][box] |= draw(mask[box], valid[box], params.radius)
     return out
 
 
@@ -124,6 +126,20 @@ def _drawn(mask: Bool, valid: Bool, radius: int) -> Bool:
         there = np.s_[dy:, dx:]
         edge[here] |= (mask[here] != mask[there]) & valid[here] & valid[there]
     return edge
+
+
+def _spanned(mask: Bool, valid: Bool, radius: int) -> Bool:
+    """As py-edge-eval draws: the distances out of the class (ignored pixels belong to it there) and
+    to the class (there they do not), together at most `radius` and not 0."""
+    from scipy import ndimage
+
+    def distance(inside: Bool) -> NDArray[np.float64]:
+        if inside.all():  # nothing to be far from
+            return np.full(inside.shape, np.inf)
+        return np.asarray(ndimage.distance_transform_edt(inside))
+
+    total = distance(mask | ~valid) + distance(~mask)
+    return np.asarray((total > 0) & (total <= radius))
 
 
 def near(target: Bool, radius: float) -> Bool:

@@ -258,3 +258,27 @@ def test_published_forms():
         s = p.semantic
         assert (s.border, p.thin, p.max_dist, s.radius, s.scale) == (0, thin, 0.0035, radius, 0.5)
         assert (s.scaled, s.thin_gt) == (("labels", True) if thin else ("boundaries", False))
+
+
+@pytest.mark.parametrize("radius", [1, 2, 3])
+def test_ignored_pixels_as_py_edge_eval_draws_them(radius):
+    """Distances by loops: out of class or ignored, and to the class; kept if 0 < sum <= radius."""
+    rng = np.random.default_rng(radius)
+    labels = np.repeat(np.repeat(rng.integers(0, 3, (5, 7)), 4, 0), 3, 1).astype(np.uint8)
+    labels[:, 8:10] = labels[9, :] = 255
+    params = SemanticParams(TWO.classes, 1, radius=radius, ignored_rule="span")
+    drawn = class_boundaries(labels, params)
+    places = np.argwhere(np.ones(labels.shape))
+    for k, label in enumerate(params.class_labels):
+        inside = (labels == label) | (labels == 255)
+
+        def distance(y, x, zero):
+            if zero[y, x]:
+                return 0.0
+            return min(np.hypot(y - v, x - u) for v, u in places if zero[v, u])
+
+        for y, x in places:
+            total = distance(y, x, ~inside) + distance(y, x, labels == label)
+            assert drawn[k, y, x] == (0 < total <= radius), (y, x)
+    plain = class_boundaries(labels, SemanticParams(TWO.classes, 1, radius=radius))
+    assert not plain[:, labels == 255].any()
