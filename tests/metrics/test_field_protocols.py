@@ -263,3 +263,23 @@ def test_single_pixels_are_dropped_where_they_are_alone():
             expected[k, y, x] = False
     np.testing.assert_array_equal(clean(maps), expected)
     assert clean(np.ones((1, 1), bool)).sum() == 0
+
+
+def test_one_kind_of_edge_of_bsds_rind(tmp_path):
+    """Raw maps and PNG of one kind of edge; NMS of the smoothed map, rounded to 8 bit."""
+    protocol = Protocol.preset("rindnet").replace(nms=True)
+    gt = np.zeros(SHAPE, np.uint8)
+    gt[6, 4:26] = gt[6:17, 25] = 255
+    pred = soft(7, gt > 0)
+    images = {"100007": (pred, lambda folder: iio.imwrite(folder / "100007.png", gt))}
+    plain, margin = slow_nms.edge_nms(pred / 255, 1, 5, 1.01, True)
+    value = bb.nms(pred, 1, 5, 1.01, True)
+    assert ((np.abs(value - plain) > 1e-5) & (np.abs(margin) > 1e-4)).sum() <= 3
+    written = np.floor(255 * value.astype(np.float64) + 0.5) / 255
+    rows = []
+    for t in np.arange(1, 100) / 100:
+        bmap = thinned(written >= t)
+        n = pairs(bmap, gt > 0, 0.0075 * np.hypot(*SHAPE))
+        rows.append((n, (gt > 0).sum(), n, bmap.sum()))
+    curve = run(*folders(tmp_path, images), protocol).boundary_score().curve
+    assert curve.f.max() == pytest.approx(best_f(rows), abs=1e-12)
