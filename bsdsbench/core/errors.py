@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from bsdsbench.core.visible import visible
+from bsdsbench.core.visible import printable
 
 LINE = 600  # characters of a message
 
@@ -34,7 +34,7 @@ class DataError(ValueError):
 
     def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
         self.problems: tuple[str, ...] = tuple(
-            clip(visible(line)) for line in problems or (message,)
+            clip(printable(line)) for line in problems or (message,)
         )
         super().__init__("\n".join(self.problems))
 

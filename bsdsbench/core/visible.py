@@ -20,6 +20,17 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() or _is_space(c) else _escape(c) for c in text)
 
 
+def printable(text: str) -> str:
+    r"""`text` with every character that is not printable as an escape, spaces but the common one too.
+
+    Examples
+    --------
+    >>> printable("a\xa0b c")
+    'a\\xa0b c'
+    """
+    return "".join(c if c.isprintable() else _escape(c) for c in text)
+
+
 def _is_space(c: str) -> bool:
     return c.isspace() and c > "\x85" and c not in "\u2028\u2029"
 

@@ -26,3 +26,8 @@ def test_did_you_mean():
 
 def test_the_same_line_is_said_once():
     assert grouped(["metric 'x': has no human form"] * 9) == ["metric 'x': has no human form"]
+
+
+def test_lines_are_printable_whatever_they_quote():
+    found = DataError("f.mat: has 'a\xa0b\u3000c\x1b[31m\u202e', expected one")
+    assert str(found) == "f.mat: has 'a\\xa0b\\u3000c\\x1b[31m\\u202e', expected one"
