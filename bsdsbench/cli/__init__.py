@@ -169,7 +169,8 @@ def _unexpected(error: Exception, words: list[str], debug: bool) -> str:
     import tempfile
     import traceback
 
-    from bsdsbench.core.errors import clip, visible
+    from bsdsbench.core.errors import clip
+    from bsdsbench.core.visible import visible
 
     what = clip(visible(f"{type(error).__name__}: {error}"), 200)
     verb = next((word for word in words if word in VERBS), "the start")

@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from bsdsbench.core.errors import DataError, FileFormatError, clip, visible
+from bsdsbench.core.errors import DataError, FileFormatError, clip
+from bsdsbench.core.visible import visible
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -21,7 +21,7 @@ def visible(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""`text` with every character that is not printable as an escape, spaces but the common one too.
+    r"""`text` with every character that is not printable as an escape, wide spaces too.
 
     Examples
     --------

@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError, visible
+from bsdsbench.core.errors import DataError
 from bsdsbench.core.files import png_bytes, write_atomic
 from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.visible import visible
 from bsdsbench.loaders.photos import find_photos, read_photo
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bsdsbench.core.errors import did_you_mean, grouped
+from bsdsbench.core.errors import DataError, did_you_mean, grouped
 
 
 def test_equal_faults_are_one_line_with_their_number_and_three_names():
