@@ -38,12 +38,12 @@ def sums_by_rule(
 ) -> tuple[float, float, float]:
     """What a rule makes of the sums: a share of the pairs is the first over another."""
     both, pred, truth = squares
-    pixels = table.n_pixels
+    dropped = 0
     if zero != "region" and table.gts.zero[annotator] >= 0:
         lost, dropped = _of_zero_column(table, annotator)
         both, pred, truth = both - lost.both, pred - lost.pred, truth - lost.truth
-        pixels -= dropped
     if zero != "cremi":
+        pixels = table.n_pixels - dropped
         return both - pixels, pred - pixels, truth - pixels
     if table.zero < 0:
         return both, pred, truth

@@ -56,8 +56,8 @@ class Annotators:
 
     labels (A, N) int32, regions numbered per annotator; col_area i8 (G,) and ann_of_col i4 (G,) for
     the G regions of all annotators; candidate bool (G,): large enough for objects and parts;
-    squares i8 (A,), bits f8 (A,): sum b^2 and sum b log2 b of each annotator; zero i8 (A,): the
-    column of each annotator's label 0, -1 where there is none.
+    squares i8 (A,), bits f8 (A,): sum b^2 and sum b log2 b of each annotator; zero: the column of
+    each annotator's label 0, -1 where there is none.
     """
 
     shape: tuple[int, int]
@@ -68,7 +68,7 @@ class Annotators:
     candidate: NDArray[np.bool_]
     squares: NDArray[np.int64]
     bits: NDArray[np.float64]
-    zero: NDArray[np.int64]
+    zero: tuple[int, ...]
 
     @classmethod
     def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
@@ -92,7 +92,7 @@ class Annotators:
             candidate=np.concatenate([fop_candidates(a) for a in areas]),
             squares=np.array(squares, np.int64),
             bits=np.array(bits),
-            zero=np.where(zero < 0, -1, zero + col_start[:-1]),
+            zero=tuple(np.where(zero < 0, -1, zero + col_start[:-1]).tolist()),
         )
 
     @property
@@ -141,7 +141,7 @@ class Table:
     @property
     def n_pixels(self) -> int:
         """N, pixels of the image."""
-        return int(self.gts.labels.shape[1])
+        return self.gts.labels.shape[1]
 
     def row_area(self) -> NDArray[np.int64]:
         """a_i, i8 (R,)."""

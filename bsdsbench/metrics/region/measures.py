@@ -67,15 +67,14 @@ def measure(table: Table) -> Measures:
     )
     n_px = table.n_pixels
     squares, bits = kernel.squares_and_bits(area)
+    of_one = zip(
+        *(ints[:, 0].tolist(), gts.squares.tolist(), floats[:, 0].tolist(), gts.bits.tolist()),
+        np.maximum(np.diff(gts.col_start), area.size).tolist(),
+        strict=True,
+    )
     rows = [
-        _against_one(table, k, Squares(both, int(squares), truth), (both_bits, bits, truth_bits))
-        for k, (both, truth, both_bits, truth_bits) in enumerate(
-            zip(
-                *(ints[:, 0].tolist(), gts.squares.tolist()),
-                *(floats[:, 0].tolist(), gts.bits.tolist()),
-                strict=True,
-            )
-        )
+        _against_one(table, k, Squares(both, int(squares), truth), (shared, bits, own), most)
+        for k, (both, truth, shared, own, most) in enumerate(of_one)
     ]
     return Measures(
         covered_gt=float((best_gt * gts.col_area).sum()),
@@ -97,23 +96,23 @@ _MEANS = (
 
 
 def _against_one(
-    table: Table, annotator: int, squares: Squares, bits: tuple[float, float, float]
+    table: Table,
+    annotator: int,
+    squares: Squares,
+    bits: tuple[float, float, float],
+    most_regions: int,
 ) -> tuple[float, ...]:
     """The values of `_MEANS`; bits are sums of area log2 area of the same regions as `squares`."""
     n_px = table.n_pixels
     pairs = n_px * (n_px - 1) // 2
-    together, in_pred, in_gt = (
-        (squares.both - n_px) // 2,
-        (squares.pred - n_px) // 2,
-        (squares.truth - n_px) // 2,
-    )
+    both, pred, gt = squares
+    together, in_pred, in_gt = (both - n_px) // 2, (pred - n_px) // 2, (gt - n_px) // 2
     both_bits, pred_bits, gt_bits = bits
     voi = max(0.0, (pred_bits + gt_bits - 2.0 * both_bits) / n_px)
-    first, last = table.gts.col_start[annotator : annotator + 2]
     return (
         1.0 - (in_pred + in_gt - 2 * together) / pairs if pairs else 1.0,
         voi,
-        _nvoi(voi, max(table.indptr.size - 1, int(last - first))),
+        _nvoi(voi, most_regions),
         together / in_pred if in_pred else 0.0,
         together / in_gt if in_gt else 0.0,
         max(0.0, (gt_bits - both_bits) / n_px),
