@@ -56,8 +56,8 @@ html_theme_options = {
     "footer_end": [],
 }
 _WITHOUT_SECTIONS = (
-    *("index", "start", "scores", "contours", "gate", "large", "speed"),
-    *("contributing", "changelog"),
+    *("index", "start", "scores", "contours", "agreement", "gate", "leaderboard", "large"),
+    *("speed", "contributing", "changelog"),
 )
 html_sidebars = {name: [] for name in (*_WITHOUT_SECTIONS, "generated/cli")}
 
