@@ -40,7 +40,7 @@ Known = Mapping[str, Sequence[str]]
 FINEST = 1e-6  # targets are not taken to be known better than this
 # Rounds: how many of the settings, the nearest first, on how many images, at some thresholds. Then
 # the most hopeful one at a time, on ENOUGH images first, then on all at all thresholds.
-ROUNDS = ((1000, 2), (16, 5), (8, 12), (6, 25))
+ROUNDS = ((1000, 2), (12, 5), (6, 12), (4, 25))
 ENOUGH = 25
 STARTS = 4  # single settings that pairs are made from
 LATE = 0.25  # of the time, to finish a round of all images that was begun in time
