@@ -72,7 +72,7 @@ def scores_of(run):
 )
 def test_one_setting_is_the_first_answer(raw, label):
     truth = planted(raw, named(label))
-    told = explain(raw, truth, workers=1)
+    told = explain(raw, truth, workers=1, seconds=600)
     assert told.answer is not None
     assert (told.answer.label, told.answer.n_causes, told.answer.exact) == (label, 1, True)
     assert told.answer.gap == 0
@@ -92,7 +92,7 @@ def test_a_setting_is_what_evaluating_with_it_gives(raw):
 def test_every_reading_of_ap_is_found_from_counts(many, label):
     counting = counting_of(many, find_sources(many))
     value = RULE[label](counting.with_whole_image())
-    told = explain(many, {"ap": value}, workers=1)
+    told = explain(many, {"ap": value}, workers=1, seconds=600)
     assert told.answer.scores["ap"] == pytest.approx(value)
     if abs(value - told.base["ap"]) > 1e-6:
         same = {v for k, v in RULE.items() if abs(v(counting.with_whole_image()) - value) < 1e-6}
@@ -110,14 +110,17 @@ def test_some_of_the_images_are_found(many, tmp_path):
         ([i for i in ids if i != "im004"], "without image im004"),
     ):
         part = table.of(np.array([ids.index(i) for i in keep]))
-        told = explain(many, {m: measure(part, m) for m in MEASURES}, workers=1)
+        told = explain(many, {m: measure(part, m) for m in MEASURES}, workers=1, seconds=600)
         assert (told.answer.label, told.answer.n_causes) == (label, 1)
     pred, gt = (shutil.copytree(many.provenance[k], tmp_path / k) for k in ("pred", "gt"))
     keep = ["im001", "im003", "im004", "im008"]
     (tmp_path / "mine.txt").write_text("\n".join(keep), "utf-8")
     run = counted(pred, gt)
     truth = scores_of(counted(pred, gt, split_file=tmp_path / "mine.txt"))
-    assert explain(run, truth).answer.label == "the images of the split file mine.txt only"
+    assert (
+        explain(run, truth, seconds=600).answer.label
+        == "the images of the split file mine.txt only"
+    )
 
 
 def test_two_settings_are_found_if_none_alone_will_do(raw):
@@ -130,7 +133,7 @@ def test_two_settings_are_found_if_none_alone_will_do(raw):
 
 
 def test_what_no_reading_reaches_is_said(many):
-    told = explain(many, {"ods": 0.123456}, workers=1)
+    told = explain(many, {"ods": 0.123456}, workers=1, seconds=600)
     assert told.answer is None
     assert told.complete
     assert "not reachable by any known reading of these 9 images; the nearest is" in told.sentence()
@@ -317,7 +320,7 @@ def test_planted_causes_on_the_val_split(val_runs, maps, label):
     else:
         choice = next(c for c in choices(counting.ids, None, {}) if c.label == label)
         truth = {m: measure(counting.own.of(choice.images), m) for m in MEASURES}
-    told = explain(run, {m: round(v, 4) for m, v in truth.items()})
+    told = explain(run, {m: round(v, 4) for m, v in truth.items()}, seconds=600)
     print(f"{maps}, {label}: {told.seconds:.1f} s")
     assert told.answer.label == label
 
@@ -334,9 +337,9 @@ def test_another_split_of_val_is_found(val_runs, tmp_path):
         split_file=tmp_path / "mine.txt",
     )
     others = Table(*_rows_of(whole, ids[50:]))
-    told = explain(mine, {m: round(measure(others, m), 4) for m in MEASURES})
+    told = explain(mine, {m: round(measure(others, m), 4) for m in MEASURES}, seconds=600)
     assert told.answer.label == "the images of the folders that are not in the run"
-    told = explain(mine, {m: round(v, 4) for m, v in scores_of(whole).items()})
+    told = explain(mine, {m: round(v, 4) for m, v in scores_of(whole).items()}, seconds=600)
     assert told.answer.label.startswith("all 100 images, with")
 
 

@@ -93,7 +93,7 @@ def test_another_split_is_found_in_the_folders_of_the_run(halves, which):
     wanted = {"others": ids[3:], "all": ids, "named": [ids[1], ids[4], ids[6]]}[which]
     if which == "named":
         (root / "other.txt").write_text("\n".join(wanted), "utf-8")
-    told = explain(mine, scores_of(whole, wanted), workers=1)
+    told = explain(mine, scores_of(whole, wanted), workers=1, seconds=600)
     label = {
         "others": "the images of the folders that are not in the run",
         "all": "all 8 images, with the images of the folders that are not in the run",
@@ -110,7 +110,7 @@ def test_the_split_in_the_folder_beside_is_looked_at(halves, tmp_path):
             shutil.copy(root / "pred" / f"{image_id}.png", tmp_path / "pred" / split)
             shutil.copytree(root / "gt" / image_id, tmp_path / "gt" / split / image_id)
     run = bb.evaluate(tmp_path / "pred" / "val", tmp_path / "gt" / "val", whole.protocol, **FAST)
-    told = explain(run, scores_of(whole, ids[4:]), workers=1)
+    told = explain(run, scores_of(whole, ids[4:]), workers=1, seconds=600)
     assert told.answer.label == "the images of the split test"
 
 
