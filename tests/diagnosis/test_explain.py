@@ -320,7 +320,7 @@ def test_planted_causes_on_the_val_split(val_runs, maps, label):
     else:
         choice = next(c for c in choices(counting.ids, None, {}) if c.label == label)
         truth = {m: measure(counting.own.of(choice.images), m) for m in MEASURES}
-    told = explain(run, {m: round(v, 4) for m, v in truth.items()}, seconds=600)
+    told = explain(run, {m: round(v, 4) for m, v in truth.items()})
     print(f"{maps}, {label}: {told.seconds:.1f} s")
     assert told.answer.label == label
 
@@ -337,9 +337,9 @@ def test_another_split_of_val_is_found(val_runs, tmp_path):
         split_file=tmp_path / "mine.txt",
     )
     others = Table(*_rows_of(whole, ids[50:]))
-    told = explain(mine, {m: round(measure(others, m), 4) for m in MEASURES}, seconds=600)
+    told = explain(mine, {m: round(measure(others, m), 4) for m in MEASURES})
     assert told.answer.label == "the images of the folders that are not in the run"
-    told = explain(mine, {m: round(v, 4) for m, v in scores_of(whole).items()}, seconds=600)
+    told = explain(mine, {m: round(v, 4) for m, v in scores_of(whole).items()})
     assert told.answer.label.startswith("all 100 images, with")
 
 
