@@ -295,7 +295,6 @@ def val_runs(bsds500, tmp_path_factory):
         ("ucm2", "without thinning"),
         ("ucm2", "AP rule endpoints"),
         ("ucm2", "AP rule edter"),
-        ("ucm2", "AP rule seism"),
         ("ucm2", "the first 40 images by name"),
         ("ucm2", "every second image (odd places)"),
         ("raw", "NMS hed (1, 5, 1.01 (8 bit))"),
@@ -310,7 +309,12 @@ def val_runs(bsds500, tmp_path_factory):
     ],
 )
 def test_planted_causes_on_the_val_split(val_runs, maps, label):
-    """To four digits, on all 100 images, each its own first answer in the usual minute."""
+    """To four digits, on all 100 images, each its own first answer in the usual minute.
+
+    But for a wide tolerance on thick maps, which takes minutes. No threshold of ucm2 is empty, so
+    that AP rule seism gives there what rule bsds gives.
+    """
+    seconds = 600 if (maps, label) == ("raw", "max_dist 0.02") else 60
     run = val_runs[maps]
     counting = counting_of(run, find_sources(run), 2)
     if label in RULE:
@@ -320,7 +324,7 @@ def test_planted_causes_on_the_val_split(val_runs, maps, label):
     else:
         choice = next(c for c in choices(counting.ids, None, {}) if c.label == label)
         truth = {m: measure(counting.own.of(choice.images), m) for m in MEASURES}
-    told = explain(run, {m: round(v, 4) for m, v in truth.items()})
+    told = explain(run, {m: round(v, 4) for m, v in truth.items()}, seconds=seconds)
     print(f"{maps}, {label}: {told.seconds:.1f} s")
     assert told.answer.label == label
 
