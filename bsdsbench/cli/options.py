@@ -24,6 +24,31 @@ names_option = click.option(
     callback=_names,
     help="Comma-separated names of the runs; default: as stored.",
 )
+
+
+def bootstrap_options(n_boot: int = 10_000) -> Callable[[_F], _F]:
+    """--n-boot, with its default, and --seed."""
+
+    def add(function: _F) -> _F:
+        seed = click.option(
+            "--seed",
+            type=click.IntRange(0),
+            default=0,
+            show_default=True,
+            help="Bootstrap seed; the same seed gives the same numbers.",
+        )
+        samples = click.option(
+            "--n-boot",
+            type=click.IntRange(1),
+            default=n_boot,
+            show_default=True,
+            help="Number of bootstrap samples.",
+        )
+        return samples(seed(function))
+
+    return add
+
+
 pred_kind_option = click.option(
     "--pred-kind",
     type=click.Choice(["soft", "labels"]),

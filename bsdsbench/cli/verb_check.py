@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from bsdsbench.cli.options import bootstrap_options
+
 
 @click.command("check", short_help="Fail if a run is worse than a baseline.")
 @click.argument("run", type=click.Path(), metavar="OUT")
@@ -18,16 +20,7 @@ import click
 @click.option(
     "--level", type=float, default=0.95, show_default=True, help="Significance level is 1 - LEVEL."
 )
-@click.option(
-    "--n-boot",
-    type=click.IntRange(1),
-    default=10_000,
-    show_default=True,
-    help="Number of bootstrap samples.",
-)
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Bootstrap seed."
-)
+@bootstrap_options()
 @click.option("--junit", type=click.Path(), help="Also write JUnit XML to this file.")
 @click.option("--update", is_flag=True, help="Write the baseline from OUT instead of checking it.")
 def command(

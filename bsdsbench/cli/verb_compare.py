@@ -7,26 +7,13 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import names_option, table_output_options
+from bsdsbench.cli.options import bootstrap_options, names_option, table_output_options
 
 
 @click.command("compare", short_help="Test whether the differences between runs are real.")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
 @names_option
-@click.option(
-    "--n-boot",
-    type=click.IntRange(1),
-    default=10_000,
-    show_default=True,
-    help="Number of bootstrap samples.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Bootstrap seed; the same seed gives the same numbers.",
-)
+@bootstrap_options()
 @click.option(
     "--level",
     type=float,

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import click
 
+from bsdsbench.cli.options import bootstrap_options
+
 
 @click.command("leaderboard", short_help="Write a static page of ranked runs.")
 @click.argument("runs_dir", type=click.Path())
 @click.option("-o", "--out", required=True, type=click.Path(), help="Folder for the site.")
-@click.option(
-    "--n-boot",
-    type=click.IntRange(1),
-    default=2000,
-    show_default=True,
-    help="Number of bootstrap samples.",
-)
-@click.option("--seed", default=0, show_default=True, help="Bootstrap seed.")
+@bootstrap_options(2000)
 def command(runs_dir: str, out: str, n_boot: int, seed: int) -> int:
     """Rank the runs in RUNS_DIR, one folder each, on a page that any web server can host.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bsdsbench.core.errors import DataError
 from bsdsbench.integrations.compat.bench_matlab import allBench, boundaryBench
-from bsdsbench.loaders.official_txt import read_rows
+from bsdsbench.loaders.official_txt import COLUMNS, read_rows
 
 # The official matching is random; one image varies more than the sum. Region tables, made from sums
 # of six digits as the original's, may differ in the last of their own six.
@@ -19,16 +19,6 @@ TOLERANCES = {
     "eval_bdry_img.txt": 0.0015,
     **dict.fromkeys(("eval_cover.txt", "eval_cover_th.txt", "eval_cover_img.txt"), 1e-5),
     **dict.fromkeys(("eval_RI_VOI.txt", "eval_RI_VOI_thr.txt"), 1e-5),
-}
-COLUMNS = {
-    "eval_bdry.txt": 8,
-    "eval_bdry_thr.txt": 4,
-    "eval_bdry_img.txt": 5,
-    "eval_cover.txt": 4,
-    "eval_cover_th.txt": 2,
-    "eval_cover_img.txt": 4,
-    "eval_RI_VOI.txt": 6,
-    "eval_RI_VOI_thr.txt": 3,
 }
 RELATIVE = ("eval_cover", "eval_RI_VOI")
 RESULTS = {"test_1": "ucm2", "test_2": "png", "test_3": "segs", "test_4": "segs", "test_5": "segs"}
