@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import multiprocessing
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -138,41 +139,44 @@ job._evaluate = deadly
 """
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": ROOT}
+
+
+def start_scheduler(folder):
+    """A Dask scheduler on a port that it chose itself, and its address once it listens."""
+    told = folder / "scheduler.json"
+    program = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard"]
+    where = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", told]
+    scheduler = subprocess.Popen([*program, *where], **QUIET)
+    limit = time.monotonic() + 120
+    while time.monotonic() < limit and scheduler.poll() is None:
+        with contextlib.suppress(OSError, ValueError):  # not there yet, or half written
+            return scheduler, json.loads(told.read_text())["address"]
+        time.sleep(0.05)
+    scheduler.kill()
+    raise RuntimeError(f"the Dask scheduler did not start (status {scheduler.wait()})")
+
+
+def stop(*processes):
+    for process in processes:
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture
 def cluster(tmp_path):
-    pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
-    port = free_port()
-    address = f"tcp://127.0.0.1:{port}"
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": ROOT}
-    program = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-    scheduler = subprocess.Popen(
-        [*program, "--host", "127.0.0.1", "--no-dashboard", "--port", port], **quiet
-    )
+    """A cluster of two workers that the scheduler knows, the workers, and the scheduler."""
+    distributed = pytest.importorskip("distributed", reason="no extra 'distributed'")
+    scheduler, address = start_scheduler(tmp_path)
     program = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-nanny"]
+    options = ["--nthreads", "1", "--no-dashboard", "--local-directory"]
     workers = [
-        subprocess.Popen(
-            [
-                *program,
-                "--nthreads",
-                "1",
-                "--no-dashboard",
-                "--local-directory",
-                tmp_path / f"w{k}",
-            ],
-            **quiet,
-        )
-        for k in range(2)
+        subprocess.Popen([*program, *options, tmp_path / f"w{k}"], **QUIET) for k in range(2)
     ]
-    yield f"dask://127.0.0.1:{port}", workers, scheduler
-    for process in (*workers, scheduler):
-        process.kill()
-        process.wait()
+    with distributed.Client(address, timeout=60, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=120)
+    yield address.replace("tcp://", "dask://"), workers, scheduler
+    stop(*workers, scheduler)
 
 
 @pytest.mark.filterwarnings("default")
@@ -238,24 +242,15 @@ def test_workers_that_do_not_see_the_files_are_named(cluster, tiny):
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_cluster_without_workers_is_one_line(tiny, monkeypatch):
+def test_a_cluster_without_workers_is_one_line(tiny, tmp_path, monkeypatch):
     pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
     monkeypatch.setattr("bsdsbench.runs.cluster.PATIENCE", 1.0)
-    port = free_port()
-    scheduler = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"),
-            *("--no-dashboard", "--port", port),
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    scheduler, address = start_scheduler(tmp_path)
     try:
         with pytest.raises(bb.DataError, match="no workers there after 1 s, expected at least one"):
-            bb.evaluate(*tiny, executor=f"dask://127.0.0.1:{port}")
+            bb.evaluate(*tiny, executor=address.replace("tcp://", "dask://"))
     finally:
-        scheduler.kill()
-        scheduler.wait()
+        stop(scheduler)
 
 
 @pytest.mark.parametrize("address", ["dask://127.0.0.1", "dask://", "dask://a b:1", "dask:x", 3])
