@@ -7,8 +7,8 @@ judged on the map before it, everything outside the image is off.
 The map is held as bits, 64 pixels of a row in a word, so that one logical operation judges them
 all; the words of a column lie together, and the processor takes several rows at a time. Each
 threshold is thinned from the start, but only where something happens: the map is cut into tiles of
-one word by 32 rows, and a tile is judged again only if it or a neighbour changed in the last two
-subiterations. Thinning does not depend on where a pixel is, so the bits cover just the box of the
+one word by 32 rows, and a tile is judged again only if it changed in the last two subiterations, or
+a neighbour did at the border to it. Thinning does not depend on where a pixel is, so the bits cover just the box of the
 pixels that are ever on.
 """
 
@@ -203,10 +203,11 @@ def thin_tiles(lit, full, now, gone, due, active, changed, stride, tables):
                 changed[n_changed] = q
                 n_changed += 1
         for q in changed[:n_changed]:
-            for at in range(q * TILE, (q + 1) * TILE):
-                now[at] &= ~gone[at]
-            for column in range(q - stride, q + stride + 1, stride):
-                for near in range(column - 1, column + 2):
+            left = gone[q * TILE : (q + 1) * TILE]
+            west, east, north, south = _leave(now[q * TILE : (q + 1) * TILE], left)
+            for column in range(-west, east + 1):
+                first = q + column * stride
+                for near in range(first - north, first + south + 1):
                     if due[near] < s:
                         active[n_active] = near
                         n_active += 1
@@ -219,6 +220,17 @@ def thin_tiles(lit, full, now, gone, due, active, changed, stride, tables):
                 active[n_kept] = q
                 n_kept += 1
         n_active = n_kept
+
+
+@kernel(_nrt=False)
+def _leave(now, gone):
+    """Take the pixels `gone` out of a tile; does that touch its west, east, north and south."""
+    column, first, last = np.uint64(0), np.uint64(1), np.uint64(63)
+    for r in range(TILE):
+        now[r] &= ~gone[r]
+        column |= gone[r]
+    west, east = np.int64(column & first), np.int64(column >> last)
+    return west, east, np.int64(gone[0] != 0), np.int64(gone[TILE - 1] != 0)
 
 
 @kernel(_nrt=False)

@@ -128,6 +128,9 @@ def _float_levels(values, first, thresholds, halvings, k):
     out = np.empty(values.size, np.int16)
     for p in range(values.size):
         value = np.float64(values[p])
+        if value < thresholds[0]:  # most of a map of lines
+            out[p] = 0
+            continue
         scaled = value * k
         scaled = scaled if scaled > 0.0 else 0.0  # NaN as well
         scaled = scaled if scaled < k else k
