@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.jit import inner
 
 
-@kernel
+@inner
 def ones(x):
     """How many bits of x are set, counted in pairs, nibbles, bytes."""
     x -= x >> np.uint64(1) & np.uint64(0x5555555555555555)

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.kernels.bits import ones
-from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.jit import inner, kernel
 
 FAR = 2**61  # beyond any length
 ABSENT = FAR  # the dual of a pixel that is not in the map: no edge to it is ever tight
@@ -148,7 +148,7 @@ def words(pixel: NDArray[np.int32], size: int) -> NDArray[np.void]:
     return word
 
 
-@kernel
+@kernel(_nrt=False)
 def _set_bits(pixel, word):
     at = 0
     for k in range(word.size):
@@ -158,7 +158,7 @@ def _set_bits(pixel, word):
             at += 1
 
 
-@kernel
+@inner
 def rank(word, index):
     """How many vertices have a flat index below `index`."""
     at = word[np.uint64(index) >> np.uint64(6)]
@@ -166,21 +166,30 @@ def rank(word, index):
     return at.before + ones(at.bits & below)
 
 
-@kernel
-def vertex_of(pixel, word):
+def vertex_of(pixel: NDArray[np.int32], word: NDArray[np.void]) -> NDArray[np.int32]:
     """i4 (n,): the vertices at n flat indices."""
     vertex = np.empty(pixel.size, np.int32)
-    for k in range(pixel.size):
-        vertex[k] = rank(word, np.int64(pixel[k]))
+    _ranks(pixel, word, vertex)
     return vertex
 
 
-@kernel
-def within_reach(bmap, half):
+@kernel(_nrt=False)
+def _ranks(pixel, word, vertex):
+    for k in range(pixel.size):
+        vertex[k] = rank(word, np.int64(pixel[k]))
+
+
+def within_reach(bmap: NDArray[np.bool_], half: NDArray[np.int32]) -> NDArray[np.bool_]:
     """(H, W) bool: is a pixel of the (H, W) map in the disk around it."""
+    near = np.zeros(bmap.shape, np.bool_)
+    _mark_near(bmap, half, near)
+    return near
+
+
+@kernel(_nrt=False)
+def _mark_near(bmap, half, near):
     reach = half.size // 2
     rows, cols = bmap.shape
-    near = np.zeros((rows, cols), np.bool_)
     for r in range(rows):
         c = 0
         while c < cols:
@@ -192,10 +201,9 @@ def within_reach(bmap, half):
                     width = half[k - r + reach]
                     near[k, max(begin - width, 0) : c + width] = True
             c += 1
-    return near
 
 
-@kernel
+@inner
 def _mix(x):
     """The high bits of the result depend on all bits of x (the finaliser of SplitMix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -203,7 +211,7 @@ def _mix(x):
     return x ^ (x >> np.uint64(31))
 
 
-@kernel
+@inner
 def find_edges(start, stop, own, other, geo):
     """Put the edges of vertices start .. stop-1 into `own`'s arena."""
     pixels, node, edge, nearest = own.pixel, own.node, own.edge, own.nearest

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.jit import inner, kernel
 
 TILE = 32  # rows
 
@@ -64,7 +64,7 @@ def guo_hall(now, gone, at, stride, second):
     return found != 0
 
 
-@kernel(_nrt=False)
+@inner
 def listed(now, gone, at, stride, table):
     """The same for the neighbourhoods in `table`, 256 bits as uint64 (4,)."""
     one, last, found = np.uint64(1), np.uint64(63), np.uint64(0)

@@ -22,6 +22,8 @@ the pixel is matched, at its end.
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,12 +44,15 @@ from bsdsbench.kernels.graph import (
     within_reach,
     words,
 )
-from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.jit import inner, kernel
 from bsdsbench.kernels.search import Work, enter, leave, work
 
 I8 = NDArray[np.int64]
 I4 = NDArray[np.int32]
 Bool = NDArray[np.bool_]
+
+# Room for _batches: zeros i8 (costs + 1,) and i8 (2 steps + 2,), the events' i8, i4 and i4
+Order = namedtuple("Order", "by_cost batch events target order")
 
 
 def match_steps(start: I8, pixel: I4, added: Bool, gts: Bool, max_dist_px: float) -> tuple[I8, I8]:
@@ -59,7 +64,7 @@ def match_steps(start: I8, pixel: I4, added: Bool, gts: Bool, max_dist_px: float
     """
     steps = start.size - 1
     reach = disk(max_dist_px, gts.shape[1:])
-    near = within_reach(gts.any(0), reach.half).ravel()[pixel]
+    near = within_reach(np.any(gts, axis=0), reach.half).ravel()[pixel]
     start, pixel, added = np.append(0, np.cumsum(near))[start], pixel[near], added[near]
     on = np.zeros(gts[0].size, np.bool_)
     on[pixel] = True
@@ -69,8 +74,10 @@ def match_steps(start: I8, pixel: I4, added: Bool, gts: Bool, max_dist_px: float
     matched_gt = np.zeros(steps, np.int64)
     for annotator, gt in enumerate(gts):
         problem = _problem(universe, word, bits, gt, reach, annotator)
-        _run(start, vertex, added, *problem, matched_gt)
-    return matched_gt, _count_bits(bits, steps)
+        _run(start, vertex, added, *problem, _order(start, reach), matched_gt)
+    change = np.zeros(64 * bits.shape[1] + 1, np.int64)
+    _changes_of(bits, change)
+    return matched_gt, np.cumsum(change[:steps])
 
 
 def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> I8:
@@ -80,9 +87,11 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     """
     universe, word = _vertices(bmap)
     bits = np.zeros((universe.size, 1), np.uint64)
-    problem = _problem(universe, word, bits, gt, disk(max_dist_px, gt.shape), annotator)
+    reach = disk(max_dist_px, gt.shape)
+    problem = _problem(universe, word, bits, gt, reach, annotator)
     start, added = np.array([0, universe.size]), np.ones(universe.size, np.bool_)
-    _run(start, np.arange(universe.size, dtype=np.int32), added, *problem, np.zeros(1, np.int64))
+    vertex, order = np.arange(universe.size, dtype=np.int32), _order(start, reach)
+    _run(start, vertex, added, *problem, order, np.zeros(1, np.int64))
     pred_side, gt_side = problem[:2]
     mate = pred_side.node["mate"]
     pairs = pred_side.pixel[mate != NONE], gt_side.pixel[mate[mate != NONE]]
@@ -112,13 +121,25 @@ def _problem(
     return pred_side, gt_side, geo, work(max(universe.size, pixel.size))
 
 
-@kernel
-def _run(start, vertex, added, pred, gt, geo, work, matched_gt):
+def _order(start: I8, reach: Disk) -> Order:
+    """Room for the order of one annotator's events."""
+    events, batches = start[-1], 2 * start.size
+    return Order(
+        np.zeros(reach.cost.max() + 2, np.int64),
+        np.zeros(batches, np.int64),
+        np.empty(events, np.int64),
+        np.empty(events, np.int32),
+        np.empty(events, np.int32),
+    )
+
+
+@kernel(_nrt=False)
+def _run(start, vertex, added, pred, gt, geo, work, ordering, matched_gt):
     """One annotator: add its matched pixels to `matched_gt` (n,), set the predicted ones' bits."""
     steps = start.size - 1
     find_edges(np.int64(0), np.int64(pred.pixel.size), pred, gt, geo)
-    batch, order = _batches(start, vertex, added, pred.nearest)
-    freed = np.empty(gt.pixel.size, np.int32)
+    _batches(start, vertex, added, pred.nearest, ordering)
+    batch, order, freed = ordering.batch, ordering.order, work.freed
     node, matched = pred.node, 0
     for step in range(steps):
         n_freed = 0
@@ -140,20 +161,15 @@ def _run(start, vertex, added, pred, gt, geo, work, matched_gt):
             leave(i, node, pred.bits, steps)
 
 
-@kernel
-def _batches(start, vertex, added, nearest):
-    """(batch, order): step k removes order[batch[2k] : batch[2k+1]], then adds up to batch[2k+2].
+@inner
+def _batches(start, vertex, added, nearest, ordering):
+    """Step k removes order[batch[2k] : batch[2k+1]], then adds up to batch[2k+2].
 
     Only vertices with an edge; the added ones with the nearest partner first, which finds most of
     them their mate at once. Counting sort by distance, then by batch.
     """
-    steps = start.size - 1
-    furthest = 0
-    for cost in nearest:
-        furthest = max(furthest, cost)
-    by_cost = np.zeros(furthest + 2, np.int64)
-    batch = np.zeros(2 * steps + 2, np.int64)
-    for step in range(steps):
+    by_cost, batch, events, target, order = ordering
+    for step in range(start.size - 1):
         for event in range(start[step], start[step + 1]):
             cost = nearest[vertex[event]]
             if cost >= 0:
@@ -162,27 +178,23 @@ def _batches(start, vertex, added, nearest):
     for counts in (by_cost, batch):
         for k in range(1, counts.size):
             counts[k] += counts[k - 1]
-    events = np.empty(batch[-1], np.int64)
-    target = np.empty(batch[-1], np.int32)
-    for step in range(steps):
+    n = batch[-1]
+    for step in range(start.size - 1):
         for event in range(start[step], start[step + 1]):
             cost = nearest[vertex[event]]
             if cost >= 0:
                 events[by_cost[cost]] = event
                 target[by_cost[cost]] = 2 * step + added[event] + 1
                 by_cost[cost] += 1
-    order = np.empty(batch[-1], np.int32)
-    for k in range(order.size):
+    for k in range(n):
         order[batch[target[k]]] = vertex[events[k]]
         batch[target[k]] += 1
-    return batch, order
 
 
-@kernel
-def _count_bits(bits, steps):
-    """i8 (steps,): in how many rows each bit is set; from where its runs begin and end."""
+@kernel(_nrt=False)
+def _changes_of(bits, change):
+    """By how much more rows have bit k set than bit k - 1; from where their runs begin and end."""
     one = np.uint64(1)
-    change = np.zeros(64 * bits.shape[1] + 1, np.int64)
     for row in range(bits.shape[0]):
         carry = np.uint64(0)
         for word in range(bits.shape[1]):
@@ -194,6 +206,3 @@ def _count_bits(bits, steps):
                 at = (word << 6) + ones(lowest - one)
                 change[at] += 1 if x & lowest else -1
                 turns ^= lowest
-    for k in range(1, steps):
-        change[k] += change[k - 1]
-    return change[:steps]

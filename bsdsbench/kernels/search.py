@@ -25,21 +25,22 @@ from collections import namedtuple
 import numpy as np
 
 from bsdsbench.kernels.graph import FAR, NONE, UNKNOWN, find_edges
-from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.jit import inner, kernel
 
 # Room for one search: a binary heap of (key, vertex), and all vertices that were ever in it; and
-# the vertices of a batch that need a search
-Work = namedtuple("Work", "heap touched contested")
+# the vertices of a batch that need a search; the other side's that the batch before freed
+Work = namedtuple("Work", "heap touched contested freed")
 CONTESTED = -1
 ENTRY = np.dtype([("key", "i8"), ("vertex", "u4")], align=True)
 
 
 def work(n: int) -> Work:
     """Room for searches among at most n vertices a side."""
-    return Work(np.recarray(n + 1, ENTRY), np.empty(n, np.uint32), np.empty(n, np.uint32))
+    touched, contested = np.empty((2, n), np.uint32)
+    return Work(np.recarray(n + 1, ENTRY), touched, contested, np.empty(n, np.int32))
 
 
-@kernel(_nrt=False)
+@inner
 def enter(roots, own, other, geo, work, step):
     """Give each of the free vertices `roots` its place. Returns how many pairs that brings."""
     pairs = n_contested = 0
@@ -82,7 +83,7 @@ def _pair_off(root, node, there, edge, step):
     return 1
 
 
-@kernel(_nrt=False)
+@inner
 def _search(roots, own, other, geo, work, step):
     """Dijkstra from each root, one after another. Returns how many pairs that brings."""
     node, there = own.node, other.node

@@ -8,22 +8,30 @@ The map is held as bits, 64 pixels of a row in a word, so that one logical opera
 all; the words of a column lie together, and the processor takes several rows at a time. Each
 threshold is thinned from the start, but only where something happens: the map is cut into tiles of
 one word by 32 rows, and a tile is judged again only if it changed in the last two subiterations, or
-a neighbour did at the border to it. Thinning does not depend on where a pixel is, so the bits cover just the box of the
-pixels that are ever on.
+a neighbour did at the border to it. Thinning does not depend on where a pixel is, so the bits cover
+just the box of the pixels that are ever on.
 """
 
 from __future__ import annotations
+
+from collections import namedtuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.kernels.bits import ones
-from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.jit import inner, kernel
 from bsdsbench.kernels.judging import TILE, guo_hall, listed
 
 Events = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]
 
 NEVER = 2**30  # when a tile is due that no pixel was ever in
+
+# What _changes works in. Kernels are given their arrays: numpy makes them, with nothing to compile.
+# bits    u8 (4, words)  the map, thinned now and a step before, what leaves it; with a frame
+# due     i4 (tiles,)    see thin_tiles; with a frame
+# tiles   i4 (3, tiles)  lists of tiles;  differs bool (rows of tiles,)
+Room = namedtuple("Room", "bits due tiles differs")
 
 
 def thin(bmap: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -50,9 +58,12 @@ def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> 
     Memory: 4 bytes a pixel that is ever on, a byte a pixel of their box, some 10 an event.
     """
     levels = np.ascontiguousarray(levels, np.int16)
-    order, first, box = _by_level(levels, n)
+    first = np.zeros(n + 2, np.int64)
+    order, box = _by_level(levels, first)
+    first = first[:-1]
     if do_thin:
-        batch, pixel = _changes(order, first, box, levels.shape[1])
+        batch = np.zeros(2 * n + 1, np.int64)
+        pixel = _changes(order, first, box, levels.shape[1], _room(box), batch)
     else:
         batch, pixel = np.repeat(first, 2)[:-1], order
     added = np.zeros(pixel.size, np.bool_)
@@ -76,12 +87,15 @@ def stack_events(bmaps: NDArray[np.bool_]) -> Events:
 
 
 @kernel
-def _by_level(levels, n):
-    """The flat indices of pixels with level > 0, highest level first; where steps start (n+1,);
-    the box of the pixels: top, left, and one beyond its last row and column."""
+def _by_level(levels, first):
+    """The flat indices of pixels with level > 0, highest level first; and their box: top, left, and
+    one beyond its last row and column.
+
+    first : int64 (n + 2,), zeros; [:-1] becomes where the n steps start
+    """
     rows, cols = levels.shape
+    n = first.size - 2
     top, left, bottom, right = rows, cols, 0, 0
-    first = np.zeros(n + 2, np.int64)
     for r in range(rows):
         low, high = cols, 0
         for c in range(cols):
@@ -103,34 +117,40 @@ def _by_level(levels, n):
             if level > 0:
                 order[first[n - level + 1]] = r * cols + c
                 first[n - level + 1] += 1
-    return order, first[: n + 1], (top, left, bottom, right)
+    return order, (top, left, bottom, right)
+
+
+def _room(box: tuple[int, int, int, int]) -> Room:
+    """Room to thin what lies in a box."""
+    top, left, bottom, right = box
+    words, tiles = (right - left + 63) >> 6, (bottom - top + TILE - 1) // TILE
+    framed = (words + 2) * (tiles + 2)
+    return Room(
+        np.zeros((4, framed * TILE), np.uint64),
+        np.full(framed, NEVER, np.int32),
+        np.empty((3, words * tiles), np.int32),
+        np.zeros(tiles, np.bool_),
+    )
 
 
 @kernel
-def _changes(order, first, box, cols):
-    """The events as (batch, pixel): pixel[batch[2k] : batch[2k+1]] leave at step k, those up to
-    batch[2k+2] enter.
+def _changes(order, first, box, cols, room, batch):
+    """The events: pixel[batch[2k] : batch[2k+1]] leave at step k, those up to batch[2k+2] enter.
 
     The word of the box's pixels (row, 64 c .. 64 c + 63) has index (c + 1) stride + TILE + row:
     a frame of empty words is around them all. Tile q is words q TILE to (q + 1) TILE - 1.
     """
-    top, left, bottom, right = box
-    words, tiles = (right - left + 63) >> 6, (bottom - top + TILE - 1) // TILE
-    full = np.zeros((words + 2) * (tiles + 2) * TILE, np.uint64)
-    now, before, gone = full.copy(), full.copy(), full.copy()
-    due = np.full((words + 2) * (tiles + 2), NEVER, np.int32)
-    lit = np.empty(words * tiles, np.int32)
-    active, changed = lit.copy(), lit.copy()
-    differs = np.zeros(tiles, np.bool_)
-    batch = np.zeros(2 * first.size - 1, np.int64)
+    full, now, before, gone = room.bits[0], room.bits[1], room.bits[2], room.bits[3]
+    lit, active, changed = room.tiles[0], room.tiles[1], room.tiles[2]
+    due, differs = room.due, room.differs
+    tiles = differs.size
     pixel, n_lit = np.empty(order.size + 64, np.int32), np.int64(0)
-    none = np.empty((0, 4), np.uint64)
     for k in range(first.size - 1):
         n_leave = n_enter = 0
         if first[k] < first[k + 1]:
             n_lit = _light(order[first[k] : first[k + 1]], box, cols, full, due, lit, n_lit)
             before, now = now, before
-            thin_tiles(lit[:n_lit], full, now, gone, due, active, changed, tiles + 2, none)
+            thin_tiles(lit[:n_lit], full, now, gone, due, active, changed, tiles + 2, None)
             for t in range(tiles):
                 differs[t] = False
             for q in lit[:n_lit]:
@@ -145,7 +165,7 @@ def _changes(order, first, box, cols):
             pixel = _longer(pixel, max(2 * pixel.size, batch[2 * k + 2]))
         if n_leave + n_enter > 0:
             _emit(before, now, differs, box, cols, pixel, batch[2 * k], batch[2 * k + 1])
-    return batch, pixel[: batch[-1]]
+    return pixel[: batch[-1]]
 
 
 @kernel
@@ -156,7 +176,7 @@ def _longer(pixel, size):
     return more
 
 
-@kernel(_nrt=False)
+@inner
 def _light(pixels, box, cols, full, due, lit, n_lit):
     """Switch on pixels, given by increasing flat index; the new number of lit tiles."""
     top, left, bottom, _ = box
@@ -176,9 +196,9 @@ def _light(pixels, box, cols, full, due, lit, n_lit):
     return n_lit
 
 
-@kernel(_nrt=False)
+@inner
 def thin_tiles(lit, full, now, gone, due, active, changed, stride, tables):
-    """Thin `full` into `now`, by Guo and Hall or the tables (2, 4) of two subiterations.
+    """Thin `full` into `now`, by Guo and Hall (None) or the tables (2, 4) of two subiterations.
 
     Tile q is words q TILE to (q + 1) TILE - 1, the tile to its right is q + stride; `lit` are those
     with a pixel. due[q] is the last subiteration in which tile q is to be judged, NEVER of others.
@@ -195,10 +215,10 @@ def thin_tiles(lit, full, now, gone, due, active, changed, stride, tables):
         n_changed = 0
         for q in active[:n_active]:
             at = q * TILE
-            if tables.size > 0:
-                found = listed(now, gone, at, stride * TILE, tables[s & 1])
-            else:
+            if tables is None:
                 found = guo_hall(now, gone, at, stride * TILE, s & 1)
+            else:
+                found = listed(now, gone, at, stride * TILE, tables[s & 1])
             if found:
                 changed[n_changed] = q
                 n_changed += 1
@@ -222,7 +242,7 @@ def thin_tiles(lit, full, now, gone, due, active, changed, stride, tables):
         n_active = n_kept
 
 
-@kernel(_nrt=False)
+@inner
 def _leave(now, gone):
     """Take the pixels `gone` out of a tile; does that touch its west, east, north and south."""
     column, first, last = np.uint64(0), np.uint64(1), np.uint64(63)
@@ -233,7 +253,7 @@ def _leave(now, gone):
     return west, east, np.int64(gone[0] != 0), np.int64(gone[TILE - 1] != 0)
 
 
-@kernel(_nrt=False)
+@inner
 def _compare(before, now, at):
     """How many pixels of the tile at `at` leave, and enter."""
     leave = enter = np.int64(0)
@@ -243,7 +263,7 @@ def _compare(before, now, at):
     return leave, enter
 
 
-@kernel(_nrt=False)
+@inner
 def _emit(before, now, differs, box, cols, pixel, leave, enter):
     """Write the flat indices of what leaves from pixel[leave] on, of what enters from [enter]."""
     top, left, _, right = box
@@ -260,7 +280,7 @@ def _emit(before, now, differs, box, cols, pixel, leave, enter):
                     enter = _write(now[at] & ~before[at], begin, pixel, enter)
 
 
-@kernel(_nrt=False)
+@inner
 def _write(word, begin, pixel, k):
     """Write begin + i for the bits i of a word from pixel[k] on; where the next ones go."""
     one = np.uint64(1)
@@ -272,7 +292,7 @@ def _write(word, begin, pixel, k):
     return k
 
 
-@kernel
+@kernel(_nrt=False)
 def _mark_added(batch, added):
     for k in range(batch.size // 2):
         added[batch[2 * k + 1] : batch[2 * k + 2]] = True

@@ -41,7 +41,8 @@ def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
         first = np.searchsorted(bucket, np.arange(k + 2))
         halvings = int(np.diff(first).max(initial=0)).bit_length()
         padded = np.append(thresholds, np.full(1 << halvings, np.nan))
-        out = _float_levels(flat, first, padded, halvings, float(k))
+        out = np.empty(flat.size, np.int16)
+        _float_levels(flat, first, padded, halvings, float(k), out)
     return out.reshape(np.shape(values))
 
 
@@ -122,10 +123,9 @@ def _buckets(thresholds: bytes) -> tuple[I8, int, F8 | None]:
         k *= 2
 
 
-@kernel
-def _float_levels(values, first, thresholds, halvings, k):
+@kernel(_nrt=False)
+def _float_levels(values, first, thresholds, halvings, k, out):
     """Level by bucket and bisection; bucket b starts at threshold first[b], NaN after the last."""
-    out = np.empty(values.size, np.int16)
     for p in range(values.size):
         value = np.float64(values[p])
         if value < thresholds[0]:  # most of a map of lines
@@ -139,7 +139,6 @@ def _float_levels(values, first, thresholds, halvings, k):
             step = np.int64(1) << h
             level += step * (value >= thresholds[np.uint64(level + step - 1)])
         out[p] = level
-    return out
 
 
 @kernel
