@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,12 @@ _ARENA = 3 << 20  # edges kept per side, at 16 bytes
 
 NONE = 2**32 - 1  # no vertex
 
+
+def record(fields: list[tuple[str, str]]) -> np.dtype[Any]:
+    """A dtype of fields that are attributes, for the compiler and for Python."""
+    return np.dtype((np.record, np.dtype(fields, align=True)))
+
+
 # One side of the problem. n vertices in increasing order of `pixel`.
 # pixel  i4 (n,)     flat index in the (H, W) image
 # word   WORD        which flat indices are vertices, and how many of them come before each word
@@ -47,7 +53,7 @@ NONE = 2**32 - 1  # no vertex
 # bits   u8 (n, words)  the steps a vertex was matched at
 # nearest i4 (n,)    the least cost of its edges, -1 if it has none; known once they were found
 Side = namedtuple("Side", "pixel word mult node edge used bits nearest")
-NODE = np.dtype(
+NODE = record(
     [
         ("dual", "i8"),  # see search.py; ABSENT where the pixel is not in the map
         ("dist", "i8"),  # labels of a search: distance, FAR between searches; the vertex it was
@@ -57,11 +63,10 @@ NODE = np.dtype(
         ("since", "i4"),  # step at which it was matched
         ("first", "u4"),  # its edges' place in the arena, UNKNOWN if they are not there
         ("count", "u4"),
-    ],
-    align=True,
+    ]
 )
-WORD = np.dtype([("bits", "u8"), ("before", "u4")], align=True)
-EDGE = np.dtype([("weight", "i8"), ("to", "u4")], align=True)
+WORD = record([("bits", "u8"), ("before", "u4")])
+EDGE = record([("weight", "i8"), ("to", "u4")])
 
 # What both sides share. half i4 (2R+1,): half the width of each row of the disk;
 # gain i8 (2R+1, 2R+1): (C - c) * 2^shift;  drop u8: 64 - bits;  salt u8: annotator
@@ -115,35 +120,35 @@ PRED = np.uint64(0xD6E8FEB86659FD93)
 GT = np.uint64(0xA0761D6478BD642F)
 
 
+def arena(n: int, most_edges: int) -> NDArray[np.void]:
+    """Room for the edges of n vertices, none of them with more than `most_edges`."""
+    return np.empty(max(min(_ARENA, n * most_edges), most_edges), EDGE)
+
+
 def side(
     pixel: NDArray[np.int32],
     word: NDArray[np.void],
     mult: np.uint64,
-    dual: int,
+    edge: NDArray[np.void],
     bits: NDArray[np.uint64],
-    most_edges: int,
 ) -> Side:
-    """A side of unmatched vertices with `dual`, none of them with more than `most_edges` edges."""
+    """A side whose vertices are yet to be `clear`ed; `edge` is an empty arena."""
     n = pixel.size
-    edges = max(min(_ARENA, n * most_edges), most_edges)
-    node = np.empty(n, NODE)
-    node["dual"], node["dist"], node["mate"], node["first"] = dual, FAR, NONE, UNKNOWN
-    edge, used = np.empty(edges, EDGE), np.zeros(1, np.int64)
-    return Side(
-        pixel,
-        word,
-        mult,
-        node.view(np.recarray),
-        edge.view(np.recarray),
-        used,
-        bits,
-        np.empty(n, np.int32),
-    )
+    used, nearest = np.zeros(1, np.int64), np.empty(n, np.int32)
+    return Side(pixel, word, mult, np.empty(n, NODE), edge, used, bits, nearest)
+
+
+@inner
+def clear(node, dual):
+    """Vertices without a mate, all of one dual, their edges unknown."""
+    for i in range(node.size):
+        node[i].dual, node[i].dist = dual, FAR
+        node[i].mate, node[i].first = NONE, UNKNOWN
 
 
 def words(pixel: NDArray[np.int32], size: int) -> NDArray[np.void]:
     """WORD (size // 64 + 1,) of the increasing flat indices `pixel`, all less than `size`."""
-    word = np.zeros(size // 64 + 1, WORD).view(np.recarray)
+    word = np.zeros(size // 64 + 1, WORD)
     _set_bits(pixel, word)
     return word
 
@@ -222,7 +227,8 @@ def find_edges(start, stop, own, other, geo):
     end = own.used[0]
     for i in range(start, stop):
         if end + most > edge.size:
-            node.first[:] = UNKNOWN
+            for each in range(node.size):
+                node[each].first = UNKNOWN
             end = 0
         begin = end
         row, col = divmod(np.int64(pixels[i]), geo.cols)

@@ -36,6 +36,8 @@ from bsdsbench.kernels.graph import (
     Disk,
     Geometry,
     Side,
+    arena,
+    clear,
     disk,
     find_edges,
     geometry,
@@ -72,8 +74,11 @@ def match_steps(start: I8, pixel: I4, added: Bool, gts: Bool, max_dist_px: float
     vertex = vertex_of(pixel, word)
     bits = np.zeros((universe.size, (steps + 63) // 64), np.uint64)
     matched_gt = np.zeros(steps, np.int64)
+    arenas = _arenas(
+        universe.size, max((int(np.count_nonzero(gt)) for gt in gts), default=0), reach
+    )
     for annotator, gt in enumerate(gts):
-        problem = _problem(universe, word, bits, gt, reach, annotator)
+        problem = _problem(universe, word, bits, gt, reach, annotator, arenas)
         _run(start, vertex, added, *problem, _order(start, reach), matched_gt)
     change = np.zeros(64 * bits.shape[1] + 1, np.int64)
     _changes_of(bits, change)
@@ -88,7 +93,8 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     universe, word = _vertices(bmap)
     bits = np.zeros((universe.size, 1), np.uint64)
     reach = disk(max_dist_px, gt.shape)
-    problem = _problem(universe, word, bits, gt, reach, annotator)
+    arenas = _arenas(universe.size, int(np.count_nonzero(gt)), reach)
+    problem = _problem(universe, word, bits, gt, reach, annotator, arenas)
     start, added = np.array([0, universe.size]), np.ones(universe.size, np.bool_)
     vertex, order = np.arange(universe.size, dtype=np.int32), _order(start, reach)
     _run(start, vertex, added, *problem, order, np.zeros(1, np.int64))
@@ -104,6 +110,12 @@ def _vertices(bmap: Bool) -> tuple[I4, NDArray[np.void]]:
     return pixel, words(pixel, bmap.size)
 
 
+def _arenas(n_pred: int, n_gt: int, reach: Disk) -> tuple[NDArray[np.void], NDArray[np.void]]:
+    """Room for the edges of both sides; the annotators' problems use it one after another."""
+    most = reach.cost.size
+    return arena(n_pred, min(most, n_gt)), arena(n_gt, min(most, n_pred))
+
+
 def _problem(
     universe: I4,
     word: NDArray[np.void],
@@ -111,13 +123,14 @@ def _problem(
     gt: Bool,
     reach: Disk,
     annotator: int,
+    arenas: tuple[NDArray[np.void], NDArray[np.void]],
 ) -> tuple[Side, Side, Geometry, Work]:
-    """The sides of one annotator's problem, nothing matched yet; its costs; room for searches."""
+    """The sides of one annotator's problem; its costs; room for searches."""
     pixel, gt_word = _vertices(gt)
-    gt_bits = np.zeros((pixel.size, bits.shape[1]), np.uint64)
+    gt_bits = np.empty((pixel.size, bits.shape[1]), np.uint64)  # nobody reads them
     geo = geometry(gt.shape, reach, pixel.size, annotator)
-    pred_side = side(universe, word, PRED, ABSENT, bits, min(geo.gain.size, pixel.size))
-    gt_side = side(pixel, gt_word, GT, 0, gt_bits, min(geo.gain.size, universe.size))
+    pred_side = side(universe, word, PRED, arenas[0], bits)
+    gt_side = side(pixel, gt_word, GT, arenas[1], gt_bits)
     return pred_side, gt_side, geo, work(max(universe.size, pixel.size))
 
 
@@ -137,6 +150,8 @@ def _order(start: I8, reach: Disk) -> Order:
 def _run(start, vertex, added, pred, gt, geo, work, ordering, matched_gt):
     """One annotator: add its matched pixels to `matched_gt` (n,), set the predicted ones' bits."""
     steps = start.size - 1
+    clear(pred.node, ABSENT)
+    clear(gt.node, 0)
     find_edges(np.int64(0), np.int64(pred.pixel.size), pred, gt, geo)
     _batches(start, vertex, added, pred.nearest, ordering)
     batch, order, freed = ordering.batch, ordering.order, work.freed

@@ -24,20 +24,20 @@ from collections import namedtuple
 
 import numpy as np
 
-from bsdsbench.kernels.graph import FAR, NONE, UNKNOWN, find_edges
+from bsdsbench.kernels.graph import FAR, NONE, UNKNOWN, find_edges, record
 from bsdsbench.kernels.jit import inner, kernel
 
 # Room for one search: a binary heap of (key, vertex), and all vertices that were ever in it; and
 # the vertices of a batch that need a search; the other side's that the batch before freed
 Work = namedtuple("Work", "heap touched contested freed")
 CONTESTED = -1
-ENTRY = np.dtype([("key", "i8"), ("vertex", "u4")], align=True)
+ENTRY = record([("key", "i8"), ("vertex", "u4")])
 
 
 def work(n: int) -> Work:
     """Room for searches among at most n vertices a side."""
     touched, contested = np.empty((2, n), np.uint32)
-    return Work(np.recarray(n + 1, ENTRY), touched, contested, np.empty(n, np.int32))
+    return Work(np.empty(n + 1, ENTRY), touched, contested, np.empty(n, np.int32))
 
 
 @inner
