@@ -74,9 +74,8 @@ def match_steps(start: I8, pixel: I4, added: Bool, gts: Bool, max_dist_px: float
     vertex = vertex_of(pixel, word)
     bits = np.zeros((universe.size, (steps + 63) // 64), np.uint64)
     matched_gt = np.zeros(steps, np.int64)
-    arenas = _arenas(
-        universe.size, max((int(np.count_nonzero(gt)) for gt in gts), default=0), reach
-    )
+    most_gt = max((int(np.count_nonzero(gt)) for gt in gts), default=0)
+    arenas = _arenas(universe.size, most_gt, reach)
     for annotator, gt in enumerate(gts):
         problem = _problem(universe, word, bits, gt, reach, annotator, arenas)
         _run(start, vertex, added, *problem, _order(start, reach), matched_gt)
