@@ -40,7 +40,7 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 
 def inner(function: Callable[..., Any]) -> Any:
-    """`kernel` for what only kernels call and nothing is allocated in: nearly twice as soon done.
+    """`kernel` for what only kernels call and nothing is allocated in: there is less to compile.
 
     It cannot be called from Python.
     """
