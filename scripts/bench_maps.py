@@ -6,8 +6,8 @@ apart here: the same content in more pixels (upsampled), more content (tiled), l
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from bench_measures import Case, Values, against, tiled, timed
@@ -25,7 +25,7 @@ SETS = {  # images, rows, columns, annotators
     "NYUDv2 test": (654, 425, 560, 1),
     "BSDS500 test": (200, 321, 481, 5),
 }
-CITYSCAPES = ("Cityscapes val, 19 soft classes", (500, 1024, 2048, 1))
+SEMANTIC = "semantic, 19 soft classes, 2048x1024"
 
 
 def unit(soft: np.ndarray) -> np.ndarray:
@@ -128,44 +128,39 @@ def scene(classes: int, rows: int = 1024, cols: int = 2048) -> tuple[np.ndarray,
     return labels, soft
 
 
-def semantic_image() -> Callable[[], object]:
-    """What counts an image of a semantic benchmark: Cityscapes at full size, labels 0 .. 18."""
+def other_metrics(image: Case, repeat: int) -> Values:
+    """An image of a semantic and of a saliency benchmark, and edge NMS."""
     labels, soft = scene(19)
-    whole = Protocol.preset("cityscapes")
+    whole = Protocol.preset("cityscapes")  # at full size, from labels 0 .. 18 alone
     whole = whole.replace(
         semantic=replace(whole.semantic, ids=(), ignore=(255,), instances=False, scale=1.0)
     )
-    return lambda: semantic_counts(soft, labels, whole)
-
-
-def other_metrics(image: Case, repeat: int) -> Values:
-    """An image of a semantic and of a saliency benchmark, and edge NMS."""
     thick = unit(gaussian_filter(unit(image.soft), 2)).astype(np.float32)
     mask, salient = np.zeros((300, 400), bool), np.zeros((300, 400))
     mask[80:200, 120:300] = True
     salient[:] = unit(gaussian_filter(mask.astype(float), 8))
     jobs = {
-        "semantic, 19 soft classes, 2048x1024": semantic_image(),
+        SEMANTIC: lambda: semantic_counts(soft, labels, whole),
         "saliency, 400x300": lambda: saliency_counts(salient, mask),
         "edge NMS, 481x321": lambda: bb.nms(thick),
     }
     return {name: {"ms": timed(job, repeat=repeat)[0]} for name, job in jobs.items()}
 
 
-def waits(images: list[Case], protocol: Protocol, repeat: int) -> Values:
-    """What counting the images of a data set takes, from upsampled images of that size."""
-    spent = {}
-    for name, (_, height, width, annotators) in SETS.items():
+def waits(images: list[Case], protocol: Protocol, repeat: int, semantic_ms: float) -> Values:
+    """What counting the images of a data set takes, from upsampled images of that size.
+
+    semantic_ms : what an image takes that is like those of Cityscapes
+    """
+
+    def wait(count: int, height: int, width: int, ms: float) -> dict[str, Any]:
+        size, seconds = f"{width}x{height}", ms * count / 1000
+        return {"images": count, "size": size, "ms per image": ms, "one core, s": seconds}
+
+    rows = {}
+    for name, (count, height, width, annotators) in SETS.items():
         made = [upsampled(c, height, width) for c in images]
         made = [Case(c.name, c.soft, c.gts[:annotators]) for c in made]
-        spent[name] = mean_ms(made, protocol, repeat)
-    spent[CITYSCAPES[0]] = timed(semantic_image(), repeat=repeat)[0]
-    return {
-        name: {
-            "images": count,
-            "size": f"{width}x{height}",
-            "ms per image": spent[name],
-            "one core, s": spent[name] * count / 1000,
-        }
-        for name, (count, height, width, _) in {**SETS, CITYSCAPES[0]: CITYSCAPES[1]}.items()
-    }
+        rows[name] = wait(count, height, width, mean_ms(made, protocol, repeat))
+    rows["Cityscapes val, 19 soft classes"] = wait(500, 1024, 2048, semantic_ms)
+    return rows

@@ -127,11 +127,12 @@ def main(
         show("By thresholds", part["thresholds"])
         show("By annotators", part["annotators"])
     if "maps" in wanted:
+        others = maps.other_metrics(cases[0], repeat)
         part = found["maps"] = {
             "size": maps.sizes(cases, proto, repeat, largest),
             "density": maps.densities(cases[0], proto, repeat),
-            "others": maps.other_metrics(cases[0], repeat),
-            "waits": maps.waits(cases, proto, repeat),
+            "others": others,
+            "waits": maps.waits(cases, proto, repeat, others[maps.SEMANTIC]["ms"]),
         }
         show("By image size (ms)", part["size"], "fixed radius: as of the first image")
         show("Dense maps (ms)", part["density"])

@@ -173,10 +173,12 @@ def cluster(tmp_path):
     workers = [
         subprocess.Popen([*program, *options, tmp_path / f"w{k}"], **QUIET) for k in range(2)
     ]
-    with distributed.Client(address, timeout=60, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=120)
-    yield address.replace("tcp://", "dask://"), workers, scheduler
-    stop(*workers, scheduler)
+    try:
+        with distributed.Client(address, timeout=60, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=120)
+        yield address.replace("tcp://", "dask://"), workers, scheduler
+    finally:
+        stop(*workers, scheduler)
 
 
 @pytest.mark.filterwarnings("default")
