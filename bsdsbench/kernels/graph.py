@@ -11,9 +11,10 @@ of (C - c) is maximised first, and among equals the sum of the ties is least: on
 practical purposes, whatever the order in which it is looked for. bits = 24 where the sums then
 stay below 2^60, else as many as do.
 
-The edges of a pixel are found by counting which of the other side's pixels lie in each row of the
-disk, and are kept in an arena of bounded size. A full arena is forgotten, and edges are found
-again when asked for. Both directions work alike, so a `Side` serves as either end.
+A side's pixels are numbered tile by tile, 8 x 8 pixels each, whose 64 bits say which of them are
+vertices. The edges of a pixel are found by laying the disk over the tiles around it, and are kept
+in an arena of bounded size. A full arena is forgotten, and edges are found again when asked for.
+Both directions work alike, so a `Side` serves as either end.
 """
 
 from __future__ import annotations
@@ -44,39 +45,41 @@ def record(fields: list[tuple[str, str]]) -> np.dtype[Any]:
     return np.dtype((np.record, np.dtype(fields, align=True)))
 
 
-# One side of the problem. n vertices in increasing order of `pixel`.
+# One side of the problem. n vertices, tile by tile, in a tile row by row.
 # pixel  i4 (n,)     flat index in the (H, W) image
-# word   WORD        which flat indices are vertices, and how many of them come before each word
+# tile   TILE        the tiles, row by row
 # mult   u8          multiplier of this side's pixels in the hash
 # node   NODE (n,)   what a search reads and writes of a vertex, together in memory
 # edge   EDGE        the arena;  used i8 (1,): its filled part
 # bits   u8 (n, words)  the steps a vertex was matched at
 # nearest i4 (n,)    the least cost of its edges, -1 if it has none; known once they were found
-Side = namedtuple("Side", "pixel word mult node edge used bits nearest")
+Side = namedtuple("Side", "pixel tile mult node edge used bits nearest")
 NODE = record(
     [
         ("dual", "i8"),  # see search.py; ABSENT where the pixel is not in the map
         ("dist", "i8"),  # labels of a search: distance, FAR between searches; the vertex it was
-        ("parent", "u4"),  # reached from; its place in the heap
-        ("slot", "u4"),
+        ("parent", "u4"),  # reached from
         ("mate", "u4"),  # matched vertex of the other side, or NONE
         ("since", "i4"),  # step at which it was matched
         ("first", "u4"),  # its edges' place in the arena, UNKNOWN if they are not there
-        ("count", "u4"),
     ]
 )
-WORD = record([("bits", "u8"), ("before", "u4")])
-EDGE = record([("weight", "i8"), ("to", "u4")])
+# bit 8 (row & 7) + (col & 7) is a pixel's. Edges are found to the `live` ones among the vertices;
+# `before` counts the vertices of the tiles before this one
+TILE = record([("bits", "u8"), ("live", "u8"), ("before", "u4")])
+EDGE = record([("weight", "i8"), ("to", "u4")])  # a list begins with one that says where it ends
 
-# What both sides share. half i4 (2R+1,): half the width of each row of the disk;
-# gain i8 (2R+1, 2R+1): (C - c) * 2^shift;  drop u8: 64 - bits;  salt u8: annotator
-Geometry = namedtuple("Geometry", "rows cols half gain shift salt drop")
+# What both sides share. cols: of the image; down, across: its tiles;
+# mask u8 (8, 8, T, T): see Disk;  gain i8 (2R+1, 2R+1): (C - c) * 2^shift;
+# drop u8: 64 - bits;  salt u8: annotator
+Geometry = namedtuple("Geometry", "cols down across mask gain shift salt drop")
 
 
 class Disk(NamedTuple):
     """The pixels within reach of a pixel, R = the reach in whole pixels."""
 
     half: NDArray[np.int32]  # (2R+1,) half the width of each row
+    mask: NDArray[np.uint64]  # (8, 8, T, T) its part in the T x T tiles around a (row, col) & 7
     cost: NDArray[np.int64]  # (2R+1, 2R+1) round(100 d), also outside the disk
     lost: int  # C
 
@@ -96,9 +99,25 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
         raise ValueError(f"max_dist of {reach} px: expected at most {_MOST_REACH} px")
     step = np.arange(-reach, reach + 1)
     dist = np.sqrt(step[:, None] ** 2 + step**2)
-    half = (dist <= max_dist_px).sum(1) // 2
+    half = ((dist <= max_dist_px).sum(1) // 2).astype(np.int32)
+    tiles = 2 * (-(-reach // 8)) + 1
+    mask = np.zeros((8, 8, tiles, tiles), np.uint64)
+    _lay(half, mask)
     cost = np.rint(100 * dist).astype(np.int64)
-    return Disk(half.astype(np.int32), cost, outlier_cost(max_dist_px))
+    return Disk(half, mask, cost, outlier_cost(max_dist_px))
+
+
+@kernel(_nrt=False)
+def _lay(half, mask):
+    """Set the bits of the disk around each pixel of the tile in the middle."""
+    reach, middle = half.size // 2, 8 * (mask.shape[2] // 2)
+    for row in range(8):
+        for col in range(8):
+            for dy in range(-reach, reach + 1):
+                r, width = middle + row + dy, half[dy + reach]
+                for c in range(middle + col - width, middle + col + width + 1):
+                    bit = np.uint64(1) << np.uint64((r & 7) << 3 | c & 7)
+                    mask[row, col, r >> 3, c >> 3] |= bit
 
 
 def geometry(shape: tuple[int, ...], disk: Disk, n_gt: int, annotator: int) -> Geometry:
@@ -112,7 +131,14 @@ def geometry(shape: tuple[int, ...], disk: Disk, n_gt: int, annotator: int) -> G
     shift = bits + room
     gain = (disk.lost - disk.cost) << shift
     salt = np.uint64(annotator * _SALT % 2**64)
-    return Geometry(shape[0], shape[1], disk.half, gain, shift, salt, np.uint64(64 - bits))
+    down, across = tiles(shape)
+    drop = np.uint64(64 - bits)
+    return Geometry(shape[1], down, across, disk.mask, gain, shift, salt, drop)
+
+
+def tiles(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Rows and columns of tiles that cover an image."""
+    return -(-shape[0] // 8), -(-shape[1] // 8)
 
 
 _SALT = 0x9E3779B97F4A7C15
@@ -122,12 +148,13 @@ GT = np.uint64(0xA0761D6478BD642F)
 
 def arena(n: int, most_edges: int) -> NDArray[np.void]:
     """Room for the edges of n vertices, none of them with more than `most_edges`."""
-    return np.empty(max(min(_ARENA, n * most_edges), most_edges), EDGE)
+    each = most_edges + 1
+    return np.empty(max(min(_ARENA, n * each), each), EDGE)
 
 
 def side(
     pixel: NDArray[np.int32],
-    word: NDArray[np.void],
+    tile: NDArray[np.void],
     mult: np.uint64,
     edge: NDArray[np.void],
     bits: NDArray[np.uint64],
@@ -135,7 +162,7 @@ def side(
     """A side whose vertices are yet to be `clear`ed; `edge` is an empty arena."""
     n = pixel.size
     used, nearest = np.zeros(1, np.int64), np.empty(n, np.int32)
-    return Side(pixel, word, mult, np.empty(n, NODE), edge, used, bits, nearest)
+    return Side(pixel, tile, mult, np.empty(n, NODE), edge, used, bits, nearest)
 
 
 @inner
@@ -146,42 +173,61 @@ def clear(node, dual):
         node[i].mate, node[i].first = NONE, UNKNOWN
 
 
-def words(pixel: NDArray[np.int32], size: int) -> NDArray[np.void]:
-    """WORD (size // 64 + 1,) of the increasing flat indices `pixel`, all less than `size`."""
-    word = np.zeros(size // 64 + 1, WORD)
-    _set_bits(pixel, word)
-    return word
+@inner
+def forget(own):
+    """The edges of a side's vertices are unknown."""
+    if own.used[0] > 0:
+        own.used[0] = 0
+        for i in range(own.node.size):
+            own.node[i].first = UNKNOWN
+
+
+def vertices(bmap: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.void]]:
+    """The pixels of an (H, W) map as vertices: flat indices i4 (n,), tile by tile, and TILE."""
+    flat = np.flatnonzero(bmap).astype(np.int32)
+    pixel, tile = np.empty_like(flat), np.zeros(math.prod(tiles(bmap.shape)), TILE)
+    _number(flat, bmap.shape[1], pixel, tile)
+    return pixel, tile
 
 
 @kernel(_nrt=False)
-def _set_bits(pixel, word):
-    at = 0
-    for k in range(word.size):
-        word[k].before = at
-        while at < pixel.size and pixel[at] >> 6 == k:
-            word[k].bits |= np.uint64(1) << np.uint64(pixel[at] & 63)
-            at += 1
+def _number(flat, cols, pixel, tile):
+    for p in flat:
+        at, bit = place(p, cols)
+        tile[at].bits |= bit
+    before = 0
+    for at in range(tile.size):
+        tile[at].live, tile[at].before = tile[at].bits, before
+        before += ones(tile[at].bits)
+    for p in flat:
+        pixel[_vertex(p, cols, tile)] = p
 
 
 @inner
-def rank(word, index):
-    """How many vertices have a flat index below `index`."""
-    at = word[np.uint64(index) >> np.uint64(6)]
-    below = (np.uint64(1) << np.uint64(index & 63)) - np.uint64(1)
-    return at.before + ones(at.bits & below)
+def place(pixel, cols):
+    """The tile that a flat index lies in, and its bit."""
+    row, col = divmod(np.int64(pixel), cols)
+    bit = np.uint64(1) << np.uint64((row & 7) << 3 | col & 7)
+    return (row >> 3) * ((cols + 7) >> 3) + (col >> 3), bit
 
 
-def vertex_of(pixel: NDArray[np.int32], word: NDArray[np.void]) -> NDArray[np.int32]:
-    """i4 (n,): the vertices at n flat indices."""
+@inner
+def _vertex(pixel, cols, tile):
+    at, bit = place(pixel, cols)
+    return tile[at].before + ones(tile[at].bits & (bit - np.uint64(1)))
+
+
+def vertex_of(pixel: NDArray[np.int32], cols: int, tile: NDArray[np.void]) -> NDArray[np.int32]:
+    """i4 (n,): the vertices at n flat indices of an image of `cols` columns."""
     vertex = np.empty(pixel.size, np.int32)
-    _ranks(pixel, word, vertex)
+    _vertices_of(pixel, cols, tile, vertex)
     return vertex
 
 
 @kernel(_nrt=False)
-def _ranks(pixel, word, vertex):
+def _vertices_of(pixel, cols, tile, vertex):
     for k in range(pixel.size):
-        vertex[k] = rank(word, np.int64(pixel[k]))
+        vertex[k] = _vertex(pixel[k], cols, tile)
 
 
 def within_reach(bmap: NDArray[np.bool_], half: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -219,34 +265,37 @@ def _mix(x):
 @inner
 def find_edges(start, stop, own, other, geo):
     """Put the edges of vertices start .. stop-1 into `own`'s arena."""
-    pixels, node, edge, nearest = own.pixel, own.node, own.edge, own.nearest
-    there, word, half, gains = other.pixel, other.word, geo.half, geo.gain
-    reach = half.size // 2
-    top = gains[reach, reach]
-    most = min(gains.size, there.size)
+    node, edge, nearest, tile = own.node, own.edge, own.nearest, other.tile
+    gains, one = geo.gain, np.uint64(1)
+    reach, far = gains.shape[0] // 2, geo.mask.shape[2] // 2
+    most = min(gains.size, other.pixel.size)
     end = own.used[0]
     for i in range(start, stop):
-        if end + most > edge.size:
-            for each in range(node.size):
-                node[each].first = UNKNOWN
+        if end + most >= edge.size:
+            own.used[0] = end
+            forget(own)
             end = 0
         begin = end
-        row, col = divmod(np.int64(pixels[i]), geo.cols)
-        key = np.uint64(pixels[i]) * own.mult + geo.salt
+        end += 1
+        row, col = divmod(np.int64(own.pixel[i]), geo.cols)
+        y, x, mask = row >> 3, col >> 3, geo.mask[row & 7, col & 7]
+        key = np.uint64(own.pixel[i]) * own.mult + geo.salt
         best = np.int64(-1)
-        for r in range(max(row - reach, 0), min(row + reach + 1, geo.rows)):
-            dy = r - row + reach
-            line = r * geo.cols
-            lo = rank(word, line + max(col - half[dy], 0))
-            hi = rank(word, line + min(col + half[dy], geo.cols - 1) + 1)
-            for j in range(lo, hi):
-                tie = _mix(key + np.uint64(there[j]) * other.mult) >> geo.drop
-                gain = gains[dy, there[j] - line - col + reach] - np.int64(tie)
-                edge[end].to = j
-                edge[end].weight = gain
-                end += 1
-                best = max(best, gain)
-        node[i].first = begin
-        node[i].count = end - begin
-        nearest[i] = (top - best) >> geo.shift if end > begin else -1
+        for ty in range(max(y - far, 0), min(y + far + 1, geo.down)):
+            for tx in range(max(x - far, 0), min(x + far + 1, geo.across)):
+                there = tile[ty * geo.across + tx]
+                left = there.live & mask[ty - y + far, tx - x + far]
+                while left:
+                    below = (left & (~left + one)) - one
+                    left &= left - one
+                    bit = ones(below)
+                    r, c = (ty << 3) + (bit >> 3), (tx << 3) + (bit & 7)
+                    tie = _mix(key + np.uint64(r * geo.cols + c) * other.mult) >> geo.drop
+                    weight = gains[r - row + reach, c - col + reach] - np.int64(tie)
+                    edge[end].to = there.before + ones(there.bits & below)
+                    edge[end].weight = weight
+                    end += 1
+                    best = max(best, weight)
+        node[i].first, edge[begin].to = begin, end
+        nearest[i] = (gains[reach, reach] - best) >> geo.shift if end > begin + 1 else -1
     own.used[0] = end

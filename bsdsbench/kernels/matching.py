@@ -40,11 +40,13 @@ from bsdsbench.kernels.graph import (
     clear,
     disk,
     find_edges,
+    forget,
     geometry,
+    place,
     side,
     vertex_of,
+    vertices,
     within_reach,
-    words,
 )
 from bsdsbench.kernels.jit import inner, kernel
 from bsdsbench.kernels.search import Work, enter, leave, work
@@ -52,6 +54,8 @@ from bsdsbench.kernels.search import Work, enter, leave, work
 I8 = NDArray[np.int64]
 I4 = NDArray[np.int32]
 Bool = NDArray[np.bool_]
+
+SPAN = 8  # steps for which the ground truth's edges are kept
 
 # Room for _batches: zeros i8 (costs + 1,) and i8 (2 steps + 2,), the events' i8, i4 and i4
 Order = namedtuple("Order", "by_cost batch events target order")
@@ -68,16 +72,16 @@ def match_steps(start: I8, pixel: I4, added: Bool, gts: Bool, max_dist_px: float
     reach = disk(max_dist_px, gts.shape[1:])
     near = within_reach(np.any(gts, axis=0), reach.half).ravel()[pixel]
     start, pixel, added = np.append(0, np.cumsum(near))[start], pixel[near], added[near]
-    on = np.zeros(gts[0].size, np.bool_)
-    on[pixel] = True
-    universe, word = _vertices(on)
-    vertex = vertex_of(pixel, word)
+    on = np.zeros(gts.shape[1:], np.bool_)
+    on.ravel()[pixel] = True
+    universe, tile = vertices(on)
+    vertex = vertex_of(pixel, gts.shape[2], tile)
     bits = np.zeros((universe.size, (steps + 63) // 64), np.uint64)
     matched_gt = np.zeros(steps, np.int64)
     most_gt = max((int(np.count_nonzero(gt)) for gt in gts), default=0)
     arenas = _arenas(universe.size, most_gt, reach)
     for annotator, gt in enumerate(gts):
-        problem = _problem(universe, word, bits, gt, reach, annotator, arenas)
+        problem = _problem(universe, tile, bits, gt, reach, annotator, arenas)
         _run(start, vertex, added, *problem, _order(start, reach), matched_gt)
     change = np.zeros(64 * bits.shape[1] + 1, np.int64)
     _changes_of(bits, change)
@@ -89,24 +93,18 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
 
     The same pairs as `match_steps` counts for that annotator, in order of the predicted pixels.
     """
-    universe, word = _vertices(bmap)
+    universe, tile = vertices(bmap)
     bits = np.zeros((universe.size, 1), np.uint64)
     reach = disk(max_dist_px, gt.shape)
     arenas = _arenas(universe.size, int(np.count_nonzero(gt)), reach)
-    problem = _problem(universe, word, bits, gt, reach, annotator, arenas)
+    problem = _problem(universe, tile, bits, gt, reach, annotator, arenas)
     start, added = np.array([0, universe.size]), np.ones(universe.size, np.bool_)
     vertex, order = np.arange(universe.size, dtype=np.int32), _order(start, reach)
     _run(start, vertex, added, *problem, order, np.zeros(1, np.int64))
     pred_side, gt_side = problem[:2]
     mate = pred_side.node["mate"]
-    pairs = pred_side.pixel[mate != NONE], gt_side.pixel[mate[mate != NONE]]
-    return np.array(pairs, np.int64)
-
-
-def _vertices(bmap: Bool) -> tuple[I4, NDArray[np.void]]:
-    """The flat indices of a map's pixels, and the words that number them (graph.WORD)."""
-    pixel = np.flatnonzero(bmap).astype(np.int32)
-    return pixel, words(pixel, bmap.size)
+    pairs = np.array([universe[mate != NONE], gt_side.pixel[mate[mate != NONE]]], np.int64)
+    return pairs[:, np.argsort(pairs[0])]
 
 
 def _arenas(n_pred: int, n_gt: int, reach: Disk) -> tuple[NDArray[np.void], NDArray[np.void]]:
@@ -117,7 +115,7 @@ def _arenas(n_pred: int, n_gt: int, reach: Disk) -> tuple[NDArray[np.void], NDAr
 
 def _problem(
     universe: I4,
-    word: NDArray[np.void],
+    tile: NDArray[np.void],
     bits: NDArray[np.uint64],
     gt: Bool,
     reach: Disk,
@@ -125,11 +123,12 @@ def _problem(
     arenas: tuple[NDArray[np.void], NDArray[np.void]],
 ) -> tuple[Side, Side, Geometry, Work]:
     """The sides of one annotator's problem; its costs; room for searches."""
-    pixel, gt_word = _vertices(gt)
+    pixel, gt_tile = vertices(gt)
     gt_bits = np.empty((pixel.size, bits.shape[1]), np.uint64)  # nobody reads them
     geo = geometry(gt.shape, reach, pixel.size, annotator)
-    pred_side = side(universe, word, PRED, arenas[0], bits)
-    gt_side = side(pixel, gt_word, GT, arenas[1], gt_bits)
+    tile["live"] = 0
+    pred_side = side(universe, tile, PRED, arenas[0], bits)
+    gt_side = side(pixel, gt_tile, GT, arenas[1], gt_bits)
     return pred_side, gt_side, geo, work(max(universe.size, pixel.size))
 
 
@@ -156,6 +155,8 @@ def _run(start, vertex, added, pred, gt, geo, work, ordering, matched_gt):
     batch, order, freed = ordering.batch, ordering.order, work.freed
     node, matched = pred.node, 0
     for step in range(steps):
+        if step % SPAN == 0:
+            _renew(step, order, batch, pred, gt, geo)
         n_freed = 0
         for i in order[batch[2 * step] : batch[2 * step + 1]]:
             j = node[i].mate
@@ -173,6 +174,19 @@ def _run(start, vertex, added, pred, gt, geo, work, ordering, matched_gt):
     for i in range(node.size):
         if node[i].mate != NONE:
             leave(i, node, pred.bits, steps)
+
+
+@inner
+def _renew(step, order, batch, pred, gt, geo):
+    """Forget edges to pixels that left; let those be found that enter in the next steps."""
+    forget(gt)
+    now, last = batch[2 * step], batch[min(2 * (step + SPAN), batch.size - 1)]
+    for event in range(batch[2 * max(step - SPAN, 0)], last):
+        i = order[event]
+        at, bit = place(pred.pixel[i], geo.cols)
+        pred.tile[at].live |= bit
+        if event < now and pred.node[i].dual == ABSENT:
+            pred.tile[at].live ^= bit
 
 
 @inner

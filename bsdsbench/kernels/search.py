@@ -24,37 +24,51 @@ from collections import namedtuple
 
 import numpy as np
 
-from bsdsbench.kernels.graph import FAR, NONE, UNKNOWN, find_edges, record
+from bsdsbench.kernels.graph import FAR, NONE, UNKNOWN, find_edges
 from bsdsbench.kernels.jit import inner, kernel
 
-# Room for one search: a binary heap of (key, vertex), and all vertices that were ever in it; and
-# the vertices of a batch that need a search; the other side's that the batch before freed
-Work = namedtuple("Work", "heap touched contested freed")
+# Room for one search: the vertices to go on from, and all that were ever among them; and the
+# vertices of a batch that wait for their place; the other side's that the batch before freed
+Work = namedtuple("Work", "front touched waiting freed")
 CONTESTED = -1
-ENTRY = record([("key", "i8"), ("vertex", "u4")])
 
 
 def work(n: int) -> Work:
     """Room for searches among at most n vertices a side."""
-    touched, contested = np.empty((2, n), np.uint32)
-    return Work(np.empty(n + 1, ENTRY), touched, contested, np.empty(n, np.int32))
+    front, touched = np.empty((2, n), np.uint32)
+    return Work(front, touched, np.empty(2 * n, np.uint32), np.empty(n, np.int32))
 
 
 @inner
 def enter(roots, own, other, geo, work, step):
-    """Give each of the free vertices `roots` its place. Returns how many pairs that brings."""
-    pairs = n_contested = 0
-    for root in roots:
-        if own.node[root].mate == NONE:
-            if own.node[root].first == UNKNOWN:
-                find_edges(np.int64(root), np.int64(root) + 1, own, other, geo)
-            outcome = _pair_off(root, own.node, other.node, own.edge, step)
-            if outcome == CONTESTED:
-                work.contested[n_contested] = root
-                n_contested += 1
-            else:
-                pairs += outcome
-    return pairs + _search(work.contested[:n_contested], own, other, geo, work, step)
+    """Give each of the free vertices `roots` its place. Returns how many pairs that brings.
+
+    Those that have to search wait for those that need not.
+    """
+    node, there, waiting = own.node, other.node, work.waiting
+    pairs, n, k = 0, roots.size, 0
+    for r in range(n):
+        waiting[r] = roots[r]
+    while k < n:
+        root = waiting[k]
+        k += 1
+        if node[root].mate != NONE:
+            continue
+        if node[root].first == UNKNOWN:
+            find_edges(np.int64(root), np.int64(root) + 1, own, other, geo)
+        outcome = _pair_off(root, node, there, own.edge, step)
+        if outcome != CONTESTED:
+            pairs += outcome
+        elif k <= roots.size:
+            waiting[n] = root
+            n += 1
+        else:
+            best, last, n_touched = _cheapest_end(root, own, other, geo, work)
+            _move_duals(root, best, work.touched[:n_touched], node, there)
+            if last != NONE:
+                node[root].since = step
+                pairs += _flip(last, own, there, step)
+    return pairs
 
 
 @kernel(inline="always")
@@ -65,7 +79,7 @@ def _pair_off(root, node, there, edge, step):
     """
     me = node[root]
     best, second, last = np.int64(0), np.int64(0), np.uint32(NONE)
-    for e in range(me.first, me.first + me.count):
+    for e in range(me.first + 1, edge[me.first].to):
         need = edge[e].weight - there[edge[e].to].dual
         if need > best:
             best, second, last = need, best, edge[e].to
@@ -83,39 +97,19 @@ def _pair_off(root, node, there, edge, step):
     return 1
 
 
-@inner
-def _search(roots, own, other, geo, work, step):
-    """Dijkstra from each root, one after another. Returns how many pairs that brings."""
-    node, there = own.node, other.node
-    pairs = 0
-    for root in roots:
-        if node[root].first == UNKNOWN:
-            find_edges(np.int64(root), np.int64(root) + 1, own, other, geo)
-        outcome = _pair_off(root, node, there, own.edge, step)  # a search before may have helped
-        if outcome != CONTESTED:
-            pairs += outcome
-            continue
-        best, last, n_touched = _cheapest_end(root, own, other, geo, work)
-        _move_duals(root, best, work.touched[:n_touched], node, there)
-        if last != NONE:
-            node[root].since = step
-            pairs += _flip(last, own, there, step)
-    return pairs
-
-
 @kernel(inline="always")
 def _cheapest_end(root, own, other, geo, work):
     """What the cheapest end of a path from `root` costs, the vertex of the other side that leads to
     it (NONE: the root stays free), and how many vertices were touched on the way."""
     node, there, edge = own.node, other.node, own.edge
-    heap, touched = work.heap, work.touched
+    front, touched = work.front, work.touched
     at = root
     best, last = node[root].dual, np.uint32(NONE)
-    length, size, n_touched = np.int64(0), 0, 0
+    length, size, n_touched, nearest = np.int64(0), 0, 0, 0
     while True:
         base = length + node[at].dual
         begin = node[at].first
-        for e in range(begin, begin + node[at].count):
+        for e in range(begin + 1, edge[begin].to):
             j = edge[e].to
             it = there[j]
             d = base + it.dual - edge[e].weight
@@ -126,23 +120,24 @@ def _cheapest_end(root, own, other, geo, work):
                 best, last = d, j
                 continue
             if it.dist == FAR:
-                touched[n_touched] = j
+                touched[n_touched] = front[size] = j
                 n_touched += 1
-                it.slot = size
                 size += 1
             it.dist = d
-            _sift_up(it.slot, d, j, there, heap)
-            d += node[it.mate].dual
-            if d < best:
-                best, last = d, j
-        if size == 0 or heap[0].key >= best:
+        length = best
+        for k in range(size):
+            if there[front[k]].dist < length:
+                length, nearest = there[front[k]].dist, k
+        if length == best:
             return best, last, n_touched
-        length, at = heap[0].key, there[heap[0].vertex].mate
+        j = front[nearest]
+        size -= 1
+        front[nearest] = front[size]
+        at = there[j].mate
+        if length + node[at].dual < best:
+            best, last = length + node[at].dual, j
         if node[at].first == UNKNOWN:
             find_edges(np.int64(at), np.int64(at) + 1, own, other, geo)
-        size -= 1
-        if size > 0:
-            _sift_down(heap[size].key, heap[size].vertex, size, there, heap)
 
 
 @kernel(inline="always")
@@ -185,33 +180,3 @@ def leave(i, node, bits, step):
             hi = min(step - (word << 6), 64)
             ones = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - (hi - lo))
             bits[i, word] |= ones << np.uint64(lo)
-
-
-@kernel(inline="always")
-def _sift_up(i, dist, j, there, heap):
-    """Put (dist, j) at place i of the heap or nearer its top."""
-    while i > 0:
-        up = (i - 1) >> 1
-        if heap[up].key <= dist:
-            break
-        heap[i].key, heap[i].vertex = heap[up].key, heap[up].vertex
-        there[heap[i].vertex].slot = i
-        i = up
-    heap[i].key, heap[i].vertex = dist, j
-    there[j].slot = i
-
-
-@kernel(inline="always")
-def _sift_down(dist, j, size, there, heap):
-    """Put (dist, j) at the top of a heap of `size` whose top was taken, or below."""
-    heap[size].key = FAR
-    i, child = 0, 1
-    while child < size:
-        child += heap[child + 1].key < heap[child].key
-        if heap[child].key >= dist:
-            break
-        heap[i].key, heap[i].vertex = heap[child].key, heap[child].vertex
-        there[heap[i].vertex].slot = i
-        i, child = child, 2 * child + 1
-    heap[i].key, heap[i].vertex = dist, j
-    there[j].slot = i

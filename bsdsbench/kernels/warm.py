@@ -60,7 +60,7 @@ def matching() -> None:
 @_no_collector()
 def others() -> None:
     """Threshold and thin a few pixels, and all that is done before and after a search."""
-    from bsdsbench.kernels.graph import vertex_of, within_reach, words
+    from bsdsbench.kernels.graph import vertex_of, vertices, within_reach
     from bsdsbench.kernels.matching import _changes_of
     from bsdsbench.kernels.thinning import thinning_events
     from bsdsbench.kernels.thresholding import levels
@@ -68,6 +68,6 @@ def others() -> None:
     soft, thresholds = np.eye(4), np.array([0.5])
     thinning_events(levels(soft, thresholds), 1)
     within_reach(soft > 0, np.zeros(1, np.int32))
-    pixel = np.zeros(1, np.int32)
-    vertex_of(pixel, words(pixel, 1))
+    pixel, tile = vertices(soft > 0)
+    vertex_of(pixel, 4, tile)
     _changes_of(np.ones((1, 1), np.uint64), np.zeros(65, np.int64))
