@@ -28,7 +28,7 @@ def two_maps(draw):
 def steps(draw):
     """(T, H, W) maps in any order, (A, H, W) annotators."""
     shape = draw(SHAPES)
-    bmaps = draw(hnp.arrays(bool, (draw(st.integers(1, 5)), *shape)))
+    bmaps = draw(hnp.arrays(bool, (draw(st.integers(1, 19)), *shape)))
     return bmaps, draw(hnp.arrays(bool, (draw(st.integers(1, 3)), *shape)))
 
 
