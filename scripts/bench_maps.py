@@ -144,7 +144,7 @@ def other_metrics(image: Case, repeat: int) -> Values:
         "saliency, 400x300": lambda: saliency_counts(salient, mask),
         "edge NMS, 481x321": lambda: bb.nms(thick),
     }
-    return {name: {"ms": timed(job, repeat=repeat)[0]} for name, job in jobs.items()}
+    return {name: {"ms": against(repeat, job)[0]} for name, job in jobs.items()}
 
 
 def waits(images: list[Case], protocol: Protocol, repeat: int, semantic_ms: float) -> Values:

@@ -165,7 +165,7 @@ def side(
     return Side(pixel, tile, mult, np.empty(n, NODE), edge, used, bits, nearest)
 
 
-@inner
+@kernel(inline="always")
 def clear(node, dual):
     """Vertices without a mate, all of one dual, their edges unknown."""
     for i in range(node.size):
@@ -173,7 +173,7 @@ def clear(node, dual):
         node[i].mate, node[i].first = NONE, UNKNOWN
 
 
-@inner
+@kernel(inline="always")
 def forget(own):
     """The edges of a side's vertices are unknown."""
     if own.used[0] > 0:
@@ -186,7 +186,8 @@ def vertices(bmap: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.voi
     """The pixels of an (H, W) map as vertices: flat indices i4 (n,), tile by tile, and TILE."""
     flat = np.flatnonzero(bmap).astype(np.int32)
     pixel, tile = np.empty_like(flat), np.zeros(math.prod(tiles(bmap.shape)), TILE)
-    _number(flat, bmap.shape[1], pixel, tile)
+    if flat.size:
+        _number(flat, bmap.shape[1], pixel, tile)
     return pixel, tile
 
 
@@ -254,7 +255,7 @@ def _mark_near(bmap, half, near):
             c += 1
 
 
-@inner
+@kernel(inline="always")
 def _mix(x):
     """The high bits of the result depend on all bits of x (the finaliser of SplitMix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

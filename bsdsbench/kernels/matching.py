@@ -33,6 +33,7 @@ from bsdsbench.kernels.graph import (
     GT,
     NONE,
     PRED,
+    TILE,
     Disk,
     Geometry,
     Side,
@@ -48,7 +49,7 @@ from bsdsbench.kernels.graph import (
     vertices,
     within_reach,
 )
-from bsdsbench.kernels.jit import inner, kernel
+from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.search import Work, enter, leave, work
 
 I8 = NDArray[np.int64]
@@ -105,6 +106,16 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     mate = pred_side.node["mate"]
     pairs = np.array([universe[mate != NONE], gt_side.pixel[mate[mate != NONE]]], np.int64)
     return pairs[:, np.argsort(pairs[0])]
+
+
+def match_nothing() -> None:
+    """Run an empty problem, made without the kernels that make a problem: to compile `_run`."""
+    zeros, nothing = np.zeros((8, 8, 1, 1), np.uint64), np.zeros((0, 0), np.bool_)
+    reach = Disk(np.zeros(1, np.int32), zeros, np.zeros((1, 1), np.int64), lost=1)
+    start, universe, bits = np.zeros(1, np.int64), np.empty(0, np.int32), zeros[0, 0]
+    tile, arenas = np.zeros(0, TILE), _arenas(0, 0, reach)
+    problem = _problem(universe, tile, bits, nothing, reach, 0, arenas)
+    _run(start, universe, np.empty(0, np.bool_), *problem, _order(start, reach), start)
 
 
 def _arenas(n_pred: int, n_gt: int, reach: Disk) -> tuple[NDArray[np.void], NDArray[np.void]]:
@@ -176,7 +187,7 @@ def _run(start, vertex, added, pred, gt, geo, work, ordering, matched_gt):
             leave(i, node, pred.bits, steps)
 
 
-@inner
+@kernel(inline="always")
 def _renew(step, order, batch, pred, gt, geo):
     """Forget edges to pixels that left; let those be found that enter in the next steps."""
     forget(gt)
@@ -189,7 +200,7 @@ def _renew(step, order, batch, pred, gt, geo):
             pred.tile[at].live ^= bit
 
 
-@inner
+@kernel(inline="always")
 def _batches(start, vertex, added, nearest, ordering):
     """Step k removes order[batch[2k] : batch[2k+1]], then adds up to batch[2k+2].
 

@@ -176,7 +176,7 @@ def _longer(pixel, size):
     return more
 
 
-@inner
+@kernel(inline="always")
 def _light(pixels, box, cols, full, due, lit, n_lit):
     """Switch on pixels, given by increasing flat index; the new number of lit tiles."""
     top, left, bottom, _ = box
@@ -242,7 +242,7 @@ def thin_tiles(lit, full, now, gone, due, active, changed, stride, tables):
         n_active = n_kept
 
 
-@inner
+@kernel(inline="always")
 def _leave(now, gone):
     """Take the pixels `gone` out of a tile; does that touch its west, east, north and south."""
     column, first, last = np.uint64(0), np.uint64(1), np.uint64(63)
@@ -253,7 +253,7 @@ def _leave(now, gone):
     return west, east, np.int64(gone[0] != 0), np.int64(gone[TILE - 1] != 0)
 
 
-@inner
+@kernel(inline="always")
 def _compare(before, now, at):
     """How many pixels of the tile at `at` leave, and enter."""
     leave = enter = np.int64(0)
@@ -263,7 +263,7 @@ def _compare(before, now, at):
     return leave, enter
 
 
-@inner
+@kernel(inline="always")
 def _emit(before, now, differs, box, cols, pixel, leave, enter):
     """Write the flat indices of what leaves from pixel[leave] on, of what enters from [enter]."""
     top, left, _, right = box
@@ -280,7 +280,7 @@ def _emit(before, now, differs, box, cols, pixel, leave, enter):
                     enter = _write(now[at] & ~before[at], begin, pixel, enter)
 
 
-@inner
+@kernel(inline="always")
 def _write(word, begin, pixel, k):
     """Write begin + i for the bits i of a word from pixel[k] on; where the next ones go."""
     one = np.uint64(1)

@@ -50,24 +50,23 @@ def _no_collector() -> Iterator[None]:
 
 @_no_collector()
 def matching() -> None:
-    """Match a pixel with a pixel."""
-    from bsdsbench.kernels.matching import match_maps
+    """What matches pixels."""
+    from bsdsbench.kernels.matching import match_nothing
 
-    bmap = np.eye(4, dtype=bool)
-    match_maps(bmap, bmap, 1.0)
+    match_nothing()
 
 
 @_no_collector()
 def others() -> None:
-    """Threshold and thin a few pixels, and all that is done before and after a search."""
-    from bsdsbench.kernels.graph import vertex_of, vertices, within_reach
+    """Threshold and thin a few pixels, and all that is done before and after they are matched."""
+    from bsdsbench.kernels.graph import disk, vertex_of, vertices, within_reach
     from bsdsbench.kernels.matching import _changes_of
     from bsdsbench.kernels.thinning import thinning_events
     from bsdsbench.kernels.thresholding import levels
 
     soft, thresholds = np.eye(4), np.array([0.5])
     thinning_events(levels(soft, thresholds), 1)
-    within_reach(soft > 0, np.zeros(1, np.int32))
+    within_reach(soft > 0, disk(1.0, soft.shape).half)
     pixel, tile = vertices(soft > 0)
     vertex_of(pixel, 4, tile)
     _changes_of(np.ones((1, 1), np.uint64), np.zeros(65, np.int64))
