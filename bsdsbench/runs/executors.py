@@ -186,9 +186,11 @@ class _Pool(ProcessPoolExecutor):
 
     def last_words(self) -> str:
         """How the first of the workers ended, once the pool is broken."""
-        for child in self.children.values():
-            child.join(1.0)
-        codes = [c.exitcode for c in self.children.values()]
+        children, limit = self.children.values(), time.monotonic() + 1
+        # The pool's own thread may have waited for one and not yet noted how it ended.
+        while any(c.exitcode is None for c in children) and time.monotonic() < limit:
+            time.sleep(0.01)
+        codes = [c.exitcode for c in children]
         own = [c for c in codes if c not in (None, 0, 255, -signal.SIGTERM)]
         if not own:
             return "no word of it"

@@ -11,12 +11,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import bsdsbench as bb
 from bsdsbench.loaders import pair
-from bsdsbench.runs.executors import outcomes
+from bsdsbench.runs.executors import _Pool, outcomes
 from bsdsbench.runs.job import Failure, Job
 
 ROOT = Path(__file__).parents[2]
@@ -119,6 +120,22 @@ def test_helpers_that_never_start_end_the_run_with_status_2(tiny, tmp_path, monk
     assert "twice; expected memory and permission" in last
     if method == "spawn":
         assert "signal 9: out of memory?" in last
+
+
+class Late:
+    """A process whose end is noted a little after it."""
+
+    asked = 0
+
+    @property
+    def exitcode(self):
+        self.asked += 1
+        return None if self.asked < 4 else -9
+
+
+def test_the_end_of_a_worker_is_waited_for():
+    pool = SimpleNamespace(children={1: Late()})
+    assert _Pool.last_words(pool) == "signal 9: out of memory?"
 
 
 DEADLY = """
