@@ -100,8 +100,8 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
     step = np.arange(-reach, reach + 1)
     dist = np.sqrt(step[:, None] ** 2 + step**2)
     half = ((dist <= max_dist_px).sum(1) // 2).astype(np.int32)
-    tiles = 2 * (-(-reach // 8)) + 1
-    mask = np.zeros((8, 8, tiles, tiles), np.uint64)
+    around = 2 * (-(-reach // 8)) + 1
+    mask = np.zeros((8, 8, around, around), np.uint64)
     _lay(half, mask)
     cost = np.rint(100 * dist).astype(np.int64)
     return Disk(half, mask, cost, outlier_cost(max_dist_px))
