@@ -13,7 +13,13 @@ import numpy as np
 
 from bsdsbench.kernels import never_compiled
 
-_OTHERS = "from bsdsbench.kernels.warm import others; others()"
+# Python puts the current folder first, as an empty word: what lies there is not to be imported.
+_OTHERS = """
+import sys
+sys.path[:] = filter(None, sys.path)
+from bsdsbench.kernels.warm import others
+others()
+"""
 
 
 def compile_once() -> None:
@@ -24,7 +30,7 @@ def compile_once() -> None:
     """
     if not never_compiled():
         return
-    path = os.pathsep.join([*filter(None, sys.path), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join(filter(None, [*sys.path, os.environ.get("PYTHONPATH")]))
     quiet = subprocess.DEVNULL
     other = None
     if not getattr(sys, "frozen", False) and (os.cpu_count() or 1) > 1:

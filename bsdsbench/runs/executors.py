@@ -27,6 +27,7 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for_sentinel
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -37,6 +38,7 @@ from bsdsbench.runs.job import Failure, Job, Outcome, run_job
 JOBS_PER_WORKER = 3
 CHECK_SECONDS = 2.0
 SERVER_SECONDS = 5.0
+SAFE_PATH = "PYTHONSAFEPATH"
 LOG = logging.getLogger(__name__)
 
 
@@ -160,7 +162,9 @@ class _Pool(ProcessPoolExecutor):
     """
 
     def __init__(self, workers: int, context: Any) -> None:
-        super().__init__(workers, context, _start_worker)
+        own = os.environ.get(SAFE_PATH)
+        with _nothing_from_this_folder():  # it starts the tracker of semaphores
+            super().__init__(workers, context, _start_worker, (own,))
         self.children: dict[int, Any] = {}
         self._has_server = context.get_start_method() == "forkserver"
 
@@ -168,7 +172,7 @@ class _Pool(ProcessPoolExecutor):
         main = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")
         try:
-            with _ctrl_c_waits():
+            with _ctrl_c_waits(), _nothing_from_this_folder():
                 if not self._has_server:
                     with _ctrl_c_masked():
                         return super().submit(*args, **kwargs)
@@ -211,6 +215,21 @@ def _ctrl_c_masked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+@contextmanager
+def _nothing_from_this_folder() -> Iterator[None]:
+    """Processes started meanwhile do not import a signal.py, or a bsdsbench, that lies here.
+
+    Python started with -c, as multiprocessing does, looks into the current folder first; workers
+    then look where this process does. Python 3.10 does not know the variable.
+    """
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        _set_safe_path(before)
 
 
 @contextmanager
@@ -291,12 +310,26 @@ def _context(metrics: Iterable[str]) -> Any:
     if chosen == "forkserver":
         # The server inherits the variable when it starts, with the first worker.
         os.environ["BSDSBENCH_PRELOAD"] = ",".join(metrics)
-        context.set_forkserver_preload(["bsdsbench.runs.preload"])
+        context.set_forkserver_preload([] if _other_here() else ["bsdsbench.runs.preload"])
     return context
 
 
-def _start_worker() -> None:
+def _other_here() -> bool:
+    """Whether Python 3.10 would preload a bsdsbench that lies here and is not this one."""
+    here = Path.cwd() / "bsdsbench"
+    return sys.version_info < (3, 11) and here.is_dir() and here != Path(__file__).parents[1]
+
+
+def _set_safe_path(value: str | None) -> None:
+    if value is None:
+        os.environ.pop(SAFE_PATH, None)
+    else:
+        os.environ[SAFE_PATH] = value
+
+
+def _start_worker(safe_path: str | None) -> None:
     """Leave Ctrl-C to the parent, and end when the parent is gone."""
+    _set_safe_path(safe_path)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 SCRIPT = """
 import numpy as np
@@ -38,3 +39,20 @@ def test_nothing_is_left_to_compile(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [f"True False {[9] * 99}"]
+
+
+def test_the_second_process_imports_nothing_from_the_current_folder(tmp_path):
+    (tmp_path / "bsdsbench").mkdir()
+    (tmp_path / "bsdsbench" / "__init__.py").write_text("open('imported', 'w')")
+    (tmp_path / "elsewhere").mkdir()
+    script = tmp_path / "elsewhere" / "script.py"
+    script.write_text("from bsdsbench.kernels import warm\nwarm.compile_once()\n")
+    root = str(Path(__file__).parents[2])
+    subprocess.run(
+        [sys.executable, str(script)],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": root},
+        cwd=tmp_path,
+        timeout=300,
+        check=True,
+    )
+    assert not (tmp_path / "imported").exists()

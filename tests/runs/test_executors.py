@@ -17,7 +17,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.loaders import pair
-from bsdsbench.runs.executors import _Pool, outcomes
+from bsdsbench.runs.executors import _Pool, _pool, outcomes
 from bsdsbench.runs.job import Failure, Job
 
 ROOT = Path(__file__).parents[2]
@@ -64,6 +64,41 @@ def test_a_script_needs_no_main_guard(tiny, tmp_path, monkeypatch, method, stdin
         timeout=300,
     )
     assert (found.stdout, found.returncode) == ("6\n", 0), found.stderr
+
+
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+def test_workers_import_nothing_from_the_current_folder(tiny, tmp_path, method):
+    """A clone of another version, or a user's signal.py, may lie where the command is run."""
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {method} on this system")
+    (tmp_path / "bsdsbench").mkdir()
+    (tmp_path / "bsdsbench" / "__init__.py").write_text("open('imported', 'w')")
+    if sys.version_info >= (3, 11):
+        (tmp_path / "signal.py").write_text("open('imported', 'w')")
+    (tmp_path / "folder").mkdir()
+    script = tmp_path / "folder" / "script.py"
+    pred, gt = map(str, tiny)
+    script.write_text(
+        "import os\n"
+        "import bsdsbench as bb\n"
+        f"run = bb.evaluate({pred!r}, {gt!r}, workers=2)\n"
+        "print(len(run.records), os.environ.get('PYTHONSAFEPATH'))\n"
+    )
+    found = subprocess.run(
+        [sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "BSDSBENCH_START_METHOD": method},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=tmp_path,
+    )
+    assert (found.stdout, found.returncode) == ("6 None\n", 0), found.stderr
+    assert not (tmp_path / "imported").exists()
+
+
+def test_workers_have_the_environment_of_their_parent(tmp_path):
+    with _pool(1, ()) as pool:
+        assert pool.submit(os.getenv, "PYTHONSAFEPATH").result() == os.environ.get("PYTHONSAFEPATH")
 
 
 KILLED_AT_START = """
