@@ -30,7 +30,6 @@ from bsdsbench.kernels.bits import ones
 from bsdsbench.kernels.jit import inner, kernel
 
 FAR = 2**61  # beyond any length
-ABSENT = FAR  # the dual of a pixel that is not in the map: no edge to it is ever tight
 UNKNOWN = 2**32 - 1  # where edges begin that are not in the arena
 _TIE_BITS = 24
 _SUM_BITS = 60
@@ -56,7 +55,7 @@ def record(fields: list[tuple[str, str]]) -> np.dtype[Any]:
 Side = namedtuple("Side", "pixel tile mult node edge used bits nearest")
 NODE = record(
     [
-        ("dual", "i8"),  # see search.py; ABSENT where the pixel is not in the map
+        ("dual", "i8"),  # see search.py
         ("dist", "i8"),  # labels of a search: distance, FAR between searches; the vertex it was
         ("parent", "u4"),  # reached from
         ("mate", "u4"),  # matched vertex of the other side, or NONE
@@ -166,10 +165,10 @@ def side(
 
 
 @kernel(inline="always")
-def clear(node, dual):
-    """Vertices without a mate, all of one dual, their edges unknown."""
+def clear(node):
+    """Vertices without a mate, their edges unknown."""
     for i in range(node.size):
-        node[i].dual, node[i].dist = dual, FAR
+        node[i].dual, node[i].dist = 0, FAR
         node[i].mate, node[i].first = NONE, UNKNOWN
 
 

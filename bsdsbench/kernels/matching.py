@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 
 from bsdsbench.kernels.bits import ones
 from bsdsbench.kernels.graph import (
-    ABSENT,
     GT,
     NONE,
     PRED,
@@ -56,10 +55,10 @@ I8 = NDArray[np.int64]
 I4 = NDArray[np.int32]
 Bool = NDArray[np.bool_]
 
-SPAN = 8  # steps for which the ground truth's edges are kept
+BAND = 18  # an image is cut into bands of 2^BAND pixels, what belongs to one fits a cache
 
-# Room for _batches: zeros i8 (costs + 1,) and i8 (2 steps + 2,), the events' i8, i4 and i4
-Order = namedtuple("Order", "by_cost batch events target order")
+# Room for _batches: zeros i8 (costs + 1,) and i8 (2 steps bands + 2,), the events' i4, i8 and i4
+Order = namedtuple("Order", "bands by_cost batch slot events order")
 
 
 def match_steps(start: I8, pixel: I4, added: Bool, gts: Bool, max_dist_px: float) -> tuple[I8, I8]:
@@ -83,7 +82,7 @@ def match_steps(start: I8, pixel: I4, added: Bool, gts: Bool, max_dist_px: float
     arenas = _arenas(universe.size, most_gt, reach)
     for annotator, gt in enumerate(gts):
         problem = _problem(universe, tile, bits, gt, reach, annotator, arenas)
-        _run(start, vertex, added, *problem, _order(start, reach), matched_gt)
+        _run(start, vertex, added, *problem, _order(start, reach, gt.size), matched_gt)
     change = np.zeros(64 * bits.shape[1] + 1, np.int64)
     _changes_of(bits, change)
     return matched_gt, np.cumsum(change[:steps])
@@ -100,7 +99,7 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     arenas = _arenas(universe.size, int(np.count_nonzero(gt)), reach)
     problem = _problem(universe, tile, bits, gt, reach, annotator, arenas)
     start, added = np.array([0, universe.size]), np.ones(universe.size, np.bool_)
-    vertex, order = np.arange(universe.size, dtype=np.int32), _order(start, reach)
+    vertex, order = np.arange(universe.size, dtype=np.int32), _order(start, reach, gt.size)
     _run(start, vertex, added, *problem, order, np.zeros(1, np.int64))
     pred_side, gt_side = problem[:2]
     mate = pred_side.node["mate"]
@@ -115,7 +114,7 @@ def match_nothing() -> None:
     start, universe, bits = np.zeros(1, np.int64), np.empty(0, np.int32), zeros[0, 0]
     tile, arenas = np.zeros(0, TILE), _arenas(0, 0, reach)
     problem = _problem(universe, tile, bits, nothing, reach, 0, arenas)
-    _run(start, universe, np.empty(0, np.bool_), *problem, _order(start, reach), start)
+    _run(start, universe, np.empty(0, np.bool_), *problem, _order(start, reach, 0), start)
 
 
 def _arenas(n_pred: int, n_gt: int, reach: Disk) -> tuple[NDArray[np.void], NDArray[np.void]]:
@@ -143,14 +142,15 @@ def _problem(
     return pred_side, gt_side, geo, work(max(universe.size, pixel.size))
 
 
-def _order(start: I8, reach: Disk) -> Order:
-    """Room for the order of one annotator's events."""
-    events, batches = start[-1], 2 * start.size
+def _order(start: I8, reach: Disk, area: int) -> Order:
+    """Room for the order of one annotator's events, in an image of `area` pixels."""
+    events, bands = start[-1], (area >> BAND) + 1
     return Order(
+        bands,
         np.zeros(reach.cost.max() + 2, np.int64),
-        np.zeros(batches, np.int64),
-        np.empty(events, np.int64),
+        np.zeros(2 * (start.size - 1) * bands + 2, np.int64),
         np.empty(events, np.int32),
+        np.empty(events, np.int64),
         np.empty(events, np.int32),
     )
 
@@ -159,15 +159,17 @@ def _order(start: I8, reach: Disk) -> Order:
 def _run(start, vertex, added, pred, gt, geo, work, ordering, matched_gt):
     """One annotator: add its matched pixels to `matched_gt` (n,), set the predicted ones' bits."""
     steps = start.size - 1
-    clear(pred.node, ABSENT)
-    clear(gt.node, 0)
+    clear(pred.node)
+    clear(gt.node)
     find_edges(np.int64(0), np.int64(pred.pixel.size), pred, gt, geo)
-    _batches(start, vertex, added, pred.nearest, ordering)
-    batch, order, freed = ordering.batch, ordering.order, work.freed
+    _batches(start, vertex, added, pred, ordering)
+    batch, order, freed = ordering.batch[:: ordering.bands], ordering.order, work.freed
     node, matched = pred.node, 0
     for step in range(steps):
-        if step % SPAN == 0:
-            _renew(step, order, batch, pred, gt, geo)
+        forget(gt)
+        for i in order[batch[2 * step] : batch[2 * step + 2]]:
+            at, bit = place(pred.pixel[i], geo.cols)
+            pred.tile[at].live ^= bit
         n_freed = 0
         for i in order[batch[2 * step] : batch[2 * step + 1]]:
             j = node[i].mate
@@ -176,7 +178,6 @@ def _run(start, vertex, added, pred, gt, geo, work, ordering, matched_gt):
                 node[i].mate = gt.node[j].mate = NONE
                 freed[n_freed] = j
                 n_freed += 1
-            node[i].dual = ABSENT
         matched -= n_freed
         roots = order[batch[2 * step + 1] : batch[2 * step + 2]]
         matched += enter(roots, pred, gt, geo, work, step)
@@ -188,46 +189,33 @@ def _run(start, vertex, added, pred, gt, geo, work, ordering, matched_gt):
 
 
 @kernel(inline="always")
-def _renew(step, order, batch, pred, gt, geo):
-    """Forget edges to pixels that left; let those be found that enter in the next steps."""
-    forget(gt)
-    now, last = batch[2 * step], batch[min(2 * (step + SPAN), batch.size - 1)]
-    for event in range(batch[2 * max(step - SPAN, 0)], last):
-        i = order[event]
-        at, bit = place(pred.pixel[i], geo.cols)
-        pred.tile[at].live |= bit
-        if event < now and pred.node[i].dual == ABSENT:
-            pred.tile[at].live ^= bit
+def _batches(start, vertex, added, pred, ordering):
+    """Step k removes order[batch[2 k bands] : batch[(2k+1) bands]], adds up to batch[(2k+2) bands].
 
-
-@kernel(inline="always")
-def _batches(start, vertex, added, nearest, ordering):
-    """Step k removes order[batch[2k] : batch[2k+1]], then adds up to batch[2k+2].
-
-    Only vertices with an edge; the added ones with the nearest partner first, which finds most of
-    them their mate at once. Counting sort by distance, then by batch.
+    Only vertices with an edge; band by band, for what is near to be in the processor's cache; in a
+    band those with the nearest partner first, which finds most of them their mate at once.
+    Counting sort by distance, then by slot: batch and band.
     """
-    by_cost, batch, events, target, order = ordering
+    bands, by_cost, batch, slot, events, order = ordering
+    nearest = pred.nearest
     for step in range(start.size - 1):
         for event in range(start[step], start[step + 1]):
-            cost = nearest[vertex[event]]
-            if cost >= 0:
-                by_cost[cost + 1] += 1
-                batch[2 * step + added[event] + 2] += 1
+            i = vertex[event]
+            if nearest[i] >= 0:
+                slot[event] = (2 * step + added[event]) * bands + (pred.pixel[i] >> BAND) + 1
+                by_cost[nearest[i] + 1] += 1
+                batch[slot[event] + 1] += 1
     for counts in (by_cost, batch):
         for k in range(1, counts.size):
             counts[k] += counts[k - 1]
-    n = batch[-1]
-    for step in range(start.size - 1):
-        for event in range(start[step], start[step + 1]):
-            cost = nearest[vertex[event]]
-            if cost >= 0:
-                events[by_cost[cost]] = event
-                target[by_cost[cost]] = 2 * step + added[event] + 1
-                by_cost[cost] += 1
-    for k in range(n):
-        order[batch[target[k]]] = vertex[events[k]]
-        batch[target[k]] += 1
+    for event in range(vertex.size):
+        cost = nearest[vertex[event]]
+        if cost >= 0:
+            events[by_cost[cost]] = event
+            by_cost[cost] += 1
+    for event in events[: batch[-1]]:
+        order[batch[slot[event]]] = vertex[event]
+        batch[slot[event]] += 1
 
 
 @kernel(_nrt=False)

@@ -27,16 +27,17 @@ import numpy as np
 from bsdsbench.kernels.graph import FAR, NONE, UNKNOWN, find_edges
 from bsdsbench.kernels.jit import inner, kernel
 
-# Room for one search: the vertices to go on from, and all that were ever among them; and the
-# vertices of a batch that wait for their place; the other side's that the batch before freed
-Work = namedtuple("Work", "front touched waiting freed")
+# Room for one search: the vertices to go on from, those of them that are nearest, and all that
+# were ever reached; and the vertices of a batch that wait for their place; the other side's that
+# the batch before freed
+Work = namedtuple("Work", "front tight touched waiting freed")
 CONTESTED = -1
 
 
 def work(n: int) -> Work:
     """Room for searches among at most n vertices a side."""
-    front, touched = np.empty((2, n), np.uint32)
-    return Work(front, touched, np.empty(2 * n, np.uint32), np.empty(n, np.int32))
+    front, tight, touched = np.empty((3, n), np.uint32)
+    return Work(front, tight, touched, np.empty(2 * n, np.uint32), np.empty(n, np.int32))
 
 
 @inner
@@ -102,10 +103,10 @@ def _cheapest_end(root, own, other, geo, work):
     """What the cheapest end of a path from `root` costs, the vertex of the other side that leads to
     it (NONE: the root stays free), and how many vertices were touched on the way."""
     node, there, edge = own.node, other.node, own.edge
-    front, touched = work.front, work.touched
+    front, tight, touched = work.front, work.tight, work.touched
     at = root
     best, last = node[root].dual, np.uint32(NONE)
-    length, size, n_touched, nearest = np.int64(0), 0, 0, 0
+    length, size, n_tight, n_touched = np.int64(0), 0, 0, 0
     while True:
         base = length + node[at].dual
         begin = node[at].first
@@ -122,22 +123,45 @@ def _cheapest_end(root, own, other, geo, work):
             if it.dist == FAR:
                 touched[n_touched] = front[size] = j
                 n_touched += 1
-                size += 1
+                size += d > length
+            if d == length:
+                tight[n_tight] = j
+                n_tight += 1
             it.dist = d
-        length = best
-        for k in range(size):
-            if there[front[k]].dist < length:
-                length, nearest = there[front[k]].dist, k
         if length == best:
             return best, last, n_touched
-        j = front[nearest]
-        size -= 1
-        front[nearest] = front[size]
+        if n_tight == 0:
+            length, n_tight, size = _nearest(front, size, tight, there, length, best)
+            if length == best:
+                return best, last, n_touched
+        n_tight -= 1
+        j = tight[n_tight]
         at = there[j].mate
         if length + node[at].dual < best:
             best, last = length + node[at].dual, j
         if node[at].first == UNKNOWN:
             find_edges(np.int64(at), np.int64(at) + 1, own, other, geo)
+
+
+@kernel(inline="always")
+def _nearest(front, size, tight, there, done, best):
+    """The least distance in the front that is below `best`, or `best`; how many vertices have it,
+    which are put into `tight`; the front's size without those up to `done`, which it loses."""
+    length, n_tight, k = best, 0, 0
+    while k < size:
+        j = front[k]
+        dist = there[j].dist
+        if dist <= done:
+            size -= 1
+            front[k] = front[size]
+            continue
+        if dist < length:
+            length, n_tight = dist, 0
+        if dist == length:
+            tight[n_tight] = j
+            n_tight += 1
+        k += 1
+    return length, n_tight, size
 
 
 @kernel(inline="always")
