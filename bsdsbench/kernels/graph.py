@@ -46,7 +46,7 @@ def record(fields: list[tuple[str, str]]) -> np.dtype[Any]:
 
 # One side of the problem. n vertices, tile by tile, in a tile row by row.
 # pixel  i4 (n,)     flat index in the (H, W) image
-# tile   TILE        the tiles, row by row
+# tile   TILE        the tiles, row by row, and one more whose `before` counts all vertices
 # mult   u8          multiplier of this side's pixels in the hash
 # node   NODE (n,)   what a search reads and writes of a vertex, together in memory
 # edge   EDGE        the arena;  used i8 (1,): its filled part
@@ -69,9 +69,9 @@ TILE = record([("bits", "u8"), ("live", "u8"), ("before", "u4")])
 EDGE = record([("weight", "i8"), ("to", "u4")])  # a list begins with one that says where it ends
 
 # What both sides share. cols: of the image; down, across: its tiles;
-# mask u8 (8, 8, T, T): see Disk;  gain i8 (2R+1, 2R+1): (C - c) * 2^shift;
+# mask u8 (8, 8, T, T): see Disk;  gain i8 ((2R+1)^2,): (C - c) * 2^shift, row by row;
 # drop u8: 64 - bits;  salt u8: annotator
-Geometry = namedtuple("Geometry", "cols down across mask gain shift salt drop")
+Geometry = namedtuple("Geometry", "cols down across reach mask gain shift salt drop")
 
 
 class Disk(NamedTuple):
@@ -128,11 +128,12 @@ def geometry(shape: tuple[int, ...], disk: Disk, n_gt: int, annotator: int) -> G
             f"max_dist of {disk.lost / 1e4:g} px with {n_gt} pixels: too large to match exactly"
         )
     shift = bits + room
-    gain = (disk.lost - disk.cost) << shift
+    gain = ((disk.lost - disk.cost) << shift).ravel()
     salt = np.uint64(annotator * _SALT % 2**64)
     down, across = tiles(shape)
     drop = np.uint64(64 - bits)
-    return Geometry(shape[1], down, across, disk.mask, gain, shift, salt, drop)
+    reach, cols = len(disk.cost) // 2, shape[1]
+    return Geometry(cols, down, across, reach, disk.mask, gain, shift, salt, drop)
 
 
 def tiles(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -184,7 +185,7 @@ def forget(own):
 def vertices(bmap: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.void]]:
     """The pixels of an (H, W) map as vertices: flat indices i4 (n,), tile by tile, and TILE."""
     flat = np.flatnonzero(bmap).astype(np.int32)
-    pixel, tile = np.empty_like(flat), np.zeros(math.prod(tiles(bmap.shape)), TILE)
+    pixel, tile = np.empty_like(flat), np.zeros(math.prod(tiles(bmap.shape)) + 1, TILE)
     if flat.size:
         _number(flat, bmap.shape[1], pixel, tile)
     return pixel, tile
@@ -267,7 +268,8 @@ def find_edges(start, stop, own, other, geo):
     """Put the edges of vertices start .. stop-1 into `own`'s arena."""
     node, edge, nearest, tile = own.node, own.edge, own.nearest, other.tile
     gains, one = geo.gain, np.uint64(1)
-    reach, far = gains.shape[0] // 2, geo.mask.shape[2] // 2
+    cols, width = np.uint64(geo.cols), np.uint64(2 * geo.reach + 1)
+    reach, far = geo.reach, geo.mask.shape[2] // 2
     most = min(gains.size, other.pixel.size)
     end = own.used[0]
     for i in range(start, stop):
@@ -282,20 +284,29 @@ def find_edges(start, stop, own, other, geo):
         key = np.uint64(own.pixel[i]) * own.mult + geo.salt
         best = np.int64(-1)
         for ty in range(max(y - far, 0), min(y + far + 1, geo.down)):
-            for tx in range(max(x - far, 0), min(x + far + 1, geo.across)):
-                there = tile[ty * geo.across + tx]
+            first, last = max(x - far, 0), min(x + far, geo.across - 1)
+            at = ty * geo.across
+            if tile[at + first].before == tile[at + last + 1].before:
+                continue  # no vertices in these tiles
+            for tx in range(first, last + 1):
+                there = tile[at + tx]
                 left = there.live & mask[ty - y + far, tx - x + far]
+                if left == 0:
+                    continue
+                tile_key = key + np.uint64((ty << 3) * geo.cols + (tx << 3)) * other.mult
+                down, right = (ty << 3) - row + reach, (tx << 3) - col + reach
+                corner = np.uint64(down * (2 * reach + 1) + right)
                 while left:
                     below = (left & (~left + one)) - one
                     left &= left - one
-                    bit = ones(below)
-                    r, c = (ty << 3) + (bit >> 3), (tx << 3) + (bit & 7)
-                    tie = _mix(key + np.uint64(r * geo.cols + c) * other.mult) >> geo.drop
-                    weight = gains[r - row + reach, c - col + reach] - np.int64(tie)
+                    bit = np.uint64(ones(below))
+                    r, c = bit >> np.uint64(3), bit & np.uint64(7)
+                    tie = _mix(tile_key + (r * cols + c) * other.mult) >> geo.drop
+                    weight = gains[corner + r * width + c] - np.int64(tie)
                     edge[end].to = there.before + ones(there.bits & below)
                     edge[end].weight = weight
                     end += 1
                     best = max(best, weight)
         node[i].first, edge[begin].to = begin, end
-        nearest[i] = (gains[reach, reach] - best) >> geo.shift if end > begin + 1 else -1
+        nearest[i] = (gains[gains.size // 2] - best) >> geo.shift if end > begin + 1 else -1
     own.used[0] = end

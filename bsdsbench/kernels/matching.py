@@ -112,7 +112,7 @@ def match_nothing() -> None:
     zeros, nothing = np.zeros((8, 8, 1, 1), np.uint64), np.zeros((0, 0), np.bool_)
     reach = Disk(np.zeros(1, np.int32), zeros, np.zeros((1, 1), np.int64), lost=1)
     start, universe, bits = np.zeros(1, np.int64), np.empty(0, np.int32), zeros[0, 0]
-    tile, arenas = np.zeros(0, TILE), _arenas(0, 0, reach)
+    tile, arenas = np.zeros(1, TILE), _arenas(0, 0, reach)
     problem = _problem(universe, tile, bits, nothing, reach, 0, arenas)
     _run(start, universe, np.empty(0, np.bool_), *problem, _order(start, reach, 0), start)
 
