@@ -34,7 +34,7 @@ UNKNOWN = 2**32 - 1  # where edges begin that are not in the arena
 _TIE_BITS = 24
 _SUM_BITS = 60
 _MOST_REACH = 1800  # px
-_ARENA = 3 << 20  # edges kept per side, at 16 bytes
+_ARENA = 4 << 20  # edges kept per side, at 16 bytes
 
 NONE = 2**32 - 1  # no vertex
 
