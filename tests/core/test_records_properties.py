@@ -6,7 +6,7 @@ from functools import reduce
 from operator import add
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bsdsbench.core.protocol import Protocol
@@ -73,12 +73,26 @@ def test_scores_of_merged_evaluations_are_those_of_the_whole(found, random):
     assert merged.scores() == whole.scores()
 
 
+def one_image(matched_gt, matched_pred):
+    """The same counts at every threshold: the curve is one point."""
+    one = np.ones(3, np.int64)
+    counts = BoundaryCounts(THRESHOLDS, matched_gt * one, one, matched_pred * one, one)
+    pixel = PixelCounts(THRESHOLDS, one, one, one, one, abs_error_sum=0.0)
+    return [ImageRecord("im0", (3, 5), {"boundary": counts, "pixel": pixel})]
+
+
+@example(one_image(1, 0))
+@example(one_image(0, 0))
 @given(records())
 def test_scores_are_within_their_range(found):
     boundary, pixel = boundary_score(found), pixel_score(found)
     for score in (boundary, pixel):
         assert 0 <= score.ods.f <= 1
-        assert 0 <= score.ap <= 1.01 + 1e-12
+        recall = score.curve.recall
+        if recall[0] > 0 and (recall == recall[0]).all():  # one point has no area
+            assert np.isnan(score.ap)
+        else:
+            assert 0 <= score.ap <= 1.01 + 1e-12
         assert score.ods.f >= score.curve.f.max() - 1e-12
     if len(found) == 1:
         assert boundary.ois.f == boundary.curve.f.max()
