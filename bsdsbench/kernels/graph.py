@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.bits import ones
+from bsdsbench.kernels.bits import ones, pack, unpack
 from bsdsbench.kernels.jit import inner, kernel
 
 FAR = 2**61  # beyond any length
@@ -233,26 +233,37 @@ def _vertices_of(pixel, cols, tile, vertex):
 
 def within_reach(bmap: NDArray[np.bool_], half: NDArray[np.int32]) -> NDArray[np.bool_]:
     """(H, W) bool: is a pixel of the (H, W) map in the disk around it."""
-    near = np.zeros(bmap.shape, np.bool_)
-    _mark_near(bmap, half, near)
-    return near
+    bits = pack(bmap)
+    near, wide = np.zeros_like(bits), np.zeros((2, bits.shape[1] + 2), np.uint64)
+    _widen(bits, half, wide, near)
+    return unpack(near, bmap.shape[1])
 
 
 @kernel(_nrt=False)
-def _mark_near(bmap, half, near):
-    reach = half.size // 2
-    rows, cols = bmap.shape
+def _widen(bits, half, wide, near):
+    """Lay the disk over each pixel. wide : u8 (2, words + 2), room for a row between empty words"""
+    rows, words = bits.shape
+    reach, one, last = half.size // 2, np.uint64(1), np.uint64(63)
     for r in range(rows):
-        c = 0
-        while c < cols:
-            begin = c
-            while c < cols and bmap[r, c]:
-                c += 1
-            if begin < c:  # a run of pixels
-                for k in range(max(r - reach, 0), min(r + reach + 1, rows)):
-                    width = half[k - r + reach]
-                    near[k, max(begin - width, 0) : c + width] = True
-            c += 1
+        now, wider, some = wide[0], wide[1], np.uint64(0)
+        for k in range(words):
+            now[k + 1] = bits[r, k]
+            some |= bits[r, k]
+        if some == 0:
+            continue
+        width = 0
+        for dy in range(reach, -1, -1):
+            while width < half[reach + dy]:
+                for k in range(1, words + 1):
+                    west = now[k] << one | now[k - 1] >> last
+                    east = now[k] >> one | now[k + 1] << last
+                    wider[k] = now[k] | west | east
+                now, wider = wider, now
+                width += 1
+            for row in (r - dy, r + dy):
+                if 0 <= row < rows:
+                    for k in range(words):
+                        near[row, k] |= now[k + 1]
 
 
 @kernel(inline="always")

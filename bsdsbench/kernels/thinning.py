@@ -19,10 +19,11 @@ from collections import namedtuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.bits import ones
+from bsdsbench.kernels.bits import ones, pack, unpack
 from bsdsbench.kernels.jit import inner, kernel
 from bsdsbench.kernels.judging import TILE, guo_hall, listed
 
+Box = tuple[int, int, int, int]
 Events = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]
 
 NEVER = 2**30  # when a tile is due that no pixel was ever in
@@ -59,10 +60,11 @@ def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> 
     """
     levels = np.ascontiguousarray(levels, np.int16)
     first = np.zeros(n + 2, np.int64)
-    order, box = _by_level(levels, first)
-    first = first[:-1]
+    bits = pack(levels > 0)
+    order, first = _by_level(levels, bits, first), first[:-1]
     if do_thin:
         batch = np.zeros(2 * n + 1, np.int64)
+        box = _box(bits)
         pixel = _changes(order, first, box, levels.shape[1], _room(box), batch)
     else:
         batch, pixel = np.repeat(first, 2)[:-1], order
@@ -86,41 +88,44 @@ def stack_events(bmaps: NDArray[np.bool_]) -> Events:
     return start, pixel.astype(np.int32), (batch & 1).astype(bool)
 
 
+def _box(bits: NDArray[np.uint64]) -> Box:
+    """The box of the pixels that are on: top, left, and one beyond its last row and column."""
+    rows = np.flatnonzero(bits.any(axis=1))
+    if rows.size == 0:
+        return 0, 0, 0, 0
+    cols = np.flatnonzero(unpack(np.bitwise_or.reduce(bits)[None], 64 * bits.shape[1]))
+    return int(rows[0]), int(cols[0]), int(rows[-1]) + 1, int(cols[-1]) + 1
+
+
 @kernel
-def _by_level(levels, first):
-    """The flat indices of pixels with level > 0, highest level first; and their box: top, left, and
-    one beyond its last row and column.
+def _by_level(levels, bits, first):
+    """The flat indices of pixels with level > 0, those of `bits`, highest level first.
 
     first : int64 (n + 2,), zeros; [:-1] becomes where the n steps start
     """
-    rows, cols = levels.shape
-    n = first.size - 2
-    top, left, bottom, right = rows, cols, 0, 0
+    (rows, cols), one, n = levels.shape, np.uint64(1), first.size - 2
     for r in range(rows):
-        low, high = cols, 0
-        for c in range(cols):
-            level = levels[r, c]
-            if level > 0:
-                first[n - level + 2] += 1
-                low, high = min(low, c), c + 1
-        if high > 0:
-            top, bottom = min(top, r), r + 1
-            left, right = min(left, low), max(right, high)
-    if bottom == 0:
-        top, left = 0, 0
+        for word in range(bits.shape[1]):
+            left = bits[r, word]
+            while left:
+                c = (word << 6) + ones((left & (~left + one)) - one)
+                left &= left - one
+                first[n - levels[r, c] + 2] += 1
     for k in range(n + 1):
         first[k + 1] += first[k]
     order = np.empty(first[n + 1], np.int32)
-    for r in range(top, bottom):
-        for c in range(left, right):
-            level = levels[r, c]
-            if level > 0:
-                order[first[n - level + 1]] = r * cols + c
-                first[n - level + 1] += 1
-    return order, (top, left, bottom, right)
+    for r in range(rows):
+        for word in range(bits.shape[1]):
+            left = bits[r, word]
+            while left:
+                c = (word << 6) + ones((left & (~left + one)) - one)
+                left &= left - one
+                order[first[n - levels[r, c] + 1]] = r * cols + c
+                first[n - levels[r, c] + 1] += 1
+    return order
 
 
-def _room(box: tuple[int, int, int, int]) -> Room:
+def _room(box: Box) -> Room:
     """Room to thin what lies in a box."""
     top, left, bottom, right = box
     words, tiles = (right - left + 63) >> 6, (bottom - top + TILE - 1) // TILE

@@ -206,7 +206,10 @@ def _from_labels(
 def _thinned(maps: Bool) -> Bool:
     from bsdsbench.kernels.thinning import thin
 
-    return np.stack([thin(b) for b in maps])
+    out = np.empty_like(maps)
+    for k, bmap in enumerate(maps):
+        out[k] = thin(bmap)
+    return out
 
 
 def _of_classes(array: NDArray[Any], params: SemanticParams, what: str) -> NDArray[Any]:

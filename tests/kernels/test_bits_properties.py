@@ -1,0 +1,55 @@
+"""Maps as words of bits, and what is laid over them, at widths around a word's and two words'."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import ndimage
+
+from bsdsbench.kernels.bits import pack, unpack
+from bsdsbench.kernels.graph import disk, within_reach
+from bsdsbench.kernels.thinning import thinning_events
+
+COLS = st.sampled_from([1, 7, 8, 9, 63, 64, 65, 127, 128, 129, 200])
+QUICK = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+@st.composite
+def maps(draw):
+    """Mostly empty (H, W) bool maps."""
+    shape = draw(st.integers(1, 12)), draw(COLS)
+    return draw(hnp.arrays(bool, shape, elements=st.booleans(), fill=st.just(False)))
+
+
+@QUICK
+@given(maps())
+def test_packed_words_hold_each_pixel_and_nothing_else(bmap) -> None:
+    rows, cols = bmap.shape
+    words = pack(bmap)
+    assert words.shape == (rows, -(-cols // 64))
+    column = np.arange(64 * words.shape[1])
+    bit = words[:, column >> 6] >> (column & 63).astype(np.uint64) & np.uint64(1)
+    np.testing.assert_array_equal(bit[:, :cols], bmap)
+    assert not bit[:, cols:].any()
+    np.testing.assert_array_equal(unpack(words, cols), bmap)
+
+
+@QUICK
+@given(maps(), st.sampled_from([0.0, 1.0, 1.42, 3.5, 17.3, 70.0, 150.0]))
+def test_within_reach_is_the_distance_to_the_nearest_pixel(bmap, radius) -> None:
+    near = within_reach(bmap, disk(radius, bmap.shape).half)
+    distance = ndimage.distance_transform_edt(~bmap) if bmap.any() else np.full(bmap.shape, np.inf)
+    np.testing.assert_array_equal(near, distance <= radius)
+
+
+@QUICK
+@given(maps(), st.integers(1, 5), st.integers(0, 2**32 - 1))
+def test_events_without_thinning_are_the_pixels_by_level(bmap, n, seed) -> None:
+    levels = (bmap * np.random.default_rng(seed).integers(0, n + 1, bmap.shape)).astype(np.int16)
+    start, pixel, added = thinning_events(levels, n, do_thin=False)
+    assert added.all()
+    for k in range(n):
+        at = np.flatnonzero(levels.ravel() == n - k)
+        np.testing.assert_array_equal(pixel[start[k] : start[k + 1]], at)
