@@ -76,8 +76,8 @@ def nms(
     --------
     >>> import numpy as np
     >>> import bsdsbench as bb
-    >>> bb.nms(np.zeros((20, 30), np.float32)).max()
-    np.float32(0.0)
+    >>> float(bb.nms(np.zeros((20, 30), np.float32)).max())
+    0.0
     """
     from bsdsbench.kernels.nms import edge_nms
 

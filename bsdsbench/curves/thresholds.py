@@ -56,8 +56,8 @@ def threshold_curve(
     Examples
     --------
     >>> from bsdsbench import curves
-    >>> curves.threshold_curve([1, 0, 1], [0.9, 0.5, 0.4]).tpr[-1]
-    np.float64(1.0)
+    >>> float(curves.threshold_curve([1, 0, 1], [0.9, 0.5, 0.4]).tpr[-1])
+    1.0
     """
     s, target, count = _rows(targets, scores, instance_count)
     distinct = np.unique(s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import re
@@ -67,7 +68,7 @@ def _ready(client: Any, address: str, jobs: deque[Job]) -> int:
     """The cores of the cluster, once every worker has shown that it sees the first image's files"""
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
-    except TimeoutError:
+    except (TimeoutError, asyncio.TimeoutError):  # two kinds in Python 3.10
         raise DataError(
             f"{address}: no workers there after {PATIENCE:.0f} s, expected at least one"
         ) from None

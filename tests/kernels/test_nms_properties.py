@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
@@ -30,6 +30,8 @@ def ridge(shape, angle, width, offset=0.0):
 
 
 @settings(max_examples=40, deadline=None)
+@example(seed=5380, rows=17, cols=2, radius=1, border=0, multiplier=1.0, smooth=False)
+@example(seed=275, rows=3, cols=3, radius=1, border=0, multiplier=1.01, smooth=True)
 @given(
     seed=st.integers(0, 10_000),
     rows=st.integers(2, 40),
@@ -45,10 +47,21 @@ def test_agrees_with_the_slow_definition(seed, rows, cols, radius, border, multi
     expected, margin = slow.edge_nms(image, radius, border, multiplier, smooth)
     assert fast.dtype == np.float32
     assert fast.shape == image.shape
-    clear = np.abs(margin) > 1e-4
-    # an angle near a jump of the formula may be rounded to either side: very few pixels
-    differs = clear & (np.abs(fast - expected) > 1e-5)
-    assert differs.sum() <= 0.01 * image.size
+    clear = (np.abs(margin) > 1e-4) & steady(image, smooth)
+    np.testing.assert_allclose(fast[clear], expected[clear], rtol=0, atol=1e-5)
+
+
+def steady(image, smooth):
+    """Pixels whose normal is not in the hands of float32's rounding, as it is where all is flat.
+
+    The formula has sign(Gxy), and an angle of its own where that is 0.
+    """
+    image = image.astype(np.float64)
+    blurred = slow.triangle(slow.triangle(image, 1) if smooth else image, 4)
+    rounding = 2e-7 * np.random.default_rng(0).choice([-1, 1], (8, *image.shape))
+    turn = np.array([slow.normal_angle(blurred + r) - slow.normal_angle(blurred) for r in rounding])
+    turns = np.abs((turn + np.pi / 2) % np.pi - np.pi / 2).max(axis=0) > 1e-3
+    return ~turns & (np.abs(slow.second_derivatives(blurred)[2]) > 1e-6)
 
 
 @settings(max_examples=60, deadline=None)

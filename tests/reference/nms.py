@@ -13,10 +13,13 @@ def triangle(image, radius):
     return image
 
 
-def normal_angle(image):
+def second_derivatives(image):
     gy, gx = np.gradient(image)
-    gxx = np.gradient(gx, axis=1)
-    gyy, gxy = np.gradient(gy)
+    return np.gradient(gx, axis=1), *np.gradient(gy)
+
+
+def normal_angle(image):
+    gxx, gyy, gxy = second_derivatives(image)
     return np.arctan(gyy * np.sign(-gxy) / (gxx + 1e-5)) % np.pi
 
 

@@ -27,7 +27,7 @@ def plain(pred, gt, spacing=(1.0, 1.0)):
     """Measure -> value, of two masks that are not empty."""
     a, b = ref.both_ways(ref.rim, pred, gt, spacing)
     pooled = np.concatenate([a, b])
-    skeleton = skeletonize(pred), skeletonize(gt)
+    skeleton = [skeletonize(np.ascontiguousarray(mask)) for mask in (pred, gt)]
     unit = ref.both_ways(ref.rim, pred, gt)
     values = {
         "hausdorff": max(a.max(), b.max()),
