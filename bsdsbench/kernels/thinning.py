@@ -68,8 +68,7 @@ def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> 
         pixel = _changes(order, first, box, levels.shape[1], _room(box), batch)
     else:
         batch, pixel = np.repeat(first, 2)[:-1], order
-    added = np.zeros(pixel.size, np.bool_)
-    _mark_added(batch, added)
+    added = np.repeat(np.arange(2 * n) % 2 == 1, np.diff(batch))
     return batch[::2].copy(), pixel, added
 
 
@@ -173,7 +172,7 @@ def _changes(order, first, box, cols, room, batch):
     return pixel[: batch[-1]]
 
 
-@kernel
+@kernel(inline="always")
 def _longer(pixel, size):
     more = np.empty(size, np.int32)
     for k in range(pixel.size):
@@ -295,9 +294,3 @@ def _write(word, begin, pixel, k):
         word ^= lowest
         k += 1
     return k
-
-
-@kernel(_nrt=False)
-def _mark_added(batch, added):
-    for k in range(batch.size // 2):
-        added[batch[2 * k + 1] : batch[2 * k + 2]] = True

@@ -56,23 +56,23 @@ def _no_collector() -> Iterator[None]:
 
 @_no_collector()
 def matching() -> None:
-    """What matches pixels."""
-    from bsdsbench.kernels.matching import match_nothing
+    """What matches pixels, and finds those within reach and the steps at which they are matched."""
+    from bsdsbench.kernels.graph import disk, within_reach
+    from bsdsbench.kernels.matching import _changes_of, match_nothing
 
     match_nothing()
+    within_reach(np.eye(4) > 0, disk(1.0, (4, 4)).half)
+    _changes_of(np.ones((1, 1), np.uint64), np.zeros(65, np.int64))
 
 
 @_no_collector()
 def others() -> None:
-    """Threshold and thin a few pixels, and all that is done before and after they are matched."""
-    from bsdsbench.kernels.graph import disk, vertex_of, vertices, within_reach
-    from bsdsbench.kernels.matching import _changes_of
+    """What thresholds and thins a few pixels, and numbers them."""
+    from bsdsbench.kernels.graph import vertex_of, vertices
     from bsdsbench.kernels.thinning import thinning_events
     from bsdsbench.kernels.thresholding import levels
 
     soft, thresholds = np.eye(4), np.array([0.5])
     thinning_events(levels(soft, thresholds), 1)
-    within_reach(soft > 0, disk(1.0, soft.shape).half)
     pixel, tile = vertices(soft > 0)
     vertex_of(pixel, 4, tile)
-    _changes_of(np.ones((1, 1), np.uint64), np.zeros(65, np.int64))
