@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import re
@@ -66,9 +65,11 @@ def cluster(address: str, jobs: deque[Job]) -> Iterator[tuple[Executor, int, Cal
 
 def _ready(client: Any, address: str, jobs: deque[Job]) -> int:
     """The cores of the cluster, once every worker has shown that it sees the first image's files"""
+    from asyncio import TimeoutError as AsyncTimeoutError  # another kind in Python 3.10
+
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
-    except (TimeoutError, asyncio.TimeoutError):  # two kinds in Python 3.10
+    except (TimeoutError, AsyncTimeoutError):
         raise DataError(
             f"{address}: no workers there after {PATIENCE:.0f} s, expected at least one"
         ) from None
