@@ -279,8 +279,8 @@ def find_edges(start, stop, own, other, geo):
     """Put the edges of vertices start .. stop-1 into `own`'s arena."""
     node, edge, nearest, tile = own.node, own.edge, own.nearest, other.tile
     gains, one = geo.gain, np.uint64(1)
-    cols, width = np.uint64(geo.cols), np.uint64(2 * geo.reach + 1)
-    reach, far = geo.reach, geo.mask.shape[2] // 2
+    reach, far, side = geo.reach, geo.mask.shape[2] // 2, 2 * geo.reach + 1
+    cols, width = np.uint64(geo.cols), np.uint64(side)
     most = min(gains.size, other.pixel.size)
     end = own.used[0]
     for i in range(start, stop):
@@ -306,7 +306,7 @@ def find_edges(start, stop, own, other, geo):
                     continue
                 tile_key = key + np.uint64((ty << 3) * geo.cols + (tx << 3)) * other.mult
                 down, right = (ty << 3) - row + reach, (tx << 3) - col + reach
-                corner = np.uint64(down * (2 * reach + 1) + right)
+                corner = np.uint64(down * side + right)
                 while left:
                     below = (left & (~left + one)) - one
                     left &= left - one

@@ -47,6 +47,14 @@ def thin(bmap: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return out
 
 
+def thin_each(bmaps: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Thin each of (N, H, W) bool maps; a new array."""
+    out = np.empty_like(bmaps)
+    for k, bmap in enumerate(bmaps):
+        out[k] = thin(bmap)
+    return out
+
+
 def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> Events:
     """What changes in the thinned map from each of `n` thresholds to the next lower one.
 
@@ -59,9 +67,11 @@ def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> 
     Memory: 4 bytes a pixel that is ever on, a byte a pixel of their box, some 10 an event.
     """
     levels = np.ascontiguousarray(levels, np.int16)
-    first = np.zeros(n + 2, np.int64)
-    bits = pack(levels > 0)
-    order, first = _by_level(levels, bits, first), first[:-1]
+    on, first = levels > 0, np.zeros(n + 2, np.int64)
+    bits, (flat, order) = pack(on), np.empty((2, np.count_nonzero(on)), np.int32)
+    _pixels(bits, levels.shape[1], flat)
+    _by_level(levels.ravel(), flat, first, order)
+    first = first[:-1]
     if do_thin:
         batch = np.zeros(2 * n + 1, np.int64)
         box = _box(bits)
@@ -96,32 +106,30 @@ def _box(bits: NDArray[np.uint64]) -> Box:
     return int(rows[0]), int(cols[0]), int(rows[-1]) + 1, int(cols[-1]) + 1
 
 
-@kernel
-def _by_level(levels, bits, first):
-    """The flat indices of pixels with level > 0, those of `bits`, highest level first.
-
-    first : int64 (n + 2,), zeros; [:-1] becomes where the n steps start
-    """
-    (rows, cols), one, n = levels.shape, np.uint64(1), first.size - 2
-    for r in range(rows):
+@kernel(_nrt=False)
+def _pixels(bits, cols, flat):
+    """Write the flat indices of the pixels that are on."""
+    k = np.int64(0)
+    for r in range(bits.shape[0]):
         for word in range(bits.shape[1]):
-            left = bits[r, word]
-            while left:
-                c = (word << 6) + ones((left & (~left + one)) - one)
-                left &= left - one
-                first[n - levels[r, c] + 2] += 1
+            k = _write(bits[r, word], r * cols + (word << 6), flat, k)
+
+
+@kernel(_nrt=False)
+def _by_level(level, flat, first, order):
+    """Write the pixels `flat` into `order`, highest level first: a counting sort.
+
+    level : int16 (H * W,);  first : int64 (n + 2,), zeros; [:-1] becomes where the n steps start
+    """
+    n = first.size - 2
+    for p in flat:
+        first[n - level[p] + 2] += 1
     for k in range(n + 1):
         first[k + 1] += first[k]
-    order = np.empty(first[n + 1], np.int32)
-    for r in range(rows):
-        for word in range(bits.shape[1]):
-            left = bits[r, word]
-            while left:
-                c = (word << 6) + ones((left & (~left + one)) - one)
-                left &= left - one
-                order[first[n - levels[r, c] + 1]] = r * cols + c
-                first[n - levels[r, c] + 1] += 1
-    return order
+    for p in flat:
+        step = n - level[p] + 1
+        order[first[step]] = p
+        first[step] += 1
 
 
 def _room(box: Box) -> Room:

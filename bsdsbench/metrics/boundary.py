@@ -483,10 +483,10 @@ def threshold_events(
         if pred.segs is not None:
             for seg in pred.segs:
                 same_shape(seg.shape, shape)
-            bmaps = [seg2bdry(seg) for seg in pred.segs]
+            bmaps = np.stack([seg2bdry(seg) for seg in pred.segs])
             if protocol.thin:
-                bmaps = [thinning.thin(bmap) for bmap in bmaps]
-            return np.arange(1.0, len(bmaps) + 1), thinning.stack_events(np.stack(bmaps))
+                bmaps = thinning.thin_each(bmaps)
+            return np.arange(1.0, len(bmaps) + 1), thinning.stack_events(bmaps)
         pred = pred.boundary_map()
     soft = soft_map(pred)
     same_shape(soft.shape, shape)

@@ -171,6 +171,8 @@ def prepare_classes(
     instances : (H, W), 0 where there is none; drawn with label maps if `params.instances` is on
     Raises ShapeError if sizes do not fit, DataError for instances that are wanted and missing.
     """
+    from bsdsbench.kernels.thinning import thin_each
+
     if gt.ndim == 2:
         labels, wanted = gt, params.instances
         if wanted and instances is None:
@@ -179,7 +181,7 @@ def prepare_classes(
     else:
         truth = _of_classes(gt, params, "class boundaries") != 0
         if params.thin_gt:
-            truth = _thinned(truth)
+            truth = thin_each(truth)
         truth = _all_nearest(truth, params.scale)
     if labels is not None:
         labels = _nearest(_framed(labels, params), params.scale)
@@ -191,25 +193,18 @@ def prepare_classes(
 def _from_labels(
     labels: NDArray[Any], params: SemanticParams, instances: NDArray[Any] | None, thin: bool
 ) -> Bool:
+    from bsdsbench.kernels.thinning import thin_each
+
     labels = _framed(np.asarray(labels), params)
     if params.scaled == "labels":
         labels = _nearest(labels, params.scale)
         instances = None if instances is None else _nearest(instances, params.scale)
     drawn = class_boundaries(labels, params, instances)
     if thin:
-        drawn = _thinned(drawn)
+        drawn = thin_each(drawn)
     if params.scaled == "boundaries":
         drawn = _all_nearest(drawn, params.scale)
     return drawn
-
-
-def _thinned(maps: Bool) -> Bool:
-    from bsdsbench.kernels.thinning import thin
-
-    out = np.empty_like(maps)
-    for k, bmap in enumerate(maps):
-        out[k] = thin(bmap)
-    return out
 
 
 def _of_classes(array: NDArray[Any], params: SemanticParams, what: str) -> NDArray[Any]:

@@ -18,7 +18,7 @@ def truth_maps(gts: Sequence[NDArray[Any]] | GroundTruth, protocol: Protocol) ->
 
     Raises as `annotated_maps`.
     """
-    from bsdsbench.kernels.thinning import thin
+    from bsdsbench.kernels.thinning import thin_each
 
     maps = annotated_maps(gts)
-    return np.stack([thin(drawn) for drawn in maps]) if protocol.gt_thin else maps
+    return thin_each(maps) if protocol.gt_thin else maps
