@@ -47,7 +47,11 @@ def test_agrees_with_the_slow_definition(seed, rows, cols, radius, border, multi
     expected, margin = slow.edge_nms(image, radius, border, multiplier, smooth)
     assert fast.dtype == np.float32
     assert fast.shape == image.shape
-    clear = (np.abs(margin) > 1e-4) & steady(image, smooth)
+    clear = np.abs(margin) > 1e-4
+    differs = clear & (np.abs(fast - expected) > 1e-5)
+    if min(rows, cols) >= 10:  # narrower ones are flat in one direction: see `steady`
+        assert differs.sum() <= 0.01 * image.size
+    clear &= steady(image, smooth)
     np.testing.assert_allclose(fast[clear], expected[clear], rtol=0, atol=1e-5)
 
 
