@@ -14,14 +14,19 @@ from bsdsbench.core.errors import DataError, clip
 from bsdsbench.core.visible import visible
 
 
+def refuse_mask(value: Any, what: str) -> None:
+    """Raise DataError for a masked array: its mask would be lost."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise DataError(f"{what}: a masked array, expected one without a mask: fill it first")
+
+
 def given_array(value: Any, what: str) -> NDArray[Any]:
     """An array of real numbers or bool, in the byte order of this machine.
 
     value : what numpy takes for an array; `what` names it in errors
     Raises DataError for masked arrays (their mask would be lost), ragged lists, objects, text.
     """
-    if isinstance(value, np.ma.MaskedArray):
-        raise DataError(f"{what}: a masked array, expected one without a mask: fill it first")
+    refuse_mask(value, what)
     try:
         array = np.asarray(value)
     except Exception as error:  # whatever the conversion of a foreign object raises
@@ -35,8 +40,7 @@ def given_list(value: Any, what: str, expected: str) -> list[Any]:
     """The items of any iterable but text. Raises DataError."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
-    if isinstance(value, np.ma.MaskedArray):
-        raise DataError(f"{what}: a masked array, expected one without a mask: fill it first")
+    refuse_mask(value, what)
     try:
         return list(value)
     except TypeError:  # an array of no dimensions
@@ -79,6 +83,7 @@ def given_word(value: Any, what: str, words: Collection[str]) -> str:
 
 def given_floats(value: Any, what: str, dtype: Any = np.float64) -> NDArray[Any]:
     """Numbers or arrays of numbers as one dtype. Raises DataError."""
+    refuse_mask(value, what)
     try:
         return np.asarray(value, dtype)
     except (TypeError, ValueError, OverflowError):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.arguments import given_list, kind_of_value
+from bsdsbench.core.arguments import given_list, kind_of_value, refuse_mask
 from bsdsbench.core.errors import DataError
 
 
@@ -169,8 +169,7 @@ def _check_map(
     """Raise DataError unless `value` is an array of a kind of numbers and a number of axes."""
     if value is None and optional:
         return
-    if isinstance(value, np.ma.MaskedArray):
-        raise DataError(f"{what}: a masked array, expected one without a mask: fill it first")
+    refuse_mask(value, what)
     if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
         expected = "integer labels" if "f" not in kinds else "an array of numbers"
         raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")

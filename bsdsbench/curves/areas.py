@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.core.precision_recall import PRCurve, average_precision, ratio
-from bsdsbench.curves.geometry import above_zero, as_counts, check_counts, interpolate_pr
+from bsdsbench.curves.geometry import above_zero, check_counts, interpolate_pr
 from bsdsbench.curves.samples import F8, floats
 
 Rule = Literal[
     "davis-goadrich", "auccalculator", "trapezoid", "step", "bsds", "11-point", "101-point"
 ]
 RULES = ("davis-goadrich", "auccalculator", "trapezoid", "step", "bsds", "11-point", "101-point")
+_ROUNDING = 1e-6
 
 
 def auc_pr(
@@ -42,6 +43,7 @@ def auc_pr(
     rule : str
         What lies between the points given:
 
+        - "davis-goadrich": count-linear curves, in closed form; see `davis_goadrich_area`
         - "auccalculator": AUCCalculator's: count-linear points at each whole TP, trapezoids between
           them, ended by (P, N); needs positives and negatives
         - "trapezoid": straight lines; nothing outside the points (optimistic)
@@ -101,12 +103,25 @@ def auc_pr(
     if (p == 0).any():
         raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
     if rule == "davis-goadrich":
-        return davis_goadrich_area(r, r * (1 / p - 1), 1, min_recall=min_recall)
+        return davis_goadrich_area(r, _false_positives(r, p), 1, min_recall=min_recall)
     if positives is None or negatives is None:
         raise DataError("rule 'auccalculator': expected positives and negatives")
-    tp = as_counts(r, positives)
-    fp = as_counts(tp * (1 / p - 1), 1)
+    tp = _whole(r * positives, positives)
+    fp = _whole(_false_positives(tp, p), positives + negatives)
     return auccalculator_areas(tp, fp, positives, negatives, min_recall=min_recall)[0]
+
+
+def _false_positives(tp: F8, precision: F8) -> F8:
+    """What the precision says; FP stands still where only float32's rounding makes it fall."""
+    fp = tp * (1 / precision - 1)
+    highest = np.maximum.accumulate(fp)
+    return np.where(highest - fp <= _ROUNDING * tp / precision, highest, fp)
+
+
+def _whole(counts: F8, total: float) -> F8:
+    """Counts among `total`, made whole where only float32's rounding keeps them from being so."""
+    whole = np.rint(counts)
+    return np.where(np.abs(counts - whole) <= _ROUNDING * total, whole, counts)
 
 
 def davis_goadrich_area(

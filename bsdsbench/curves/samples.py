@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsdsbench.core.arguments import refuse_mask
 from bsdsbench.core.errors import DataError, ShapeError
 
 F8 = NDArray[np.float64]
@@ -39,6 +40,7 @@ def check_samples(
 
 def numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     """`values` as a 1-D array of real numbers without NaN. Raises DataError otherwise."""
+    refuse_mask(values, name)
     try:
         array = np.asarray(values).ravel()
     except ValueError:

@@ -45,6 +45,27 @@ def test_twenty_against_two_thousand():
     assert one == pytest.approx(integral, rel=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("seed", range(8))
+def test_the_area_of_a_curve_of_precision_and_recall_is_that_of_its_counts(seed, dtype):
+    """Where FP stands still, r (1/p - 1) falls by a rounding.
+
+    Precision 0 at recall 0 says nothing of FP: the curve begins with its first true positive.
+    """
+    rng = np.random.default_rng(seed)
+    labels, scores = rng.random(400) < rng.uniform(0.1, 0.9), rng.integers(0, 300, 400)
+    curve = curves.pr(labels, scores)
+    given = curve.precision.astype(dtype), curve.recall.astype(dtype)
+    near = 1e-12 if dtype is np.float64 else 1e-5
+    tp, fp = curve.tp[curve.tp > 0], curve.fp[curve.tp > 0]
+    area = curves.davis_goadrich_area(tp, fp, curve.positives)
+    assert curves.auc_pr(*given) == pytest.approx(area, rel=near)
+    sides = curve.positives, curve.negatives
+    area = curves.auccalculator_areas(tp, fp, *sides)[0]
+    found = curves.auc_pr(*given, rule="auccalculator", positives=sides[0], negatives=sides[1])
+    assert found == pytest.approx(area, rel=near)
+
+
 def test_more_area_in_roc_is_not_more_in_pr():
     """Curve II has the larger area in ROC space, curve I in PR space; neither dominates."""
     assert not curves.dominates(CURVE_1, CURVE_2)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
+import bsdsbench as bb
 from bsdsbench import curves
 from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.curves import ranking as ranking_module
@@ -345,6 +346,15 @@ def test_bad_variant_says_so():
         curves.roc([1, -1], [1.0, 2], plot="FPTP")
 
 
+def test_a_mask_is_not_lost():
+    masked = np.ma.array([1, 0, 1], mask=[0, 0, 1])
+    for labels, scores in ((masked, [3, 2, 1]), ([1, 0, 1], masked)):
+        with pytest.raises(DataError, match="a masked array, expected one without a mask"):
+            curves.pr(labels, scores)
+    with pytest.raises(DataError, match="numerator: a masked array"):
+        bb.ratio(masked, 1)
+
+
 def test_an_unknown_option_is_an_error():
     with pytest.raises(TypeError, match="interpolate"):
         curves.roc([1, -1], [1.0, 2], interpolate=True)
@@ -393,6 +403,14 @@ def test_compiled_path_ranks_as_the_plain_one(ties, monkeypatch):
                 quick = curves.rank(labels, values, **ask)
                 for name in ("thresholds", "tp", "fp"):
                     np.testing.assert_array_equal(getattr(quick, name), getattr(plain, name))
+
+
+def test_the_area_of_billions_of_samples():
+    """Twice the area is above 2^63."""
+    half = curves.Ranking.from_counts([0.5], [10**9], [10**9], 2 * 10**9, 10**10, complete=True)
+    # Up to (0.1, 0.5), then to (1, 1).
+    exact = 0.1 * 0.5 / 2 + 0.9 * (0.5 + 1) / 2
+    assert curves.roc_from_ranking(half).auc == pytest.approx(exact, rel=1e-15)
 
 
 def test_ranking_from_counts():
