@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from bsdsbench.cli.options import format_option
@@ -17,6 +19,8 @@ def command(outs: tuple[str, ...], out: str, form: str) -> int:
     from bsdsbench.cli.evaluating import write_plots
     from bsdsbench.cli.show import print_json, print_scores
 
+    if Path(out).resolve() in [Path(each).resolve() for each in outs]:
+        raise click.UsageError(f"-o {out} is one of the shards, expected another folder")
     run = bb.merge([bb.Evaluation.load(each) for each in outs])
     run.save(out)
     write_plots(run, out)

@@ -313,8 +313,8 @@ def bootstrap_band(
     curves = registry.with_curve(run.metrics)
     metric = metric or (curves or registry.DEFAULT)[0]
     found = registry.curve_metric(metric)
-    if metric not in run.metrics:
-        raise DataError(f"{run.name}: no {metric} counts, expected them for a band")
+    if metric not in run.metrics or not run.records:
+        raise DataError(f"{run.name}: no {metric} counts of images, expected them for a band")
     precision, recall = found.sampler(run.records, run.protocol).curves(
         bootstrap_weights(len(run.records), n_boot, seed)
     )

@@ -214,7 +214,7 @@ def load_function(spec: str) -> Detector:
         sys.path.insert(0, os.getcwd())
     try:
         found: Any = import_module(module_name)
-    except Exception as error:  # the user's module may raise anything
+    except (Exception, SystemExit) as error:  # the user's module may raise anything
         raise DataError(f"{spec!r}: cannot be imported ({_reason(error)})") from None
     for part in attribute.split("."):
         found = getattr(found, part, None)
@@ -274,7 +274,7 @@ class _Calls:
         try:
             result, spent = self._timed(picture)
             kind, suffix, data = encoded(result, picture.shape[:2])
-        except Exception as error:  # the user's function may raise anything
+        except (Exception, SystemExit) as error:  # the user's function may raise anything
             self.failed[image_id] = _reason(error)
             return
         name = f"{image_id}{suffix}"

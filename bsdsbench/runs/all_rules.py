@@ -36,7 +36,7 @@ def all_rules(run: Any, gt_dir: str | os.PathLike[str] | None = None) -> Values:
         curve = curve_of(thresholds, four)
         whole = None if rows.whole_image else _with_whole_image(run, gt_dir, thresholds, four)
     else:
-        curve, whole = run.boundary_score().curve, None
+        curve, whole = run.score(METRIC).curve, None
         rows = Rows(curve.recall, curve.precision, whole_image=bool(curve.thresholds[0] == 0))
     ap = {
         rule: _known(area(whole if whole and rule == "edter" else rows, rule)) for rule in AP_RULES

@@ -44,6 +44,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.region.scoring import region_score
 from bsdsbench.metrics.sampling import CurveSampler
 from bsdsbench.report import comparison_mapping, comparison_tables, to_csv, to_latex, to_markdown
+from bsdsbench.runs.loading import load_run
 from tests.runs.simulated import simulated_run
 
 
@@ -402,3 +403,8 @@ def test_band_holds_the_curve(pair):
     assert (band.low < band.high).mean() > 0.9
     with pytest.raises(bb.DataError, match="no pixel counts"):
         bootstrap_band(simulated_run("x", 3), "pixel")
+
+
+def test_no_band_from_tables_alone(bsds500_bench):
+    with pytest.raises(bb.DataError, match="test_2: no boundary counts of images"):
+        bootstrap_band(load_run(bsds500_bench / "test_2"))

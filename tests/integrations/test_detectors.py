@@ -109,6 +109,14 @@ def test_a_picture_it_fails_on_is_listed_and_the_rest_goes_on(three, tmp_path):
     assert found.evaluation.failed["herd1"].startswith("ValueError")
 
 
+def test_a_detector_does_not_end_the_run(three, tmp_path):
+    def detector(image):
+        raise SystemExit
+
+    with pytest.raises(bb.DataError, match=r"fruit1: SystemExit.*\nherd1: SystemExit"):
+        bb.run(detector, three[0], out=tmp_path / "out")
+
+
 def test_if_all_fail_every_reason_is_listed(three, tmp_path):
     with pytest.raises(bb.DataError, match=r"fruit1: .*\nherd1: .*\nleaves1: .*shape \(60, 90"):
         bb.run(lambda image: image, three[0], out=tmp_path / "out")

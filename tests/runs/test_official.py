@@ -220,3 +220,20 @@ def test_result_files_of_four_to_nine_numbers(tmp_path, numbers, ois, ap):
     assert score.ap == pytest.approx(ap or sum(0.7 - 0.01 * k for k in range(21)) / 100)
     assert run.protocol.ap_rule == ("sbd" if len(numbers.split()) == 9 else "bsds")
     assert not run.protocol.stated
+
+
+@pytest.mark.parametrize("name", ["test_1", "test_2", "test_3", "test_4", "test_5"])
+def test_official_tables_alone_are_reported(name, bsds500_bench, tmp_path):
+    """Of a folder of tables, whatever is in it."""
+    folder = str(bsds500_bench / name)
+    for form in ("table", "markdown", "latex", "json"):
+        done = CliRunner().invoke(cli, ["report", folder, "--format", form])
+        assert (done.exit_code, name in done.output.replace("\\", "")) == (0, True)
+    done = CliRunner().invoke(cli, ["report", folder, "-o", str(tmp_path / "page.html")])
+    assert (done.exit_code, name in (tmp_path / "page.html").read_text("utf-8")) == (0, True)
+    done = CliRunner().invoke(cli, ["ap", folder])
+    if name == "test_5":
+        assert "no official tables of boundary" in str(done.exception)
+    else:
+        assert done.exit_code == 0, done.output
+        assert "interpolated   0.704" in done.output

@@ -96,6 +96,12 @@ def test_shards_merge_to_the_bits_of_the_whole(tiny, tmp_path):
     assert bits(tmp_path / "merged") == bits(tmp_path / "whole")
 
 
+def test_there_may_be_more_shards_than_images(tiny):
+    shards = [bb.evaluate(*tiny, TEN, workers=1, shard=(i, 9)) for i in range(1, 10)]
+    assert [len(each.records) for each in shards].count(0) > 0
+    assert bb.merge(shards).equals(bb.evaluate(*tiny, TEN, workers=1))
+
+
 def test_shards_that_do_not_belong_together_are_refused(tiny, tmp_path):
     one, two = (bb.evaluate(*tiny, TEN, workers=1, shard=(i, 2)) for i in (1, 2))
     with pytest.raises(MergeError, match="shard 1/2 again"):

@@ -110,8 +110,13 @@ class RegionMetric(Metric):
         """Covering, PRI, VOI, objects and parts, and every error."""
         return RegionSampler([r.counts[self.name] for r in records])
 
-    def parts(self, score: RegionScore) -> Mapping[str, Any]:
-        """The errors (0 is best), and beside them the similarities (1 is best) of SEISM."""
+    def parts(self, score: RegionScore | ReportedRegions) -> Mapping[str, Any]:
+        """The errors (0 is best), and beside them the similarities (1 is best) of SEISM.
+
+        Official tables have none.
+        """
+        if isinstance(score, ReportedRegions):
+            return {}
         names = {error: name for name, error in SIMILAR_TO.items()}
         found: dict[str, Any] = {}
         for error, value in score.others.items():

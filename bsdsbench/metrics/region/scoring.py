@@ -55,8 +55,8 @@ F8 = NDArray[np.float64]
 class MeasureScore:
     """A measure of a data set: the best at one threshold, the mean of each image's best, the curve.
 
-    curve is f8 (T,), its value at each threshold. at_grid_end: the best is at the first or the last
-    of several thresholds, or faultless up to there: it says more of the grid than of the method.
+    curve is f8 (T,), its value at each threshold. at_grid_end: the first or the last of several
+    thresholds is as good as any: the best says more of the grid than of the method.
     """
 
     ods: float
@@ -351,14 +351,12 @@ def _score(
     mean = _fold(deciding) / len(images)
     best = int(pick(mean))
     bests = [v[pick(d)] for v, d in zip(values, deciding, strict=True)]
-    # a faultless value that one region, or single pixels, have at an end of the grid
-    trivial = mean[best] == float(highest) and mean[best] in (mean[0], mean[-1])
     return MeasureScore(
         float(curve[best]),
         float(images[0].thresholds[best]),
         float(_fold(bests) / len(images)),
         curve,
-        at_grid_end=bool(curve.size > 1 and (best in (0, curve.size - 1) or trivial)),
+        at_grid_end=bool(curve.size > 1 and mean[best] in (mean[0], mean[-1])),
     )
 
 

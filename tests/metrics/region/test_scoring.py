@@ -183,10 +183,12 @@ def test_an_ods_at_the_end_of_the_grid_is_marked():
     assert not found["hamming_pred"].at_grid_end
     assert "at_grid_end" not in found["hamming_pred"].to_mapping()
     assert not score(counts(thresholds=[0.5])).others["bgm"].at_grid_end
+    tied = score(counts(voi=[1.0, 0.5, 0.5]))
+    assert (tied.voi.ods_threshold, tied.voi.at_grid_end) == (0.5, True)
 
 
 def test_mapping_has_the_names_of_the_result_file():
-    found = score(counts()).to_mapping()
+    found = score(counts(pri=[0.5, 0.75, 0.5], voi=[2.0, 1.0, 2.0])).to_mapping()
     assert {"ods", "ods_threshold", "ois", "best"} == set(found["covering"])
     assert {"ods", "ods_threshold", "ois"} == set(found["pri"]) == set(found["voi"])
     assert {"ods", "ois", "ap"} <= set(found["fop"])
