@@ -6,8 +6,9 @@ certifies a matching of maximum weight (linear programming duality).
 
 A vertex enters with the smallest dual its edges allow. If the other end of a tight edge is free,
 they are matched. Else the last rule alone is broken, and it is mended by the cheapest alternating
-path from the new vertex (Dijkstra on slacks; matched edges cost nothing). A path can end in three
-ways:
+path from the new vertex (Dijkstra on slacks; matched edges cost nothing). While it waits, the other
+side's duals only rise: its own may become larger than need be, and the path's ends as much dearer.
+A path can end in three ways:
 
     stay     the new vertex stays free                           costs its dual
     reach    the path reaches a free vertex of the other side    costs its length
@@ -36,8 +37,8 @@ CONTESTED = -1
 
 def work(n: int) -> Work:
     """Room for searches among at most n vertices a side."""
-    front, tight, touched = np.empty((3, n), np.uint32)
-    return Work(front, tight, touched, np.empty(2 * n, np.uint32), np.empty(n, np.int32))
+    front, tight, touched, waiting = np.empty((4, n), np.uint32)
+    return Work(front, tight, touched, waiting, np.empty(n, np.int32))
 
 
 @inner
@@ -47,28 +48,26 @@ def enter(roots, own, other, geo, work, step):
     Those that have to search wait for those that need not.
     """
     node, there, waiting = own.node, other.node, work.waiting
-    pairs, n, k = 0, roots.size, 0
-    for r in range(n):
-        waiting[r] = roots[r]
-    while k < n:
-        root = waiting[k]
-        k += 1
+    pairs, n_waiting = 0, 0
+    for root in roots:
         if node[root].mate != NONE:
             continue
         if node[root].first == UNKNOWN:
             find_edges(np.int64(root), np.int64(root) + 1, own, other, geo)
         outcome = _pair_off(root, node, there, own.edge, step)
-        if outcome != CONTESTED:
-            pairs += outcome
-        elif k <= roots.size:
-            waiting[n] = root
-            n += 1
+        if outcome == CONTESTED:
+            waiting[n_waiting] = root
+            n_waiting += 1
         else:
-            best, last, n_touched = _cheapest_end(root, own, other, geo, work)
-            _move_duals(root, best, work.touched[:n_touched], node, there)
-            if last != NONE:
-                node[root].since = step
-                pairs += _flip(last, own, there, step)
+            pairs += outcome
+    for root in waiting[:n_waiting]:
+        if node[root].first == UNKNOWN:
+            find_edges(np.int64(root), np.int64(root) + 1, own, other, geo)
+        best, last, n_touched = _cheapest_end(root, own, other, geo, work)
+        _move_duals(root, best, work.touched[:n_touched], node, there)
+        if last != NONE:
+            node[root].since = step
+            pairs += _flip(last, own, there, step)
     return pairs
 
 
