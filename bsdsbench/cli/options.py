@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -117,17 +117,22 @@ PROTOCOL_FIELDS = (
 )
 
 
-def protocol_options(function: _F) -> _F:
-    """--protocol and the options that change one of its fields."""
-    return some_protocol_options(*PROTOCOL_FIELDS)(function)
+def protocol_options(usual: str = "default: bsds500") -> Callable[[_F], _F]:
+    """--protocol and the options that change one of its fields; `usual` says what it is without."""
+    return some_protocol_options(*PROTOCOL_FIELDS, usual=usual)
 
 
-def some_protocol_options(*names: str) -> Callable[[_F], _F]:
+def some_protocol_options(*names: str, usual: str = "default: bsds500") -> Callable[[_F], _F]:
     """Those of `protocol_options` that a verb uses, by parameter."""
+    named = click.option(
+        "--protocol",
+        metavar="NAME|FILE",
+        help=f"A preset (`bsdsbench protocols`) or a .toml file; {usual}.",
+    )
 
     def decorate(function: _F) -> _F:
         for name in reversed(names):
-            function = _OPTIONS[name](function)
+            function = (named if name == "protocol" else _OPTIONS[name])(function)
         return function
 
     return decorate
@@ -135,15 +140,8 @@ def some_protocol_options(*names: str) -> Callable[[_F], _F]:
 
 _OPTIONS = dict(
     zip(
-        PROTOCOL_FIELDS,
+        PROTOCOL_FIELDS[1:],
         (
-            click.option(
-                "--protocol",
-                default="bsds500",
-                show_default=True,
-                metavar="NAME|FILE",
-                help="A preset (`bsdsbench protocols`) or a .toml file.",
-            ),
             click.option(
                 "--signature",
                 metavar="LINE",
@@ -188,7 +186,7 @@ def split_protocol(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, A
 
 
 def protocol_from(
-    protocol: str = "bsds500",
+    protocol: str | None = None,
     thresholds: str | None = None,
     max_dist: str | None = None,
     no_thin: bool = False,
@@ -196,14 +194,21 @@ def protocol_from(
     invert: bool = False,
     overrides: tuple[str, ...] = (),
     signature: str | None = None,
+    metrics: Sequence[str] = (),
 ) -> Protocol:
-    """The protocol the options describe. Raises ProtocolError."""
+    """The protocol the options describe; without one, that of the first metric or bsds500.
+
+    Raises ProtocolError.
+    """
     from dataclasses import asdict
 
     from bsdsbench.core.protocol import NMSParams, Protocol, parse_overrides
     from bsdsbench.core.signature import Signature
 
-    base = Signature.parse(signature).protocol if signature else Protocol.load(protocol)
+    if signature:
+        base = Signature.parse(signature).protocol
+    else:
+        base = Protocol.load(_usual_protocol(metrics) if protocol is None else protocol)
     changes: dict[str, Any] = parse_overrides(overrides)
     if thresholds is not None:
         changes["thresholds"] = _thresholds(thresholds)
@@ -220,6 +225,14 @@ def protocol_from(
     if invert:
         changes["invert"] = True
     return base.replace(**changes)
+
+
+def _usual_protocol(metrics: Sequence[str]) -> str:
+    """The preset that the first metric is meant with."""
+    from bsdsbench.metrics import registry
+    from bsdsbench.runs.setup import usual_protocol
+
+    return usual_protocol(registry.chosen(metrics)) if metrics else "bsds500"
 
 
 def _thresholds(text: str) -> int | tuple[float, ...]:

@@ -21,7 +21,7 @@ from bsdsbench.cli.options import (
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("--split-file", type=click.Path(), help="Ids to check, one per line.")
 @pred_kind_option
-@protocol_options
+@protocol_options()
 @format_option("text", "json")
 def command(
     pred_dir: str,

@@ -30,7 +30,7 @@ ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "shard")
 @click.command("evaluate", cls=ProtocolCommand, short_help="Score a folder of predictions.")
 @click.argument("pred_dir", required=False, type=click.Path())
 @run_options
-@protocol_options
+@protocol_options("default: that of the first metric, bsds500 for most")
 @click.option(
     "--metrics",
     default="boundary",
@@ -68,10 +68,8 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     if tolerances and humans:
         raise click.UsageError("--max-dist A:B:N does not go with --humans")
     options["metrics"] = [m.strip() for m in options["metrics"].split(",") if m.strip()]
-    source = click.get_current_context().get_parameter_source("protocol")
-    if source is click.core.ParameterSource.DEFAULT:
-        fields["protocol"] = _usual_protocol(options["metrics"])
-    protocol = protocol_from(**{**fields, "max_dist": None} if tolerances else fields)
+    fields["max_dist"] = None if tolerances else fields["max_dist"]
+    protocol = protocol_from(**fields, metrics=options["metrics"])
     options["shard"] = shard(options["shard"])
     announce_compiling(quiet)
     if options["out"]:
@@ -95,11 +93,3 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
             write_overlays(run, Path(options["out"]) / "overlays", progress=report)
     show_run(run, form, options["out"])
     return left_out(run)
-
-
-def _usual_protocol(metrics: list[str]) -> str:
-    """The preset that the first metric is meant with, bsds500 for most."""
-    from bsdsbench.metrics import registry
-
-    found = registry.chosen(metrics)
-    return registry.get(found[0]).default_protocol or "bsds500"

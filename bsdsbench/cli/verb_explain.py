@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     metavar="MEASURE=VALUE",
     help="The published value: ods=0.788, ois=.808, ap=.840.",
 )
-@protocol_options
+@protocol_options()
 @click.option("--split-file", type=click.Path(), help="Ids to count, one per line.")
 @pred_kind_option
 @click.option(

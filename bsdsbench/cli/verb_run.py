@@ -22,7 +22,7 @@ _OPTIONS = (
         "--gt", type=click.Path(), help="Ground-truth folder; without it nothing is scored."
     ),
     click.option("-o", "--out", required=True, type=click.Path(), help="Folder for the results."),
-    protocol_options,
+    protocol_options("default: that of the first metric, bsds500 for most"),
     click.option(
         "--metrics",
         default="boundary",
@@ -69,7 +69,8 @@ def detect(function: Any, images: str, *, form: str, quiet: bool, **options: Any
     fields, options = split_protocol(options)
     options["metrics"] = [m.strip() for m in options["metrics"].split(",") if m.strip()]
     with progress("detect", quiet) as report:
-        found = run(function, images, protocol=protocol_from(**fields), progress=report, **options)
+        protocol = protocol_from(**fields, metrics=options["metrics"])
+        found = run(function, images, protocol=protocol, progress=report, **options)
     if form == "json":
         print_json(found.to_mapping())
     else:

@@ -22,7 +22,7 @@ from bsdsbench.cli.options import (
 )
 @click.argument("pred_dir", type=click.Path())
 @run_options
-@protocol_options
+@protocol_options("one with classes is required")
 def command(pred_dir: str, **options: Any) -> int:
     """Score the boundaries of every class, and their mean: `--protocol sbd` or `cityscapes`.
 

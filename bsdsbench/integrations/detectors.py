@@ -102,7 +102,7 @@ def run(
     *,
     out: str | Path,
     gt: str | Path | None = None,
-    protocol: Protocol | str = "bsds500",
+    protocol: Protocol | str | None = None,
     metrics: str | Sequence[str] = registry.DEFAULT,
     name: str | None = None,
     workers: int | None = None,

@@ -17,14 +17,17 @@ from bsdsbench.metrics import registry
 MAX_WORKERS = 4096
 
 
+def usual_protocol(metrics: Sequence[str]) -> str:
+    """The preset that the first metric is meant with, bsds500 where it names none."""
+    return registry.get(metrics[0]).default_protocol or "bsds500"
+
+
 def protocol_of(protocol: Protocol | str | None, metrics: Sequence[str]) -> Protocol:
     """The protocol meant: the one given, or the default of the first metric.
 
     Raises ProtocolError if it lacks what a metric needs, or if there is no default.
     """
-    if protocol is None:
-        protocol = registry.get(metrics[0]).default_protocol or "bsds500"
-    proto = Protocol.of(protocol)
+    proto = Protocol.of(usual_protocol(metrics) if protocol is None else protocol)
     for metric in metrics:
         registry.get(metric).check(proto)
     return proto

@@ -56,6 +56,19 @@ def test_maps_keep_16_bits_and_give_the_scores_of_evaluate(three, tmp_path):
     assert "cores" in timing["machine"]
 
 
+@pytest.mark.parametrize("metric", ["boundary", "crispness", "aiu"])
+def test_without_a_protocol_it_is_the_one_that_evaluate_takes(metric, three, tmp_path):
+    images, gt = three
+    found = bb.run(brightness, images, gt=gt, out=tmp_path / "out", metrics=metric, workers=1)
+    alone = bb.evaluate(found.maps, gt, metrics=metric, workers=1)
+    assert found.evaluation.protocol == alone.protocol
+    words = ["baseline", "sobel", str(images), "--gt", str(gt), "--metrics", metric, "--quiet"]
+    out = tmp_path / "other"
+    ran = CliRunner().invoke(cli, [*words, "--workers", "1", "-o", str(out)], standalone_mode=False)
+    assert ran.exception is None
+    assert bb.Evaluation.load(out).protocol == alone.protocol
+
+
 def test_warm_up_is_called_and_not_counted(three, tmp_path):
     called = []
 
