@@ -163,7 +163,7 @@ class CrispnessMetric(Metric):
 
     def describe(self, protocol: Protocol) -> str:
         """The protocols of both evaluations."""
-        return "\n".join(
+        return "; ".join(
             f"{name} protocol {p.describe()}"
             for name, p in zip(("SEval", "CEval"), evaluations(protocol).values(), strict=True)
         )

@@ -108,7 +108,8 @@ def test_command_line(raw):
     )
     assert "SEval" in result.stdout
     assert "SEval protocol crispness-seval* v1" in result.stdout
-    assert "CEval protocol crispness-ceval* v1" in result.stdout
+    assert "; CEval protocol crispness-ceval* v1" in result.stdout
+    assert "\\n" not in result.stdout
 
 
 def test_tolerance_sweep_is_a_growing_curve_of_single_runs(raw):
