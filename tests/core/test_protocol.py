@@ -205,6 +205,13 @@ def test_differences_leave_out_what_moves_no_score():
     assert a.differences(on) == ["nms: False / True"]
 
 
+@pytest.mark.parametrize(
+    ("preset", "grid"), [("crack", "0.0001..0.9999"), ("wireframe", "0.5..0.9999")]
+)
+def test_the_last_threshold_is_not_rounded(preset, grid):
+    assert f" thresholds {grid};" in Protocol.preset(preset).describe()
+
+
 def test_describe_says_what_moves_a_score():
     line = Protocol.preset("nyudv2").replace(nms=True, thin=False, invert=True).describe()
     assert line == (
