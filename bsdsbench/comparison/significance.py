@@ -120,5 +120,8 @@ def bca_interval(value: float, draws: F8, left_out: F8, level: float) -> tuple[f
     spread = float(np.sum(pull**2)) ** 1.5
     speed = float(np.sum(pull**3)) / (6 * spread) if spread > 0 else 0.0
     z = bias + tails(level, left_out.size)
-    low, high = np.quantile(draws, ndtr(bias + z / (1 - speed * z)))
+    room = 1 - speed * z
+    beyond = np.copysign(np.inf, z)  # past the pole z / room would come back from the other side
+    z = np.divide(z, room, out=beyond, where=room > 0)
+    low, high = np.quantile(draws, ndtr(bias + z))
     return float(low), float(high)

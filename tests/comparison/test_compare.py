@@ -328,6 +328,17 @@ def test_bca_agrees_with_scipy():
     assert found == pytest.approx((expected.low, expected.high), abs=0.02)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_bca_of_few_images_and_a_high_level_ends_at_the_outermost_draw(sign):
+    """Two equal images and one bad one: the acceleration is past its pole on the long side."""
+    values = sign * np.array([0.6, 0.6, 0.06])
+    draws = bootstrap_weights(3, 10_000, 0) @ values / 3
+    left = (values.sum() - values) / 2
+    low, high = bca_interval(float(values.mean()), draws, left, 0.995)
+    assert low < values.mean() < high
+    assert (low if sign > 0 else high) == pytest.approx(sign * 0.06)
+
+
 def test_one_image_says_nothing(pair):
     one = [replace(run, records=run.records[:1]) for run in pair]
     found = bb.compare(one, n_boot=50)
