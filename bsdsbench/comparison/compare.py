@@ -220,7 +220,8 @@ def compare(
 
     One run alone gets its intervals. A score that is undefined (NaN: the AP of label maps, an R50
     that a curve does not reach) has no interval and no p-value, and no part in letters or Holm's
-    correction; an interval is that of the defined samples if at least `level` of them are.
+    correction; an interval is that of the defined samples if at least `level` of them are. A
+    p-value, and with it a letter, needs all samples to be defined.
 
     Parameters
     ----------
@@ -410,11 +411,13 @@ def _letters_of(
     score: str,
     alpha: float,
 ) -> tuple[str, ...]:
+    """A run's letters, best first; "" for one that was tested against no other."""
     sign = 1 if lower_is_better(score) else -1
     values = {name: float(whole[i][score][0]) for i, name in enumerate(labels)}
-    order = [name for name in labels if not np.isnan(values[name])]
-    order.sort(key=lambda name: sign * values[name])
-    apart = {frozenset((d.a, d.b)) for d in differences if d.score == score and d.p_holm < alpha}
+    known = [d for d in differences if d.score == score and not np.isnan(d.p)]
+    tested = {name for d in known for name in (d.a, d.b)}
+    order = sorted(tested, key=lambda name: (sign * values[name], labels.index(name)))
+    apart = {frozenset((d.a, d.b)) for d in known if d.p_holm < alpha}
     found = letters(order, apart)
     return tuple(found.get(name, "") for name in labels)
 

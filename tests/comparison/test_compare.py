@@ -152,6 +152,31 @@ def test_one_undefined_run_leaves_the_others_their_test():
     assert found.letters["boundary.ap"][2] == ""
 
 
+def two_points(name, shares, thresholds=(0.25, 0.75)):
+    """A run whose images have the precision `shares` at one threshold, and 0.9 at the next."""
+    records = []
+    for i, share in enumerate(shares):
+        right = np.array([round(100 * share), 36])
+        counts = BoundaryCounts(
+            np.array(thresholds), np.array([50, 20]), np.full(2, 60), right, np.array([100, 40])
+        )
+        records.append(ImageRecord(f"im{i}", (9, 9), {"boundary": counts}))
+    return bb.Evaluation(Protocol(name="two"), name, tuple(records))
+
+
+def test_a_pair_that_was_not_tested_shares_no_letter():
+    """R50 of the first run is undefined in some samples, that of the others never."""
+    some = two_points("some", (0.45, 0.45, 0.52, 0.52, 0.52, 0.45))
+    good = [two_points(name, (0.4,) * 6) for name in ("good", "same")]
+    two = bb.compare([some, good[0]], n_boot=300)
+    (r50,) = [d for d in two.differences if d.score == "boundary.r50"]
+    assert np.isnan(r50.p)
+    assert not np.isnan(r50.value)
+    assert two.letters["boundary.r50"] == ("", "")
+    three = bb.compare([some, *good], n_boot=300)
+    assert three.letters["boundary.r50"] == ("", "a", "a")
+
+
 def test_the_whole_set_gives_the_run_s_scores(pair):
     found = run_scores(samplers(pair[0]), np.ones((1, 25)))
     score, pixel = pair[0].boundary_score(), pair[0].pixel_score()
