@@ -33,8 +33,8 @@ def command(
 ) -> int:
     """Look for faults in PRED_DIR before it is evaluated: names, sizes, values, polarity, NMS.
 
-    Give the same options as for `evaluate`. Exit status 2 if there are errors, 0 if there are only
-    warnings.
+    Give --split-file, --pred-kind and the options of the protocol as for `evaluate`.
+    Exit status 2 if there are errors, 0 if there are only warnings.
     """
     import bsdsbench as bb
     from bsdsbench.cli.show import print_json

@@ -18,9 +18,10 @@ def command(runs_dir: str, out: str, n_boot: int, seed: int) -> int:
     differ, signatures, and published rows of the same set. A repository keeps it honest by scoring
     the maps of a pull request itself: `evaluate` with the board's signature, then `leaderboard`.
     """
+    from bsdsbench.diagnosis.findings import counted
     from bsdsbench.report.leaderboard import write_leaderboard
 
     for board in write_leaderboard(runs_dir, out, n_boot=n_boot, seed=seed):
-        print(f"{board.title}: {len(board.rows)} rows")
+        print(f"{board.title}: {counted(len(board.rows), 'row')}")
     print(out)
     return 0

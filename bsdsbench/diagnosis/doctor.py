@@ -23,13 +23,13 @@ from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.softmap import unit
 from bsdsbench.diagnosis import symptoms
 from bsdsbench.diagnosis.double_checks import many_to_one
-from bsdsbench.diagnosis.findings import Finding, Findings
+from bsdsbench.diagnosis.findings import Finding, Findings, counted
 from bsdsbench.diagnosis.value_checks import grid_values, level_ridges
 from bsdsbench.loaders import load_ground_truth, load_prediction
 from bsdsbench.loaders.pairing import LAYOUTS, find_files, group, one_set, possible_ids, read_split
 from bsdsbench.loaders.reading import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES
 
-# Thresholds of the verdicts. They lie far from what sound maps give: NMSed maps are 0.00 to 0.56
+# Thresholds of the verdicts. They lie far from what sound maps give: thinned maps are 0.00 to 0.56
 # thick and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92;
 # sound maps of three detectors and of UCMs are 0.00 to 0.39 pixels off.
 THICK, THIN = 0.8, 0.6
@@ -168,7 +168,8 @@ def _names(preds: Files, gts: Files) -> list[Finding]:
                 Finding(
                     "names",
                     "error",
-                    f"{len(extra)} prediction names differ from the image ids by {longer!r}",
+                    f"names of {counted(len(extra), 'prediction')} differ from the ids by "
+                    f"{longer!r}",
                     tuple(extra),
                     "rename the files to ID.png",
                 )
@@ -177,8 +178,8 @@ def _names(preds: Files, gts: Files) -> list[Finding]:
             Finding(
                 "split",
                 "error",
-                f"only {common} of {len(gts)} images have a prediction and {len(extra)} "
-                "predictions have no ground truth: two different splits?",
+                f"only {common} of {len(gts)} images have a prediction, and "
+                f"{counted(len(extra), 'prediction')} no ground truth: two different splits?",
                 tuple(extra),
                 "give --gt of the same split",
             )
@@ -189,7 +190,7 @@ def _names(preds: Files, gts: Files) -> list[Finding]:
         fix = "predict them, or --split-file with the ids, or --missing zero|skip"
         found.append(Finding("missing", "error", message, tuple(missing), fix))
     if extra:
-        message = f"{len(extra)} predictions have no ground truth"
+        message = f"{counted(len(extra), 'prediction')} without ground truth"
         fix = "check the split, or --split-file with the ids that count"
         found.append(Finding("extra", "error", message, tuple(extra), fix))
     return found
@@ -326,7 +327,7 @@ def _sizes(cases: Sequence[_Case]) -> list[Finding]:
     if mixed:
         found.append(_error("annotators", "annotators of one image have several sizes", mixed))
     if turned:
-        message = f"{len(turned)} predictions are transposed: rows and columns are exchanged"
+        message = f"{counted(len(turned), 'prediction')} transposed: rows and columns are exchanged"
         found.append(_error("transposed", message, turned, "transpose them before saving"))
     if odd:
         have, want = odd[0].pred.shape, odd[0].gt.shape
@@ -368,7 +369,7 @@ def _annotators(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
         found.append(_error("gt-polarity", message, dark, "--set gt_invert=true"))
     if empty:
         names = tuple(f"{c.image_id} annotator {', '.join(map(str, k))}" for c, k in empty)
-        message = f"{len(empty)} images have an annotator without any boundary"
+        message = f"an annotator has no boundary in {counted(len(empty), 'image')}"
         found.append(Finding("empty-annotator", "warning", message, names, "check the annotations"))
     return found
 
@@ -387,14 +388,17 @@ def _values(cases: Sequence[_Case]) -> list[Finding]:
         elif case.pred.soft is not None and len(np.unique(soft)) < FEW_VALUES:
             few.append(case)
     if zero:
-        found.append(_error("zero", f"{len(zero)} maps are zero everywhere", zero, "predict again"))
+        found.append(
+            _error("zero", f"{counted(len(zero), 'map')} with zeros only", zero, "predict again")
+        )
     if full:
-        message = f"{len(full)} maps have one value everywhere (saturated?)"
+        message = f"{counted(len(full), 'map')} with one value everywhere (saturated?)"
         found.append(
             _error("saturated", message, full, "save the sigmoid's output, not the logits")
         )
     if few:
-        message = f"{len(few)} maps have fewer than {FEW_VALUES} values: the curve has few points"
+        what = f"{counted(len(few), 'map')} with fewer than {FEW_VALUES} values"
+        message = f"{what}: the curve has few points"
         names = tuple(c.file for c in few)
         found.append(Finding("few-values", "warning", message, names, "save soft maps"))
     return found
@@ -432,7 +436,7 @@ def _thickness(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
     raw = [c for c, t in measured if t > THICK]
     thin = [c for c, t in measured if t < THIN]
     if raw and not protocol.nms and protocol.thin:
-        message = f"{len(raw)} of {len(soft)} maps have broad edges: never NMSed"
+        message = f"{len(raw)} of {len(soft)} maps have broad edges: never thinned by NMS"
         return [Finding("raw", "warning", message, tuple(c.file for c in raw), "--nms")]
     if thin and (protocol.nms or not protocol.thin):
         message = f"{len(thin)} of {len(soft)} maps are thinned already"
@@ -469,7 +473,9 @@ def _shift(cases: Sequence[_Case], _: Protocol) -> list[Finding]:
         and symptoms.correlation(_soft(c).T, c.truth()).max() > 2 * max(s.max(), CORRELATED / 2)
     ]
     if turned:
-        message = f"{len(turned)} square predictions fit the ground truth better transposed"
+        message = (
+            f"{counted(len(turned), 'square map')} would fit the ground truth better transposed"
+        )
         return [_error("transposed", message, turned, "transpose them before saving")]
     total = np.mean(surfaces, axis=0)
     dy, dx = symptoms.shift_of(total)

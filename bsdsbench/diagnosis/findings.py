@@ -52,12 +52,13 @@ class Findings(list[Finding]):
         """One line: how many errors and warnings, and on how much they rest."""
         errors = sum(f.level == "error" for f in self)
         warnings = len(self) - errors
-        counts = f"{_count(errors, 'error')}, {_count(warnings, 'warning')}"
+        counts = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
         return (
-            f"{counts if self else 'nothing found'}; {_count(self.n_images, 'image')} read, "
+            f"{counts if self else 'nothing found'}; {counted(self.n_images, 'image')} read, "
             f"polarity, thickness, JPEG traces and shift measured on {self.n_measured} of them"
         )
 
 
-def _count(n: int, what: str) -> str:
+def counted(n: int, what: str) -> str:
+    """ "1 image", "2 images"."""
     return f"{n} {what}{'' if n == 1 else 's'}"

@@ -121,6 +121,7 @@ def test_one_value_everywhere(pred, value, code, six):
     change(pred, lambda a: np.full_like(a, value), "herd1.png")
     found = only(doctor(pred, six))
     assert (found.code, found.level, found.files) == (code, "error", ("herd1.png",))
+    assert found.message.startswith("1 map with")
 
 
 def test_transposed(pred, six):

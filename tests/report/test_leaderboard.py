@@ -74,7 +74,7 @@ def test_the_command_line_and_its_faults(tmp_path):
     saved(tmp_path / "runs", "one", 0.1)
     arguments = [str(tmp_path / "runs"), "-o", str(tmp_path / "site"), "--n-boot", "5"]
     shown = CliRunner().invoke(command, arguments, catch_exceptions=False)
-    assert shown.stdout.splitlines()[0] == "6 images, set not known: 1 rows"
+    assert shown.stdout.splitlines()[0] == "6 images, set not known: 1 row"
     (tmp_path / "empty").mkdir()
     for folder, message in (("empty", "no runs with boundaries"), ("gone", "no such folder")):
         with pytest.raises(bb.DataError, match=message):
