@@ -53,7 +53,10 @@ def write_all(out: Path) -> None:
 def cli_page() -> str:
     """The help of every verb, with its options as a table."""
     parts = ["# Command line\n", "Results go to standard output, progress to standard error.\n"]
-    parts.append("Exit status: 0 done; 1 a regression; 2 wrong input; 130 interrupted.\n")
+    parts.append(
+        "Exit status: 0 done; 1 the answer is no (a regression, a set that is not known, tables "
+        "that differ, a target that is not reached); 2 wrong input; 130 interrupted.\n"
+    )
     for verb in VERBS:
         command = cli.get_command(click.Context(cli), verb)
         assert command is not None, verb

@@ -1,7 +1,7 @@
 """The command line: one verb, one module. Verbs call the public API only.
 
-Results go to standard output, progress and logs to standard error. Exit status: 0 done; 1 a
-regression gate failed; 2 the input or the call was wrong; 130 interrupted.
+Results go to standard output, progress and logs to standard error. Exit status: 0 done; 1 the
+answer is no, such as a regression; 2 the input or the call was wrong; 130 interrupted.
 """
 
 from __future__ import annotations
