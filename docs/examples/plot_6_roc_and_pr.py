@@ -37,7 +37,8 @@ axes[0].legend()
 plt.show()
 
 # %%
-# From labels and scores. Ten numbers are called "AP" or "AUC"; here each has its name.
+# From labels and scores. Many numbers are called "AP" or "AUC"; here each has its name, and these
+# are the first eight.
 
 rng = np.random.default_rng(7)
 labels = np.r_[np.ones(20), -np.ones(100)]
