@@ -18,9 +18,9 @@ class PRPoints(NamedTuple):
 
     Parameters
     ----------
-    precision : ForwardRef('array')
+    precision : array
         f8 (K,).
-    recall : ForwardRef('array')
+    recall : array
         f8 (K,).
     """
 
@@ -33,9 +33,9 @@ class ROCPoints(NamedTuple):
 
     Parameters
     ----------
-    fpr : ForwardRef('array')
+    fpr : array
         False positive rates, f8 (K,).
-    tpr : ForwardRef('array')
+    tpr : array
         True positive rates, f8 (K,).
     """
 
