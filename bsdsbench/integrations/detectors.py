@@ -28,22 +28,25 @@ from numpy.typing import NDArray
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.files import png_bytes, write_atomic
 from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.shown import Shown
+from bsdsbench.core.table import Cell, Column, Table
 from bsdsbench.core.visible import visible
 from bsdsbench.loaders.photos import find_photos, read_photo
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.runner import evaluate
+from bsdsbench.runs.score_tables import METHOD, score_tables
 from bsdsbench.runs.speed import KEY as SPEED
-from bsdsbench.runs.speed import Speed
+from bsdsbench.runs.speed import Speed, with_speeds
 
 Detector = Callable[[NDArray[np.uint8]], Any]
 Progress = Callable[[int, int, str], None]
 SOFT_INTEGERS = (np.uint8, np.uint16, np.bool_)
 
 
-@dataclass(frozen=True, slots=True)
-class DetectorRun:
+@dataclass(frozen=True, slots=True, repr=False)
+class DetectorRun(Shown):
     """What `run` found: where the maps are, what they cost, what failed, and the scores.
 
     Parameters
@@ -81,6 +84,23 @@ class DetectorRun:
     def speed(self) -> Speed:
         """What tables show beside the scores."""
         return Speed(self.ms_per_image, self.machine)
+
+    def __repr__(self) -> str:
+        """One line: name, pictures, time, the main scores."""
+        failed = f", failed on {len(self.failed)}" if self.failed else ""
+        scores = f": {self.evaluation!r}" if self.evaluation else ""
+        return (
+            f"<DetectorRun {self.name!r}, {len(self.milliseconds)} pictures{failed}, "
+            f"{self.ms_per_image:.1f} ms per image{scores}>"
+        )
+
+    def tables(self) -> list[Table]:
+        """A row of pictures and time, then the scores where there are any."""
+        counts = (("pictures", "Pictures"), ("failed", "Failed"))
+        columns = [METHOD, *(Column(*count, "", "d") for count in counts)]
+        rows: list[list[Cell]] = [[self.name, len(self.milliseconds), len(self.failed)]]
+        own = with_speeds(Table("detector", "Detector", columns, rows), {self.name: self.speed})
+        return [own, *(score_tables([self.evaluation]) if self.evaluation else [])]
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values: name, times, failures, and the scores where there are any."""

@@ -18,13 +18,14 @@ from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.precision_recall import ratio
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
+from bsdsbench.core.shown import ShownScore
 from bsdsbench.metrics.base import Column, Metric, counts_in_order
 from bsdsbench.metrics.pixel import PixelCounts, PixelMetric, pixel_counts
 from bsdsbench.metrics.sampling import MeanSampler
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CrackScore:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CrackScore(ShownScore):
     """aiu : in [0, 1]; per_threshold : the mean IoU at each threshold, f8 (T,)."""
 
     aiu: float

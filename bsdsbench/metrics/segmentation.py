@@ -22,6 +22,7 @@ from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.precision_recall import ratio
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ArrayRecord, ImageRecord, frozen
+from bsdsbench.core.shown import ShownScore
 from bsdsbench.kernels import tallies
 from bsdsbench.metrics.base import Column, Metric, counts_in_order
 from bsdsbench.metrics.contour.contour_metric import (
@@ -195,8 +196,8 @@ def panoptic_quality(pred: ArrayLike, gt: ArrayLike, params: ContourParams) -> F
     return panoptic(segmentation_counts(pred, gt, params))[0]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClassSegmentation:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ClassSegmentation(ShownScore):
     """One class; undefined values as None. gt_pixels : its annotated pixels."""
 
     iou: float | None
@@ -212,8 +213,8 @@ class ClassSegmentation:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SegmentationScore:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SegmentationScore(ShownScore):
     """Scores of a data set; means are over the classes that either map has.
 
     values : name -> number or None; per_class : name -> `ClassSegmentation`

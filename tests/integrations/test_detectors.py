@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -50,6 +51,10 @@ def test_maps_keep_16_bits_and_give_the_scores_of_evaluate(three, tmp_path):
         assert np.array_equal(kept, wanted)
     alone = bb.evaluate(found.maps, gt, workers=1)
     assert found.evaluation.equals(alone)
+    assert re.fullmatch(r"<DetectorRun 'brightness', 3 pictures, .* boundary .*>", repr(found))
+    for text in (found.summary(), found._repr_html_()):
+        assert "Pictures" in text
+        assert f"{found.evaluation.boundary_score().ods.f:.3f}" in text
     stored = json.loads((tmp_path / "out/result.json").read_text("utf-8"))
     timing = stored["provenance"]["detector"]
     assert timing["ms_per_image"] == pytest.approx(found.ms_per_image, abs=1e-3)

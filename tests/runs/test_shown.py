@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.core.records import ImageRecord
 from bsdsbench.core.render.as_csv import to_csv
 from bsdsbench.core.render.as_latex import escape_latex, to_latex
 from bsdsbench.core.render.as_text import to_text
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
+from bsdsbench.metrics import registry
 from bsdsbench.runs.score_tables import image_table, score_tables
 from tests.runs.simulated import simulated_run
 
@@ -100,6 +102,20 @@ def test_a_repr_is_one_line_with_the_scores(runs, found):
         assert len(repr(thing)) < 200
         assert ods.rstrip("0")[:4] in repr(thing)
     assert "30 images" in repr(runs[0])
+
+
+@pytest.mark.parametrize("metric", registry.names())
+def test_every_score_is_one_line_a_text_a_page_and_a_frame(metric):
+    pandas = pytest.importorskip("pandas")
+    found = registry.get(metric)
+    pred, gt, protocol = found.example()
+    record = ImageRecord("a", (12, 16), {metric: found.count(pred, gt, protocol)})
+    score = found.score([record], protocol)
+    assert "\n" not in repr(score)
+    assert len(repr(score)) < 320
+    assert "<table" in score._repr_html_()
+    assert type(score).__name__ in score.summary()
+    assert isinstance(score.to_dataframe(), pandas.DataFrame)
 
 
 def test_html_and_summary_hold_the_scores(runs, found):

@@ -18,6 +18,7 @@ from bsdsbench.core.inputs import GroundTruth, Prediction
 from bsdsbench.core.precision_recall import f_measure, ratio
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
+from bsdsbench.core.shown import ShownScore
 from bsdsbench.metrics.base import Column, Metric, counts_in_order
 from bsdsbench.metrics.contour import overlap
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, SIDES
@@ -58,8 +59,8 @@ def _columns() -> tuple[Column, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ContourScore:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ContourScore(ShownScore):
     """Means over the images (or instances) of each class, and then over the classes.
 
     values    : key of a measure -> its mean over the classes in which it is defined, or None
@@ -89,8 +90,8 @@ class ContourScore:
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClassContours:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ClassContours(ShownScore):
     """One class: key of a measure -> its mean over images or instances, or None; how many."""
 
     values: dict[str, float | None]
