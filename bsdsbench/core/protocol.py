@@ -344,7 +344,7 @@ class Protocol:
     def describe(self) -> str:
         """One line with everything that moves a score, for printing beside it."""
         t, px = self.thresholds, self.max_dist_px
-        grid = f"{len(t)} thresholds {t[0]:g}..{t[-1]:g}"
+        grid = f"{len(t)} thresholds {t[0]:.4g}..{t[-1]:.4g}"
         if not self.stated:
             row = ", the first of them the whole image" if self.whole_image else ""
             return f"{grid}{row}; the rest of the protocol is not stated"
