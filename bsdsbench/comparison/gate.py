@@ -24,6 +24,7 @@ from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_tables import lower_is_better
 from bsdsbench.comparison.significance import holm
 from bsdsbench.core import bounded, fields
+from bsdsbench.core.arguments import given_number
 from bsdsbench.core.bounded import FaultError, read_json, reading
 from bsdsbench.core.errors import DataError, FileFormatError, clip
 from bsdsbench.core.files import write_atomic
@@ -182,11 +183,13 @@ def check(
 
     tolerance : for all scores, or by METRIC.SCORE (the rest have 0.002); the baseline's own
         tolerances apply to scores that are not named here
-    statistical : fail only where the drop is also significant at 1 - level
+    statistical : fail only where the drop is also significant at 1 - level, 0 < level < 1
 
     Raises DataError if protocols or images differ, as then a difference says nothing, or if the
     baseline cannot be read or lacks the counts that statistics need.
     """
+    if not 0 < given_number(level, "level", 0, 1) < 1:
+        raise DataError(f"level {level}: expected a share in (0, 1)")
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
     differences = run.protocol.differences(stored.protocol)
     if differences:
@@ -204,7 +207,7 @@ def check(
         drop = 0.0 if value is None else (value - before) * (1 if lower_is_better(score) else -1)
         worse = value is None or drop > limits[score]
         # Scores that cannot be resampled (an equal error rate, say) go by tolerance alone.
-        noise = value is not None and p.get(score, 0.0) >= 1 - level
+        noise = value is not None and score in p and p[score] >= 1 - level
         checks.append(
             Check(score, before, value, drop, limits[score], p.get(score), worse and not noise)
         )

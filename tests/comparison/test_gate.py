@@ -75,6 +75,15 @@ def test_noise_does_not_fail_the_statistical_form(run):
     assert failures <= 3
 
 
+@pytest.mark.parametrize("level", [-0.1, 0, 1, 2, float("nan"), "0.95"])
+@pytest.mark.parametrize("statistical", [False, True])
+def test_no_level_switches_the_gate_off(run, level, statistical):
+    with pytest.raises(bb.DataError, match="level"):
+        check(changed(run, 0.3), Baseline.of(run), level=level, statistical=statistical)
+    for good in (0.5, 0.999):
+        assert not check(changed(run, 0.3), Baseline.of(run), level=good).passed
+
+
 def test_noise_within_the_tolerance_and_a_better_run_pass(run):
     assert check(run, Baseline.of(run)).passed
     better = Baseline.of(changed(run, 0.05))
