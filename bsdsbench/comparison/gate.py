@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_tables import lower_is_better
 from bsdsbench.comparison.significance import holm
@@ -185,8 +186,9 @@ def check(
         tolerances apply to scores that are not named here
     statistical : fail only where the drop is also significant at 1 - level, 0 < level < 1
 
-    Raises DataError if protocols or images differ, as then a difference says nothing, or if the
-    baseline cannot be read or lacks the counts that statistics need.
+    Raises DataError if protocols, images or ground truth differ, as then a difference says nothing
+    (of a baseline without counts only the number of images is known), or if the baseline cannot be
+    read or lacks the counts that statistics need.
     """
     if not 0 < given_number(level, "level", 0, 1) < 1:
         raise DataError(f"level {level}: expected a share in (0, 1)")
@@ -198,6 +200,8 @@ def check(
         raise DataError(
             f"{run.name}: {len(run.records)} images, the baseline has {stored.n_images}"
         )
+    if stored.records:
+        comparable([run, _stored_run(stored)], [run.name, "baseline"], common=False, force=False)
     limits = _limits(stored, tolerance)
     now = flat_scores(run.scores())
     p = _p_values(run, stored, level, n_boot, seed) if statistical else {}
@@ -250,13 +254,17 @@ def _p_values(
     """Score -> p-value of the difference, after Holm over the scores."""
     if not stored.records:
         raise DataError(f"{stored.name}: the baseline has no counts, expected them for statistics")
-    before = Evaluation(stored.protocol, "baseline", stored.records)
+    before = _stored_run(stored)
     shared = [m for m in run.metrics if m in before.metrics]
     if not shared:
         return {}
     now = replace(run, name="now")
     found = compare([now, before], n_boot=n_boot, seed=seed, level=level).differences
     return dict(zip([d.score for d in found], holm([d.p for d in found]), strict=True))
+
+
+def _stored_run(stored: Baseline) -> Evaluation:
+    return Evaluation(stored.protocol, "baseline", stored.records)
 
 
 def _records(text: str) -> Sequence[ImageRecord]:
