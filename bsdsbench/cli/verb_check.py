@@ -5,6 +5,9 @@ from __future__ import annotations
 import click
 
 from bsdsbench.cli.options import bootstrap_options
+from bsdsbench.cli.refusing import refuse
+
+ONLY_CHECK = ("statistical", "level", "n_boot", "seed", "junit")
 
 
 @click.command("check", short_help="Fail if a run is worse than a baseline.")
@@ -14,7 +17,8 @@ from bsdsbench.cli.options import bootstrap_options
     "--tolerance",
     multiple=True,
     metavar="X|SCORE=X",
-    help="How much worse a score may be; default 0.002. May be repeated for single scores.",
+    help="How much worse a score may be; default 0.002. May be repeated for single scores. "
+    "--update keeps it in the baseline.",
 )
 @click.option("--statistical", is_flag=True, help="Fail only if the drop is also significant.")
 @click.option(
@@ -44,14 +48,16 @@ def command(
     if baseline is None:
         makes = f"`bsdsbench check {run} --baseline FILE --update` makes one"
         raise click.UsageError(f"Missing option '--baseline'; {makes}.")
+    if update:
+        refuse(ONLY_CHECK, "--update, which checks nothing")
     loaded = Evaluation.load(run)
     common, single = _tolerances(tolerance)
+    stored = Baseline.of(loaded) if update else Baseline.load(baseline)
+    known = {**dict.fromkeys(stored.scores, common), **single} if common is not None else single
     if update:
-        Baseline.of(loaded, single).save(baseline)
+        stored.with_tolerances(known).save(baseline)
         print(baseline)
         return 0
-    stored = Baseline.load(baseline)
-    known = {**dict.fromkeys(stored.scores, common), **single} if common is not None else single
     found = check(
         loaded,
         stored,

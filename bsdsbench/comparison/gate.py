@@ -54,11 +54,15 @@ class Baseline:
 
     @classmethod
     def of(cls, run: Evaluation, tolerances: Mapping[str, float] | None = None) -> Baseline:
-        """A baseline equal to the run."""
+        """A baseline equal to the run. Raises DataError for a tolerance of no score of its."""
         scores = flat_scores(run.scores())
-        return cls(
-            run.name, run.protocol, scores, len(run.records), dict(tolerances or {}), run.records
-        )
+        found = cls(run.name, run.protocol, scores, len(run.records), {}, run.records)
+        return found.with_tolerances(tolerances or {})
+
+    def with_tolerances(self, tolerances: Mapping[str, float]) -> Baseline:
+        """The same with other tolerances, by METRIC.SCORE. Raises DataError for an unknown one."""
+        _check_names(tolerances, self.scores)
+        return replace(self, tolerances=dict(tolerances))
 
     def save(self, path: Path_) -> None:
         """Write the JSON file, whole or not at all. Raises OSError."""
@@ -240,12 +244,15 @@ def assert_scores(
 def _limits(stored: Baseline, tolerance: float | Mapping[str, float]) -> dict[str, float]:
     if not isinstance(tolerance, Mapping):
         return {score: stored.tolerances.get(score, tolerance) for score in stored.scores}
-    unknown = sorted(set(tolerance) - set(stored.scores))
-    if unknown:
-        known = ", ".join(stored.scores)
-        raise DataError(f"tolerance of {unknown[0]!r}: expected one of {known}")
+    _check_names(tolerance, stored.scores)
     limits = {score: stored.tolerances.get(score, TOLERANCE) for score in stored.scores}
     return {**limits, **tolerance}
+
+
+def _check_names(tolerances: Mapping[str, float], scores: Mapping[str, float]) -> None:
+    unknown = sorted(set(tolerances) - set(scores))
+    if unknown:
+        raise DataError(f"tolerance of {unknown[0]!r}: expected one of {', '.join(scores)}")
 
 
 def _p_values(

@@ -11,6 +11,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from xml.etree import ElementTree
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -201,6 +202,25 @@ def test_command_line(run, tmp_path):
     assert isinstance(
         status(bad, "--baseline", base, "--tolerance", "x")[1].exception, bb.DataError
     )
+
+
+def test_an_update_keeps_tolerances_and_takes_no_option_of_the_check(run, tmp_path):
+    out, base = tmp_path / "out", tmp_path / "baseline.json"
+    run.save(out)
+
+    def update(*words):
+        words = ["check", str(out), "--baseline", str(base), "--update", *words]
+        return CliRunner().invoke(cli, words, standalone_mode=False).exception
+
+    for words in (["--junit", "j.xml"], ["--statistical"], ["--level", "0.9"], ["--seed", "0"]):
+        with pytest.raises(click.UsageError, match=f"{words[0]}: not with --update"):
+            raise update(*words)
+    with pytest.raises(bb.DataError, match=r"'boundary\.odss': expected one of boundary\.ods"):
+        raise update("--tolerance", "boundary.odss=0.5")
+    assert not base.exists()
+    assert update("--tolerance", "0.05", "--tolerance", "boundary.ap=0.1") is None
+    kept = Baseline.load(base)
+    assert kept.tolerances == {**dict.fromkeys(kept.scores, 0.05), "boundary.ap": 0.1}
 
 
 def test_assert_scores(run, tmp_path):
