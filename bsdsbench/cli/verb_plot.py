@@ -7,6 +7,9 @@ from typing import Any
 import click
 
 from bsdsbench.cli.options import names_option
+from bsdsbench.cli.refusing import refuse
+
+ONLY_PR = ("published", "human", "band")
 
 
 @click.command("plot", short_help="Draw the curves of runs in one picture.")
@@ -71,6 +74,8 @@ def command(
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
     from bsdsbench.runs.loading import load_runs
 
+    if kind != "pr":
+        refuse(ONLY_PR, f"--kind {kind}")
     loaded = load_runs(runs, names)
     if kind == "f":
         plot_f(loaded, path=out, metric=metric, **options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from xml.etree import ElementTree
 
+import click
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
@@ -13,6 +14,7 @@ from matplotlib.text import Text
 from PIL import Image
 
 import bsdsbench as bb
+from bsdsbench.cli import cli
 from bsdsbench.comparison.compare import bootstrap_band
 from bsdsbench.comparison.published import HUMAN_POINT
 from bsdsbench.core.records import BoundaryCounts, ImageRecord
@@ -233,6 +235,15 @@ def test_refusals(runs, tmp_path):
     fewer = replace(runs[1], records=runs[1].records[1:])
     with pytest.raises(bb.DataError, match="image 'im0000' is in one only"):
         ImageScatterDisplay.from_evaluations(runs[0], fewer)
+
+
+@pytest.mark.parametrize("kind", ["f", "scatter"])
+def test_options_of_pr_curves_are_refused_for_other_kinds(kind):
+    words = ["plot", "a", "b", "--kind", kind, "-o", "x.png", "--published", "nope"]
+    with pytest.raises(click.UsageError, match=f"--published, --band: not with --kind {kind}"):
+        cli.main([*words, "--band"], standalone_mode=False)
+    with pytest.raises(click.UsageError, match=f"--human: not with --kind {kind}"):
+        cli.main([*words[:-2], "--no-human"], standalone_mode=False)
 
 
 @pytest.mark.parametrize(("start", "inside"), [(0.9, True), (0.05, False)])
