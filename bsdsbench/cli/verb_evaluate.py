@@ -23,8 +23,10 @@ from bsdsbench.cli.options import (
     protocol_options,
     split_protocol,
 )
+from bsdsbench.cli.refusing import refuse
 
 ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "shard")
+ONLY_SOFT = ("nms", "invert")
 
 
 @click.command("evaluate", cls=ProtocolCommand, short_help="Score a folder of predictions.")
@@ -60,13 +62,17 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     humans = options.pop("humans")
     if humans == (pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
+    if humans:
+        refuse((*ONLY_PREDICTIONS, *ONLY_SOFT, "overlays"), "--humans, which reads no predictions")
     overlays = options.pop("overlays")
-    if overlays and (humans or not options["out"]):
-        raise click.UsageError("--overlays needs PRED_DIR and -o OUT")
+    if overlays and not options["out"]:
+        raise click.UsageError("--overlays needs -o OUT")
     fields, options = split_protocol(options)
     tolerances = fields["max_dist"] if ":" in (fields["max_dist"] or "") else None
     if tolerances and humans:
         raise click.UsageError("--max-dist A:B:N does not go with --humans")
+    if tolerances:
+        refuse(("overlays",), "--max-dist A:B:N")
     options["metrics"] = [m.strip() for m in options["metrics"].split(",") if m.strip()]
     fields["max_dist"] = None if tolerances else fields["max_dist"]
     protocol = protocol_from(**fields, metrics=options["metrics"])

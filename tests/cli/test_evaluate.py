@@ -8,10 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import imageio.v3 as iio
 import numpy as np
 import pytest
 
+from bsdsbench.cli import cli
 from tests.runs.test_runner import bits
 
 ROOT = Path(__file__).parents[2]
@@ -114,6 +116,28 @@ def test_humans_take_no_predictions(tiny):
     done = call("evaluate", "--humans", "--gt", gt, "--workers", "1")
     assert done.returncode == 0, done.stderr
     assert "human" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            ["--humans", "--shard", "1/3", "--name", "foo", "--overlays", "-o", "out"],
+            "--name, --shard, --overlays: not with --humans",
+        ),
+        (["--humans", "--missing", "error"], "--missing: not with --humans"),
+        (["--humans", "--nms", "--invert"], "--nms, --invert: not with --humans"),
+        (["--humans", "--nms", "rcf"], "--nms: not with --humans"),
+        (
+            ["pred", "--max-dist", "0.005:0.01:2", "--overlays", "-o", "out"],
+            "--overlays: not with --max-dist A:B:N",
+        ),
+        (["pred", "--overlays"], "--overlays needs -o OUT"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused_before_the_run(words, line):
+    with pytest.raises(click.UsageError, match=line):
+        cli.main(["evaluate", "--gt", "gt", *words], standalone_mode=False)
 
 
 def test_no_home_for_the_compiled_kernels_is_no_obstacle(tiny, tmp_path):
