@@ -74,6 +74,8 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     if tolerances:
         refuse(("overlays",), "--max-dist A:B:N")
     options["metrics"] = [m.strip() for m in options["metrics"].split(",") if m.strip()]
+    if overlays:
+        _check_overlays(options["metrics"])
     fields["max_dist"] = None if tolerances else fields["max_dist"]
     protocol = protocol_from(**fields, metrics=options["metrics"])
     options["shard"] = shard(options["shard"])
@@ -99,3 +101,13 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
             write_overlays(run, Path(options["out"]) / "overlays", progress=report)
     show_run(run, form, options["out"])
     return left_out(run)
+
+
+def _check_overlays(metrics: list[str]) -> None:
+    """Raise UsageError before the run if none of the metrics has a matching to draw."""
+    from bsdsbench.metrics import registry
+    from bsdsbench.report.overlays import matching_metric
+
+    if not matching_metric(registry.chosen(metrics)):
+        found = ", ".join(metrics)
+        raise click.UsageError(f"--overlays: no metric that matches pixels, as boundary ({found})")

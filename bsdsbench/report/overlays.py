@@ -7,7 +7,7 @@ counts of the scores. The colours are those of Okabe and Ito, which everyone can
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,12 +42,17 @@ class Overlay:
     classes: NDArray[np.uint8]
 
 
+def matching_metric(names: Iterable[str]) -> MatchingMetric | None:
+    """The first of the named metrics whose matching can be drawn."""
+    metrics = map(registry.get, names)
+    return next((m for m in metrics if isinstance(m, MatchingMetric)), None)
+
+
 def overlay_metric(run: Evaluation) -> MatchingMetric:
     """The metric of the run whose matching can be drawn. Raises DataError if it has none."""
-    for name in run.metrics:
-        metric = registry.get(name)
-        if isinstance(metric, MatchingMetric):
-            return metric
+    found = matching_metric(run.metrics)
+    if found:
+        return found
     raise DataError(
         f"{run.name}: no metric that matches pixels, expected one for overlays (it has "
         f"{', '.join(run.metrics) or 'none'})"

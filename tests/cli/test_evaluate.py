@@ -133,6 +133,10 @@ def test_humans_take_no_predictions(tiny):
             "--overlays: not with --max-dist A:B:N",
         ),
         (["pred", "--overlays"], "--overlays needs -o OUT"),
+        (
+            ["pred", "--metrics", "pixel", "--overlays", "-o", "out"],
+            r"--overlays: no metric that matches pixels, as boundary \(pixel\)",
+        ),
     ],
 )
 def test_options_that_would_be_ignored_are_refused_before_the_run(words, line):
