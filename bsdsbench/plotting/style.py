@@ -204,26 +204,51 @@ def draw_iso_f(ax: Axes, levels: Sequence[float] = ISO_LEVELS, label: bool = Tru
 def place_legend(ax: Axes, handles: Sequence[Any], loc: Any = "lower left") -> None:
     """A legend at `loc` where it hides no curve; else beneath the axes, or beside them on a page.
 
-    loc None: never inside.
+    loc None: never inside. Names too long for the place are cut in the middle.
     """
     names, figure = [h.get_label() for h in handles], root_figure(ax)
+    width, height = figure.get_size_inches()
     if _LOOK.get()[0].beside:
-        _plain(figure.legend(handles, names, loc="outside right upper"))
+        _shorten(_plain(figure.legend(handles, names, loc="outside right upper")), 0.55 * width)
         return
     if loc is not None and len(handles) <= 7:
         inside = {"frameon": True, "framealpha": 0.85, "edgecolor": "none"}
         legend = _plain(ax.legend(handles, names, loc=loc, **inside))
-        if not _hides(legend, handles):
+        if _width(legend) < ax.bbox.width / figure.dpi and not _hides(legend, handles):
             return
         legend.remove()
     # The axes keep their size.
-    width, height = figure.get_size_inches()
-    columns = 2 if width > 4 else 1
+    columns, width = (2, max(width, 5.0)) if width > 4 else (1, width)
+    beneath: dict[str, Any] = {"handles": handles, "labels": names, "loc": "outside lower center"}
+    legend = _plain(figure.legend(ncols=columns, **beneath))
+    if columns > 1 and _width(legend) > width:
+        legend.remove()
+        columns, legend = 1, _plain(figure.legend(**beneath))
     row = 0.0165 * _LOOK.get()[0].font + 0.04
-    figure.set_size_inches(
-        width if columns == 1 else max(width, 5.0), height + row * -(-len(handles) // columns)
-    )
-    _plain(figure.legend(handles, names, loc="outside lower center", ncols=columns))
+    figure.set_size_inches(width, height + row * -(-len(handles) // columns))
+    _shorten(legend, width - 0.15 if columns == 1 else width)
+
+
+def _width(legend: Any) -> float:
+    """Inches, measured without a layout, which would warn of what finds no room."""
+    return float(legend.get_window_extent().width / legend.figure.dpi)
+
+
+def _shorten(legend: Any, room: float) -> None:
+    """Cut the middle out of the names for which a legend of one column is wider than `room`."""
+    over = (_width(legend) - room) * legend.figure.dpi
+    if over <= 0:
+        return
+    texts = legend.get_texts()
+    limit = max(text.get_window_extent().width for text in texts) - over
+    for text in texts:
+        name, width = text.get_text(), text.get_window_extent().width
+        kept = int(len(name) * min(limit / max(width, 1), 1))
+        while width > limit and kept > 2:
+            text.set_text(
+                f"{name[: kept - kept // 2]}\N{HORIZONTAL ELLIPSIS}{name[-(kept // 2) :]}"
+            )
+            width, kept = text.get_window_extent().width, kept - 1
 
 
 def _plain(legend: Any) -> Any:

@@ -254,6 +254,24 @@ def test_a_legend_hides_no_curve(start, inside):
     assert len(shown.figure_.legends) == (not inside)
 
 
+@pytest.mark.parametrize("look", ["screen", "column", "page"])
+@pytest.mark.parametrize("draw", [plot_runs, plot_f])
+@pytest.mark.parametrize("letters", [40, 70, 200])
+def test_long_names_stay_inside_the_figure_and_apart(runs, draw, look, letters):
+    names = ["a" + "x" * (letters - 2) + "b", "c" + "x" * (letters - 2) + "d"]
+    named = [replace(run, name=name) for run, name in zip(runs, names, strict=True)]
+    figure = draw(named, look=look)
+    figure.draw_without_rendering()
+    (legend,) = figure.legends or [figure.axes[0].get_legend()]
+    width, shown = figure.bbox.width, legend.get_window_extent()
+    assert -1 <= shown.x0 < shown.x1 <= width + 1
+    assert figure.axes[0].bbox.width > 0.3 * width
+    texts = {text.get_text() for text in legend.get_texts()}
+    assert {text[text.index("]") + 2] + text[-1] for text in texts} == {"ab", "cd"}
+    if letters == 200:
+        assert all("\N{HORIZONTAL ELLIPSIS}" in text for text in texts)
+
+
 @pytest.mark.parametrize("draw", [plot_runs, plot_f, plot_scatter])
 def test_every_file_has_the_signatures_of_its_runs(runs, draw, tmp_path):
     """As PIL reads a PNG's text, an XML parser an SVG's metadata, and the bytes of a PDF's info."""
