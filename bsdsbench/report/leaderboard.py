@@ -8,6 +8,7 @@ of their own set, and an AP of another rule carries its rule.
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from bsdsbench.comparison.compare import compare
+from bsdsbench.comparison.compare import Interval, compare
 from bsdsbench.comparison.published import (
     PublishedResult,
     find_published,
@@ -38,7 +39,7 @@ SCORES = ("ods", "ois", "ap")
 class Row:
     """A line of a board.
 
-    values : score -> (text, low, high); without an interval low and high are None
+    values : score -> (text, low, high); "-" where undefined, None without an interval
     group  : letters; rows that share one do not differ significantly in ODS. "" where unknown
     link   : the report's page, "" without one; note : the signature, or a published row's source
     speed  : what `bsdsbench run` measured, None where the maps came from elsewhere
@@ -85,7 +86,8 @@ def write_leaderboard(
         {"title": b.title, "protocol": b.protocol, "rows": [_plain(r) for r in b.rows]}
         for b in boards
     ]
-    write_atomic(site / "leaderboard.json", json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
+    text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
+    write_atomic(site / "leaderboard.json", text + "\n")
     return boards
 
 
@@ -127,8 +129,7 @@ def _board(group: Found, links: dict[str, str], n_boot: int, seed: int) -> Board
     for (path, run), name, group_of in zip(group, names, letters, strict=True):
         values = {}
         for score in SCORES:
-            one = told.interval_of(name, f"{METRIC}.{score}")
-            values[score] = (f"{one.value:.3f}", one.low, one.high)
+            values[score] = _shown(told.interval_of(name, f"{METRIC}.{score}"))
         order = told.interval_of(name, f"{METRIC}.ods").value
         shown = group_of if len(runs) > 1 else ""
         about = (links[str(path)], str(run.signature), False, speed_of(run))
@@ -139,6 +140,14 @@ def _board(group: Found, links: dict[str, str], n_boot: int, seed: int) -> Board
     title = identity.describe() if identity else f"{len(first.records)} images, set not known"
     ranked = tuple(sorted(rows, key=lambda row: -row.order))
     return Board(title, first.protocol.describe(), told.notes, ranked)
+
+
+def _shown(found: Interval) -> tuple[str, float | None, float | None]:
+    """A score and its interval, "-" and None where they are undefined."""
+    text = "-" if math.isnan(found.value) else f"{found.value:.3f}"
+    if math.isnan(found.low) or math.isnan(found.high):
+        return text, None, None
+    return text, found.low, found.high
 
 
 def _beside(run: Evaluation) -> Sequence[PublishedResult]:

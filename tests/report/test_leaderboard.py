@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import imageio.v3 as iio
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -12,6 +14,7 @@ import bsdsbench as bb
 from bsdsbench.cli.verb_leaderboard import command
 from bsdsbench.loaders.identity import shipped_sets
 from bsdsbench.report.leaderboard import write_leaderboard
+from tests.making import make_set
 from tests.runs.simulated import simulated_run
 
 
@@ -43,6 +46,27 @@ def test_runs_of_one_truth_and_protocol_make_a_board(tmp_path):
     row = told[0]["rows"][0]["scores"]["ods"]
     assert row["text"] == f"{best.ods.f:.3f}"
     assert row["low"] <= best.ods.f <= row["high"]
+
+
+def test_an_undefined_score_is_a_dash_and_no_nan(tmp_path):
+    """Maps of two values have one threshold that finds pixels, so no area under a curve."""
+    pred, gt = make_set(tmp_path / "made", 3)
+    for path in pred.iterdir():
+        iio.imwrite(path, np.where(iio.imread(path) > 100, 255, 0).astype(np.uint8))
+    few = {"protocol": "bsds500", "workers": 1, "executor": "thread"}
+    bb.evaluate(pred, gt, out=tmp_path / "runs" / "binary", **few)
+    site = tmp_path / "site"
+    (board,) = write_leaderboard(tmp_path / "runs", site, n_boot=20)
+    assert board.rows[0].values["ap"] == ("-", None, None)
+    assert "nan" not in (site / "index.html").read_text("utf-8")
+
+    def refused(word):
+        raise AssertionError(word)
+
+    text = (site / "leaderboard.json").read_text("utf-8")
+    (told,) = json.loads(text, parse_constant=refused)
+    assert told["rows"][0]["scores"]["ap"] == {"text": "-", "low": None, "high": None}
+    assert told["rows"][0]["scores"]["ods"]["low"] > 0
 
 
 def as_test_split(run):
