@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -118,8 +119,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        _say(f"bsdsbench: {visible(f'{where}{error.strerror or error}')}")
+        _say(f"bsdsbench: {visible(_reason(error))}")
         status = 2
     except MemoryError:
         _say("bsdsbench: not enough memory on this machine; what was done is kept")
@@ -128,6 +128,18 @@ def main() -> None:
         _say(f"bsdsbench: {_unexpected(error, words, debug)}")
         status = 2
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _reason(error: OSError) -> str:
+    """The system's words, or which file stands where a folder was expected."""
+    if not error.filename:
+        return error.strerror or str(error)
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        path = Path(os.fsdecode(error.filename))
+        for part in (path, *path.parents):
+            if part.is_file():
+                return f"{part}: a file, expected a folder"
+    return f"{error.filename}: {error.strerror or error}"
 
 
 def _insist_on_ctrl_c() -> None:

@@ -29,6 +29,8 @@ def nms_files(
     files that hold no soft map, two files of one id, or a target that is the source.
     """
     source, target = Path(source), Path(target)
+    if not source.exists():
+        raise DataError(f"{source}: no such file or folder, expected soft maps")
     if source.is_dir():
         files = files_in(source, PREDICTION_SUFFIXES)
         goals = [target / f"{id_of(p)}.png" for p in files]

@@ -81,3 +81,13 @@ def test_what_ended_in_a_traceback_is_one_line(tmp_path, monkeypatch, capsys, wo
     assert "unexpected" not in line
     assert said in line
     assert len(line) <= LINE + len("bsdsbench: ")
+
+
+def test_a_file_where_a_folder_was_expected_is_named(tiny, tmp_path, monkeypatch, capsys):
+    pred, gt = tiny
+    taken = tmp_path / "x.png"
+    taken.touch()
+    evaluate = ["evaluate", pred, "--gt", gt, "--quiet", "--workers", "1", "-o"]
+    for words in (["nms", pred, taken], [*evaluate, taken], [*evaluate, taken / "below"]):
+        status, shown = call(monkeypatch, capsys, *words)
+        assert (status, shown.err) == (2, f"bsdsbench: {taken}: a file, expected a folder\n")

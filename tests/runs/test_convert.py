@@ -67,6 +67,8 @@ def test_nothing_is_overwritten_or_guessed(raw, tmp_path):
         nms_files(raw[0], raw[0], proto)
     with pytest.raises(DataError, match=r"expected a \.png file"):
         nms_files(raw[0] / "herd2.png", tmp_path / "thin.jpg", proto)
+    with pytest.raises(DataError, match="gone: no such file or folder, expected soft maps"):
+        nms_files(tmp_path / "gone", tmp_path / "thin", proto)
     with pytest.raises(DataError, match="no soft maps"):
         nms_files(tmp_path / "pred" / "..", tmp_path / "thin", proto)
     np.save(raw[0] / "herd2.npy", np.zeros((80, 120)))
