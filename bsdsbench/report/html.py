@@ -8,7 +8,7 @@ read only when the image is looked at, so that a page with thousands of pictures
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from bsdsbench import __version__
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.published import HUMAN_POINT, not_beside, published_beside
+from bsdsbench.core.bounded import show
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.files import write_atomic
 from bsdsbench.core.palette import line_look
@@ -53,10 +54,10 @@ def write_report(
     """Write the report of `runs` to `path`; returns what is missing from it, one line each.
 
     Pictures need the files the runs were made from: the given folders, or those the runs name;
-    without them the page has tables and plots only. The images are those of the first run.
+    without these the page has tables and plots only. The images are those of the first run.
     human : mark human agreement on BSDS500 in the plot, if the runs are of its test images.
     published : keys of published results to add to the tables. Raises DataError if there are
-    no runs, OSError.
+    no runs, or if a given folder does not hold the files of its run, OSError.
     """
     import jinja2
 
@@ -66,8 +67,11 @@ def write_report(
     extra, odd = published_beside(published, runs)
     notes: list[str] = []
     human = human and _has_human_point(runs, notes)
-    sources = _sources(runs, pred_dirs, gt_dir, images_dir, notes) if pictures else {}
-    data, pictures_of = report_data(runs, sources, human, notes, progress)
+    sources: dict[str, Sources] = {}
+    named: set[str] = set()
+    if pictures:
+        sources, named = _sources(runs, pred_dirs, gt_dir, images_dir, notes)
+    data, pictures_of = report_data(runs, sources, human, notes, progress, named)
     files = resources.files("bsdsbench.report").joinpath("page")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(files.joinpath("report.html").read_text("utf-8"))
@@ -94,12 +98,14 @@ def report_data(
     human: bool = False,
     notes: list[str] | None = None,
     progress: Progress | None = None,
+    named: Collection[str] = (),
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """What the scripts draw, as plain values: runs with curves, columns, one row per image; and the
     pictures of each image.
 
     sources : run name -> its files; runs that are not in it have no pictures
-    notes   : gets a line for each image whose pictures cannot be made
+    notes   : gets a line for each run whose pictures cannot be made
+    named   : runs whose folders were given: DataError instead of the line
     """
     columns, values = _columns(runs)
     sources, notes = dict(sources), notes if notes is not None else []
@@ -108,7 +114,7 @@ def report_data(
     images: list[dict[str, Any]] = []
     pictures: list[dict[str, Any]] = []
     for done, image_id in enumerate(ids, 1):
-        found = _image_pictures(runs, sources, ods, image_id, notes)
+        found = _image_pictures(runs, sources, ods, image_id, notes, named)
         row = {"id": image_id, "values": [v.get(image_id) for v in values]}
         images.append(row | {k: found.pop(k) for k in ("thumb", "paper") if k in found})
         pictures.append(found)
@@ -136,8 +142,9 @@ def _image_pictures(
     ods: dict[str, Any],
     image_id: str,
     notes: list[str],
+    named: Collection[str],
 ) -> dict[str, Any]:
-    """One image's pictures; a run whose files are not as they were loses its sources."""
+    """One image's pictures; a run whose own files are not as they were loses its sources."""
     out: dict[str, Any] = {"runs": {}}
     for i, run in enumerate(runs):
         if run.name not in sources:
@@ -150,6 +157,8 @@ def _image_pictures(
                 mine = image_pictures(sources[run.name], run, record, ods[run.name])
                 out["runs"][str(i)] = mine
         except DataError as error:
+            if run.name in named:
+                raise
             notes.append(f"no pictures: {run.name}: {error.problems[0]}")
             del sources[run.name]
     return out
@@ -230,19 +239,29 @@ def _sources(
     gt_dir: str | Path | None,
     images_dir: str | Path | None,
     notes: list[str],
-) -> dict[str, Sources]:
+) -> tuple[dict[str, Sources], set[str]]:
+    """Run name -> its files, and the runs whose folders were given: a fault in these raises."""
     given = pred_dirs or [None] * len(runs)
     if len(given) != len(runs):
         raise DataError(f"{len(given)} prediction folders for {len(runs)} runs, expected one each")
-    out = {}
+    folders = [f for f in (*given, gt_dir, images_dir) if f and not Path(f).is_dir()]
+    if folders:
+        lines = [f"{show(f)}: no such folder, expected one for the pictures" for f in folders]
+        raise DataError("\n".join(lines), lines)
+    out, named = {}, set()
     for run, folder in zip(runs, given, strict=True):
+        if not isinstance(run, Evaluation):
+            notes.append(f"no pictures: {run.name}: official tables have no files of images")
+            continue
+        if folder or gt_dir:
+            named.add(run.name)
         try:
-            if not isinstance(run, Evaluation):
-                raise DataError(f"{run.name}: official tables have no files of images")
             out[run.name] = find_sources(run, folder, gt_dir, images_dir)
         except DataError as error:
+            if run.name in named:
+                raise
             notes.append(f"no pictures: {error.problems[0]}")
-    return out
+    return out, named
 
 
 def _comparison(runs: Sequence[Any], n_boot: int, seed: int, notes: list[str]) -> list[Table]:

@@ -164,6 +164,23 @@ def test_files_that_changed_since_the_run_are_refused(made, tmp_path):
     assert (tmp_path / "r.html").exists()
 
 
+def test_a_folder_that_was_given_and_does_not_fit_is_an_error(made, tmp_path):
+    run, folders, pred, _ = made
+    page, other, gone = tmp_path / "r.html", tmp_path / "other", tmp_path / "gone"
+    other.mkdir()
+    for words in ({"pred_dirs": [gone]}, {"gt_dir": gone}, {"images_dir": gone}):
+        with pytest.raises(bb.DataError, match="gone: no such folder, expected one for the pic"):
+            write_report([run], page, n_boot=10, **words)
+    with pytest.raises(bb.DataError, match=r"other: no .*expected"):
+        write_report([run], page, n_boot=10, pred_dirs=[other])
+    imsave(other / "a.png", np.where(pred, 0, 255).astype(np.uint8), check_contrast=False)
+    with pytest.raises(bb.DataError, match=r"a: .* matched pixels, the run has"):
+        write_report([run], page, n_boot=10, pred_dirs=[other])
+    assert not page.exists()
+    given = {"pred_dirs": [folders[0]], "gt_dir": folders[1], "images_dir": folders[2]}
+    assert write_report([run], page, n_boot=10, **given) == []
+
+
 def changed_counts(run):
     """The run as it would be had its one image matched a pixel less."""
     c = run.records[0].counts["boundary"]
