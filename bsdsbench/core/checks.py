@@ -105,8 +105,8 @@ def binary_map(values: NDArray[Any], what: str) -> Bool:
     return on
 
 
-def same_shape(pred: tuple[int, ...], gt: tuple[int, ...]) -> None:
-    """Raise ShapeError unless the prediction has the size of the ground truth."""
+def same_shape(pred: tuple[int, ...], gt: tuple[int, ...], what: str = "prediction") -> None:
+    """Raise ShapeError unless the prediction, or `what` it is, has the size of the ground truth."""
     if tuple(pred) != tuple(gt):
         hint = ", transposed" if tuple(pred) == tuple(gt)[::-1] else ""
-        raise ShapeError(f"prediction: shape {tuple(pred)}{hint}, expected {tuple(gt)}")
+        raise ShapeError(f"{what}: shape {tuple(pred)}{hint}, expected {tuple(gt)}")

@@ -50,7 +50,7 @@ from bsdsbench.metrics.base import (
     curve_scores,
 )
 from bsdsbench.metrics.humans import at_least_two
-from bsdsbench.metrics.isolated import clean, replayed
+from bsdsbench.metrics.isolated import clean, replayed, without
 from bsdsbench.metrics.sampling import CurveSampler
 from bsdsbench.metrics.truth import truth_maps
 from bsdsbench.metrics.whole_image import with_whole_image
@@ -264,13 +264,13 @@ def boundary_counts(
     pred : array or Prediction
         (H, W) soft map of uint8 (value/255), uint16 (value/65535), bool, or float in [0, 1]; or a
         Prediction. Segmentations have the thresholds 1 .. n instead of the protocol's.
-    gts : Sequence[array or GroundTruth
+    gts : sequence of array, or GroundTruth
         One (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
         GroundTruth.
     protocol : Protocol, str or None
         A protocol or the name of a preset; bsds500 if None.
     dropped : array or None
-        (H, W) bool, predicted pixels that are taken out after thinning.
+        (H, W) map as of `gts`, predicted pixels that are taken out after thinning.
 
     Returns
     -------
@@ -303,7 +303,11 @@ def boundary_counts(
     protocol = Protocol.of(protocol)
     gt_maps = truth_maps(gts, protocol)
     thresholds, events = threshold_events(pred, gt_maps.shape[1:], protocol)
-    start, pixel, added = events if dropped is None else _without(events, dropped)
+    if dropped is not None:
+        dropped = binary_map(dropped, "dropped")
+        same_shape(dropped.shape, gt_maps.shape[1:], "dropped")
+        events = without(events, dropped)
+    start, pixel, added = events
     radius = protocol.radius(gt_maps.shape[1:])
     with _refusals():
         matched_gt, matched_pred = match_steps(start, pixel, added, gt_maps, radius)
@@ -314,14 +318,6 @@ def boundary_counts(
     )
     segs = isinstance(pred, Prediction) and pred.segs is not None
     return with_whole_image(counts, gt_maps) if protocol.whole_image and not segs else counts
-
-
-def _without(events: Events, dropped: Bool) -> Events:
-    """The events but for those of the pixels in `dropped`."""
-    start, pixel, added = events
-    kept = ~np.ravel(dropped)[pixel]
-    before = np.concatenate([[0], np.cumsum(kept)])
-    return before[start], pixel[kept], added[kept]
 
 
 def match_boundaries(bmap: NDArray[Any], gt: NDArray[Any], max_dist_px: float) -> Match:

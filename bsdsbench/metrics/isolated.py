@@ -1,4 +1,4 @@
-"""Single pixels dropped from thinned maps, as bwmorph's "clean"."""
+"""Pixels taken out of thinned maps: single ones, as bwmorph's "clean", or those of a mask."""
 
 from __future__ import annotations
 
@@ -41,3 +41,11 @@ def replayed(events: Any, shape: tuple[int, ...]) -> Bool:
         here[pixel[step]] = added[step]
         maps[n - 1 - k] = here
     return maps.reshape(n, *shape)
+
+
+def without(events: Any, dropped: Bool) -> Any:
+    """Thinning's events but for those of the pixels in `dropped`, (H, W)."""
+    start, pixel, added = events
+    kept = ~np.ravel(dropped)[pixel]
+    before = np.concatenate([[0], np.cumsum(kept)])
+    return before[start], pixel[kept], added[kept]

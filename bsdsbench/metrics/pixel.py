@@ -235,7 +235,7 @@ def pixel_counts(
         Prediction. It is inverted and put through NMS if the protocol says so, never thinned.
         Segmentations have the thresholds 1 .. n instead of the protocol's, and as their soft map
         the share of them that has a boundary at a pixel.
-    gts : Sequence[array or GroundTruth
+    gts : sequence of array, or GroundTruth
         One (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
         GroundTruth.
     protocol : Protocol, str or None

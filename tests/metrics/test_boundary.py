@@ -38,6 +38,24 @@ def test_hand_counted(lines) -> None:
     np.testing.assert_array_equal(counts.matched_pred, [14, 14, 10])
 
 
+def test_dropped_pixels_are_a_map_of_the_same_size(lines) -> None:
+    soft, gts = lines
+    dropped = np.zeros(soft.shape, bool)
+    dropped[7] = True  # the third line
+    counts = boundary_counts(soft, gts, PROTOCOL, dropped=dropped)
+    np.testing.assert_array_equal(counts.total_pred, [16, 16, 10])
+    for same in (dropped.astype(int), dropped * np.uint8(255)):
+        assert counts.equals(boundary_counts(soft, gts, PROTOCOL, dropped=same))
+    with pytest.raises(
+        ShapeError, match=r"dropped: shape \(14, 9\), transposed, expected \(9, 14\)"
+    ):
+        boundary_counts(soft, gts, PROTOCOL, dropped=dropped.T)
+    with pytest.raises(ShapeError, match=r"dropped: shape \(126,\), expected \(rows, columns\)"):
+        boundary_counts(soft, gts, PROTOCOL, dropped=dropped.ravel())
+    with pytest.raises(DataError, match="dropped: values other than 0 and 1"):
+        boundary_counts(soft, gts, PROTOCOL, dropped=dropped * 2)
+
+
 def test_every_form_of_one_map_gives_the_same_counts(lines) -> None:
     soft, gts = lines
     byte = np.rint(soft * 255).astype(np.uint8)
