@@ -45,8 +45,8 @@ class Evaluation(Shown):
 
     records is a tuple, or with hundreds of images a sequence that keeps them compressed.
     failed maps the ids that could not be evaluated to the reason; provenance holds plain values
-    (where the inputs came from). Two evaluations with equal protocols and disjoint ids add (`+`).
-    Without records there are no metrics, and the scores raise DataError.
+    (where the inputs came from). Two evaluations with equal protocols and metrics and disjoint ids
+    add (`+`). Without records there are no metrics, and the scores raise DataError.
 
     Parameters
     ----------
@@ -66,8 +66,10 @@ class Evaluation(Shown):
 
     Raises
     ------
+    DataError
+        For records with counts of different metrics.
     MergeError
-        For an id that is there twice, or a sum of different protocols.
+        For an id that is there twice, or a sum of different protocols or metrics.
     """
 
     protocol: Protocol
@@ -86,6 +88,8 @@ class Evaluation(Shown):
             for each in found:
                 if not isinstance(each, ImageRecord):
                     raise DataError(f"records: {kind_of_value(each)}, expected ImageRecords")
+                if each.counts.keys() != found[0].counts.keys():
+                    raise DataError(f"{self.name}: {_other_metrics(each, found[0])}")
             object.__setattr__(self, "records", gathered(found))
         ids = image_ids(self.records)
         doubled = sorted({a for a, b in pairwise(ids) if a == b})
@@ -161,6 +165,9 @@ class Evaluation(Shown):
             return NotImplemented
         if self.protocol != other.protocol:
             raise MergeError(f"{other.name}: its protocol differs from that of {self.name}")
+        if self.records and other.records and set(self.metrics) != set(other.metrics):
+            fault = _other_metrics(other.records[0], self.records[0])
+            raise MergeError(f"{self.name} + {other.name}: {fault}")
         return Evaluation(
             self.protocol,
             self.name,
@@ -272,6 +279,15 @@ class Evaluation(Shown):
         from bsdsbench.runs.official import from_official
 
         return cls(*from_official(folder, name))
+
+
+def _other_metrics(record: ImageRecord, first: ImageRecord) -> str:
+    """The fault that two records of a run have different metrics, in words."""
+    theirs, ours = (", ".join(r.counts) or "no metric" for r in (record, first))
+    return (
+        f"image {record.image_id!r} has counts of {theirs}, image {first.image_id!r} of {ours}, "
+        "expected the same metrics"
+    )
 
 
 def plain_values(values: Mapping[str, float]) -> dict[str, float | None]:
