@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.core.arguments import given_floats
 from bsdsbench.core.errors import ShapeError
+from bsdsbench.core.read_only import ReadOnly
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -28,7 +29,7 @@ def frozen(array: Any, dtype: Any, what: str = "array") -> NDArray[Any]:
     return out
 
 
-class ArrayRecord:
+class ArrayRecord(ReadOnly):
     """Shared behaviour of frozen dataclasses whose fields are arrays.
 
     undefined : the fields that may hold NaN

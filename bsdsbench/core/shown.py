@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from bsdsbench.core.errors import DataError
+from bsdsbench.core.read_only import ReadOnly
 from bsdsbench.core.table import Column, Table, read_at_once
 
 
@@ -87,7 +88,7 @@ class ShownScore(Shown):
         return [Table("score", type(self).__name__, columns, rows)]
 
 
-class ShownCurve(Shown):
+class ShownCurve(ReadOnly, Shown):
     """A curve, of a dataclass: its arrays are the points, its numbers what is shown of it."""
 
     __slots__ = ()

@@ -58,6 +58,9 @@ class BinnedCurves:
 
         histogram(positive, negative, s, self.thresholds, self._bins[0], self._bins[1])
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_state, (self.thresholds, self._bins)
+
     @property
     def state(self) -> I8:
         """i8 (2, T+1): positives, negatives per bin; bin b is thresholds[b-1] <= score < [b]."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.core.read_only import ReadOnly
 from bsdsbench.curves.samples import F8, I8, Bools, check_samples, locked, numbers, total
 
 Ties = Literal["sample", "merge"]
@@ -21,7 +22,7 @@ _LARGE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ranking:
+class Ranking(ReadOnly):
     """Counts along a ranking, best score first; point 0 is "nothing predicted".
 
     Parameters

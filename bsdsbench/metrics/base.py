@@ -34,6 +34,7 @@ from bsdsbench.core.precision_recall import (
     pr_curve,
 )
 from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.read_only import ReadOnly
 from bsdsbench.core.records import ArrayRecord, BoundaryCounts, ImageRecord
 from bsdsbench.core.score_rules import area, rows_of_counts
 from bsdsbench.core.shown import ShownScore
@@ -224,7 +225,7 @@ class CurveMetric(Metric):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MatchMaps:
+class MatchMaps(ReadOnly):
     """Which pixels are matched at one threshold, for overlays. All bool, read-only.
 
     true_pred, false_pred : (H, W), predicted pixels matched with some annotator, with none

@@ -36,6 +36,7 @@ from bsdsbench.core.precision_recall import (
     recall_at_precision,
 )
 from bsdsbench.core.protocol import Protocol
+from bsdsbench.core.read_only import ReadOnly
 from bsdsbench.core.records import BoundaryCounts, ImageRecord, frozen
 from bsdsbench.core.softmap import prepare
 from bsdsbench.core.validators import MAX_PX
@@ -229,7 +230,7 @@ def human_boundary_counts(gt: GroundTruth, protocol: Protocol) -> BoundaryCounts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Match:
+class Match(ReadOnly):
     """A one-to-one matching of two boundary maps.
 
     Parameters

@@ -43,6 +43,7 @@ from bsdsbench.core.precision_recall import (
     or_none,
     ratio,
 )
+from bsdsbench.core.read_only import ReadOnly, ReadOnlyDict
 from bsdsbench.core.records import ImageRecord, frozen
 from bsdsbench.core.shown import ShownScore
 from bsdsbench.metrics.base import counts_by_id
@@ -52,7 +53,7 @@ F8 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MeasureScore:
+class MeasureScore(ReadOnly):
     """A measure of a data set: the best at one threshold, the mean of each image's best, the curve.
 
     curve is f8 (T,), its value at each threshold. at_grid_end: the first or the last of several
@@ -78,7 +79,7 @@ class MeasureScore:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CoveringScore:
+class CoveringScore(ReadOnly):
     """Covering of the ground truth: ODS, OIS, Best, and the curve, f8 (T,)."""
 
     ods: float
@@ -125,7 +126,7 @@ class FScore:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RegionScore(ShownScore):
+class RegionScore(ReadOnly, ShownScore):
     """The region benchmark of a data set.
 
     Parameters
@@ -166,7 +167,7 @@ class RegionScore(ShownScore):
     def __post_init__(self) -> None:
         object.__setattr__(self, "thresholds", frozen(self.thresholds, np.float64))
         for name in ("others", "similarities"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+            object.__setattr__(self, name, ReadOnlyDict(getattr(self, name)))
 
     def to_mapping(self) -> dict[str, Any]:
         """The `region` object of result.json."""

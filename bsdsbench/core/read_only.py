@@ -1,0 +1,51 @@
+"""Results that stay read-only when they are copied, pickled or come from another process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+
+_V = TypeVar("_V")
+
+
+class ReadOnly:
+    """Shared behaviour of frozen dataclasses whose arrays are read-only, also in a copy.
+
+    numpy forgets the mark in a pickle, so a copy is made by the constructor, from marked arrays.
+    """
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (type(self), {f.name: getattr(self, f.name) for f in fields(self)})  # type: ignore[arg-type]
+
+
+def _made(kind: type[_V], values: Mapping[str, Any]) -> _V:
+    return kind(**{name: _marked(value) for name, value in values.items()})
+
+
+def _marked(value: Any) -> Any:
+    """An array as a read-only view, whoever holds the array; anything else as it is."""
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
+class ReadOnlyDict(dict[str, _V]):
+    """A dict that does not change. Unlike a mappingproxy it can be pickled and copied."""
+
+    __slots__ = ()
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("read-only, expected a dict(...) of it to change")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (dict(self),)
