@@ -14,7 +14,8 @@ arrays, however the images were split over updates, batches and ranks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ class FastError:
 
 
 class StreamingEvaluator:
-    """Collects counts image by image. Picklable; an image counts once.
+    """Collects counts image by image. Picklable; an image counts once. Threads may share it.
 
     Parameters
     ----------
@@ -102,6 +103,13 @@ class StreamingEvaluator:
         self.fast = fast
         self.name = name
         self._records: dict[str, ImageRecord] = {}
+        self._lock = Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=Lock())
 
     def update(self, pred: Any, gts: Any, image_id: str | Sequence[str] | None = None) -> None:
         """Add one image or a batch.
@@ -116,18 +124,26 @@ class StreamingEvaluator:
         there and for what the metrics refuse. A batch with a fault adds nothing.
         """
         items = image_items(pred, gts, image_id, len(self._records))
-        fresh: dict[str, ImageRecord] = {}
-        for one, annotators, name in items:
-            if name in self._records or name in fresh:
-                raise DataError(f"{name}: this image is already there, expected each once")
-            fresh[name] = measure(one, annotators, name, self.protocol, self.metrics)
-        self._records.update(fresh)
+        counted = [measure(*each, self.protocol, self.metrics) for each in items]
+        with self._lock:
+            if image_id is None:  # another thread may have added images since
+                first = len(self._records)
+                counted = [replace(r, image_id=_numbered(k)) for k, r in enumerate(counted, first)]
+            fresh: dict[str, ImageRecord] = {}
+            for record in counted:
+                if record.image_id in self._records or record.image_id in fresh:
+                    fault = "this image is already there, expected each once"
+                    raise DataError(f"{record.image_id}: {fault}")
+                fresh[record.image_id] = record
+            self._records.update(fresh)
 
     def compute(self) -> Evaluation:
         """The Evaluation of all images so far. Raises DataError if there are none."""
-        if not self._records:
+        with self._lock:
+            records = tuple(self._records.values())
+        if not records:
             raise DataError("no images yet, expected an update before compute")
-        run = Evaluation(self.protocol, self.name, tuple(self._records.values()))
+        run = Evaluation(self.protocol, self.name, records)
         return noted(run, self.exact_protocol) if self.fast else run
 
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
@@ -137,15 +153,17 @@ class StreamingEvaluator:
         """
         if (self.protocol, self.metrics) != (other.protocol, other.metrics):
             raise MergeError(f"{other.name}: its protocol or metrics differ from {self.name}'s")
-        shared = sorted(self._records.keys() & other._records.keys())
-        if shared:
-            raise MergeError(f"image {shared[0]!r} is in both, expected each image once")
-        self._records.update(other._records)
+        with self._lock:
+            shared = sorted(self._records.keys() & other._records.keys())
+            if shared:
+                raise MergeError(f"image {shared[0]!r} is in both, expected each image once")
+            self._records.update(other._records)
         return self
 
     def reset(self) -> None:
         """Forget all images."""
-        self._records.clear()
+        with self._lock:
+            self._records.clear()
 
     def __repr__(self) -> str:
         given = ", ".join(self.metrics)
@@ -174,8 +192,6 @@ def fast_words(protocol: Protocol, exact: Protocol) -> str:
 
 def noted(run: Evaluation, exact: Protocol) -> Evaluation:
     """A run of the fast mode with what that is in its provenance, and its own bound."""
-    from dataclasses import replace
-
     words = fast_words(run.protocol, exact)
     for metric in registry.with_curve(run.metrics)[:1]:
         ods, ap = fast_bound(run.score(metric).curve)
@@ -218,8 +234,6 @@ def measure_fast(
     run's and nothing has to be matched again. metric : one with a PR curve. Raises DataError if
     there are no counts of it.
     """
-    from dataclasses import replace
-
     found = registry.curve_metric(metric)
     if metric not in run.metrics:
         raise DataError(f"{run.name}: no {metric} counts, expected them to measure the fast mode")
@@ -307,13 +321,13 @@ def annotator_maps(gts: Any) -> list[NDArray[Any]]:
 def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[Any, Any, str]]:
     """(prediction, annotators, id) of each image of an update."""
     if not _is_batch(pred):
-        name = f"image{known:06d}" if image_id is None else image_id
+        name = _numbered(known) if image_id is None else image_id
         if not isinstance(name, str):
             raise DataError(f"image_id {name!r}: expected one name for one image")
         return [(pred, gts, name)]
     preds = list(pred)
     count = len(preds)
-    names = [f"image{known + i:06d}" for i in range(count)] if image_id is None else image_id
+    names = [_numbered(known + i) for i in range(count)] if image_id is None else image_id
     for what, values in (("ground truths", gts), ("image ids", names)):
         if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != count:
             found = len(values) if hasattr(values, "__len__") else type(values).__name__
@@ -322,6 +336,11 @@ def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[An
                 "alone is (H, W)"
             )
     return [(p, g, str(n)) for p, g, n in zip(preds, gts, names, strict=True)]
+
+
+def _numbered(k: int) -> str:
+    """The name of an image that has none."""
+    return f"image{k:06d}"
 
 
 def _is_batch(pred: Any) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -16,7 +19,8 @@ from bsdsbench.core.records import BoundaryCounts, ImageRecord
 from bsdsbench.loaders import load_ground_truth, load_prediction, pair
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics.boundary import boundary_counts
-from bsdsbench.runs.streaming import fast_bound, fast_protocol, measure_fast
+from bsdsbench.runs import streaming
+from bsdsbench.runs.streaming import fast_bound, fast_protocol, measure, measure_fast
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +95,33 @@ def test_ranks_merge_to_the_same_bits_after_pickling(sample):
         b.merge(a)
     with pytest.raises(bb.DataError, match="protocol or metrics differ"):
         a.merge(bb.StreamingEvaluator(fast=True))
+
+
+def test_threads_number_the_images_they_add_at_once(monkeypatch):
+    both = Barrier(2, timeout=30)
+
+    def at_once(*given):
+        both.wait()  # both updates have their provisional numbers
+        return measure(*given)
+
+    monkeypatch.setattr(streaming, "measure", at_once)
+    ev = bb.StreamingEvaluator(bb.Protocol(thresholds=2))
+    with ThreadPoolExecutor(2) as pool:
+        for batch in (False, True):
+            maps = [np.eye(9), np.eye(9)] if batch else np.eye(9)
+            gts = [[np.eye(9)], [np.eye(9)]] if batch else [np.eye(9)]
+            for done in [pool.submit(ev.update, maps, gts) for _ in range(2)]:
+                done.result()
+    assert [r.image_id for r in ev.compute().records] == [f"image{k:06d}" for k in range(6)]
+
+
+def test_a_copy_has_a_lock_of_its_own():
+    ev = bb.StreamingEvaluator(bb.Protocol(thresholds=2))
+    ev.update(np.eye(9), [np.eye(9)])
+    for again in (pickle.loads(pickle.dumps(ev)), copy.deepcopy(ev)):
+        again.update(np.eye(9), [np.eye(9)])
+        assert len(again) == 2
+    assert len(ev) == 1
 
 
 class Tensor:
