@@ -57,6 +57,15 @@ def given_number(value: Any, what: str, low: float, high: float) -> float:
     return float(value)
 
 
+def given_whole(value: Any, what: str, low: int, high: int | None = None) -> int:
+    """A whole number of at least `low` and at most `high`, if there is one. Raises DataError."""
+    good = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not good or value < low or (high is not None and value > high):
+        limits = f", {low} or more" if high is None else f" from {low} to {high}"
+        raise DataError(f"{what}: {kind_of_value(value)}, expected a whole number{limits}")
+    return int(value)
+
+
 def given_path(value: Any, what: str) -> Path:
     """A path from text or a path object. Raises DataError."""
     if not isinstance(value, str | os.PathLike):
@@ -82,14 +91,20 @@ def given_word(value: Any, what: str, words: Collection[str]) -> str:
 
 
 def given_floats(value: Any, what: str, dtype: Any = np.float64) -> NDArray[Any]:
-    """Numbers or arrays of numbers as one dtype. Raises DataError."""
+    """Numbers or arrays of numbers as one dtype; none is cut to a whole one. Raises DataError."""
     refuse_mask(value, what)
     try:
-        return np.asarray(value, dtype)
+        given = np.asarray(value)
+        if np.dtype(dtype).kind != "i" or given.dtype.kind != "f":
+            return np.asarray(given, dtype)
     except (TypeError, ValueError, OverflowError):
         raise DataError(
             f"{what}: {kind_of_value(value)}, expected {np.dtype(dtype)} numbers"
         ) from None
+    whole = (given == np.rint(given)) & (np.abs(given) < 2.0**63)
+    if not whole.all():
+        raise DataError(f"{what}: {given[~whole].flat[0]:g}, expected whole numbers")
+    return given.astype(dtype)
 
 
 def kind_of_value(value: Any) -> str:

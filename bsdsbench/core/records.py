@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.core.arguments import given_floats
-from bsdsbench.core.errors import ShapeError
+from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.core.read_only import ReadOnly
 
 F8 = NDArray[np.float64]
@@ -56,7 +56,10 @@ class ArrayRecord(ReadOnly):
 
 
 def freeze_counts(record: Any, names: tuple[str, ...]) -> None:
-    """For __post_init__: thresholds f8 (T,), the named fields i8 (T,). Raises ShapeError."""
+    """For __post_init__: thresholds f8 (T,), the named fields i8 (T,), none below 0.
+
+    Fields named matched_X are at most their total_X. Raises ShapeError, DataError.
+    """
     object.__setattr__(record, "thresholds", frozen(record.thresholds, np.float64, "thresholds"))
     for name in names:
         counts = frozen(getattr(record, name), np.int64, name)
@@ -65,7 +68,13 @@ def freeze_counts(record: Any, names: tuple[str, ...]) -> None:
                 f"{name}: shape {counts.shape}, expected one count per threshold "
                 f"{record.thresholds.shape}"
             )
+        if counts.size and counts.min() < 0:
+            raise DataError(f"{name}: from {counts.min()} to {counts.max()}, expected counts")
         object.__setattr__(record, name, counts)
+    for name in names:
+        total = getattr(record, name.replace("matched_", "total_"))
+        if (getattr(record, name) > total).any():
+            raise DataError(f"{name}: more matched than there are, expected at most the total")
 
 
 def add_counts(a: _C, b: object) -> _C:
@@ -97,6 +106,8 @@ class BoundaryCounts(ArrayRecord):
     ------
     ShapeError
         For arrays of different lengths, and when counts at different thresholds are added.
+    DataError
+        For what is no whole number or below 0, and more matched than there are.
 
     References
     ----------

@@ -38,10 +38,10 @@ class BinnedCurves:
     """
 
     def __init__(self, thresholds: ArrayLike | int = 256) -> None:
-        if isinstance(thresholds, int):
+        if isinstance(thresholds, int | np.integer):
             if thresholds < 2:
                 raise DataError(f"thresholds {thresholds}: expected 2 or more")
-            thresholds = np.linspace(0, 1, thresholds)
+            thresholds = np.linspace(0, 1, int(thresholds))
         t = floats(thresholds, "thresholds")
         if t.size == 0 or (np.diff(t) <= 0).any():
             raise DataError("thresholds: expected at least one value, strictly rising")

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsdsbench.core.arguments import given_floats
 from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.core.read_only import ReadOnly
 from bsdsbench.curves.samples import F8, I8, Bools, check_samples, locked, numbers, total
@@ -64,10 +65,11 @@ class Ranking(ReadOnly):
         Pixel counts of a data set come in this way. The "nothing predicted" point is added;
         complete also adds "everything predicted", at threshold -inf.
         Raises ShapeError for arrays of different lengths, DataError for counts that fall while
-        the threshold does or that exceed the totals.
+        the threshold does, that exceed the totals or are no whole numbers.
         """
         t = numbers(thresholds, "thresholds").astype(np.float64)
-        counts = [numbers(c, name).astype(np.int64) for c, name in ((tp, "tp"), (fp, "fp"))]
+        named = (("tp", tp), ("fp", fp))
+        counts = [given_floats(numbers(c, name), name, np.int64) for name, c in named]
         if any(c.size != t.size for c in counts):
             raise ShapeError(
                 f"thresholds, tp, fp: {t.size}, {counts[0].size} and {counts[1].size} values, "

@@ -55,7 +55,8 @@ def _check_metric(metric: str, found: Mapping[str, NDArray[Any]]) -> None:
         raise FaultError(
             f"{metric}: has {listed(sorted(found))}, expected exactly {', '.join(expected)}"
         )
-    first = kind(**{name: array[0] for name, array in found.items()}).arrays()
+    # Of zeros: faults of the values are told below, with the name of the metric.
+    first = kind(**{name: np.zeros_like(array[0]) for name, array in found.items()}).arrays()
     for name, array in found.items():
         what = f"{metric}.{name}"
         if first[name].dtype.kind == "f":

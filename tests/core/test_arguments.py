@@ -11,6 +11,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.core.errors import LINE, DataError
+from bsdsbench.metrics.pixel import PixelCounts
 
 RNG = np.random.default_rng(3)
 SOFT = RNG.random((12, 16))
@@ -86,6 +87,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 }
 
 
+def one_count(**changes: object) -> bb.BoundaryCounts:
+    return bb.BoundaryCounts(**{**COUNTS, **changes})
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_odd_arguments_end_in_a_result_or_one_short_line(name: str) -> None:
     call, sound = CALLS[name]
@@ -124,6 +129,14 @@ def test_odd_arguments_end_in_a_result_or_one_short_line(name: str) -> None:
         (lambda: bb.GroundTruth("a", EDGES), r"boundaries 1: shape \(16,\), expected 2 axes"),
         (lambda: bb.Evaluation.load(3), "folder: 3, expected a path"),
         (lambda: bb.merge(3), "merge: 3, expected a list of runs"),
+        (lambda: one_count(matched_gt=[1.5]), "matched_gt: 1.5, expected whole numbers"),
+        (lambda: one_count(matched_gt=[np.nan]), "matched_gt: nan, expected whole numbers"),
+        (lambda: one_count(total_gt=[1e300]), "total_gt: 1e.300, expected whole numbers"),
+        (lambda: one_count(matched_gt=[-1]), "matched_gt: from -1 to -1, expected counts"),
+        (lambda: one_count(matched_gt=[2]), "matched_gt: more matched than there are, expected at"),
+        (lambda: one_count(total_pred=[0]), "matched_pred: more matched than there are"),
+        (lambda: one_count(thresholds=[[0.5], [1, 2]]), "thresholds: .*expected float64 numbers"),
+        (lambda: PixelCounts([0.5], [1], [-1], [1], [1]), "fp: from -1 to -1, expected counts"),
     ],
 )
 def test_the_argument_and_what_was_expected_are_named(

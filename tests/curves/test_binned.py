@@ -67,6 +67,13 @@ def test_bins_by_hand(thresholds):
     assert r.fp[1:].tolist() == [int(((scores >= x) & (labels < 0)).sum()) for x in t[::-1]]
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.int32])
+def test_a_number_of_thresholds_may_be_of_numpy(kind):
+    assert np.array_equal(curves.BinnedCurves(kind(5)).thresholds, [0, 0.25, 0.5, 0.75, 1])
+    with pytest.raises(DataError, match="thresholds 1: expected 2 or more"):
+        curves.BinnedCurves(kind(1))
+
+
 def test_a_bad_batch_changes_nothing():
     binned = curves.BinnedCurves(5)
     binned.update([1, -1], [0.5, 0.2])

@@ -428,6 +428,10 @@ def test_ranking_from_counts():
         curves.Ranking.from_counts([1, 2], [6, 1], [0, 0], 5, 6)
     with pytest.raises(DataError, match="fp: expected counts from 0 to 6 that grow"):
         curves.Ranking.from_counts([1, 2], [1, 1], [0, 1], 5, 6)
+    with pytest.raises(DataError, match=r"tp: 1\.7, expected whole numbers"):
+        curves.Ranking.from_counts([0.5], [1.7], [2.0], 3, 4)
+    with pytest.raises(DataError, match=r"fp: 2\.9, expected whole numbers"):
+        curves.Ranking.from_counts([0.5], [1.0], [2.9], 3, 4)
     with pytest.raises(DataError, match="stable: expected a ranking made with rows=True"):
         curves.pr_from_ranking(r, stable=True)
 
