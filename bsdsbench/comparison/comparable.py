@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bsdsbench.core.arguments import given_list, kind_of_value
 from bsdsbench.core.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.runs.compressed import image_ids
@@ -16,10 +17,15 @@ HARMLESS = ("set", "pred", "proto")
 
 
 def labels_of(runs: Sequence[Evaluation], names: Sequence[str] | None) -> list[str]:
-    """The runs' names, or those given. Raises DataError for none, too few, and doubled ones."""
+    """The runs' names, or those given. DataError for none, too few, doubled ones and no text."""
     if not runs:
         raise DataError("no runs given, expected at least one to compare")
-    labels = [run.name for run in runs] if names is None else list(names)
+    labels = [run.name for run in runs]
+    if names is not None:
+        labels = given_list(names, "names", "a list of names")
+    for name in labels:
+        if not isinstance(name, str):
+            raise DataError(f"names: {kind_of_value(name)}, expected text")
     if len(labels) != len(runs):
         raise DataError(f"{len(labels)} names for {len(runs)} runs, expected one each")
     doubled = sorted({name for name in labels if labels.count(name) > 1})

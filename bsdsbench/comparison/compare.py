@@ -37,7 +37,7 @@ from bsdsbench.comparison.significance import (
     p_value,
     percentile_interval,
 )
-from bsdsbench.core.arguments import given_number
+from bsdsbench.core.arguments import given_number, given_whole, given_word
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.precision_recall import RECALL_LEVELS
 from bsdsbench.core.shown import Shown
@@ -232,7 +232,7 @@ def compare(
     n_boot : int
         Samples.
     seed : int
-        The same seed gives the same numbers.
+        0 or more; the same seed gives the same numbers.
     level : float
         Of the intervals; p-values after Holm below 1 - level are significant.
     interval : str
@@ -263,7 +263,7 @@ def compare(
     >>> runs = [bb.Evaluation.load("out/a"), bb.Evaluation.load("out/b")]    # doctest: +SKIP
     >>> bb.compare(runs, n_boot=10_000, seed=0).differences[0]               # doctest: +SKIP
     """
-    _check(n_boot, level, interval)
+    n_boot, seed = _checked(n_boot, seed, level, interval)
     found = as_runs(runs)
     labels = labels_of(found, names)
     kept, notes = comparable(found, labels, common, force)
@@ -310,7 +310,7 @@ def bootstrap_band(
     metric : default: the run's first with a curve. Recall levels that fewer than all samples reach
     are left out. Raises DataError if the run has no counts of that metric.
     """
-    _check(n_boot, level, "percentile")
+    n_boot, seed = _checked(n_boot, seed, level, "percentile")
     curves = registry.with_curve(run.metrics)
     metric = metric or (curves or registry.DEFAULT)[0]
     found = registry.curve_metric(metric)
@@ -422,9 +422,10 @@ def _letters_of(
     return tuple(found.get(name, "") for name in labels)
 
 
-def _check(n_boot: int, level: float, interval: str) -> None:
-    given_number(n_boot, "n_boot", 1, 10_000_000)
+def _checked(n_boot: int, seed: int, level: float, interval: str) -> tuple[int, int]:
+    """n_boot and seed, which may be numpy's, as int. Raises DataError for what is out of range."""
+    n_boot, seed = given_whole(n_boot, "n_boot", 1, 10_000_000), given_whole(seed, "seed", 0)
     if not 0 < given_number(level, "level", 0, 1) < 1:
         raise DataError(f"level {level}: expected a share in (0, 1)")
-    if interval not in INTERVALS:
-        raise DataError(f"interval {interval!r}: expected one of {', '.join(INTERVALS)}")
+    given_word(interval, "interval", INTERVALS)
+    return n_boot, seed

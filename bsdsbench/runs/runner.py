@@ -280,7 +280,7 @@ def _outcomes(
     jobs: list[Job], store: RecordStore | None, settings: Settings
 ) -> Generator[Outcome, None, None]:
     """Every job's record or failure; stored records are read back, new ones stored."""
-    workers = settings.workers or available_cores()
+    workers = int(settings.workers or available_cores())  # numpy's narrow ones overflow
     workers = max(1, min(workers, len(jobs)))
     if store is None:
         yield from outcomes(jobs, settings.executor, workers)

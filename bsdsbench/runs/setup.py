@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from bsdsbench.core.arguments import kind_of_value
 from bsdsbench.core.bounded import show
 from bsdsbench.core.errors import DataError
@@ -50,7 +52,9 @@ def check_run(
             faults.append(f"{what}: {kind_of_value(folder)}, expected the path of a folder")
     if name is not None and not (isinstance(name, str) and name and is_text(name)):
         faults.append(f"name {clipped(name)}: expected text in UTF-8")
-    if workers is not None and not (isinstance(workers, int) and 1 <= workers <= MAX_WORKERS):
+    if workers is not None and not (
+        isinstance(workers, int | np.integer) and 1 <= workers <= MAX_WORKERS
+    ):
         faults.append(f"workers {clipped(workers)}: expected a number from 1 to {MAX_WORKERS}")
     if out is not None and not faults:
         target = Path(out).resolve()

@@ -412,6 +412,33 @@ def test_refusals_name_the_fault(pair):
         bb.compare(pair, interval="wald")
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"n_boot": 10.0}, r"n_boot: 10\.0, expected a whole number from 1 to 10000000"),
+        ({"n_boot": True}, "n_boot: True, expected a whole number"),
+        ({"seed": -1}, "seed: -1, expected a whole number, 0 or more"),
+        ({"seed": "a"}, "seed: 'a', expected a whole number"),
+        ({"seed": None}, "seed: None, expected a whole number"),
+        ({"names": [[1], [2]]}, "names: of type list, expected text"),
+        ({"names": "ab"}, "names: 'ab', expected a list of names"),
+        ({"interval": ["bca"]}, "interval of type list: expected one of percentile, bca"),
+    ],
+)
+def test_arguments_of_another_kind_are_named(pair, given, words):
+    with pytest.raises(bb.DataError, match=words):
+        bb.compare(pair, **given)
+    if "names" not in given and "interval" not in given:
+        with pytest.raises(bb.DataError, match=words):
+            bootstrap_band(pair[0], **given)
+
+
+def test_numbers_of_numpy_are_those_of_python(pair):
+    found = bb.compare(pair, n_boot=np.int64(20), seed=np.uint8(3))
+    assert json.dumps([found.n_boot, found.seed]) == "[20, 3]"
+    assert found.differences == bb.compare(pair, n_boot=20, seed=3).differences
+
+
 def test_tables_hold_the_numbers_and_keep_names_as_text(pair):
     nasty = [replace(pair[0], name="a|b_$<i>%"), pair[1]]
     found = bb.compare(nasty, n_boot=50)
