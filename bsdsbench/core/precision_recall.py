@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.core.arguments import given_floats
+from bsdsbench.core.errors import ShapeError
 from bsdsbench.core.records import frozen
 from bsdsbench.core.shown import ShownCurve
 
@@ -122,6 +123,11 @@ class PRCurve(ShownCurve):
         At each threshold, f8 (T,).
     recall : array
         At each threshold, f8 (T,).
+
+    Raises
+    ------
+    ShapeError
+        For arrays of different lengths.
     """
 
     thresholds: F8
@@ -130,7 +136,11 @@ class PRCurve(ShownCurve):
 
     def __post_init__(self) -> None:
         for name in ("thresholds", "precision", "recall"):
-            object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
+            array = frozen(getattr(self, name), np.float64, name)
+            object.__setattr__(self, name, array)
+            if array.ndim != 1 or array.size != self.thresholds.size:
+                expected = "one axis" if name == "thresholds" else f"{self.thresholds.shape}"
+                raise ShapeError(f"{name}: shape {array.shape}, expected {expected}")
 
     @property
     def f(self) -> F8:

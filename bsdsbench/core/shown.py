@@ -54,7 +54,9 @@ class Shown:
         from bsdsbench.core.render.as_frame import to_frame
 
         found = {t.key: t for t in self.tables()}
-        if not found or (table is not None and table not in found):
+        if not found:
+            raise DataError(f"{type(self).__name__}: no tables, expected at least one image")
+        if table is not None and table not in found:
             raise DataError(f"table {table!r}: expected one of {', '.join(found)}")
         return to_frame(found[table] if table is not None else next(iter(found.values())))
 

@@ -335,6 +335,7 @@ def counts_in_order(records: Iterable[ImageRecord], metric: str) -> Iterator[tup
     else:
         if thresholds is not None:
             return
+        raise DataError(f"{metric} scores: no records, expected at least one")
     raise DataError(f"{metric} scores: expected every record to have {metric} counts")
 
 

@@ -156,8 +156,14 @@ class Evaluation(Shown):
         return self.score("region")
 
     def image_values(self, metric: str) -> dict[str, dict[str, float]]:
-        """Image id -> its own values under a metric, in id order."""
+        """Image id -> its own values under a metric, in id order.
+
+        Raises DataError if the records do not have it.
+        """
         found = registry.get(metric)
+        if self.records and metric not in self.metrics:
+            had = ", ".join(self.metrics) or "none"
+            raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {had}")
         return {r.image_id: found.image_values(r.counts[metric]) for r in self.records}
 
     def __add__(self, other: Evaluation) -> Evaluation:

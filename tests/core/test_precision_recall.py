@@ -165,10 +165,21 @@ def test_boundary_score_is_the_same_in_any_order_of_records():
 
 
 def test_scores_need_counts():
-    with pytest.raises(DataError, match="expected every record to have boundary counts"):
+    with pytest.raises(DataError, match="boundary scores: no records, expected at least one"):
         boundary_score([])
+    with pytest.raises(DataError, match="expected every record to have boundary counts"):
+        boundary_score([ImageRecord("a", (2, 3))])
     with pytest.raises(DataError, match="pixel counts"):
         pixel_score([ImageRecord("a", (2, 3), {"boundary": A})])
+
+
+def test_a_curve_has_one_precision_and_one_recall_per_threshold():
+    with pytest.raises(ShapeError, match=r"precision: shape \(2,\), expected \(1,\)"):
+        PRCurve([0.1], [0.1, 0.2], [0.3])
+    with pytest.raises(ShapeError, match=r"recall: shape \(1, 2\), expected \(2,\)"):
+        PRCurve([0.1, 0.2], [0.1, 0.2], [[0.3, 0.4]])
+    with pytest.raises(ShapeError, match=r"thresholds: shape \(\), expected one axis"):
+        PRCurve(0.1, 0.1, 0.3)
 
 
 def test_counts_of_other_thresholds_do_not_add():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+import bsdsbench as bb
 from bsdsbench.core.errors import DataError, MergeError
 from bsdsbench.core.protocol import Protocol
 from bsdsbench.core.records import ImageRecord
@@ -47,3 +49,26 @@ def test_records_of_other_metrics_are_no_evaluation() -> None:
             Evaluation(Protocol(), "x", records)
     with pytest.raises(DataError, match="image 'c' has counts of no metric, image 'a' of boundary"):
         Evaluation(Protocol(), "x", (one, ImageRecord("c", (3, 4))))
+
+
+def test_values_of_a_metric_that_is_not_there() -> None:
+    run = run_of("a", pixel=False)
+    with pytest.raises(DataError, match="a: no region counts, expected a metric it has: boundary"):
+        run.image_values("region")
+    with pytest.raises(DataError, match="metric 'none': expected one of"):
+        run.image_values("none")
+    assert list(run.image_values("boundary")) == ["a"]
+
+
+def test_nothing_has_no_table() -> None:
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    with pytest.raises(DataError, match="Evaluation: no tables, expected at least one image"):
+        Evaluation(Protocol(), "x", ()).to_dataframe()
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8])
+def test_a_number_of_workers_may_be_of_numpy(tiny, kind) -> None:
+    run = bb.evaluate(*tiny, Protocol(thresholds=2), workers=kind(1), executor="thread")
+    assert len(run.records) == 6
+    with pytest.raises(DataError, match=r"workers .*: expected a number from 1"):
+        bb.evaluate(*tiny, Protocol(thresholds=2), workers=kind(0))

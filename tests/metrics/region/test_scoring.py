@@ -244,7 +244,7 @@ def test_runs_of_older_versions_are_read_compared_and_saved(tmp_path):
 
 
 def test_bad_records():
-    with pytest.raises(DataError, match="expected every record to have region counts"):
+    with pytest.raises(DataError, match="region scores: no records, expected at least one"):
         region_score([])
     with pytest.raises(DataError, match="images have different thresholds"):
         score(counts(), counts([0.25, 0.5]))
