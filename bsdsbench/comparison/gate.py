@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -243,10 +244,14 @@ def assert_scores(
 
 def _limits(stored: Baseline, tolerance: float | Mapping[str, float]) -> dict[str, float]:
     if not isinstance(tolerance, Mapping):
-        return {score: stored.tolerances.get(score, tolerance) for score in stored.scores}
-    _check_names(tolerance, stored.scores)
-    limits = {score: stored.tolerances.get(score, TOLERANCE) for score in stored.scores}
-    return {**limits, **tolerance}
+        usual, given = given_number(tolerance, "tolerance", 0, math.inf), {}
+    else:
+        _check_names(tolerance, stored.scores)
+        usual, given = TOLERANCE, dict(tolerance)
+        for score, value in given.items():
+            given_number(value, f"tolerance of {score!r}", 0, math.inf)
+    limits = {score: stored.tolerances.get(score, usual) for score in stored.scores}
+    return {**limits, **given}
 
 
 def _check_names(tolerances: Mapping[str, float], scores: Mapping[str, float]) -> None:

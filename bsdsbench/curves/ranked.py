@@ -367,7 +367,7 @@ def det_from_ranking(
     )
     return DETResult(
         fpr=r.fpr,
-        fnr=r.fnr,
+        fnr=locked(r.fnr),
         thresholds=r.thresholds,
         tp=r.tp,
         fp=r.fp,

@@ -52,9 +52,8 @@ def check_run(
             faults.append(f"{what}: {kind_of_value(folder)}, expected the path of a folder")
     if name is not None and not (isinstance(name, str) and name and is_text(name)):
         faults.append(f"name {clipped(name)}: expected text in UTF-8")
-    if workers is not None and not (
-        isinstance(workers, int | np.integer) and 1 <= workers <= MAX_WORKERS
-    ):
+    whole = isinstance(workers, int | np.integer) and not isinstance(workers, bool)
+    if workers is not None and not (whole and 1 <= workers <= MAX_WORKERS):
         faults.append(f"workers {clipped(workers)}: expected a number from 1 to {MAX_WORKERS}")
     if out is not None and not faults:
         target = Path(out).resolve()

@@ -96,6 +96,14 @@ def test_noise_within_the_tolerance_and_a_better_run_pass(run):
     assert check(slightly, Baseline.of(run, {"boundary.ods": 0.5}), tolerance=0.002).passed
 
 
+@pytest.mark.parametrize("wrong", [float("nan"), -0.1, "x", True])
+def test_a_tolerance_is_a_number(run, wrong):
+    with pytest.raises(bb.DataError, match=r"tolerance: .*expected a number from 0"):
+        check(run, Baseline.of(run), tolerance=wrong)
+    with pytest.raises(bb.DataError, match=r"tolerance of 'boundary\.ods': .*expected a number"):
+        check(run, Baseline.of(run), tolerance={"boundary.ods": wrong})
+
+
 def test_lower_is_better_where_it_is():
     mine = simulated_run("ours", 5, pixel=True)
     baseline = Baseline.of(mine)

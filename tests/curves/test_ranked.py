@@ -374,6 +374,8 @@ def test_results_are_read_only_and_comparable():
     assert not a.equals(curves.roc(LABELS, SCORES))
     with pytest.raises(ValueError, match="read-only"):
         a.recall[0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        curves.det(LABELS, SCORES).fnr[0] = 1
     labels, scores = LABELS.copy(), SCORES.copy()
     curves.pr(labels, scores)
     labels[0], scores[0] = 0, 0  # the input stays the caller's own
