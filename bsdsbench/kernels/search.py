@@ -61,8 +61,6 @@ def enter(roots, own, other, geo, work, step):
         else:
             pairs += outcome
     for root in waiting[:n_waiting]:
-        if node[root].first == UNKNOWN:
-            find_edges(np.int64(root), np.int64(root) + 1, own, other, geo)
         best, last, n_touched = _cheapest_end(root, own, other, geo, work)
         _move_duals(root, best, work.touched[:n_touched], node, there)
         if last != NONE:
@@ -107,6 +105,8 @@ def _cheapest_end(root, own, other, geo, work):
     best, last = node[root].dual, np.uint32(NONE)
     length, size, n_tight, n_touched = np.int64(0), 0, 0, 0
     while True:
+        if node[at].first == UNKNOWN:
+            find_edges(np.int64(at), np.int64(at) + 1, own, other, geo)
         base = length + node[at].dual
         begin = node[at].first
         for e in range(begin + 1, edge[begin].to):
@@ -138,8 +138,6 @@ def _cheapest_end(root, own, other, geo, work):
         at = there[j].mate
         if length + node[at].dual < best:
             best, last = length + node[at].dual, j
-        if node[at].first == UNKNOWN:
-            find_edges(np.int64(at), np.int64(at) + 1, own, other, geo)
 
 
 @kernel(inline="always")
