@@ -37,7 +37,7 @@ from bsdsbench.comparison.significance import (
     p_value,
     percentile_interval,
 )
-from bsdsbench.core.arguments import given_number, given_whole, given_word
+from bsdsbench.core.arguments import given_share, given_whole, given_word
 from bsdsbench.core.errors import DataError
 from bsdsbench.core.precision_recall import RECALL_LEVELS
 from bsdsbench.core.shown import Shown
@@ -425,7 +425,6 @@ def _letters_of(
 def _checked(n_boot: int, seed: int, level: float, interval: str) -> tuple[int, int]:
     """n_boot and seed, which may be numpy's, as int. Raises DataError for what is out of range."""
     n_boot, seed = given_whole(n_boot, "n_boot", 1, 10_000_000), given_whole(seed, "seed", 0)
-    if not 0 < given_number(level, "level", 0, 1) < 1:
-        raise DataError(f"level {level}: expected a share in (0, 1)")
+    given_share(level, "level")
     given_word(interval, "interval", INTERVALS)
     return n_boot, seed

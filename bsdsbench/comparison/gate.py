@@ -26,7 +26,7 @@ from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_tables import lower_is_better
 from bsdsbench.comparison.significance import holm
 from bsdsbench.core import bounded, fields
-from bsdsbench.core.arguments import given_number
+from bsdsbench.core.arguments import given_number, given_share
 from bsdsbench.core.bounded import FaultError, read_json, reading
 from bsdsbench.core.errors import DataError, FileFormatError, clip
 from bsdsbench.core.files import write_atomic
@@ -195,8 +195,7 @@ def check(
     (of a baseline without counts only the number of images is known), or if the baseline cannot be
     read or lacks the counts that statistics need.
     """
-    if not 0 < given_number(level, "level", 0, 1) < 1:
-        raise DataError(f"level {level}: expected a share in (0, 1)")
+    given_share(level, "level")
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
     differences = run.protocol.differences(stored.protocol)
     if differences:

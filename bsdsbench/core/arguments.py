@@ -57,6 +57,14 @@ def given_number(value: Any, what: str, low: float, high: float) -> float:
     return float(value)
 
 
+def given_share(value: Any, what: str) -> float:
+    """A number above 0 and below 1. Raises DataError."""
+    share = given_number(value, what, 0, 1)
+    if not 0 < share < 1:
+        raise DataError(f"{what} {value}: expected a share in (0, 1)")
+    return share
+
+
 def given_whole(value: Any, what: str, low: int, high: int | None = None) -> int:
     """A whole number of at least `low` and at most `high`, if there is one. Raises DataError."""
     good = isinstance(value, int | np.integer) and not isinstance(value, bool)
