@@ -15,7 +15,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PACKAGES = {
-    "bsdsbench.core.precision_recall": (
+    "bsdsbench.scores.precision_recall": (
         "OperatingPoint",
         "PRCurve",
         "f_measure",
@@ -31,13 +31,13 @@ _PACKAGES = {
     ),
     "bsdsbench.comparison.compare": ("Comparison", "compare"),
     "bsdsbench.diagnosis.doctor": ("Finding", "doctor"),
-    "bsdsbench.core.errors": ("DataError", "ShapeError"),
+    "bsdsbench.files.errors": ("DataError", "ShapeError"),
     "bsdsbench.runs.evaluation": ("Evaluation",),
-    "bsdsbench.core.inputs": ("GroundTruth", "Prediction"),
+    "bsdsbench.loaders.inputs": ("GroundTruth", "Prediction"),
     "bsdsbench.integrations.detectors": ("DetectorRun", "run"),
-    "bsdsbench.core.labels": ("seg2bdry",),
+    "bsdsbench.loaders.labels": ("seg2bdry",),
     "bsdsbench.loaders": ("load_ground_truth", "load_prediction"),
-    "bsdsbench.core.softmap": ("nms",),
+    "bsdsbench.metrics.soft_maps": ("nms",),
     "bsdsbench.metrics.pixel": ("PixelCounts", "PixelScore", "pixel_counts", "pixel_score"),
     "bsdsbench.plotting": (
         "DETCurveDisplay",
@@ -45,8 +45,8 @@ _PACKAGES = {
         "PRScoresDisplay",
         "ROCCurveDisplay",
     ),
-    "bsdsbench.core.protocol": ("NMSParams", "Protocol"),
-    "bsdsbench.core.records": ("BoundaryCounts", "ImageRecord"),
+    "bsdsbench.protocol.protocol": ("NMSParams", "Protocol"),
+    "bsdsbench.scores.counts": ("BoundaryCounts", "ImageRecord"),
     "bsdsbench.metrics.base": ("Column", "CurveMetric", "CurveScore", "Metric"),
     "bsdsbench.metrics.region.region_record": ("RegionCounts",),
     "bsdsbench.metrics.region.counting": ("region_counts",),

@@ -124,7 +124,7 @@ def _summary(title: str, names: list[str]) -> list[str]:
 
 def protocol_pages() -> dict[str, str]:
     """One page per preset: the line that describes it, where it comes from, every field."""
-    folder = resources.files("bsdsbench.core.protocols")
+    folder = resources.files("bsdsbench.protocol.presets")
     names = sorted(f.name[:-5] for f in folder.iterdir() if f.name.endswith(".toml"))
     pages = {}
     for name in names:

@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import bsdsbench as bb  # noqa: E402
-from bsdsbench.core.protocol import Protocol  # noqa: E402
 from bsdsbench.loaders import load_ground_truth, load_prediction  # noqa: E402
+from bsdsbench.protocol.protocol import Protocol  # noqa: E402
 
 Row = tuple[str, str, float, int]
 

@@ -14,11 +14,11 @@ from bench_measures import Case, Values, against, tiled, timed
 from scipy.ndimage import gaussian_filter, zoom
 
 import bsdsbench as bb
-from bsdsbench.core.protocol import Protocol
 from bsdsbench.kernels.thinning import thin, thinning_events
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.saliency import saliency_counts
 from bsdsbench.metrics.semantic import semantic_counts
+from bsdsbench.protocol.protocol import Protocol
 
 SETS = {  # images, rows, columns, annotators
     "BIPED test": (50, 720, 1280, 1),

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from scipy import ndimage
 
-from bsdsbench.core.contour_params import ContourParams
 from bsdsbench.metrics import contour, segmentation
 from bsdsbench.metrics.region.connectomics import adapted_rand_error, voi_split_merge
+from bsdsbench.protocol.contour_params import ContourParams
 
 SIZES = "128x128:1,256x256:1,512x512:1,512x512:5,1024x2048:19"
 Case = tuple[str, str, Callable[[], Any], Callable[[], Any]]

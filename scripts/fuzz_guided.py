@@ -30,9 +30,9 @@ def _files(target: str) -> list[tuple[str, bytes, Callable[[Path], object]]]:
     sys.path.insert(0, str(HERE))
     import fuzz_inputs
 
-    from bsdsbench.core.bounded import read_json
-    from bsdsbench.core.protocol import Protocol
+    from bsdsbench.files.bounded import read_json
     from bsdsbench.loaders.scores import read_scores
+    from bsdsbench.protocol.protocol import Protocol
 
     kinds = {"mat": (".mat",), "npz": (".npz", ".npy"), "official": (".txt", ".seg")}
     kinds["image"] = (".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg")
@@ -79,7 +79,7 @@ def child(target: str, seconds: int, keep: Path) -> None:
         import bsdsbench.comparison.gate
         import bsdsbench.loaders.hdf5
         import bsdsbench.loaders.segtext  # noqa: F401
-        from bsdsbench.core.errors import LINE, DataError
+        from bsdsbench.files.errors import LINE, DataError
 
         files = _files(target)
     folder = Path(tempfile.mkdtemp(prefix="fuzz_guided_"))

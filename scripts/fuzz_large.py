@@ -137,7 +137,7 @@ def load(path: Path, how: str) -> str:
     import numpy as np
     from PIL import Image
 
-    from bsdsbench.core.errors import DataError
+    from bsdsbench.files.errors import DataError
     from bsdsbench.loaders import load_ground_truth, load_prediction
 
     warnings.simplefilter("error")

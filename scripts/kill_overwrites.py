@@ -29,9 +29,9 @@ import numpy as np
 import bsdsbench as bb
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.gate import Baseline, check
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.records import BoundaryCounts, ImageRecord
+from bsdsbench.files.errors import DataError
 from bsdsbench.runs.loading import load_run
+from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 
 IMAGES = 40
 

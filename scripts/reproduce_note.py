@@ -20,7 +20,7 @@ from note.experiments import experiments
 from note.parts import Row, Section
 from note.tutorial import tutorial_sections
 
-from bsdsbench.core.files import write_atomic
+from bsdsbench.files.writing import write_atomic
 from bsdsbench.plotting.style import save
 
 STYLE = """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bsdsbench.core.protocol import Protocol, preset_names
+from bsdsbench.protocol.protocol import Protocol, preset_names
 
 PAGES = sorted(
     p for p in (Path(__file__).parents[1] / "datasets").glob("*.md") if p.stem != "README"

@@ -58,7 +58,7 @@ class _Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        from bsdsbench.core.errors import did_you_mean
+        from bsdsbench.files.errors import did_you_mean
 
         if args[0] not in VERBS and not args[0].startswith("-"):
             ctx.fail(f"no verb {args[0]!r}{did_you_mean(args[0], VERBS)}")
@@ -86,8 +86,8 @@ def cli(debug: bool) -> None:
 
 def main() -> None:
     """Run the command line; every expected failure becomes a line and an exit status."""
-    from bsdsbench.core.errors import DataError, grouped
-    from bsdsbench.core.visible import visible
+    from bsdsbench.files.errors import DataError, grouped
+    from bsdsbench.files.escapes import visible
 
     gc.set_threshold(100_000)  # importing makes much and discards little: a seventh of a short run
     words = sys.argv[1:]
@@ -194,8 +194,8 @@ def _unexpected(error: Exception, words: list[str], debug: bool) -> str:
     import tempfile
     import traceback
 
-    from bsdsbench.core.errors import clip
-    from bsdsbench.core.visible import visible
+    from bsdsbench.files.errors import clip
+    from bsdsbench.files.escapes import visible
 
     what = clip(visible(f"{type(error).__name__}: {error}"), 200)
     verb = next((word for word in words if word in VERBS), "the start")

@@ -15,7 +15,7 @@ import click
 from bsdsbench.cli.options import format_option, quiet_option, workers_option
 
 if TYPE_CHECKING:
-    from bsdsbench.core.protocol import Protocol
+    from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.runs.evaluation import Evaluation
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -121,7 +121,7 @@ def left_out(run: Evaluation) -> int:
 
 def shard(text: str) -> tuple[int, int]:
     """I/N as two numbers. Raises DataError."""
-    from bsdsbench.core.errors import DataError
+    from bsdsbench.files.errors import DataError
 
     found = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
     if not found:

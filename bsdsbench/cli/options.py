@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
-    from bsdsbench.core.protocol import Protocol
+    from bsdsbench.protocol.protocol import Protocol
 
 PROTOCOL_S = "protocol's"  # what --nms without a recipe means
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -79,7 +80,7 @@ class ProtocolCommand(click.Command):
     """A command with `protocol_options`, where --nms alone stands before other arguments too."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        from bsdsbench.core.nms_recipes import RECIPES
+        from bsdsbench.protocol.nms_recipes import RECIPES
 
         words = [*args, ""]
         plain = [
@@ -202,8 +203,8 @@ def protocol_from(
     """
     from dataclasses import asdict
 
-    from bsdsbench.core.protocol import NMSParams, Protocol, parse_overrides
-    from bsdsbench.core.signature import Signature
+    from bsdsbench.protocol.protocol import NMSParams, Protocol, parse_overrides
+    from bsdsbench.protocol.signature import Signature
 
     if signature:
         base = Signature.parse(signature).protocol
@@ -242,9 +243,22 @@ def _thresholds(text: str) -> int | tuple[float, ...]:
 
 
 def _number(option: str, text: str) -> float:
-    from bsdsbench.core.errors import DataError
+    from bsdsbench.files.errors import DataError
 
     try:
         return float(text)
     except ValueError:
         raise DataError(f"{option} {text!r}: expected a number") from None
+
+
+def refuse(parameters: Collection[str], beside: str) -> None:
+    """Raise UsageError that names those of the parameters that stand on the command line."""
+    context = click.get_current_context()
+    given = [
+        max(option.opts, key=len)
+        for option in context.command.params
+        if option.name in parameters
+        and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise click.UsageError(f"{', '.join(given)}: not with {beside}")

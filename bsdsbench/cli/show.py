@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bsdsbench.core.table import Table
     from bsdsbench.runs.evaluation import Evaluation
+    from bsdsbench.tables.table import Table
 
 
 def print_tables(tables: Sequence[Table]) -> None:
     """Print to standard output: fitted to a terminal, as wide as needed in a pipe or file."""
-    from bsdsbench.core.render import as_text
+    from bsdsbench.tables import as_text
 
     as_text.print_tables(tables, sys.stdout)
 
@@ -33,8 +33,8 @@ def print_scores(runs: Sequence[Evaluation]) -> None:
 
 def show_tables(tables: Sequence[Table], out: str | None, form: str) -> None:
     """Tables in a form, printed or written to `out`; names on standard error what it wrote."""
-    from bsdsbench.core.render.output import render, write_tables
-    from bsdsbench.core.table import read_at_once
+    from bsdsbench.tables.output import render, write_tables
+    from bsdsbench.tables.table import read_at_once
 
     if out is not None:
         written = write_tables(tables, out, form)

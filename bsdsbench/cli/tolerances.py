@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bsdsbench.core.protocol import Protocol
-    from bsdsbench.core.table import Table
+    from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.runs.evaluation import Evaluation
+    from bsdsbench.tables.table import Table
 
 
 def sweep(
@@ -22,7 +22,7 @@ def sweep(
 ) -> int:
     """Evaluate at each tolerance, print a line for each, and keep the curve in OUT."""
     from bsdsbench.cli.show import print_json, print_tables
-    from bsdsbench.core.errors import DataError
+    from bsdsbench.files.errors import DataError
     from bsdsbench.runs.sweep import parse_range, tolerance_sweep
 
     out = options.pop("out")
@@ -48,7 +48,7 @@ def sweep(
 
 
 def _table(runs: list[tuple[float, Evaluation]], caption: str) -> Table:
-    from bsdsbench.core.table import Column, Table
+    from bsdsbench.tables.table import Column, Table
 
     columns = [Column("max_dist", "max_dist", "", ".4g")]
     columns += [Column(key, key.upper(), "", ".4f") for key in ("ods", "ois", "ap")]
@@ -59,9 +59,9 @@ def _table(runs: list[tuple[float, Evaluation]], caption: str) -> Table:
 
 def _keep(runs: list[tuple[float, Evaluation]], out: Path) -> None:
     """tolerance.csv, .png and .svg, and each run in a folder of its own."""
-    from bsdsbench.core.render.output import write_tables
     from bsdsbench.plotting.style import save, sign
     from bsdsbench.plotting.tolerance import ToleranceDisplay
+    from bsdsbench.tables.output import write_tables
 
     for max_dist, run in runs:
         run.save(out / f"max_dist_{max_dist:.6g}")

@@ -21,10 +21,10 @@ def command(outs: tuple[str, ...], names: list[str] | None, gt_dir: str | None, 
     it cannot be found the value is "-".
     """
     from bsdsbench.cli.show import print_json, print_tables
-    from bsdsbench.core.score_rules import AP_RULES, ODS_RULES
-    from bsdsbench.core.table import Column, Table
     from bsdsbench.runs.all_rules import all_rules
     from bsdsbench.runs.loading import load_runs
+    from bsdsbench.scores.ap_rules import AP_RULES, ODS_RULES
+    from bsdsbench.tables.table import Column, Table
 
     runs = load_runs(outs, names)
     found = {run.name: all_rules(run, gt_dir) for run in runs}

@@ -19,9 +19,9 @@ def command(bench_data: str, form: str) -> int:
     """
     import bsdsbench as bb
     from bsdsbench.cli.show import print_json, print_tables
-    from bsdsbench.core.table import Column, Table
     from bsdsbench.integrations.certificate import certificate
     from bsdsbench.integrations.detectors import machine
+    from bsdsbench.tables.table import Column, Table
 
     rows = certificate(bench_data)
     passed = all(row.passed for row in rows)

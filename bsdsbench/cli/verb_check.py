@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from bsdsbench.cli.options import bootstrap_options
-from bsdsbench.cli.refusing import refuse
+from bsdsbench.cli.options import bootstrap_options, refuse
 
 ONLY_CHECK = ("statistical", "level", "n_boot", "seed", "junit")
 
@@ -42,7 +41,7 @@ def command(
     from pathlib import Path
 
     from bsdsbench.comparison.gate import Baseline, check
-    from bsdsbench.core.files import write_atomic
+    from bsdsbench.files.writing import write_atomic
     from bsdsbench.runs.evaluation import Evaluation
 
     if baseline is None:
@@ -75,7 +74,7 @@ def command(
 
 def _tolerances(items: tuple[str, ...]) -> tuple[float | None, dict[str, float]]:
     """`0.002` or `boundary.ods=0.005` -> the common tolerance, if given, and those of scores."""
-    from bsdsbench.core.errors import DataError
+    from bsdsbench.files.errors import DataError
 
     common, single = None, {}
     for item in items:

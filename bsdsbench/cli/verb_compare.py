@@ -44,8 +44,8 @@ def command(
     """
     import bsdsbench as bb
     from bsdsbench.cli.show import print_json, show_tables
-    from bsdsbench.core.render.output import form_of
     from bsdsbench.runs.loading import load_runs
+    from bsdsbench.tables.output import form_of
 
     form = form_of(out, form)
     found = bb.compare(load_runs(runs, names), **options)

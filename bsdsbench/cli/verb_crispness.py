@@ -25,8 +25,8 @@ def command(pred_dir: str, overrides: tuple[str, ...], **options: Any) -> int:
     Average crispness is the mean of sum(NMS map)/sum(raw map). SEval scores the maps with NMS and
     thinning, CEval without either.
     """
-    from bsdsbench.core.errors import ProtocolError
-    from bsdsbench.core.protocol import Protocol, parse_overrides
+    from bsdsbench.files.errors import ProtocolError
+    from bsdsbench.protocol.protocol import Protocol, parse_overrides
 
     changes = parse_overrides(overrides)
     if {"nms", "thin"} & changes.keys():

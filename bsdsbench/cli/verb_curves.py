@@ -113,7 +113,7 @@ def command(
 
 
 def _check(kind: str, out: tuple[str, ...], options: dict[str, Any], n_files: int) -> None:
-    from bsdsbench.core.errors import DataError
+    from bsdsbench.files.errors import DataError
 
     faults = [
         f"--{'prior' if name == 'normalize_prior' else name}: not for --kind {kind}, "
@@ -200,7 +200,7 @@ def _write(target: str, kind: str, found: list[tuple[str, Any]], scale: str) -> 
 
 
 def _write_points(target: str, kind: str, curve: Any) -> None:
-    from bsdsbench.core.files import write_atomic
+    from bsdsbench.files.writing import write_atomic
 
     names = {"pr": ("recall", "precision"), "roc": ("fpr", "tpr"), "det": ("fpr", "fnr")}[kind]
     columns = ("threshold", *names, "tp", "fp")
@@ -212,7 +212,7 @@ def _write_points(target: str, kind: str, curve: Any) -> None:
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:
     from bsdsbench.cli.show import print_tables
-    from bsdsbench.core.table import Column, Table
+    from bsdsbench.tables.table import Column, Table
 
     columns = [
         Column(key, key.replace("_", " "), "", _format(key)) for key in rows[0] if key != "areas"
@@ -231,7 +231,7 @@ def _format(key: str) -> str:
 
 def _areas(rows: list[dict[str, Any]]) -> Any:
     """Every area of every file: the values, then what the number is."""
-    from bsdsbench.core.table import Column, Table
+    from bsdsbench.tables.table import Column, Table
 
     words = ("points", "ties", "rule")
     columns = [Column("number", "number")]

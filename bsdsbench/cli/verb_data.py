@@ -55,8 +55,8 @@ def check(
     """
     from bsdsbench.cli.progress import progress
     from bsdsbench.cli.show import print_json
-    from bsdsbench.core.protocol import Protocol
     from bsdsbench.loaders.identity import folder_fingerprints, identify, load_sets, write_set
+    from bsdsbench.protocol.protocol import Protocol
 
     if bool(register) != bool(out):
         raise click.UsageError("--register NAME and -o FILE go together")

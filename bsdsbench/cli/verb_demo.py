@@ -63,7 +63,7 @@ def command(out: Path, workers: int | None, quiet: bool) -> None:
 def _print_differences(found: Any) -> None:
     """Every pair of methods: what the second lacks, and whether more images could reverse it."""
     from bsdsbench.cli.show import print_tables
-    from bsdsbench.core.table import Column, Estimate, Table
+    from bsdsbench.tables.table import Column, Estimate, Table
 
     columns = [
         Column("pair", "Pair"),

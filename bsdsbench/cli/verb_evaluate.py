@@ -21,9 +21,9 @@ from bsdsbench.cli.options import (
     pred_kind_option,
     protocol_from,
     protocol_options,
+    refuse,
     split_protocol,
 )
-from bsdsbench.cli.refusing import refuse
 
 ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "shard")
 ONLY_SOFT = ("nms", "invert")

@@ -17,7 +17,7 @@ from bsdsbench.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from bsdsbench.core.signature import Signature
+    from bsdsbench.protocol.signature import Signature
     from bsdsbench.runs.evaluation import Evaluation
 
 
@@ -148,7 +148,7 @@ def _signature(text: str) -> Signature:
     """A signature from its line, or that of the run in a folder."""
     from pathlib import Path
 
-    from bsdsbench.core.signature import Signature
+    from bsdsbench.protocol.signature import Signature
     from bsdsbench.runs.evaluation import Evaluation
 
     if "|" in text or not Path(text).is_dir():

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import names_option
-from bsdsbench.cli.refusing import refuse
+from bsdsbench.cli.options import names_option, refuse
 
 ONLY_PR = ("published", "human", "band")
 

@@ -63,10 +63,10 @@ def command(
     from bsdsbench.cli.progress import progress
     from bsdsbench.cli.show import show_tables
     from bsdsbench.comparison.published import published_beside
-    from bsdsbench.core.errors import DataError
-    from bsdsbench.core.render.output import form_of
+    from bsdsbench.files.errors import DataError
     from bsdsbench.report import score_tables, write_report
     from bsdsbench.runs.loading import load_runs
+    from bsdsbench.tables.output import form_of
 
     form = form_of(out, form)
     keys = [key for key in published.split(",") if key.strip()]

@@ -37,7 +37,7 @@ def command(
     The table has means of the images' values; result.json also ratios of counts added over images.
     Masks may be gray: above 128 is foreground. The rules are PySODMetrics', and printed.
     """
-    from bsdsbench.core.protocol import Protocol, parse_overrides
+    from bsdsbench.protocol.protocol import Protocol, parse_overrides
 
     given = {"beta2": beta2, "stretch": stretch}
     changes = {name: value for name, value in given.items() if value is not None}

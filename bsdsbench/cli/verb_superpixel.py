@@ -31,7 +31,7 @@ def command(pred_dir: str, overrides: tuple[str, ...], **options: Any) -> int:
     PRED_DIR has one label map of superpixels per image. Pictures beside the ground truth in BSDS
     layout are found automatically.
     """
-    from bsdsbench.core.protocol import Protocol, parse_overrides
+    from bsdsbench.protocol.protocol import Protocol, parse_overrides
 
     protocol = Protocol.preset("bsds500").replace(**parse_overrides(overrides))
     return evaluate_metric("superpixel", pred_dir, protocol, **options)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bsdsbench.core.arguments import given_list, kind_of_value
-from bsdsbench.core.errors import DataError
+from bsdsbench.files.arguments import given_list, kind_of_value
+from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.runs.compressed import image_ids
 from bsdsbench.runs.evaluation import Evaluation

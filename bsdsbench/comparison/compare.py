@@ -37,16 +37,16 @@ from bsdsbench.comparison.significance import (
     p_value,
     percentile_interval,
 )
-from bsdsbench.core.arguments import given_share, given_whole, given_word
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.precision_recall import RECALL_LEVELS
-from bsdsbench.core.shown import Shown
-from bsdsbench.core.table import Table
+from bsdsbench.files.arguments import given_share, given_whole, given_word
+from bsdsbench.files.errors import DataError
 from bsdsbench.kernels.resample import precision_at
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.loading import as_runs
 from bsdsbench.runs.speed import Speed, speeds_of
+from bsdsbench.scores.precision_recall import RECALL_LEVELS
+from bsdsbench.tables.result_object import Shown
+from bsdsbench.tables.table import Table
 
 F8 = NDArray[np.float64]
 INTERVALS = ("percentile", "bca")

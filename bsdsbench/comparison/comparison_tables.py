@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from bsdsbench.core.precision_recall import or_none
-from bsdsbench.core.table import Cell, Column, Estimate, Table
 from bsdsbench.metrics import base, registry
 from bsdsbench.runs.score_tables import METHOD, signature_lines, table_column
 from bsdsbench.runs.speed import with_speeds
+from bsdsbench.scores.precision_recall import or_none
+from bsdsbench.tables.table import Cell, Column, Estimate, Table
 
 SCHEMA = "bsdsbench.comparison/1"
 _PAIR = [Column("a", "A"), Column("b", "B")]

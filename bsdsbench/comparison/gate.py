@@ -25,16 +25,17 @@ from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_tables import lower_is_better
 from bsdsbench.comparison.significance import holm
-from bsdsbench.core import bounded, fields
-from bsdsbench.core.arguments import given_number, given_share
-from bsdsbench.core.bounded import FaultError, read_json, reading
-from bsdsbench.core.errors import DataError, FileFormatError, clip
-from bsdsbench.core.files import write_atomic
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import ImageRecord
+from bsdsbench.files import bounded
+from bsdsbench.files import json_fields as fields
+from bsdsbench.files.arguments import given_number, given_share
+from bsdsbench.files.bounded import FaultError, read_json, reading
+from bsdsbench.files.errors import DataError, FileFormatError, clip
+from bsdsbench.files.writing import write_atomic
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.compressed import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.score_list import flat_scores
+from bsdsbench.scores.counts import ImageRecord
 
 SCHEMA = "bsdsbench.baseline/2"
 FIELDS = ("schema", "name", "n_images", "scores", "tolerances", "protocol", "counts", "checksum")

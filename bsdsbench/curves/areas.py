@@ -11,10 +11,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.core.errors import DataError, ShapeError
-from bsdsbench.core.precision_recall import PRCurve, average_precision, ratio
 from bsdsbench.curves.geometry import above_zero, check_counts, interpolate_pr
 from bsdsbench.curves.samples import F8, floats
+from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.scores.precision_recall import PRCurve, average_precision, ratio
 
 Rule = Literal[
     "davis-goadrich", "auccalculator", "trapezoid", "step", "bsds", "11-point", "101-point"

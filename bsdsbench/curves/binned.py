@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.core.errors import DataError, MergeError
 from bsdsbench.curves.ranked import det_from_ranking, pr_from_ranking, roc_from_ranking
 from bsdsbench.curves.ranking import Ranking
 from bsdsbench.curves.results import DETResult, PRResult, ROCResult
 from bsdsbench.curves.samples import F8, I8, check_samples, floats, locked
+from bsdsbench.files.errors import DataError, MergeError
 
 
 class BinnedCurves:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.precision_recall import PRCurve, average_precision, ratio
-from bsdsbench.core.protocol import even_thresholds
 from bsdsbench.curves.areas import auc_pr, auccalculator_areas, davis_goadrich_area
 from bsdsbench.curves.geometry import achievable_pr
 from bsdsbench.curves.ranked import pr_from_ranking, roc_from_ranking
 from bsdsbench.curves.ranking import Ranking, rank
 from bsdsbench.curves.samples import F8, check_samples
+from bsdsbench.files.errors import DataError
+from bsdsbench.protocol.protocol import even_thresholds
+from bsdsbench.scores.precision_recall import PRCurve, average_precision, ratio
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.core.errors import DataError, ShapeError
-from bsdsbench.core.precision_recall import ratio
 from bsdsbench.curves.results import PRPoints, ROCPoints
 from bsdsbench.curves.samples import F8, floats
+from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.scores.precision_recall import ratio
 
 
 def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.curves.results import PRPoints, ROCPoints
 from bsdsbench.curves.samples import F8, floats
+from bsdsbench.files.errors import DataError, ShapeError
 
 Space = Literal["roc", "pr"]
 Lines = Literal["counts", "straight"]

@@ -12,10 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.core.arguments import given_floats
-from bsdsbench.core.errors import DataError, ShapeError
-from bsdsbench.core.read_only import ReadOnly
 from bsdsbench.curves.samples import F8, I8, Bools, check_samples, locked, numbers, total
+from bsdsbench.files.arguments import given_floats
+from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.tables.read_only import ReadOnly
 
 Ties = Literal["sample", "merge"]
 # Below this, numpy alone is as quick as loading the compiled kernels.

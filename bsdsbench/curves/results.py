@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from bsdsbench.core.shown import ShownCurve
 from bsdsbench.curves.samples import F8, I8
+from bsdsbench.tables.result_object import ShownCurve
 
 Variant = Literal["fptp", "tntp", "tptn", "fpfn"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.core.arguments import refuse_mask
-from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.files.arguments import refuse_mask
+from bsdsbench.files.errors import DataError, ShapeError
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

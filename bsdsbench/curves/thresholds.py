@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.curves.results import ThresholdCurve
 from bsdsbench.curves.samples import F8, floats, locked, numbers, total
+from bsdsbench.files.errors import DataError, ShapeError
 
 
 def threshold_curve(

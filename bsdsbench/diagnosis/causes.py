@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.nms_recipes import RECIPES
-from bsdsbench.core.protocol import NMSParams, Protocol
+from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.pairing import read_split
+from bsdsbench.protocol.nms_recipes import RECIPES
+from bsdsbench.protocol.protocol import NMSParams, Protocol
 
 MAX_SPLIT_BYTES = 1 << 20
 MAX_SPLIT_FILES = 50

@@ -16,18 +16,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.arguments import given_path
-from bsdsbench.core.errors import DataError, PairingError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.softmap import unit
 from bsdsbench.diagnosis import symptoms
-from bsdsbench.diagnosis.double_checks import many_to_one
 from bsdsbench.diagnosis.findings import Finding, Findings, counted
-from bsdsbench.diagnosis.value_checks import grid_values, level_ridges
+from bsdsbench.diagnosis.map_findings import grid_values, level_ridges, many_to_one
+from bsdsbench.files.arguments import given_path
+from bsdsbench.files.errors import DataError, PairingError
 from bsdsbench.loaders import load_ground_truth, load_prediction
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import LAYOUTS, find_files, group, one_set, possible_ids, read_split
 from bsdsbench.loaders.reading import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES
+from bsdsbench.metrics.soft_maps import unit
+from bsdsbench.protocol.protocol import Protocol
 
 # Thresholds of the verdicts. They lie far from what sound maps give: thinned maps are 0.00 to 0.56
 # thick and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92;

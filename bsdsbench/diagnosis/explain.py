@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.protocol import Protocol
 from bsdsbench.diagnosis.causes import Choice, Setting, choices, settings
 from bsdsbench.diagnosis.other_images import (
     counted,
     groups_beside,
     other_choices,
 )
-from bsdsbench.diagnosis.readings import MEASURES, READINGS, Table, measure
 from bsdsbench.diagnosis.recount import METRIC, Counting, counting_of
+from bsdsbench.diagnosis.rule_variants import MEASURES, READINGS, Table, measure
+from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.identity import shipped_sets
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.manifest import is_run

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.precision_recall import four_counts
 from bsdsbench.diagnosis.causes import Choice, choices
-from bsdsbench.diagnosis.readings import Table
+from bsdsbench.diagnosis.rule_variants import Table
+from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.pairing import SPLITS, find_files, pair, possible_ids
 from bsdsbench.loaders.reading import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES, id_of
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources
+from bsdsbench.scores.precision_recall import four_counts
 
 MOST = 400  # images beside those of the run that are counted
 METRIC = registry.DEFAULT[0]

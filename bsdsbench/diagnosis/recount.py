@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.precision_recall import four_counts
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import BoundaryCounts
 from bsdsbench.diagnosis.causes import Setting, settings
-from bsdsbench.diagnosis.readings import Table, curve
+from bsdsbench.diagnosis.rule_variants import Table, curve
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_by_id
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources
+from bsdsbench.scores.counts import BoundaryCounts
+from bsdsbench.scores.precision_recall import four_counts
 
 Load = Callable[[str, Protocol], tuple[Prediction, GroundTruth]]
 Truth = Callable[[str, Protocol], GroundTruth]
@@ -152,8 +152,7 @@ class Counting:
 
     def with_whole_image(self) -> Table:
         """The run's counts with the row of threshold 0, which the ground truth alone gives."""
-        from bsdsbench.metrics.truth import truth_maps
-        from bsdsbench.metrics.whole_image import whole_image_counts
+        from bsdsbench.metrics.boundary_maps import truth_maps, whole_image_counts
 
         if self.own.thresholds[0] == 0 or self.own.thresholds[-1] > 1:
             return self.own

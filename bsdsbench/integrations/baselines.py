@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import ndimage as ndi
 from skimage import color, feature, filters, segmentation
 
-from bsdsbench.core.errors import DataError
+from bsdsbench.files.errors import DataError
 
 F = NDArray[np.float64]
 Image = NDArray[np.uint8]

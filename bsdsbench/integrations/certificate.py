@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bsdsbench.core.errors import DataError
+from bsdsbench.files.errors import DataError
 from bsdsbench.integrations.compat.bench_matlab import allBench, boundaryBench
 from bsdsbench.loaders.official_txt import COLUMNS, read_rows
 

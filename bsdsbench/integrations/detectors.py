@@ -25,20 +25,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.files import png_bytes, write_atomic
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.shown import Shown
-from bsdsbench.core.table import Cell, Column, Table
-from bsdsbench.core.visible import visible
+from bsdsbench.files.errors import DataError
+from bsdsbench.files.escapes import visible
+from bsdsbench.files.writing import png_bytes, write_atomic
 from bsdsbench.loaders.photos import find_photos, read_photo
 from bsdsbench.metrics import registry
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.score_tables import METHOD, score_tables
 from bsdsbench.runs.speed import KEY as SPEED
 from bsdsbench.runs.speed import Speed, with_speeds
+from bsdsbench.tables.result_object import Shown
+from bsdsbench.tables.table import Cell, Column, Table
 
 Detector = Callable[[NDArray[np.uint8]], Any]
 Progress = Callable[[int, int, str], None]

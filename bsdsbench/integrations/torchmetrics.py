@@ -28,11 +28,10 @@ except ImportError as error:
         "install the extra bsdsbench[torch]"
     ) from error
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import ImageRecord
+from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import column_values
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.compressed import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.setup import protocol_of
@@ -46,6 +45,7 @@ from bsdsbench.runs.streaming import (
     noted,
     to_numpy,
 )
+from bsdsbench.scores.counts import ImageRecord
 
 
 class BenchmarkMetric(Metric):

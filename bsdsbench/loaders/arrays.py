@@ -13,8 +13,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core import bounded
-from bsdsbench.core.bounded import FaultError, check_size, read_bytes, reading
+from bsdsbench.files import bounded
+from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading
 
 MAX_HEADER = 10_000
 HEADER = re.compile(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bsdsbench.core import bounded
+from bsdsbench.files import bounded
 from bsdsbench.loaders.reading import FaultError
 
 MAX_DEPTH = 8

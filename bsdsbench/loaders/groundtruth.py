@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.arguments import given_paths, given_word
-from bsdsbench.core.errors import FileFormatError
-from bsdsbench.core.inputs import GroundTruth
-from bsdsbench.core.labels import seg2bdry
+from bsdsbench.files.arguments import given_paths, given_word
+from bsdsbench.files.errors import FileFormatError
 from bsdsbench.loaders.formats import read_arrays
+from bsdsbench.loaders.inputs import GroundTruth
+from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.prediction import check_total, flat, is_map, is_numeric, label_map
 from bsdsbench.loaders.reading import (

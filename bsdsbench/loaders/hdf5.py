@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.core import bounded
+from bsdsbench.files import bounded
 from bsdsbench.loaders.budget import MAX_DEPTH, Budget
 from bsdsbench.loaders.reading import FaultError, check_size
 

@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.core.errors import DataError, FileFormatError
-from bsdsbench.core.files import write_atomic
-from bsdsbench.core.inputs import GroundTruth
-from bsdsbench.core.protocol import Protocol
+from bsdsbench.files.errors import DataError, FileFormatError
+from bsdsbench.files.writing import write_atomic
 from bsdsbench.loaders.groundtruth import load_ground_truth
+from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.loaders.pairing import Pair, ground_truths
 from bsdsbench.loaders.reading import read_bytes, show
+from bsdsbench.protocol.protocol import Protocol
 
 DIGITS = 16
 

@@ -26,11 +26,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError, ShapeError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.protocol import Protocol
+from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.formats import read_arrays
 from bsdsbench.loaders.groundtruth import load_ground_truth
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.line_files import (
     lines_prediction,
     lines_truth,
@@ -40,6 +39,7 @@ from bsdsbench.loaders.line_files import (
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.prediction import load_prediction
 from bsdsbench.loaders.reading import FaultError, reading, show
+from bsdsbench.protocol.protocol import Protocol
 
 Shape = tuple[int, int]
 

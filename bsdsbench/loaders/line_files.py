@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.line_maps import GRID, score_map, truth_map
+from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.format_table import IMAGE_SUFFIXES
 from bsdsbench.loaders.formats import read_arrays
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.line_maps import GRID, score_map, truth_map
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.reading import FaultError, check_size, read_bytes, reading
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core import bounded
+from bsdsbench.files import bounded
 from bsdsbench.loaders.budget import MAX_DEPTH, Budget
 from bsdsbench.loaders.hdf5 import read_hdf5
 from bsdsbench.loaders.reading import FaultError, check_size, read_bytes, reading

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import FileFormatError
-from bsdsbench.core.records import BoundaryCounts
+from bsdsbench.files.errors import FileFormatError
 from bsdsbench.loaders.reading import FaultError, id_of, read_bytes, reading, show
+from bsdsbench.scores.counts import BoundaryCounts
 
 COLUMNS = {
     "eval_bdry.txt": 8,
@@ -109,7 +109,7 @@ def format_ev1(counts: BoundaryCounts) -> str:
 
 def write_ev1(path: str | os.PathLike[str], counts: BoundaryCounts) -> None:
     """Write ID_ev1.txt, whole or not at all. Raises OSError."""
-    from bsdsbench.core.files import write_atomic
+    from bsdsbench.files.writing import write_atomic
 
     write_atomic(Path(path), format_ev1(counts))
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bsdsbench.core.arguments import given_path, given_word
-from bsdsbench.core.errors import FileFormatError, PairingError
-from bsdsbench.core.fields import is_text
+from bsdsbench.files.arguments import given_path, given_word
+from bsdsbench.files.errors import FileFormatError, PairingError
+from bsdsbench.files.json_fields import is_text
 from bsdsbench.loaders.reading import (
     GROUND_TRUTH_SUFFIXES,
     PREDICTION_SUFFIXES,

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core import bounded, checks
-from bsdsbench.core.arguments import given_paths, given_word
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.inputs import Prediction
+from bsdsbench.files import bounded
+from bsdsbench.files.arguments import given_paths, given_word
+from bsdsbench.files.errors import DataError
+from bsdsbench.loaders import map_checks as checks
 from bsdsbench.loaders.formats import read_arrays
+from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.reading import (
     PREDICTION_SUFFIXES,

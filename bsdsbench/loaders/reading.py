@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from bsdsbench.core.bounded import (
+from bsdsbench.files.bounded import (
     FaultError,
     check_size,
     listed,

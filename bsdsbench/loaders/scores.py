@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.bounded import FaultError, listed, read_bytes, reading
-from bsdsbench.core.errors import FileFormatError
+from bsdsbench.files.bounded import FaultError, listed, read_bytes, reading
+from bsdsbench.files.errors import FileFormatError
 
 F8 = NDArray[np.float64]
 MAX_BYTES = 128 << 20

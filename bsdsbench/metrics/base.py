@@ -16,10 +16,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.arguments import given_list, kind_of_value
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.precision_recall import (
+from bsdsbench.files.arguments import given_list, kind_of_value
+from bsdsbench.files.errors import DataError
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.metrics.sampling import CurveSampler, Sampler
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.ap_rules import area, rows_of_counts
+from bsdsbench.scores.counts import ArrayRecord, BoundaryCounts, ImageRecord
+from bsdsbench.scores.precision_recall import (
     CurveCounts,
     OperatingPoint,
     PRCurve,
@@ -33,12 +37,8 @@ from bsdsbench.core.precision_recall import (
     point_of,
     pr_curve,
 )
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.read_only import ReadOnly
-from bsdsbench.core.records import ArrayRecord, BoundaryCounts, ImageRecord
-from bsdsbench.core.score_rules import area, rows_of_counts
-from bsdsbench.core.shown import ShownScore
-from bsdsbench.metrics.sampling import CurveSampler, Sampler
+from bsdsbench.tables.read_only import ReadOnly
+from bsdsbench.tables.result_object import ShownScore
 
 I8 = NDArray[np.int64]
 
@@ -355,3 +355,11 @@ def _value_at(value: Any, path: Sequence[str]) -> float | None:
     if isinstance(value, Mapping):
         value = value.get("f")
     return None if value is None or value != value else value
+
+
+def at_least_two(gt: GroundTruth, found: int) -> None:
+    """Raise DataError unless there are annotators to compare."""
+    if found < 2:
+        raise DataError(
+            f"{gt.path or gt.image_id}: {found} annotator(s), expected two or more to compare"
+        )

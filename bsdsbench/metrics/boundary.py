@@ -21,12 +21,29 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.arguments import given_number
-from bsdsbench.core.checks import binary_map, same_shape, soft_map
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.labels import seg2bdry
-from bsdsbench.core.precision_recall import (
+from bsdsbench.files.arguments import given_number
+from bsdsbench.files.errors import DataError
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.labels import seg2bdry
+from bsdsbench.loaders.map_checks import binary_map, same_shape, soft_map
+from bsdsbench.loaders.official_txt import boundary_files
+from bsdsbench.metrics.base import (
+    Column,
+    CurveMetric,
+    CurveScore,
+    MatchingMetric,
+    MatchMaps,
+    at_least_two,
+    counts_in_order,
+    curve_scores,
+)
+from bsdsbench.metrics.boundary_maps import clean, replayed, truth_maps, with_whole_image, without
+from bsdsbench.metrics.sampling import CurveSampler
+from bsdsbench.metrics.soft_maps import prepare
+from bsdsbench.protocol.field_ranges import MAX_PX
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import BoundaryCounts, ImageRecord, frozen
+from bsdsbench.scores.precision_recall import (
     OperatingPoint,
     PRCurve,
     average_precision,
@@ -35,26 +52,7 @@ from bsdsbench.core.precision_recall import (
     or_none,
     recall_at_precision,
 )
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.read_only import ReadOnly
-from bsdsbench.core.records import BoundaryCounts, ImageRecord, frozen
-from bsdsbench.core.softmap import prepare
-from bsdsbench.core.validators import MAX_PX
-from bsdsbench.loaders.official_txt import boundary_files
-from bsdsbench.metrics.base import (
-    Column,
-    CurveMetric,
-    CurveScore,
-    MatchingMetric,
-    MatchMaps,
-    counts_in_order,
-    curve_scores,
-)
-from bsdsbench.metrics.humans import at_least_two
-from bsdsbench.metrics.isolated import clean, replayed, without
-from bsdsbench.metrics.sampling import CurveSampler
-from bsdsbench.metrics.truth import truth_maps
-from bsdsbench.metrics.whole_image import with_whole_image
+from bsdsbench.tables.read_only import ReadOnly
 
 if TYPE_CHECKING:
     from bsdsbench.kernels.thinning import Events

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError, ShapeError
-from bsdsbench.core.protocol import SemanticParams
+from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics.imresize import bicubic
+from bsdsbench.protocol.protocol import SemanticParams
 
 Bool = NDArray[np.bool_]
 

@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.precision_recall import ratio
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import ImageRecord
-from bsdsbench.core.shown import ShownScore
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import Column, Metric, counts_in_order
 from bsdsbench.metrics.pixel import PixelCounts, PixelMetric, pixel_counts
 from bsdsbench.metrics.sampling import MeanSampler
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.precision_recall import ratio
+from bsdsbench.tables.result_object import ShownScore
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -16,17 +16,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError, ShapeError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.precision_recall import best_point, four_counts, pr_curve
-from bsdsbench.core.protocol import NMSParams, Protocol
-from bsdsbench.core.records import ArrayRecord, BoundaryCounts, ImageRecord, add_counts, frozen
-from bsdsbench.core.shown import ShownScore
-from bsdsbench.core.softmap import as_float32, invert, nms
+from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import boundary_files
 from bsdsbench.metrics.base import Column, Metric, counts_by_id, counts_in_order
 from bsdsbench.metrics.boundary import BoundaryMetric, BoundaryScore, boundary_counts, score_of
 from bsdsbench.metrics.sampling import CurveSampler, JoinedSampler, MeanSampler
+from bsdsbench.metrics.soft_maps import as_float32, invert, nms
+from bsdsbench.protocol.protocol import NMSParams, Protocol
+from bsdsbench.scores.counts import ArrayRecord, BoundaryCounts, ImageRecord, add_counts, frozen
+from bsdsbench.scores.precision_recall import best_point, four_counts, pr_curve
+from bsdsbench.tables.result_object import ShownScore
 
 # Ye et al., arXiv 2306.15172: their eval_crispness.m
 CRISPNESS_NMS = NMSParams(radius=2, border=5, multiplier=1.01, smooth=False, bits=0)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import BoundaryCounts
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.boundary import threshold_events
-from bsdsbench.metrics.truth import truth_maps
+from bsdsbench.metrics.boundary_maps import truth_maps
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import BoundaryCounts
 
 
 def many_to_one_counts(

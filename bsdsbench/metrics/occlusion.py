@@ -24,28 +24,27 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.checks import same_shape, soft_map
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.precision_recall import best_point, pr_curve
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import (
+from bsdsbench.files.errors import DataError
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.map_checks import same_shape, soft_map
+from bsdsbench.loaders.official_txt import boundary_rows as official_rows
+from bsdsbench.loaders.official_txt import format_rows, safe_name, table_files
+from bsdsbench.metrics.base import Column, Metric, counts_by_id
+from bsdsbench.metrics.boundary import BoundaryMetric, BoundaryScore, score_of, threshold_events
+from bsdsbench.metrics.boundary_maps import replayed, truth_maps
+from bsdsbench.metrics.imresize import bilinear
+from bsdsbench.metrics.sampling import CurveSampler, JoinedSampler
+from bsdsbench.metrics.soft_maps import unit
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import (
     ArrayRecord,
     BoundaryCounts,
     ImageRecord,
     add_counts,
     freeze_counts,
 )
-from bsdsbench.core.shown import ShownScore
-from bsdsbench.core.softmap import unit
-from bsdsbench.loaders.official_txt import boundary_rows as official_rows
-from bsdsbench.loaders.official_txt import format_rows, safe_name, table_files
-from bsdsbench.metrics.base import Column, Metric, counts_by_id
-from bsdsbench.metrics.boundary import BoundaryMetric, BoundaryScore, score_of, threshold_events
-from bsdsbench.metrics.imresize import bilinear
-from bsdsbench.metrics.isolated import replayed
-from bsdsbench.metrics.sampling import CurveSampler, JoinedSampler
-from bsdsbench.metrics.truth import truth_maps
+from bsdsbench.scores.precision_recall import best_point, pr_curve
+from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

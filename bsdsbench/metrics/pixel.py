@@ -16,17 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.checks import annotated_maps, same_shape, soft_map
-from bsdsbench.core.errors import ShapeError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.labels import seg2bdry
-from bsdsbench.core.precision_recall import ratio
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import ArrayRecord, ImageRecord, add_counts, freeze_counts, frozen
-from bsdsbench.core.softmap import prepare
 from bsdsbench.curves.ranked import roc_from_ranking
 from bsdsbench.curves.ranking import Ranking
 from bsdsbench.curves.results import ROCResult
+from bsdsbench.files.errors import ShapeError
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.labels import seg2bdry
+from bsdsbench.loaders.map_checks import annotated_maps, same_shape, soft_map
 from bsdsbench.metrics.base import (
     Column,
     CurveMetric,
@@ -35,6 +31,10 @@ from bsdsbench.metrics.base import (
     curve_scores,
 )
 from bsdsbench.metrics.sampling import CurveSampler
+from bsdsbench.metrics.soft_maps import prepare
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import ArrayRecord, ImageRecord, add_counts, freeze_counts, frozen
+from bsdsbench.scores.precision_recall import ratio
 
 Bool = NDArray[np.bool_]
 F8 = NDArray[np.float64]

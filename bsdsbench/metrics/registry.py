@@ -7,8 +7,8 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
-from bsdsbench.core.arguments import given_list, kind_of_value
-from bsdsbench.core.errors import DataError
+from bsdsbench.files.arguments import given_list, kind_of_value
+from bsdsbench.files.errors import DataError
 from bsdsbench.metrics.base import CurveMetric, Metric
 
 GROUP = "bsdsbench.metrics"

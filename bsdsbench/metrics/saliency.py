@@ -21,16 +21,16 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError, ShapeError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.precision_recall import ratio
-from bsdsbench.core.protocol import Protocol, SaliencyParams
-from bsdsbench.core.records import ArrayRecord, ImageRecord, frozen
-from bsdsbench.core.shown import ShownScore
-from bsdsbench.core.softmap import invert
+from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import salient_measures as measures
 from bsdsbench.metrics.base import Column, Metric, counts_in_order
 from bsdsbench.metrics.sampling import MeanSampler
+from bsdsbench.metrics.soft_maps import invert
+from bsdsbench.protocol.protocol import Protocol, SaliencyParams
+from bsdsbench.scores.counts import ArrayRecord, ImageRecord, frozen
+from bsdsbench.scores.precision_recall import ratio
+from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
 LEVELS = 256

@@ -1,6 +1,6 @@
 """Measures of one salient-object map against its mask, without tolerance: numbers from arrays.
 
-What the programs in use do differently is in `SaliencyParams` (bsdsbench.core.protocol); its
+What the programs in use do differently is in `SaliencyParams` (bsdsbench.protocol.protocol); its
 defaults are those of PySODMetrics, which most tables of the field come from, and with them all
 values here are equal to its values (to 1e-9 on 8-bit maps), but for
 
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.core.precision_recall import ratio
-from bsdsbench.core.protocol import SaliencyParams
-from bsdsbench.core.softmap import as_float32, unit
+from bsdsbench.metrics.soft_maps import as_float32, unit
+from bsdsbench.protocol.protocol import SaliencyParams
+from bsdsbench.scores.precision_recall import ratio
 
 F8 = NDArray[np.float64]
 _EPS = float(np.spacing(1.0))

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.precision_recall import (
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.ap_rules import area, rows_of_counts
+from bsdsbench.scores.precision_recall import (
     RECALL_LEVELS,
     CurveCounts,
     f_measure,
@@ -21,8 +23,6 @@ from bsdsbench.core.precision_recall import (
     image_best_index,
     ratio,
 )
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.score_rules import area, rows_of_counts
 
 F8 = NDArray[np.float64]
 _STEPS = np.arange(100) / 99

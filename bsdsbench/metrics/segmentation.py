@@ -16,14 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.core.contour_params import ContourParams
-from bsdsbench.core.errors import ProtocolError, ShapeError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.precision_recall import ratio
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import ArrayRecord, ImageRecord, frozen
-from bsdsbench.core.shown import ShownScore
+from bsdsbench.files.errors import ProtocolError, ShapeError
 from bsdsbench.kernels import tallies
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import Column, Metric, counts_in_order
 from bsdsbench.metrics.contour.contour_metric import (
     faults_named,
@@ -33,6 +28,11 @@ from bsdsbench.metrics.contour.contour_metric import (
 )
 from bsdsbench.metrics.contour.instances import class_pair, instance_maps, match
 from bsdsbench.metrics.contour.pairs import LabelPair, as_pair
+from bsdsbench.protocol.contour_params import ContourParams
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import ArrayRecord, ImageRecord, frozen
+from bsdsbench.scores.precision_recall import ratio
+from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -87,7 +87,7 @@ def segmentation_counts(
 
     Examples
     --------
-    >>> from bsdsbench.core.contour_params import ContourParams
+    >>> from bsdsbench.protocol.contour_params import ContourParams
     >>> counts = segmentation_counts([[0, 0, 1]], [[0, 1, 1]], ContourParams(classes=("a", "b")))
     >>> counts.confusion.tolist()
     [[1, 0, 0], [1, 1, 0], [0, 0, 0]]

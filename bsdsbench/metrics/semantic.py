@@ -19,17 +19,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.precision_recall import best_point, or_none, pr_curve
-from bsdsbench.core.protocol import Protocol, SemanticParams, presets_with
-from bsdsbench.core.records import ArrayRecord, BoundaryCounts, ImageRecord, add_counts, frozen
-from bsdsbench.core.shown import ShownScore
+from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import boundary_files, safe_name
 from bsdsbench.metrics.base import Column, Metric, counts_by_id
 from bsdsbench.metrics.boundary import BoundaryMetric, BoundaryScore, boundary_counts, score_of
 from bsdsbench.metrics.class_maps import interior, prepare_classes
 from bsdsbench.metrics.sampling import CurveSampler
+from bsdsbench.protocol.protocol import Protocol, SemanticParams, presets_with
+from bsdsbench.scores.counts import ArrayRecord, BoundaryCounts, ImageRecord, add_counts, frozen
+from bsdsbench.scores.precision_recall import best_point, or_none, pr_curve
+from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

@@ -16,12 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.core.errors import DataError, ShapeError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.precision_recall import ratio
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import ArrayRecord, ImageRecord, frozen
-from bsdsbench.core.shown import ShownScore
+from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import Column, Metric, counts_in_order
 from bsdsbench.metrics.region.contingency_table import (
     as_label_map,
@@ -31,6 +27,10 @@ from bsdsbench.metrics.region.contingency_table import (
 )
 from bsdsbench.metrics.region.measures import measure
 from bsdsbench.metrics.sampling import MeanSampler
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import ArrayRecord, ImageRecord, frozen
+from bsdsbench.scores.precision_recall import ratio
+from bsdsbench.tables.result_object import ShownScore
 
 
 def undersegmentation_error(labels: ArrayLike, gt: ArrayLike) -> float:

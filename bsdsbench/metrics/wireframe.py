@@ -1,7 +1,7 @@
 """Wireframes: the pixels of straight lines matched with those of annotated lines, F^H and AP^H.
 
 At each score threshold the lines above it are drawn and matched one to one with the annotated
-ones (bsdsbench.core.line_maps, bsdsbench.metrics.boundary). TP are the matched predicted pixels,
+ones (bsdsbench.loaders.line_maps, bsdsbench.metrics.boundary). TP are the matched predicted pixels,
 summed over images; precision is TP / predicted pixels, recall TP / annotated pixels.
 
 Then, as L-CNN's program has it, recalls in ascending and precisions in descending order are paired
@@ -18,10 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.precision_recall import PRCurve, f_measure
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import BoundaryCounts, ImageRecord
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import (
     Column,
     CurveMetric,
@@ -33,6 +30,9 @@ from bsdsbench.metrics.base import (
 )
 from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps
 from bsdsbench.metrics.sampling import CurveSampler
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
+from bsdsbench.scores.precision_recall import PRCurve, f_measure
 
 F8 = NDArray[np.float64]
 

@@ -16,8 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.precision_recall import OperatingPoint, PRCurve
+from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.label_places import place_labels
 from bsdsbench.plotting.style import (
@@ -32,6 +31,7 @@ from bsdsbench.plotting.style import (
     style,
     untouched,
 )
+from bsdsbench.scores.precision_recall import OperatingPoint, PRCurve
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.compare import CurveBand

@@ -15,8 +15,7 @@ from bsdsbench.comparison.published import (
     find_published,
     not_beside,
 )
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.palette import HUMAN
+from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.benchmark import (
     FThresholdDisplay,
@@ -26,6 +25,7 @@ from bsdsbench.plotting.benchmark import (
     short,
     unit_axes,
 )
+from bsdsbench.plotting.palette import HUMAN
 from bsdsbench.plotting.style import (
     is_grey,
     iso_f_points,

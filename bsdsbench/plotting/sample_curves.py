@@ -17,10 +17,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.core.errors import DataError
 from bsdsbench.curves import DETResult, PRResult, ROCResult, det, pr, roc
 from bsdsbench.curves.ranked import VARIANTS
 from bsdsbench.curves.results import Variant
+from bsdsbench.files.errors import DataError
 from bsdsbench.plotting.style import (
     GREY,
     draw_iso_f,

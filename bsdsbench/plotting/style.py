@@ -21,9 +21,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.files import write_atomic
-from bsdsbench.core.palette import ISO_LEVELS, line_look
+from bsdsbench.files.errors import DataError
+from bsdsbench.files.writing import write_atomic
+from bsdsbench.plotting.palette import ISO_LEVELS, line_look
 
 GREY = "#7F7F7F"
 _ISO = "_iso-f"  # a label that legends leave out

@@ -16,14 +16,11 @@ from typing import Any
 from bsdsbench import __version__
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.published import HUMAN_POINT, not_beside, published_beside
-from bsdsbench.core.bounded import show
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.files import write_atomic
-from bsdsbench.core.palette import line_look
-from bsdsbench.core.render.as_csv import to_csv
-from bsdsbench.core.render.as_html import to_html
-from bsdsbench.core.table import Table
+from bsdsbench.files.bounded import show
+from bsdsbench.files.errors import DataError
+from bsdsbench.files.writing import write_atomic
 from bsdsbench.metrics import registry
+from bsdsbench.plotting.palette import line_look
 from bsdsbench.report.overlays import overlay_metric
 from bsdsbench.report.pictures import gt_picture, image_pictures
 from bsdsbench.runs.compressed import image_ids, record_of
@@ -31,6 +28,9 @@ from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.loading import as_runs
 from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, find_sources
+from bsdsbench.tables.as_csv import to_csv
+from bsdsbench.tables.as_html import to_html
+from bsdsbench.tables.table import Table
 
 Progress = Callable[[int, int, str], None]
 SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")

@@ -23,8 +23,8 @@ from bsdsbench.comparison.published import (
     not_beside,
     published_sets,
 )
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.files import write_atomic
+from bsdsbench.files.errors import DataError
+from bsdsbench.files.writing import write_atomic
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.files import png_bytes, write_atomic
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.precision_recall import f_measure, image_best_index, ratio
-from bsdsbench.core.records import ImageRecord
+from bsdsbench.files.errors import DataError
+from bsdsbench.files.writing import png_bytes, write_atomic
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import MatchingMetric, MatchMaps
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources, find_sources
+from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.precision_recall import f_measure, image_best_index, ratio
 
 NOTHING, MATCHED, FALSE, MISSED = range(4)
 COLORS = ((255, 255, 255), (0, 158, 115), (213, 94, 0), (0, 114, 178))

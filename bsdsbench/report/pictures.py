@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.files import png_bytes
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.labels import seg2bdry
-from bsdsbench.core.records import ImageRecord
+from bsdsbench.files.writing import png_bytes
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.report.overlays import COLORS, Overlay, image_threshold, overlay
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources
+from bsdsbench.scores.counts import ImageRecord
 
 THUMBNAIL = 320  # longer side, pixels
 THUMB = 120  # that of the table
@@ -85,7 +85,7 @@ def jpeg_uri(pixels: NDArray[np.uint8], side: int = THUMBNAIL) -> str:
 
 def _gray(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     """The prediction as it is thresholded, dark lines on white; segmentations: their share."""
-    from bsdsbench.core.softmap import prepare, unit
+    from bsdsbench.metrics.soft_maps import prepare, unit
 
     if pred.segs is not None:
         soft: Any = np.mean([seg2bdry(s) for s in pred.segs], axis=0)

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.precision_recall import best_point, curve_of, four_counts
-from bsdsbench.core.score_rules import AP_RULES, ODS_RULES, Rows, area, rows_of_counts
+from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_by_id
-from bsdsbench.metrics.truth import truth_maps
-from bsdsbench.metrics.whole_image import whole_image_counts
+from bsdsbench.metrics.boundary_maps import truth_maps, whole_image_counts
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import find_sources
+from bsdsbench.scores.ap_rules import AP_RULES, ODS_RULES, Rows, area, rows_of_counts
+from bsdsbench.scores.precision_recall import best_point, curve_of, four_counts
 
 METRIC = registry.DEFAULT[0]
 Values = dict[str, dict[str, float | None]]

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError, MergeError
-from bsdsbench.core.precision_recall import f_measure, four_counts, ratio
-from bsdsbench.core.records import BoundaryCounts, ImageRecord
+from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_by_id
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
+from bsdsbench.scores.precision_recall import f_measure, four_counts, ratio
 
 I8 = NDArray[np.int64]
 METRIC = registry.DEFAULT[0]

@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bsdsbench.core.bounded import listed, show
-from bsdsbench.core.errors import DataError
+from bsdsbench.files.bounded import listed, show
+from bsdsbench.files.errors import DataError
 from bsdsbench.runs.job import Job
 
 PATIENCE = 30.0  # seconds without any worker, at the start or later

@@ -20,11 +20,11 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.bounded import MAX_DECODED_BYTES, read_bytes, reading
-from bsdsbench.core.records import ImageRecord
+from bsdsbench.files.bounded import MAX_DECODED_BYTES, read_bytes, reading
 from bsdsbench.loaders.arrays import unpack_npz
 from bsdsbench.metrics import registry
 from bsdsbench.runs.soundness import check_columns
+from bsdsbench.scores.counts import ImageRecord
 
 BLOCK = 256
 MAX_COUNTS_BYTES = 1 << 33

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.files import png_bytes, write_atomic
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.softmap import prepare
+from bsdsbench.files.errors import DataError
+from bsdsbench.files.writing import png_bytes, write_atomic
 from bsdsbench.loaders import load_prediction
 from bsdsbench.loaders.pairing import files_in
 from bsdsbench.loaders.reading import PREDICTION_SUFFIXES, id_of
+from bsdsbench.metrics.soft_maps import prepare
+from bsdsbench.protocol.protocol import Protocol
 
 
 def nms_files(

@@ -10,26 +10,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bsdsbench import __version__
-from bsdsbench.core import fields
-from bsdsbench.core.arguments import given_list, given_path, kind_of_value
-from bsdsbench.core.bounded import FaultError, parse_json, reading
-from bsdsbench.core.errors import DataError, MergeError
-from bsdsbench.core.files import write_atomic
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import ImageRecord
-from bsdsbench.core.render.as_html import to_html
-from bsdsbench.core.render.as_text import to_text
-from bsdsbench.core.shown import Shown
-from bsdsbench.core.signature import Signature
-from bsdsbench.core.table import Table
+from bsdsbench.files import json_fields as fields
+from bsdsbench.files.arguments import given_list, given_path, kind_of_value
+from bsdsbench.files.bounded import FaultError, parse_json, reading
+from bsdsbench.files.errors import DataError, MergeError
+from bsdsbench.files.writing import write_atomic
 from bsdsbench.loaders.identity import Identity
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import column_values
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.signature import Signature
 from bsdsbench.runs.compressed import Records, gathered, image_ids, pack_records, unpack_records
 from bsdsbench.runs.manifest import verified, write_results
 from bsdsbench.runs.origin import is_own, sign
+from bsdsbench.runs.run_identity import identity_of, signature_of
 from bsdsbench.runs.score_tables import image_table, score_tables
-from bsdsbench.runs.signed import identity_of, signature_of
+from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.tables.as_html import to_html
+from bsdsbench.tables.as_text import to_text
+from bsdsbench.tables.result_object import Shown
+from bsdsbench.tables.table import Table
 
 if TYPE_CHECKING:
     from bsdsbench.metrics.boundary import BoundaryScore

@@ -31,7 +31,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from bsdsbench.core.errors import DataError
+from bsdsbench.files.errors import DataError
 from bsdsbench.runs.cluster import absolute, cluster
 from bsdsbench.runs.job import Failure, Job, Outcome, run_job
 

@@ -13,15 +13,15 @@ import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bsdsbench.core.errors import DataError, FileFormatError, ShapeError
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import ImageRecord
+from bsdsbench.files.errors import DataError, FileFormatError, ShapeError
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.loaders import Pair, read_prediction, read_truth
 from bsdsbench.loaders.identity import image_fingerprint
 from bsdsbench.loaders.photos import read_photo
 from bsdsbench.loaders.reading import read_bytes, show
 from bsdsbench.metrics import registry
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import ImageRecord
 
 
 @dataclass(frozen=True, slots=True)

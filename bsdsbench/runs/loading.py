@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bsdsbench.core.arguments import given_list, kind_of_value
-from bsdsbench.core.errors import DataError, FileFormatError
+from bsdsbench.files.arguments import given_list, kind_of_value
+from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.manifest import is_run
 from bsdsbench.runs.official import ReportedRun, reported_run

@@ -13,10 +13,10 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from bsdsbench.core import fields
-from bsdsbench.core.bounded import FaultError, read_bytes, read_json, reading, show
-from bsdsbench.core.errors import FileFormatError
-from bsdsbench.core.files import write_atomic
+from bsdsbench.files import json_fields as fields
+from bsdsbench.files.bounded import FaultError, read_bytes, read_json, reading, show
+from bsdsbench.files.errors import FileFormatError
+from bsdsbench.files.writing import write_atomic
 
 MANIFEST = "manifest.json"
 SCHEMA = "bsdsbench.manifest/1"

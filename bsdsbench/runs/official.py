@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError, FileFormatError
-from bsdsbench.core.protocol import UNSTATED, Protocol, even_thresholds
-from bsdsbench.core.records import BoundaryCounts, ImageRecord
+from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.loaders.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.metrics import registry
+from bsdsbench.protocol.protocol import UNSTATED, Protocol, even_thresholds
+from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 
 UNKNOWN = "official files, protocol not stated"
 

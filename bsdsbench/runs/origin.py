@@ -14,7 +14,7 @@ import os
 import secrets
 from pathlib import Path
 
-from bsdsbench.core.files import write_atomic
+from bsdsbench.files.writing import write_atomic
 
 MARK = ".origin"
 KEY_BYTES = 32

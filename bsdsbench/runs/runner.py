@@ -11,20 +11,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bsdsbench.core.arguments import given_list, kind_of_value
-from bsdsbench.core.errors import DataError, MergeError
-from bsdsbench.core.protocol import Protocol, class_names
-from bsdsbench.core.records import ImageRecord
+from bsdsbench.files.arguments import given_list, kind_of_value
+from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.loaders import ground_truths, pair
 from bsdsbench.loaders.photos import find_photos, photos_beside
 from bsdsbench.loaders.reading import show
 from bsdsbench.metrics import registry
+from bsdsbench.protocol.protocol import Protocol, class_names
 from bsdsbench.runs.compressed import RecordCollector, gathered
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
 from bsdsbench.runs.job import Failure, Job, Outcome, Unchanged
 from bsdsbench.runs.setup import check_run, kind_of, protocol_of
 from bsdsbench.runs.store import RecordStore, locked
+from bsdsbench.scores.counts import ImageRecord
 
 Progress = Callable[[int, int, str], None]
 
@@ -208,7 +208,7 @@ def evaluate_humans(
 
     References
     ----------
-    Source: see bsdsbench.metrics.humans.
+    Source: see bsdsbench.metrics.base.
 
     Examples
     --------

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bsdsbench.core import table as model
-from bsdsbench.core.table import Cell, Estimate, Table
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column, column_values
 from bsdsbench.runs.speed import speeds_of, with_speeds
+from bsdsbench.tables import table as model
+from bsdsbench.tables.table import Cell, Estimate, Table
 
 METHOD = model.Column("method", "Method")
 GRID_END = "grid end"  # beside an ODS at the first or the last threshold

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from bsdsbench.core.arguments import kind_of_value
-from bsdsbench.core.bounded import show
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.fields import is_text
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.validators import clipped
+from bsdsbench.files.arguments import kind_of_value
+from bsdsbench.files.bounded import show
+from bsdsbench.files.errors import DataError
+from bsdsbench.files.json_fields import is_text
 from bsdsbench.metrics import registry
+from bsdsbench.protocol.field_ranges import clipped
+from bsdsbench.protocol.protocol import Protocol
 
 MAX_WORKERS = 4096
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.bounded import FaultError, listed
-from bsdsbench.core.fields import MAX_TEXT, MAX_WHOLE
+from bsdsbench.files.bounded import FaultError, listed
+from bsdsbench.files.json_fields import MAX_TEXT, MAX_WHOLE
 from bsdsbench.metrics import registry
 
 ABOUT = {"ids": "U", "sizes": "iu", "fingerprints": "U"}

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.protocol import Protocol, class_names
+from bsdsbench.files.errors import DataError
 from bsdsbench.loaders import Pair, pair, read_prediction, read_truth
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
 from bsdsbench.loaders.reading import show
 from bsdsbench.metrics import registry
+from bsdsbench.protocol.protocol import Protocol, class_names
 from bsdsbench.runs.compressed import image_ids
 from bsdsbench.runs.evaluation import Evaluation
 

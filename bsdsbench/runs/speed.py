@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bsdsbench.core.table import Cell, Column, Table
+from bsdsbench.tables.table import Cell, Column, Table
 
 KEY = "detector"  # under which a run's provenance has it
 

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bsdsbench.core.bounded import read_bytes
-from bsdsbench.core.errors import RunLockedError
-from bsdsbench.core.files import remove_leftovers, write_atomic
-from bsdsbench.core.records import ImageRecord
+from bsdsbench.files.bounded import read_bytes
+from bsdsbench.files.errors import RunLockedError
+from bsdsbench.files.writing import remove_leftovers, write_atomic
 from bsdsbench.loaders.official_txt import PER_IMAGE
 from bsdsbench.runs.compressed import pack_records, unpack_records
 from bsdsbench.runs.manifest import digest
+from bsdsbench.scores.counts import ImageRecord
 
 FOLDER = ".records"
 DIGEST = 32  # characters of a checksum

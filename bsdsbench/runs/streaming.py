@@ -21,16 +21,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.arguments import given_array, kind_of_value
-from bsdsbench.core.checks import binary_map
-from bsdsbench.core.errors import DataError, MergeError, ShapeError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.precision_recall import RECALL_LEVELS, PRCurve, f_measure
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import ImageRecord
+from bsdsbench.files.arguments import given_array, kind_of_value
+from bsdsbench.files.errors import DataError, MergeError, ShapeError
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.map_checks import binary_map
 from bsdsbench.metrics import registry
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.setup import kind_of, protocol_of
+from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.precision_recall import RECALL_LEVELS, PRCurve, f_measure
 
 # Half of the official grid: counts of a further threshold cost little, and a coarser grid up to .07
 # of AP (a curve that starts between two of its thresholds loses the area before the first).

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.core.errors import ProtocolError
-from bsdsbench.core.protocol import Protocol
+from bsdsbench.files.errors import ProtocolError
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.runner import evaluate
 

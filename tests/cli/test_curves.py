@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bsdsbench import cli, curves
-from bsdsbench.core.errors import LINE, DataError, FileFormatError
+from bsdsbench.files.errors import LINE, DataError, FileFormatError
 from bsdsbench.loaders.scores import read_scores
 
 ROWS = [(1, 7.0), (0, 6.0), (1, 5.0), (0, 4.0), (0, 3.0), (1, 2.0), (0, 1.0)]

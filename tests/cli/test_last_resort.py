@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bsdsbench import cli
-from bsdsbench.core.errors import LINE
+from bsdsbench.files.errors import LINE
 
 
 def call(monkeypatch, capsys, *words):
@@ -26,7 +26,7 @@ def faulty(monkeypatch, tmp_path):
     def broken(name):
         raise TypeError("no \x1b[31m such\nthing " + 1000 * "x")
 
-    monkeypatch.setattr("bsdsbench.core.protocol.Protocol.preset", broken)
+    monkeypatch.setattr("bsdsbench.protocol.protocol.Protocol.preset", broken)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
 
@@ -55,7 +55,7 @@ def test_memory_that_is_not_there_is_one_line(monkeypatch, capsys):
     def full(name):
         raise MemoryError
 
-    monkeypatch.setattr("bsdsbench.core.protocol.Protocol.preset", full)
+    monkeypatch.setattr("bsdsbench.protocol.protocol.Protocol.preset", full)
     status, shown = call(monkeypatch, capsys, "protocols")
     assert (status, shown.err.count("\n")) == (2, 1)
     assert "not enough memory" in shown.err

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from bsdsbench.cli import cli
 from bsdsbench.cli.progress import _Pace, _PlainLines
-from bsdsbench.core.errors import DataError, FileFormatError, grouped
-from bsdsbench.core.files import png_bytes
+from bsdsbench.files.errors import DataError, FileFormatError, grouped
+from bsdsbench.files.writing import png_bytes
 from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.sample import sample_ground_truth
 

@@ -28,7 +28,16 @@ from bsdsbench.comparison.significance import (
     p_value,
     percentile_interval,
 )
-from bsdsbench.core.precision_recall import (
+from bsdsbench.loaders import pair as pair_files
+from bsdsbench.loaders.sample import sample_ground_truth, sample_results
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.region.scoring import region_score
+from bsdsbench.metrics.sampling import CurveSampler
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.report import comparison_mapping, comparison_tables, to_csv, to_latex, to_markdown
+from bsdsbench.runs.loading import load_run
+from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
+from bsdsbench.scores.precision_recall import (
     average_precision,
     best_point,
     one_point,
@@ -36,15 +45,6 @@ from bsdsbench.core.precision_recall import (
     pr_curve,
     recall_at_precision,
 )
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import BoundaryCounts, ImageRecord
-from bsdsbench.loaders import pair as pair_files
-from bsdsbench.loaders.sample import sample_ground_truth, sample_results
-from bsdsbench.metrics import registry
-from bsdsbench.metrics.region.scoring import region_score
-from bsdsbench.metrics.sampling import CurveSampler
-from bsdsbench.report import comparison_mapping, comparison_tables, to_csv, to_latex, to_markdown
-from bsdsbench.runs.loading import load_run
 from tests.runs.simulated import simulated_run
 
 

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.gate import Baseline, assert_scores, check
-from bsdsbench.core.records import BoundaryCounts
+from bsdsbench.scores.counts import BoundaryCounts
 from tests.runs.simulated import simulated_run
 
 ROOT = Path(__file__).parents[2]

@@ -14,8 +14,8 @@ from bsdsbench.comparison.published import (
     published_results,
     published_sets,
 )
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.score_rules import AP_RULES
+from bsdsbench.files.errors import DataError
+from bsdsbench.scores.ap_rules import AP_RULES
 
 
 def test_rows_have_scores_sources_and_rules():

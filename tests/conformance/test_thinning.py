@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from skimage.morphology import thin as skimage_thin
 
-from bsdsbench.core.inputs import Prediction
-from bsdsbench.core.labels import seg2bdry
-from bsdsbench.core.protocol import even_thresholds
 from bsdsbench.kernels.thinning import stack_events, thin, thinning_events
 from bsdsbench.kernels.thresholding import levels
 from bsdsbench.loaders import load_prediction
+from bsdsbench.loaders.inputs import Prediction
+from bsdsbench.loaders.labels import seg2bdry
+from bsdsbench.protocol.protocol import even_thresholds
 from tests.reference import thinning as reference
 
 THRESHOLDS = np.array(even_thresholds(99))

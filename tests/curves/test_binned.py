@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bsdsbench import curves
-from bsdsbench.core.errors import DataError, MergeError, ShapeError
+from bsdsbench.files.errors import DataError, MergeError, ShapeError
 
 
 def samples(n=400, dtype=np.float64):

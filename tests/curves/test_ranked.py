@@ -10,8 +10,8 @@ from sklearn import metrics
 
 import bsdsbench as bb
 from bsdsbench import curves
-from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.curves import ranking as ranking_module
+from bsdsbench.files.errors import DataError, ShapeError
 from tests.reference import curves as slow
 
 # 7 samples, 3 positives, 4 negatives, no ties:  score 7 6 5 4 3 2 1 -> + - + - - + -

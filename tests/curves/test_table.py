@@ -9,7 +9,7 @@ import pytest
 from sklearn import metrics
 
 from bsdsbench import curves
-from bsdsbench.core.errors import DataError
+from bsdsbench.files.errors import DataError
 from tests.reference import curves as slow
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from bsdsbench import curves
-from bsdsbench.core.errors import DataError, ShapeError
 from bsdsbench.curves.thresholds import hazen_quantiles
+from bsdsbench.files.errors import DataError, ShapeError
 from tests.reference import curves as slow
 
 

@@ -12,11 +12,11 @@ from click.testing import CliRunner
 from scipy.io import loadmat, savemat
 
 from bsdsbench.cli.verb_doctor import command
-from bsdsbench.core.errors import PairingError
-from bsdsbench.core.protocol import Protocol
 from bsdsbench.diagnosis import symptoms
 from bsdsbench.diagnosis.doctor import doctor
+from bsdsbench.files.errors import PairingError
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
+from bsdsbench.protocol.protocol import Protocol
 
 ALL = sample_ground_truth()
 RAW = "structure-tensor-raw"

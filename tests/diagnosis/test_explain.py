@@ -11,12 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from bsdsbench.cli.verb_explain import command
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.protocol import Protocol
 from bsdsbench.diagnosis.causes import choices, settings
 from bsdsbench.diagnosis.explain import explain, parse_targets, resolution, run_of
-from bsdsbench.diagnosis.readings import MEASURES, READINGS, Table, measure
 from bsdsbench.diagnosis.recount import counting_of
+from bsdsbench.diagnosis.rule_variants import MEASURES, READINGS, Table, measure
+from bsdsbench.files.errors import DataError
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.sources import find_sources
 from tests.crops import crops

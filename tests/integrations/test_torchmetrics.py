@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.core.protocol import Protocol
+from bsdsbench.protocol.protocol import Protocol
 
 matplotlib.use("Agg")
 torch = pytest.importorskip("torch", reason="torch is not installed")

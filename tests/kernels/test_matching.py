@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
-from bsdsbench.core.labels import seg2bdry
 from bsdsbench.kernels import graph
 from bsdsbench.kernels.matching import match_maps, match_steps
 from bsdsbench.kernels.thinning import stack_events, thinning_events
+from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.boundary import match_boundaries
 from tests.reference import matching as reference
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bsdsbench.core.protocol import Protocol
 from bsdsbench.kernels.matching import match_maps, match_steps
 from bsdsbench.kernels.thinning import stack_events
 from bsdsbench.metrics.boundary import boundary_counts, match_boundaries
+from bsdsbench.protocol.protocol import Protocol
 from tests.reference import matching as reference
 
 SHAPES = st.tuples(st.integers(1, 9), st.integers(1, 13))

@@ -8,9 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from bsdsbench.core.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.softmap import as_float32, invert, nms, prepare, quantise
+from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.metrics.soft_maps import as_float32, invert, nms, prepare, quantise
+from bsdsbench.protocol.protocol import Protocol
 from tests.reference import nms as slow
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix
 
-from bsdsbench.core.protocol import even_thresholds
 from bsdsbench.kernels.thresholding import confusion, levels
+from bsdsbench.protocol.protocol import even_thresholds
 from tests.reference import thinning as reference
 
 OFFICIAL = np.array(even_thresholds(99))

@@ -10,10 +10,10 @@ from PIL import Image
 from scipy.io import savemat
 from scipy.sparse import csc_matrix
 
-from bsdsbench.core.errors import FileFormatError
-from bsdsbench.core.labels import seg2bdry
+from bsdsbench.files.errors import FileFormatError
 from bsdsbench.loaders import Pair, load_ground_truth
 from bsdsbench.loaders.groundtruth import load_labels
+from bsdsbench.loaders.labels import seg2bdry
 
 EDGE = np.array([[0, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]], bool)
 LABELS = np.array([[1, 1, 2, 2], [1, 1, 2, 3], [1, 4, 4, 3]])

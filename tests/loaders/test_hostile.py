@@ -20,8 +20,8 @@ import pytest
 from PIL import Image
 from scipy.io import savemat
 
-from bsdsbench.core import bounded as shared
-from bsdsbench.core.errors import DataError, FileFormatError
+from bsdsbench.files import bounded as shared
+from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.loaders import load_ground_truth, load_prediction
 from bsdsbench.loaders.reading import id_of, read_bytes, show
 

@@ -12,9 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from bsdsbench.cli.verb_data import command
-from bsdsbench.core.errors import DataError, FileFormatError
-from bsdsbench.core.inputs import GroundTruth
-from bsdsbench.core.protocol import Protocol
+from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.loaders import load_ground_truth
 from bsdsbench.loaders.identity import (
     folder_fingerprints,
@@ -25,6 +23,8 @@ from bsdsbench.loaders.identity import (
     shipped_sets,
     write_set,
 )
+from bsdsbench.loaders.inputs import GroundTruth
+from bsdsbench.protocol.protocol import Protocol
 from tests.making import make_set
 
 BSDS500 = Protocol.preset("bsds500")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pickle
 
-from bsdsbench.core.errors import DataError, FileFormatError
-from bsdsbench.core.visible import visible
+from bsdsbench.files.errors import DataError, FileFormatError
+from bsdsbench.files.escapes import visible
 
 
 def test_lines_stay_lines() -> None:

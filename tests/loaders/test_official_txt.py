@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bsdsbench.core.errors import FileFormatError
-from bsdsbench.core.records import BoundaryCounts
+from bsdsbench.files.errors import FileFormatError
 from bsdsbench.loaders.official_txt import (
     format_ev1,
     format_rows,
@@ -18,6 +17,7 @@ from bsdsbench.loaders.official_txt import (
     safe_name,
     write_ev1,
 )
+from bsdsbench.scores.counts import BoundaryCounts
 
 
 def _counts() -> BoundaryCounts:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bsdsbench.core.errors import PairingError
+from bsdsbench.files.errors import PairingError
 from bsdsbench.loaders import ground_truths, pair
 from bsdsbench.loaders.pairing import find_files, read_split
 

@@ -14,7 +14,7 @@ from PIL import Image
 from scipy.io import savemat
 from scipy.sparse import csc_matrix
 
-from bsdsbench.core.errors import FileFormatError
+from bsdsbench.files.errors import FileFormatError
 from bsdsbench.loaders import Pair, load_prediction
 from bsdsbench.loaders.matlab import read_mat
 

@@ -14,10 +14,10 @@ from hypothesis.extra import numpy as hnp
 from PIL import Image
 from scipy.io import savemat
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.labels import seg2bdry
+from bsdsbench.files.errors import DataError
 from bsdsbench.loaders import load_ground_truth, load_prediction
 from bsdsbench.loaders.arrays import read_npy
+from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.matlab import read_mat
 from bsdsbench.loaders.segtext import read_seg
 

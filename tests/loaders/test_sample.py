@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.io import loadmat
 
-from bsdsbench.core.errors import DataError
+from bsdsbench.files.errors import DataError
 from bsdsbench.loaders import sample
 from bsdsbench.loaders.sample import sample_root
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from bsdsbench.core.errors import FileFormatError
+from bsdsbench.files.errors import FileFormatError
 from bsdsbench.loaders import load_prediction
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bsdsbench.core.errors import DataError, ShapeError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.protocol import Protocol
+from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import boundary
 from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps, match_boundaries
+from bsdsbench.protocol.protocol import Protocol
 
 PROTOCOL = Protocol(thresholds=(0.25, 0.5, 0.75), max_dist_px=1.5)
 

@@ -7,11 +7,11 @@ import pytest
 from PIL import Image
 from scipy import ndimage
 
-from bsdsbench.core.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.core.protocol import Protocol, SemanticParams
+from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics.class_maps import class_boundaries, prepare_classes
 from bsdsbench.metrics.imresize import bicubic
 from bsdsbench.metrics.semantic import semantic_counts
+from bsdsbench.protocol.protocol import Protocol, SemanticParams
 from tests.reference import semantic as slow
 from tests.reference import thinning
 

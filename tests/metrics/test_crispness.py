@@ -11,10 +11,10 @@ from click.testing import CliRunner
 
 import bsdsbench as bb
 from bsdsbench.cli.verb_crispness import command
-from bsdsbench.core.errors import DataError, ProtocolError
-from bsdsbench.core.protocol import NMSParams, Protocol
+from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders import load_ground_truth
 from bsdsbench.metrics.crispness import evaluations, image_crispness
+from bsdsbench.protocol.protocol import NMSParams, Protocol
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.sweep import parse_range, tolerance_sweep
 from tests.crops import crops

@@ -14,8 +14,8 @@ from scipy.optimize import linear_sum_assignment
 from skimage.measure import label
 
 import bsdsbench as bb
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.metrics.isolated import clean
+from bsdsbench.metrics.boundary_maps import clean
+from bsdsbench.protocol.protocol import Protocol
 from tests.reference import nms as slow_nms
 from tests.reference import thinning as slow_thinning
 

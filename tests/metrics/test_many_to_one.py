@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from bsdsbench.core.inputs import Prediction
-from bsdsbench.core.protocol import Protocol
+from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.metrics.boundary import boundary_counts, thin
 from bsdsbench.metrics.many_to_one import many_to_one_counts
+from bsdsbench.protocol.protocol import Protocol
 
 
 def distance(bmap):

@@ -8,9 +8,9 @@ from PIL import Image
 from scipy.io import savemat
 
 import bsdsbench as bb
-from bsdsbench.core.protocol import Protocol
 from bsdsbench.metrics.imresize import bilinear
 from bsdsbench.metrics.occlusion import occlusion_counts
+from bsdsbench.protocol.protocol import Protocol
 
 SHAPE = (24, 33)
 FEW = Protocol.preset("occlusion").replace(thresholds=(0.2, 0.5, 0.8))

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix
 
-from bsdsbench.core.errors import DataError, ShapeError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import ImageRecord
+from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.pixel import pixel_counts, pixel_score
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import ImageRecord
 
 QUARTERS = Protocol(thresholds=(0.25, 0.5, 0.75, 1.0))
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bsdsbench.core.errors import DataError, ShapeError
-from bsdsbench.core.protocol import SaliencyParams
+from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics import saliency, salient_measures
 from bsdsbench.metrics.salient_measures import f_beta, weighted_f
+from bsdsbench.protocol.protocol import SaliencyParams
 
 # the rules of the papers, where PySODMetrics has others
 PAPER = SaliencyParams(

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bsdsbench.core.protocol import SaliencyParams
 from bsdsbench.metrics import salient_measures as measures
 from bsdsbench.metrics.saliency import saliency_counts, saliency_score
+from bsdsbench.protocol.protocol import SaliencyParams
 
 STORED = json.loads((Path(__file__).parent / "pysodmetrics.json").read_text("utf-8"))
 SCRIPT = Path(__file__).parents[2] / "scripts" / "pysodmetrics_values.py"

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from bsdsbench.core.contour_params import ContourParams
-from bsdsbench.core.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics import segmentation as seg
+from bsdsbench.protocol.contour_params import ContourParams
 from tests.masks import label_pairs
 
 

@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 import pytest
 
-from bsdsbench.core.contour_params import ContourParams
 from bsdsbench.metrics import segmentation as seg
+from bsdsbench.protocol.contour_params import ContourParams
 from tests.masks import blobs, label_pairs, mask_pairs
 
 FLOAT32 = {"rel": 1e-6, "abs": 1e-6}

@@ -13,12 +13,12 @@ from scipy.sparse import csc_matrix
 
 import bsdsbench as bb
 from bsdsbench.cli.verb_semantic import command
-from bsdsbench.core.errors import DataError, PairingError, ProtocolError, ShapeError
-from bsdsbench.core.labels import seg2bdry
-from bsdsbench.core.protocol import Protocol, SemanticParams
+from bsdsbench.files.errors import DataError, PairingError, ProtocolError, ShapeError
+from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.class_maps import class_boundaries
 from bsdsbench.metrics.semantic import semantic_counts
+from bsdsbench.protocol.protocol import Protocol, SemanticParams
 
 PARAMS = SemanticParams(classes=("cat", "dog", "sheep"), first=1)
 PROTO = Protocol(

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics import superpixel as sp
 
 # n = [[4, 2], [0, 3], [0, 3]]; a = 6, 3, 3; b = 4, 8; 3 x 4 pixels

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bsdsbench.core.inputs import Prediction
-from bsdsbench.core.precision_recall import pr_curve
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.score_rules import area, rows_of_counts
 from bsdsbench.loaders import load_ground_truth
+from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps, match_boundaries
+from bsdsbench.metrics.boundary_maps import whole_image_counts
 from bsdsbench.metrics.pixel import pixel_counts
-from bsdsbench.metrics.whole_image import whole_image_counts
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.ap_rules import area, rows_of_counts
+from bsdsbench.scores.precision_recall import pr_curve
 
 WITH_ZERO = Protocol.preset("bsds500").replace(thresholds=(0, 0.25, 0.5))
 

@@ -12,8 +12,8 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
-from bsdsbench.core.line_maps import score_map, truth_map
-from bsdsbench.core.protocol import Protocol
+from bsdsbench.loaders.line_maps import score_map, truth_map
+from bsdsbench.protocol.protocol import Protocol
 from tests.metrics.test_field_protocols import pairs
 from tests.reference import lines as slow
 

@@ -17,7 +17,6 @@ import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.compare import bootstrap_band
 from bsdsbench.comparison.published import HUMAN_POINT
-from bsdsbench.core.records import BoundaryCounts, ImageRecord
 from bsdsbench.plotting import (
     FThresholdDisplay,
     ImageScatterDisplay,
@@ -28,6 +27,7 @@ from bsdsbench.plotting import (
 )
 from bsdsbench.plotting.benchmark import short
 from bsdsbench.plotting.style import iso_f_points, save, style
+from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 from tests.runs.simulated import simulated_run
 
 

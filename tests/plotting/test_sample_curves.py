@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from scipy.special import ndtri
 
 from bsdsbench import curves
-from bsdsbench.core.errors import DataError
+from bsdsbench.files.errors import DataError
 from bsdsbench.plotting import style
 from bsdsbench.plotting.sample_curves import (
     DETCurveDisplay,

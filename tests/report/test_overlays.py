@@ -14,7 +14,6 @@ from skimage.io import imsave
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
-from bsdsbench.core.records import BoundaryCounts
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
 from bsdsbench.report import write_report
 from bsdsbench.report.overlays import (
@@ -29,6 +28,7 @@ from bsdsbench.report.overlays import (
     png_bytes,
     write_overlays,
 )
+from bsdsbench.scores.counts import BoundaryCounts
 
 PROTOCOL = bb.Protocol(thresholds=(0.3, 0.6), max_dist_px=1.0)
 SHAPE = (9, 14)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import BoundaryCounts, ImageRecord
 from bsdsbench.metrics.pixel import PixelCounts
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 
 SIZE = (321, 481)
 

@@ -11,7 +11,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline, check
-from bsdsbench.core.protocol import Protocol, SemanticParams
+from bsdsbench.protocol.protocol import Protocol, SemanticParams
 from bsdsbench.runs.store import FOLDER
 from tests.runs.test_faults import finish, needs_signals, start, stored
 

@@ -16,10 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bsdsbench.core.errors import DataError, MergeError
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import BoundaryCounts, ImageRecord
+from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.metrics.region.region_record import RegionCounts
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import compressed as packing
 from bsdsbench.runs.compressed import (
     RecordCollector,
@@ -30,6 +29,7 @@ from bsdsbench.runs.compressed import (
 )
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.runner import merge
+from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 from tests.runs.simulated import simulated_run
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from bsdsbench.cli.verb_nms import command
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.softmap import nms, quantise
+from bsdsbench.files.errors import DataError
+from bsdsbench.metrics.soft_maps import nms, quantise
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.convert import nms_files
 from bsdsbench.runs.runner import evaluate
 from tests.crops import crops

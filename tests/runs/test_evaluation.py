@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.core.errors import DataError, MergeError
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import ImageRecord
+from bsdsbench.files.errors import DataError, MergeError
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.scores.counts import ImageRecord
 from tests.runs.simulated import simulated_run
 
 BOTH = "counts of boundary, pixel"

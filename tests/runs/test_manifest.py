@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bsdsbench.core.errors import FileFormatError
+from bsdsbench.files.errors import FileFormatError
 from bsdsbench.runs import manifest
 from bsdsbench.runs.manifest import MANIFEST, is_run, verified, write_results
 

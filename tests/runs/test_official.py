@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.published import find_published
-from bsdsbench.core.signature import Signature
+from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables, to_csv
 from bsdsbench.runs.loading import load_run, load_runs
 from bsdsbench.runs.official import ReportedRun

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.core.errors import DataError
+from bsdsbench.files.errors import DataError
 from bsdsbench.runs.origin import MARK
 from bsdsbench.runs.sources import find_sources
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.core.errors import LINE, DataError, FileFormatError
+from bsdsbench.files.errors import LINE, DataError, FileFormatError
 from bsdsbench.runs.compressed import pack_records, unpack_records
 from bsdsbench.runs.loading import load_run
 from bsdsbench.runs.manifest import MANIFEST, write_results
@@ -188,7 +188,7 @@ def test_names_that_are_not_utf8_are_refused_before_the_run(tiny, tmp_path):
 
 
 def test_a_full_disk_is_named_with_its_path(tmp_path, monkeypatch):
-    from bsdsbench.core import files
+    from bsdsbench.files import writing as files
 
     def full(handle):
         raise OSError(28, "No space left on device")

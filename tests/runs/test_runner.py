@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.core.errors import MergeError, PairingError, RunLockedError
+from bsdsbench.files.errors import MergeError, PairingError, RunLockedError
 from bsdsbench.runs.store import FOLDER, locked
 
 TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bsdsbench as bb
-from bsdsbench.core.precision_recall import PRCurve, ratio
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import BoundaryCounts, ImageRecord
 from bsdsbench.loaders import load_ground_truth, load_prediction, pair
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics.boundary import boundary_counts
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import streaming
 from bsdsbench.runs.streaming import fast_bound, fast_protocol, measure, measure_fast
+from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
+from bsdsbench.scores.precision_recall import PRCurve, ratio
 
 
 @pytest.fixture(scope="module")

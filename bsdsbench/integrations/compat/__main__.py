@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from bsdsbench.core.errors import DataError
+from bsdsbench.files.errors import DataError
 from bsdsbench.integrations.compat.shared import evaluate_ids, protocol_of, write_official
 
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import ImageRecord
 from bsdsbench.integrations.compat.shared import (
     evaluate_ids,
     picture_ids,
     protocol_of,
     write_official,
 )
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.scores.counts import ImageRecord
 
 
 def boundaryBench(  # noqa: N802

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.files import write_atomic
-from bsdsbench.core.precision_recall import PRCurve
+from bsdsbench.files.writing import write_atomic
 from bsdsbench.integrations.compat.shared import evaluate_ids, protocol_of, write_official
 from bsdsbench.loaders import load_ground_truth, load_prediction
 from bsdsbench.loaders.official_txt import format_ev1, format_rows
 from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps
+from bsdsbench.scores.precision_recall import PRCurve
 
 Scores = tuple[float, float, float, float, float, float, float, float, float]
 
@@ -169,8 +169,8 @@ def _distinct(curve: PRCurve) -> list[tuple[float, ...]]:
 
 def _stored(out: Path) -> Scores:
     """The nine outputs from the files of an earlier evaluation."""
-    from bsdsbench.core.precision_recall import edges_r50
     from bsdsbench.loaders.official_txt import read_rows
+    from bsdsbench.scores.precision_recall import edges_r50
 
     t, r, p, f, r_ois, p_ois, f_ois, ap = read_rows(out / "eval_bdry.txt", 8)[0].tolist()
     table = read_rows(out / "eval_bdry_thr.txt", 4)

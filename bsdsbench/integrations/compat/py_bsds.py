@@ -8,8 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.precision_recall import (
+from bsdsbench.files.errors import DataError
+from bsdsbench.integrations.compat.shared import protocol_of
+from bsdsbench.metrics.boundary import boundary_counts
+from bsdsbench.scores.counts import BoundaryCounts
+from bsdsbench.scores.precision_recall import (
     average_precision,
     best_point,
     f_measure,
@@ -17,9 +20,6 @@ from bsdsbench.core.precision_recall import (
     pr_curve,
     ratio,
 )
-from bsdsbench.core.records import BoundaryCounts
-from bsdsbench.integrations.compat.shared import protocol_of
-from bsdsbench.metrics.boundary import boundary_counts
 
 Counts = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.core.errors import DataError, ShapeError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.protocol import Protocol
+from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.integrations.compat.py_edge_eval import named_scores
 from bsdsbench.integrations.compat.shared import thresholds_of, write_official
 from bsdsbench.loaders import load_prediction
 from bsdsbench.loaders.images import read_image
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.kinds import read_truth
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.loaders.pairing import Pair, read_split
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.streaming import measure

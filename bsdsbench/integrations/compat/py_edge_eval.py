@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.precision_recall import PRCurve
+from bsdsbench.files.errors import DataError
 from bsdsbench.integrations.compat.shared import evaluate_ids, protocol_of, write_official
 from bsdsbench.metrics.boundary import BoundaryScore
+from bsdsbench.scores.precision_recall import PRCurve
 
 
 class BSDS500Evaluator:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.files import write_atomic
-from bsdsbench.core.protocol import Protocol
+from bsdsbench.files.errors import DataError
+from bsdsbench.files.writing import write_atomic
 from bsdsbench.loaders.pairing import find_files
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.runner import evaluate
 

@@ -12,17 +12,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.contour_params import ContourParams
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.precision_recall import f_measure, ratio
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import ImageRecord
-from bsdsbench.core.shown import ShownScore
+from bsdsbench.files.errors import DataError
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import Column, Metric, counts_in_order
 from bsdsbench.metrics.contour import overlap
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, SIDES
 from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
+from bsdsbench.protocol.contour_params import ContourParams
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.precision_recall import f_measure, ratio
+from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
 # Sizes that have columns; measures at others are in result.json only.

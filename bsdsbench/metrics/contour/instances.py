@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.core.checks import same_shape
-from bsdsbench.core.contour_params import ContourParams
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.precision_recall import ratio
+from bsdsbench.files.errors import DataError
 from bsdsbench.kernels.contingency import runs, tabulate
+from bsdsbench.loaders.map_checks import same_shape
 from bsdsbench.metrics.contour.pairs import (
     F8,
     SIDES,
@@ -20,6 +18,8 @@ from bsdsbench.metrics.contour.pairs import (
     as_label_map,
     as_pair,
 )
+from bsdsbench.protocol.contour_params import ContourParams
+from bsdsbench.scores.precision_recall import ratio
 
 I8 = NDArray[np.int64]
 MATCH_IOU = 0.5  # above it, a region has one partner at most

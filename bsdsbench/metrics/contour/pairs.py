@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.core.checks import binary_map, same_shape
-from bsdsbench.core.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.loaders.map_checks import binary_map, same_shape
 
 F8 = NDArray[np.float64]
 Labels = NDArray[np.int32]

@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.precision_recall import f_measure, ratio
+from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import distances as kernel
 from bsdsbench.kernels import outlines, tallies
 from bsdsbench.metrics.contour.pairs import F8, LabelPair, as_pair, settle
+from bsdsbench.scores.precision_recall import f_measure, ratio
 
 Spacing = tuple[float, float]
 PRATT_ALPHA = 1 / 9

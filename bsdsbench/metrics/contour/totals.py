@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.core.contour_params import ContourParams
-from bsdsbench.core.errors import ShapeError
-from bsdsbench.core.records import ArrayRecord, frozen
+from bsdsbench.files.errors import ShapeError
 from bsdsbench.metrics.contour import overlap, surface
 from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.pairs import F8, LabelPair, convention, settle
+from bsdsbench.protocol.contour_params import ContourParams
+from bsdsbench.scores.counts import ArrayRecord, frozen
 
 I8 = NDArray[np.int64]
 

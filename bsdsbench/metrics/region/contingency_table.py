@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.core.arguments import given_array
-from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.files.arguments import given_array
+from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.kernels import contingency as kernel
 
 AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts

@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.core.arguments import given_array, given_list
-from bsdsbench.core.errors import DataError, ShapeError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.softmap import as_float32, prepare, unit
+from bsdsbench.files.arguments import given_array, given_list
+from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.kernels import ucm
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.region.contingency_table import (
     Annotators,
     Table,
@@ -29,6 +27,8 @@ from bsdsbench.metrics.region.contingency_table import (
 )
 from bsdsbench.metrics.region.measures import fop_sums, matched_area, measure
 from bsdsbench.metrics.region.region_record import RegionCounts
+from bsdsbench.metrics.soft_maps import as_float32, prepare, unit
+from bsdsbench.protocol.protocol import Protocol
 
 _PARTS = ("voi_split", "voi_merge", "are_region", "are_skimage", "are_cremi")
 _OFFICIAL = ("covered_gt", "covered_pred", "pri", "voi", *_PARTS)

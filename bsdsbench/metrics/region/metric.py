@@ -11,14 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.labels import seg2bdry
-from bsdsbench.core.precision_recall import f_measure, ratio
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import ImageRecord
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.official_txt import table_files
-from bsdsbench.metrics.base import Column, Metric
-from bsdsbench.metrics.humans import at_least_two
+from bsdsbench.metrics.base import Column, Metric, at_least_two
 from bsdsbench.metrics.region.region_record import RegionCounts
 from bsdsbench.metrics.region.scoring import (
     ERRORS,
@@ -30,6 +26,9 @@ from bsdsbench.metrics.region.scoring import (
     region_score,
 )
 from bsdsbench.metrics.sampling import defined_areas, official_areas
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.precision_recall import f_measure, ratio
 
 F8 = NDArray[np.float64]
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.errors import ShapeError
-from bsdsbench.core.records import ArrayRecord, frozen
+from bsdsbench.files.errors import ShapeError
+from bsdsbench.scores.counts import ArrayRecord, frozen
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

@@ -34,7 +34,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.precision_recall import (
+from bsdsbench.metrics.base import counts_by_id
+from bsdsbench.metrics.region.region_record import RegionCounts
+from bsdsbench.scores.counts import ImageRecord, frozen
+from bsdsbench.scores.precision_recall import (
     OperatingPoint,
     PRCurve,
     average_precision,
@@ -43,11 +46,8 @@ from bsdsbench.core.precision_recall import (
     or_none,
     ratio,
 )
-from bsdsbench.core.read_only import ReadOnly, ReadOnlyDict
-from bsdsbench.core.records import ImageRecord, frozen
-from bsdsbench.core.shown import ShownScore
-from bsdsbench.metrics.base import counts_by_id
-from bsdsbench.metrics.region.region_record import RegionCounts
+from bsdsbench.tables.read_only import ReadOnly, ReadOnlyDict
+from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
 

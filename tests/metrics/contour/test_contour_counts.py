@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bsdsbench.core.contour_params import CONTOUR_GROUPS, ContourParams
-from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
+from bsdsbench.protocol.contour_params import CONTOUR_GROUPS, ContourParams
 from tests.masks import label_pairs
 
 EVERY = ContourParams(groups=CONTOUR_GROUPS, spacing=(0.5, 2.0), trimap_widths=(2,))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from skimage.morphology import skeletonize
 
-from bsdsbench.core.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics.contour.overlap import shell_width
 from bsdsbench.metrics.contour.surface import davis_radius

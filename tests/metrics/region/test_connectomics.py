@@ -9,7 +9,7 @@ from skimage.metrics import adapted_rand_error as skimage_are
 from skimage.metrics import variation_of_information
 
 import bsdsbench as bb
-from bsdsbench.core.errors import DataError, ShapeError
+from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics.region.connectomics import adapted_rand_error, voi_split_merge
 from bsdsbench.metrics.region.counting import close_regions, human_region_counts, region_counts
 from bsdsbench.metrics.region.measures import voi

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bsdsbench.core.errors import DataError, ShapeError
-from bsdsbench.core.inputs import GroundTruth, Prediction
-from bsdsbench.core.protocol import Protocol
+from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.kernels.ucm import join_levels
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.region import contingency_table as tables
 from bsdsbench.metrics.region import measures as rm
 from bsdsbench.metrics.region.counting import (
@@ -17,6 +16,7 @@ from bsdsbench.metrics.region.counting import (
     region_counts,
     ucm_tables,
 )
+from bsdsbench.protocol.protocol import Protocol
 from tests.reference import regions as slow
 
 FIVE = Protocol(thresholds=5)

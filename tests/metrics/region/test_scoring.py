@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from bsdsbench.comparison.compare import compare
-from bsdsbench.core.errors import DataError
-from bsdsbench.core.protocol import Protocol
-from bsdsbench.core.records import ImageRecord
+from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.region.counting import region_counts
 from bsdsbench.metrics.region.region_record import RegionCounts
 from bsdsbench.metrics.region.scoring import region_score
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.compressed import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.scores.counts import ImageRecord
 
 T = [0.25, 0.5, 0.75]
 

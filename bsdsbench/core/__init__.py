@@ -1,1 +1,0 @@
-"""What every package uses: errors, inputs, protocols, label maps, soft maps, counts, ratios."""

@@ -1,0 +1,1 @@
+"""Between us and the disk: bounded reading, atomic writing, escapes, errors of one line."""

@@ -1,0 +1,200 @@
+"""Reading what others wrote: bounded bytes, JSON and TOML, every fault one line with its file.
+
+Bounds, so that no file can take the machine's memory: `MAX_FILE_BYTES` on disk, `MAX_PIXELS` in
+any one array (checked from the header, before anything is decoded), `MAX_DECODED_BYTES` in all
+arrays of a file together, `MAX_VALUES` in a JSON or TOML text. With what is done to the arrays
+afterwards, one file takes at most three times `MAX_DECODED_BYTES`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from bsdsbench.files.errors import DataError, FileFormatError, clip
+from bsdsbench.files.escapes import visible
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MAX_FILE_BYTES = 1 << 29
+MAX_PIXELS = 100_000_000
+MAX_DECODED_BYTES = 1 << 29
+MAX_VALUES = 10_000_000
+MAX_TOML_BYTES = 1 << 20
+MAX_NESTING = 32
+MAX_DIGITS = 19  # of an integer of 64 bits
+
+PathLike = str | os.PathLike[str]
+
+
+class FaultError(ValueError):
+    """Why a file cannot be used, without its name; `reading` turns it into a FileFormatError."""
+
+
+def show(name: object) -> str:
+    """`name` as one printable line: control, bidi and undecodable characters are escaped."""
+    return visible(os.fspath(name) if isinstance(name, os.PathLike) else str(name))
+
+
+def listed(names: list[str], limit: int = 10) -> str:
+    """Names joined by commas, at most `limit` of them and the count of the rest."""
+    text = ", ".join(clip(show(n), 80) for n in names[:limit])
+    return text + (f" and {len(names) - limit} more" if len(names) > limit else "")
+
+
+@contextmanager
+def reading(path: PathLike, what: str) -> Iterator[None]:
+    """Turn whatever a parser raises about `path` into one FileFormatError of one line."""
+    try:
+        yield
+    except FaultError as fault:
+        raise FileFormatError(f"{show(path)}: {fault}") from None
+    except DataError as error:
+        if show(path) in str(error):
+            raise
+        raise FileFormatError(f"{show(path)}: {error.problems[0]}") from None
+    except MemoryError:
+        raise FileFormatError(f"{show(path)}: too large for the memory of this machine") from None
+    except Exception as error:
+        # Parsers of foreign formats raise anything on broken bytes; all of it means the same.
+        reason = show(" ".join(str(error).split()))[:200] or type(error).__name__
+        raise FileFormatError(
+            f"{show(path)}: is damaged or cut short ({reason}), expected {what}"
+        ) from None
+
+
+def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
+    """The whole content of a regular file.
+
+    Raises FileFormatError in one line when it is missing, not a file, not readable, empty, over
+    `limit` (MAX_FILE_BYTES), or changes while it is read.
+    """
+    limit = MAX_FILE_BYTES if limit is None else limit
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would hang in open()
+            kind = "a folder" if os.path.isdir(path) else "not a regular file"
+            raise FileFormatError(f"{show(path)}: is {kind}, expected a file")
+        with open(path, "rb") as file:
+            before = os.fstat(file.fileno())
+            if before.st_size > limit:
+                raise FileFormatError(
+                    f"{show(path)}: {before.st_size} bytes, expected at most {limit}"
+                )
+            data = file.read(before.st_size + 1)
+            after = os.fstat(file.fileno())
+    except (OSError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FileFormatError(f"{show(path)}: cannot be opened ({show(reason)})") from None
+    if len(data) != before.st_size or before.st_mtime_ns != after.st_mtime_ns:
+        raise FileFormatError(f"{show(path)}: changed while it was read, expected a finished file")
+    if not data:
+        raise FileFormatError(f"{show(path)}: is empty (0 bytes), expected data")
+    return data
+
+
+def read_text(path: PathLike, what: str, limit: int | None = None) -> str:
+    """The text of a UTF-8 file, with or without a mark at its start; raises as `read_bytes`."""
+    data = read_bytes(path, limit)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{show(path)}: not UTF-8 text, expected {what}") from None
+
+
+def read_json(path: PathLike, what: str) -> dict[str, Any]:
+    """The object in a JSON file. Raises FileFormatError, one line, for anything else."""
+    data = read_bytes(path)
+    with reading(path, what):
+        found = parse_json(data)
+        if not isinstance(found, dict):
+            raise FaultError(f"is JSON but no object, expected {what}")
+    return found
+
+
+def parse_json(data: bytes) -> Any:
+    """The value of a JSON text, bounded in values, nesting and digits; numbers are finite.
+
+    Raises FaultError or what the json module raises.
+    """
+    if sum(data.count(mark) for mark in (b",", b":", b"[", b"{")) > MAX_VALUES:
+        raise FaultError(f"has more than {MAX_VALUES} values, expected fewer")
+    try:
+        found = json.loads(
+            data.decode("utf-8-sig"),
+            parse_int=_integer,
+            parse_float=_finite,
+            parse_constant=_no_number,
+            object_pairs_hook=_once,
+        )
+    except json.JSONDecodeError as error:
+        raise FaultError(f"not JSON: {clip(str(error), 200)}") from None
+    _check_nesting(found)
+    return found
+
+
+def parse_toml(data: bytes) -> dict[str, Any]:
+    """The table of a TOML text. Raises FaultError or what the TOML parser raises."""
+    if len(data) > MAX_TOML_BYTES:
+        raise FaultError(f"{len(data)} bytes, expected at most {MAX_TOML_BYTES}")
+    try:
+        found = tomllib.loads(data.decode("utf-8-sig"))
+    except tomllib.TOMLDecodeError as error:
+        raise FaultError(f"not TOML: {clip(str(error), 200)}") from None
+    _check_nesting(found)
+    return found
+
+
+def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
+    """Raise FaultError if an array of `shape` is over MAX_PIXELS or MAX_DECODED_BYTES."""
+    count = math.prod(shape)
+    size = clip(" x ".join(map(str, shape)), 100)
+    if count > MAX_PIXELS:
+        raise FaultError(f"claims {size} values, expected at most {MAX_PIXELS}")
+    if count * itemsize > MAX_DECODED_BYTES:
+        raise FaultError(
+            f"claims {size} values of {itemsize} bytes, expected at most {MAX_DECODED_BYTES} bytes"
+        )
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise FaultError(f"has a number of {len(digits)} digits, expected at most {MAX_DIGITS}")
+    return int(digits)
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise FaultError(f"has the number {clip(digits, 40)}, expected a finite one")
+    return value
+
+
+def _no_number(word: str) -> NoReturn:
+    raise FaultError(f"has {word}, expected finite numbers")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise FaultError("has a key twice in one object, expected each once")
+    return found
+
+
+def _check_nesting(value: Any, depth: int = 0) -> None:
+    if depth > MAX_NESTING:
+        raise FaultError(f"nested deeper than {MAX_NESTING}, expected less")
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            if isinstance(item, dict | list):
+                _check_nesting(item, depth + 1)

@@ -1,0 +1,118 @@
+"""Errors a user can cause. All are one line: the file, what it has, what was expected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from bsdsbench.files.escapes import printable
+
+LINE = 600  # characters of a message
+
+
+def clip(text: str, limit: int = LINE) -> str:
+    """`text`, or its beginning and its end where it is longer than `limit`."""
+    if len(text) <= limit:
+        return text
+    end = limit // 3
+    return f"{text[: limit - end - 5]} ... {text[-end:]}"
+
+
+class DataError(ValueError):
+    """Input that cannot be evaluated. `problems` holds one line per fault of the run.
+
+    What a line quotes may hold anything and be long; lines are made printable and short here, and
+    stay one line each.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in one line.
+    problems : sequence of str
+        One line per fault of the run; by default the message.
+    """
+
+    def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
+        self.problems: tuple[str, ...] = tuple(
+            clip(printable(line)) for line in problems or (message,)
+        )
+        super().__init__("\n".join(self.problems))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.args[0], self.problems)
+
+    @classmethod
+    def collect(cls, errors: Sequence[DataError]) -> DataError:
+        """Join many errors into one that lists every problem, in the order given."""
+        problems = [line for error in errors for line in error.problems]
+        return cls("\n".join(problems), problems)
+
+
+class ShapeError(DataError):
+    """Arrays whose sizes do not fit together.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in one line.
+    problems : sequence of str
+        One line per fault of the run; by default the message.
+    """
+
+
+class FileFormatError(DataError):
+    """A file that cannot be read as what it should be."""
+
+
+class PairingError(DataError):
+    """Predictions and ground truth that do not pair one to one."""
+
+
+class ProtocolError(DataError):
+    """A protocol that does not exist, or a value out of its range."""
+
+
+class MergeError(DataError):
+    """Runs or shards that do not belong together."""
+
+
+class RunLockedError(DataError):
+    """Another run is writing to the same output folder."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """ "; did you mean X?" for the known word most like this one, or ""."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def grouped(problems: Sequence[str], few: int = 3) -> list[str]:
+    """Problems with the equal faults of more than `few` files as one line each.
+
+    Parameters
+    ----------
+    problems : sequence of str
+        Lines "FILE: what is wrong"; two are equal where only the file and numbers differ.
+    few : int
+        How many are named; so many equal ones still have a line each.
+
+    Examples
+    --------
+    >>> grouped(["a.png: value 3, expected 0 .. 1", "b.png: value 4, expected 0 .. 1"], few=1)
+    ['2 files: value 3, expected 0 .. 1 (such as a.png)']
+    """
+    kinds: dict[str, list[str]] = {}
+    for line in problems:
+        _, colon, what = line.partition(": ")
+        kinds.setdefault(re.sub(r"[0-9][0-9.e+-]*", "#", what) if colon else line, []).append(line)
+    out = []
+    for same in kinds.values():
+        lines = list(dict.fromkeys(same))
+        if len(lines) <= few:
+            out += lines
+            continue
+        files = ", ".join(line.partition(": ")[0] for line in lines[:few])
+        out.append(f"{len(lines)} files: {lines[0].partition(': ')[2]} (such as {files})")
+    return out

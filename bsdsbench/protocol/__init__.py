@@ -1,0 +1,1 @@
+"""How a prediction is turned into counts: the protocol, its presets, a result's signature."""

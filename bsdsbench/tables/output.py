@@ -1,0 +1,103 @@
+"""Tables into files: the suffix chooses the form, and every file is written whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bsdsbench.files.errors import DataError
+from bsdsbench.files.writing import write_atomic
+from bsdsbench.tables.as_csv import to_csv
+from bsdsbench.tables.as_html import to_html_page
+from bsdsbench.tables.as_json import to_json
+from bsdsbench.tables.as_latex import to_latex
+from bsdsbench.tables.as_markdown import to_markdown
+from bsdsbench.tables.as_text import to_text
+from bsdsbench.tables.table import Table
+
+FORMS = ("table", "markdown", "latex", "csv", "json", "html")
+_SUFFIXES = {
+    ".txt": "table",
+    ".md": "markdown",
+    ".tex": "latex",
+    ".csv": "csv",
+    ".json": "json",
+    ".html": "html",
+    ".htm": "html",
+}
+_RENDER = {
+    "table": to_text,
+    "markdown": to_markdown,
+    "latex": to_latex,
+    "json": to_json,
+    "html": to_html_page,
+}
+
+
+def form_of(out: str | Path | None, form: str | None, forms: Sequence[str] = FORMS) -> str:
+    """The form in which to write to `out`: by its suffix, or `form` where that is silent.
+
+    Parameters
+    ----------
+    out : path or None
+        A file; a folder, for CSV (an existing one, or a name that ends in a slash); None for
+        standard output.
+    form : str or None
+        What the user asked for.
+    forms : sequence of str
+        Those that are offered; the first is the default on standard output.
+
+    Raises
+    ------
+    DataError
+        An unknown suffix, or one that contradicts `form`.
+    """
+    if out is None:
+        return form or forms[0]
+    suffix = Path(out).suffix.lower()
+    if form and not suffix and not _is_folder(out):
+        return form
+    found = "csv" if _is_folder(out) else _SUFFIXES.get(suffix)
+    if found is None or found not in forms:
+        known = ", ".join(s for s, kind in _SUFFIXES.items() if kind in forms)
+        raise DataError(f"{out}: suffix {suffix!r}, expected one of {known}")
+    if form not in (None, found):
+        raise DataError(f"{out}: by its name {found}, but --format says {form}")
+    return found
+
+
+def render(tables: Sequence[Table], form: str) -> str:
+    """The tables as one text. Raises DataError for several tables as CSV."""
+    if form != "csv":
+        return _RENDER[form](tables)
+    if len(tables) != 1:
+        names = ", ".join(table.key for table in tables)
+        raise DataError(
+            f"CSV of {len(tables)} tables ({names}): expected -o FILE.csv or -o FOLDER/, "
+            "for one file per table"
+        )
+    return to_csv(tables[0])
+
+
+def write_tables(tables: Sequence[Table], out: str | Path, form: str) -> list[Path]:
+    """Write the tables and return the files.
+
+    One file `out`; but several tables as CSV are one file each: STEM-KEY.csv beside `out`, or
+    KEY.csv in `out` where that is a folder. Raises OSError, DataError.
+    """
+    path = Path(out)
+    if form != "csv":
+        texts = {path: render(tables, form)}
+    elif _is_folder(out):
+        texts = {path / f"{table.key}.csv": to_csv(table) for table in tables}
+    elif len(tables) == 1:
+        texts = {path: to_csv(tables[0])}
+    else:
+        texts = {path.with_name(f"{path.stem}-{t.key}.csv"): to_csv(t) for t in tables}
+    for file, text in texts.items():
+        write_atomic(file, text)
+    return list(texts)
+
+
+def _is_folder(out: str | Path) -> bool:
+    return str(out).endswith(("/", "\\")) or Path(out).is_dir()

@@ -1,0 +1,155 @@
+"""What people see of a result: one line, tables, a data frame; all from its `tables()`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from bsdsbench.files.errors import DataError
+from bsdsbench.tables.read_only import ReadOnly
+from bsdsbench.tables.table import Column, Table, read_at_once
+
+
+class Shown:
+    """A result with tables. `tables()` gives them, the first one being the result itself."""
+
+    __slots__ = ()
+
+    def tables(self) -> list[Table]:
+        """The result as tables."""
+        raise NotImplementedError
+
+    def summary(self) -> str:
+        """The tables as text, as wide as they need."""
+        from bsdsbench.tables.as_text import to_text
+
+        return to_text(read_at_once(self.tables()))
+
+    def _repr_html_(self) -> str:
+        """The tables, for notebooks."""
+        from bsdsbench.tables.as_html import to_html
+
+        return to_html(read_at_once(self.tables()))
+
+    def to_dataframe(self, table: str | None = None) -> Any:
+        """One table as a pandas DataFrame, a row per row.
+
+        Parameters
+        ----------
+        table : str, optional
+            Key of the table; default: the first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns as in CSV: KEY, and KEY_low, KEY_high, KEY_mark where there are any; undefined
+            numbers are NaN.
+
+        Raises
+        ------
+        DataError
+            pandas is not installed (extra bsdsbench[pandas]), or there is no such table.
+        """
+        from bsdsbench.tables.as_frame import to_frame
+
+        found = {t.key: t for t in self.tables()}
+        if not found:
+            raise DataError(f"{type(self).__name__}: no tables, expected at least one image")
+        if table is not None and table not in found:
+            raise DataError(f"table {table!r}: expected one of {', '.join(found)}")
+        return to_frame(found[table] if table is not None else next(iter(found.values())))
+
+
+class ShownScore(Shown):
+    """A score of one metric, shown by what its `to_mapping()` holds."""
+
+    __slots__ = ()
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The scores as plain values."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        """One line: the main scores; a point of a curve by its F."""
+        found = flat(self.to_mapping())
+        points = {key[:-2]: key for key in found if key.endswith(".f")}
+        shown = {}
+        for key, value in found.items():
+            point = next((p for p in points if key.startswith(f"{p}.")), None)
+            shown[point or key] = found[points[point]] if point else value
+        parts = [f"{key}={_short(value)}" for key, value in shown.items()]
+        if len(parts) > 10:
+            parts = [*parts[:9], "...", parts[-1]]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def tables(self) -> list[Table]:
+        """One table: a row per score."""
+        columns = [Column("score", "Score"), Column("value", "Value", "", ".4f")]
+        rows = list(flat(self.to_mapping()).items())
+        return [Table("score", type(self).__name__, columns, rows)]
+
+
+class ShownCurve(ReadOnly, Shown):
+    """A curve, of a dataclass: its arrays are the points, its numbers what is shown of it."""
+
+    __slots__ = ()
+
+    def points(self) -> dict[str, Any]:
+        """Name -> array, each (K,)."""
+        return {k: v for k, v in self._fields() if getattr(v, "ndim", 0) == 1}
+
+    def numbers(self) -> dict[str, float]:
+        """Name -> number: the areas and totals of the curve."""
+        return {k: v for k, v in self._fields() if isinstance(v, int | float)}
+
+    def _fields(self) -> list[tuple[str, Any]]:
+        return [(f.name, getattr(self, f.name)) for f in fields(self)]  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        """One line: how many points, and the numbers."""
+        size = len(next(iter(self.points().values()), ()))
+        parts = [f"{size} points", *(f"{k}={_short(v)}" for k, v in self.numbers().items())]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    def tables(self) -> list[Table]:
+        """One table: a row per number. The points are in `to_dataframe`."""
+        columns = [Column("number", "Number"), Column("value", "Value", "", ".6g")]
+        return [Table("curve", type(self).__name__, columns, list(self.numbers().items()))]
+
+    def to_dataframe(self, table: str | None = None) -> Any:
+        """The points as a pandas DataFrame, a row per point.
+
+        Parameters
+        ----------
+        table : str, optional
+            "curve" for the numbers instead.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A column per array.
+
+        Raises
+        ------
+        DataError
+            pandas is not installed (extra bsdsbench[pandas]), or there is no such table.
+        """
+        from bsdsbench.tables.as_frame import frame_of
+
+        return Shown.to_dataframe(self, table) if table else frame_of(self.points())
+
+
+def flat(mapping: Mapping[str, Any], before: str = "") -> dict[str, float | None]:
+    """Nested plain values as "a.b" -> number."""
+    out: dict[str, float | None] = {}
+    for key, value in mapping.items():
+        if isinstance(value, Mapping):
+            out.update(flat(value, f"{before}{key}."))
+        elif value is None or isinstance(value, int | float):
+            out[f"{before}{key}"] = value
+    return out
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"

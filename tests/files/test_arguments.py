@@ -1,0 +1,157 @@
+"""Whatever a public function is given, the answer is a result or one short line that names it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.files.errors import LINE, DataError
+from bsdsbench.metrics.pixel import PixelCounts
+
+RNG = np.random.default_rng(3)
+SOFT = RNG.random((12, 16))
+EDGES = SOFT > 0.7
+LABELS = (np.arange(192).reshape(12, 16) // 40).astype(np.int32)
+THREE = bb.Protocol(thresholds=3)
+TRUTH = bb.GroundTruth("a", (EDGES,), (LABELS,))
+RECORD = bb.ImageRecord("a", (3, 4), {"boundary": bb.BoundaryCounts([0.5], [1], [1], [1], [1])})
+
+ODD: dict[str, Any] = {
+    **{repr(v): v for v in (None, 3, -1, 1.5, float("nan"), 1e308, "x", b"x", (1, 2), [1, [2]])},
+    **{"object": object(), "dict": {}, "set": {1}, "type": int, "complex": SOFT * 1j},
+    "masked": np.ma.masked_array(SOFT, SOFT > 0.5),
+    "masked edges": np.ma.masked_array(EDGES, EDGES),
+    "big-endian": SOFT.astype(">f8"),
+    "big-endian labels": LABELS.astype(">i4"),
+    "text": np.array([["a"]]),
+    "three axes": np.zeros((2, 3, 4)),
+    "empty": np.zeros((0, 0)),
+    "nan map": SOFT * np.nan,
+    "dates": np.zeros((2, 2), "M8[s]"),
+}
+FIELDS = ("thresholds", "matched_gt", "total_gt", "matched_pred", "total_pred")
+COUNTS = {name: [1] for name in FIELDS}
+FOLDERS = {"pred_dir": "/none", "gt_dir": "/none"}
+SAMPLES = {"labels": [1, 0, 1], "scores": [0.3, 0.2, 0.1]}
+CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "boundary_counts": (bb.boundary_counts, {"pred": SOFT, "gts": [EDGES], "protocol": THREE}),
+    "pixel_counts": (bb.pixel_counts, {"pred": SOFT, "gts": [EDGES], "protocol": THREE}),
+    "region_counts": (bb.region_counts, {"pred": LABELS, "gts": TRUTH, "protocol": THREE}),
+    "match": (bb.match_boundaries, {"bmap": EDGES, "gt": EDGES, "max_dist_px": 2.0}),
+    "thin": (bb.thin, {"bmap": EDGES}),
+    "nms": (bb.nms, {"prob": SOFT, "radius": 1, "border": 5, "multiplier": 1.01, "smooth": True}),
+    "seg2bdry": (bb.seg2bdry, {"labels": LABELS}),
+    "f_measure": (bb.f_measure, {"precision": 0.5, "recall": 0.5}),
+    "ratio": (bb.ratio, {"numerator": 0.5, "denominator": 0.5}),
+    "Prediction": (bb.Prediction, {"image_id": "a", "soft": SOFT}),
+    "Prediction of segs": (bb.Prediction, {"image_id": "a", "segs": (LABELS,)}),
+    "GroundTruth": (bb.GroundTruth, {"image_id": "a", "boundaries": (EDGES,), "labels": LABELS}),
+    "StreamingEvaluator": (
+        bb.StreamingEvaluator,
+        {"protocol": "bsds500", "metrics": ("boundary",), "fast": False, "name": "x"},
+    ),
+    "update": (
+        lambda **given: bb.StreamingEvaluator(THREE).update(**given),
+        {"pred": SOFT, "gts": [EDGES], "image_id": "a"},
+    ),
+    "merge": (bb.merge, {"runs": []}),
+    "compare": (bb.compare, {"runs": [], "n_boot": 10, "level": 0.9}),
+    "evaluate": (
+        bb.evaluate,
+        {**FOLDERS, "protocol": "bsds500", "metrics": ("boundary",), "name": "x", "shard": (1, 1)}
+        | {"missing": "error", "pred_kind": "soft", "workers": 1, "out": None, "on_error": "fail"},
+    ),
+    "evaluate_humans": (bb.evaluate_humans, {"gt_dir": "/none", "metrics": "boundary"}),
+    "doctor": (bb.doctor, FOLDERS),
+    "load_prediction": (bb.load_prediction, {"path": "/none.png", "kind": "soft"}),
+    "load_ground_truth": (bb.load_ground_truth, {"path": "/none.png", "kind": "boundaries"}),
+    "Protocol": (
+        bb.Protocol,
+        {"name": "x", "version": 1, "thresholds": 3, "max_dist": 0.01, "max_dist_px": None}
+        | {"thin": True, "nms_params": {}, "semantic": None},
+    ),
+    "Protocol.preset": (bb.Protocol.preset, {"name": "bsds500"}),
+    "Protocol.load": (bb.Protocol.load, {"name_or_path": "bsds500"}),
+    "Evaluation": (bb.Evaluation, {"protocol": THREE, "name": "x", "records": ()}),
+    "Evaluation.load": (bb.Evaluation.load, {"folder": "/none"}),
+    "BoundaryCounts": (bb.BoundaryCounts, COUNTS),
+    "boundary_score": (bb.boundary_score, {"records": [RECORD]}),
+    "curves.pr": (bb.curves.pr, SAMPLES),
+    "curves.roc": (bb.curves.roc, SAMPLES),
+    "curves.det": (bb.curves.det, SAMPLES),
+}
+
+
+def one_count(**changes: object) -> bb.BoundaryCounts:
+    return bb.BoundaryCounts(**{**COUNTS, **changes})
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_odd_arguments_end_in_a_result_or_one_short_line(name: str) -> None:
+    call, sound = CALLS[name]
+    refused = 0
+    for argument in sound:
+        for value in ODD.values():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    call(**{**sound, argument: value})
+                except DataError as error:
+                    lines = error.problems
+                    refused += 1
+                else:
+                    lines = ()
+            assert all(line.isprintable() and len(line) <= LINE for line in lines)
+    assert refused > 0
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: bb.boundary_counts(ODD["masked"], [EDGES]), "prediction: a masked array"),
+        (lambda: bb.boundary_counts(SOFT, [ODD["masked edges"]]), "ground truth 1: a masked array"),
+        (lambda: bb.boundary_counts(SOFT, 3), "ground truth: 3, expected a list of maps"),
+        (lambda: bb.boundary_counts(SOFT, [EDGES], 3), "protocol: 3, expected a Protocol"),
+        (lambda: bb.match_boundaries(EDGES, EDGES, 1e308), "max_dist_px: 1e.308, expected a num"),
+        (lambda: bb.StreamingEvaluator(object()), "protocol: of type object, expected a Prot"),
+        (lambda: bb.StreamingEvaluator(metrics=3), "metrics: 3, expected names"),
+        (lambda: bb.Prediction("a", segs=(SOFT * np.nan,)), r"segs 1: .*expected integer labels"),
+        (lambda: bb.Prediction("a", segs="x"), r"Prediction.segs: 'x', expected a list"),
+        (lambda: bb.Prediction("a", segs=(np.array([["x"]]),)), "expected integer labels"),
+        (lambda: bb.Prediction(3, soft=SOFT), r"Prediction.image_id: 3, expected text"),
+        (lambda: bb.Prediction("a", soft=SOFT, segs=(LABELS,)), "several forms, expected one"),
+        (lambda: bb.Prediction("a", soft=SOFT[0]), r"Prediction.soft: shape \(16,\), expected 2"),
+        (lambda: bb.GroundTruth("a", EDGES), r"boundaries 1: shape \(16,\), expected 2 axes"),
+        (lambda: bb.Evaluation.load(3), "folder: 3, expected a path"),
+        (lambda: bb.merge(3), "merge: 3, expected a list of runs"),
+        (lambda: one_count(matched_gt=[1.5]), "matched_gt: 1.5, expected whole numbers"),
+        (lambda: one_count(matched_gt=[np.nan]), "matched_gt: nan, expected whole numbers"),
+        (lambda: one_count(total_gt=[1e300]), "total_gt: 1e.300, expected whole numbers"),
+        (lambda: one_count(matched_gt=[-1]), "matched_gt: from -1 to -1, expected counts"),
+        (lambda: one_count(matched_gt=[2]), "matched_gt: more matched than there are, expected at"),
+        (lambda: one_count(total_pred=[0]), "matched_pred: more matched than there are"),
+        (lambda: one_count(thresholds=[[0.5], [1, 2]]), "thresholds: .*expected float64 numbers"),
+        (lambda: PixelCounts([0.5], [1], [-1], [1], [1]), "fp: from -1 to -1, expected counts"),
+    ],
+)
+def test_the_argument_and_what_was_expected_are_named(
+    call: Callable[[], object], words: str
+) -> None:
+    with pytest.raises(DataError, match=words):
+        call()
+
+
+@pytest.mark.parametrize("code", ["f4", "f8", "u2"])
+def test_big_endian_arrays_count_as_the_others(code: str) -> None:
+    soft = (SOFT * (65535 if code == "u2" else 1)).astype(code)
+    other = soft.astype(soft.dtype.newbyteorder(">"))
+    for count in (bb.boundary_counts, bb.pixel_counts):
+        assert count(soft, [EDGES], THREE).equals(count(other, [EDGES], THREE))
+    assert np.array_equal(bb.nms(soft), bb.nms(other))
+    match = bb.match_boundaries(EDGES.astype(">i4"), EDGES.astype(">f8"), 2.0)
+    assert match.n_matched == EDGES.sum()

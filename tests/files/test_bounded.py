@@ -1,0 +1,102 @@
+"""JSON, TOML and messages of whatever size and depth: bounded, one short line each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bsdsbench.files import bounded
+from bsdsbench.files.bounded import parse_json, parse_toml, read_bytes, read_json
+from bsdsbench.files.errors import LINE, DataError, FileFormatError, clip
+from bsdsbench.protocol.protocol import Protocol
+
+DEEP = bounded.MAX_NESTING + 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[" * DEEP + "]" * DEEP, "nested deeper than 32"),
+        ("[" * 100_000, "is damaged"),
+        ("9" * 5000, "a number of 5000 digits, expected at most 19"),
+        ("1" * 4000, "a number of 4000 digits"),
+        ("1e999", "has the number 1e999, expected a finite one"),
+        ("NaN", "has NaN, expected finite numbers"),
+        ("[-Infinity]", "has -Infinity, expected finite"),
+        ('{"a": 1, "a": 2}', "has a key twice"),
+        ("[1, 2]", "is JSON but no object, expected a thing"),
+        ("{", "not JSON: Expecting"),
+        ("", r"is empty \(0 bytes\)"),
+    ],
+)
+def test_json_of_any_kind_is_one_line(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(FileFormatError, match=words) as caught:
+        read_json(path, "a thing")
+    assert str(caught.value).startswith(str(path))
+    assert len(str(caught.value)) <= LINE
+
+
+def test_json_that_is_not_text(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(FileFormatError, match=r"is damaged.*expected a thing"):
+        read_json(tmp_path / "a.json", "a thing")
+
+
+def test_json_of_too_many_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "MAX_VALUES", 10)
+    assert parse_json(b"[1, 2, 3]") == [1, 2, 3]
+    with pytest.raises(bounded.FaultError, match="more than 10 values"):
+        parse_json(b"[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]")
+
+
+def test_sound_json_and_toml_are_read() -> None:
+    assert parse_json(b'\xef\xbb\xbf{"a": [1, -2.5, true, null, "x"]}') == {
+        "a": [1, -2.5, True, None, "x"]
+    }
+    assert parse_toml(b"a = 1\n[b]\nc = [1, 2]\n") == {"a": 1, "b": {"c": [1, 2]}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "thresholds = " + "[" * 5000 + "]" * 5000,
+        "thresholds = " + "9" * 5000,
+        "thresholds = [" + "9" * 400 + "]",
+        "max_dist_px = 1e308",
+        "thresholds = 32768",
+        "max_dist = nan",
+        "version = " + "9" * 300,
+        'name = "' + "x" * 131_073 + '"',
+        "x" * 131_073 + " = 1",
+        'base = "' + "x" * 131_073 + '"',
+        "nms_params = 3",
+        "semantic = []",
+        "[semantic]\nclasses = 3",
+        "thresholds = [0.5, inf]",
+        "thresholds = {a = 1}",
+    ],
+)
+def test_a_protocol_file_of_any_kind_is_one_short_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(text)
+    with pytest.raises(DataError, match=r"a\.toml: ") as caught:
+        Protocol.load(path)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) <= LINE
+
+
+def test_a_limit_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(bytes(11))
+    with pytest.raises(FileFormatError, match="11 bytes, expected at most 10"):
+        read_bytes(tmp_path / "a", 10)
+
+
+def test_long_lines_keep_their_beginning_and_their_end() -> None:
+    assert clip("short") == "short"
+    line = str(DataError("begin" + "x" * 10_000 + "end"))
+    assert len(line) == LINE
+    assert line.startswith("begin")
+    assert line.endswith("end")

@@ -1,0 +1,123 @@
+"""What set a run is of, and the line that says how it was made."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.comparison.published import find_published, not_beside, published_rows
+from bsdsbench.loaders.identity import folder_fingerprints, set_fingerprint
+from bsdsbench.loaders.inputs import Prediction
+from bsdsbench.protocol.signature import Signature
+from bsdsbench.report import score_tables
+from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.run_identity import identity_of
+from bsdsbench.tables.table import mark
+from tests.runs.simulated import simulated_run
+
+
+@pytest.fixture(scope="module")
+def five(bsds500_bench, tmp_path_factory):
+    """The official self-test, evaluated with few thresholds."""
+    out = tmp_path_factory.mktemp("five")
+    protocol = bb.Protocol.preset("bsds500").replace(thresholds=3)
+    folders = bsds500_bench / "png", bsds500_bench / "groundTruth"
+    return bb.evaluate(*folders, protocol, out=out, executor="thread"), out, folders
+
+
+def test_a_run_knows_its_set(five):
+    run, out, (_, gt) = five
+    assert run.identity.describe() == "a part of bsds500-test, 5 of 200 images"
+    marks = folder_fingerprints(gt, run.protocol)
+    assert run.identity.fingerprint == set_fingerprint(marks)
+    assert {r.image_id: r.truth for r in run.records} == marks
+    told = json.loads((out / "result.json").read_text("utf-8"))
+    assert told["set"] == {
+        "set": "bsds500-test",
+        "n_images": 5,
+        "of": 200,
+        "fingerprint": run.identity.fingerprint,
+    }
+    assert told["signature"] == str(run.signature)
+
+
+def test_the_signature_is_read_back(five):
+    run, out, _ = five
+    assert str(run.signature).split("|")[1:6] == [
+        "bsds500-test:5/200",
+        f"gt:{run.identity.fingerprint[:8]}",
+        "ann:all",
+        "pred:soft8",
+        "thr:3",
+    ]
+    assert Signature.parse(str(run.signature)).protocol == run.protocol
+    assert str(Evaluation.load(out).signature) == str(run.signature)
+
+
+def test_shards_have_the_identity_of_the_whole(five, tmp_path):
+    run, _, folders = five
+    parts = [
+        bb.evaluate(*folders, run.protocol, shard=(k, 2), executor="thread", out=tmp_path / str(k))
+        for k in (1, 2)
+    ]
+    assert [part.identity.n_images for part in parts] == [3, 2]
+    assert str(bb.merge(parts).signature) == str(run.signature)
+
+
+def test_humans_are_of_the_same_set(five):
+    run, _, (_, gt) = five
+    human = bb.evaluate_humans(gt, run.protocol, executor="thread")
+    assert human.identity == run.identity
+    assert human.signature.pred == "humans"
+
+
+def test_unknown_where_a_record_does_not_tell():
+    run = simulated_run("a", 4)
+    assert run.identity is None
+    assert str(run.signature).split("|")[1:5] == ["set:4", "gt:?", "ann:all", "pred:?"]
+    assert identity_of(()) is None
+    some = [replace(r, truth="0" * 16) for r in run.records]
+    assert identity_of(some).describe() == "a set without a name, 4 images"
+
+
+@pytest.mark.parametrize(
+    ("array", "form"),
+    [
+        (np.zeros((2, 3), np.uint8), "soft8"),
+        (np.zeros((2, 3), np.uint16), "soft16"),
+        (np.zeros((2, 3), np.float32), "float"),
+        (np.zeros((2, 3), bool), "binary"),
+    ],
+)
+def test_the_form_of_a_prediction(array, form):
+    assert Prediction("a", soft=array).form == form
+    assert Prediction("a", segs=(array.astype(np.int32),)).form == "segs"
+    assert Prediction("a", ucm2=np.zeros((5, 7))).form == "ucm2"
+    assert Prediction("a").form == ""
+
+
+def test_published_results_stand_beside_the_same_set_only(five):
+    run, _, _ = five
+    assert "protocol bsds500*" in not_beside(run)
+    whole = replace(run, protocol=bb.Protocol.preset("bsds500"))
+    assert not_beside(whole) == (
+        "a part of bsds500-test, 5 of 200 images, but published results are of bsds500-test"
+    )
+
+
+def test_an_ap_of_another_rule_carries_its_rule():
+    run = simulated_run("mine", 5, quality=0.9)
+    extra = published_rows(find_published(["hed", "edter", "xyw-net-voc"]), [run])
+    table = score_tables([run], ["mine"], extra)[0]
+    at = [c.key for c in table.columns].index("ap")
+    assert [table.text(r, at) for r in (1, 2, 3)] == ["0.840", "0.880", "0.873"]
+    assert [mark(row[at]) for row in table.rows[1:]] == ["", "[edter]", "[unknown]"]
+    own, hed, edter, xyw = (table.is_best(r, at) for r in range(4))
+    assert own or hed
+    assert not edter
+    assert not xyw
+    assert any(note.startswith("Signature of mine: bsdsbench ") for note in table.notes)

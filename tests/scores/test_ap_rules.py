@@ -1,0 +1,101 @@
+"""Every rule on made counts whose area is worked out by hand, and on the official tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bsdsbench.files.errors import ProtocolError
+from bsdsbench.protocol.field_ranges import FIELDS
+from bsdsbench.scores.ap_rules import AP_RULES, ODS_RULES, Rows, all_areas, area, rows_of_counts
+from bsdsbench.scores.precision_recall import PRCurve, average_precision
+
+# Thresholds rising: R .6 .4 .4 .2 0, P .5 .7 .9 1 -, nothing predicted at the last.
+FOUR = np.array([[6, 10, 6, 12], [4, 10, 7, 10], [4, 10, 9, 10], [2, 10, 2, 2], [0, 10, 0, 0]])
+ROWS = rows_of_counts([0.1, 0.2, 0.3, 0.4, 0.5], FOUR)
+
+
+def line(r0, p0, r1, p1):
+    """Sum of precision at the levels k/100 of (r0, r1] on the line from (r0, p0) to (r1, p1)."""
+    a, b = round(100 * r0), round(100 * r1)
+    return sum(p0 + (p1 - p0) * (k - a) / (b - a) for k in range(a + 1, b + 1))
+
+
+BY_HAND = {
+    # (0, 0) first, as 0/0 is 0; at R .4 the first row, P .7
+    "bsds": (0 + line(0, 0, 0.2, 1) + line(0.2, 1, 0.4, 0.7) + line(0.4, 0.7, 0.6, 0.5)) / 100,
+    # at R 0 the curve's own row stays; then on to (1, 0)
+    "endpoints": (
+        line(0, 0, 0.2, 1)
+        + line(0.2, 1, 0.4, 0.7)
+        + line(0.4, 0.7, 0.6, 0.5)
+        + line(0.6, 0.5, 1, 0)
+    )
+    / 100,
+    # nothing predicted is (0, 1)
+    "seism": (1 + line(0, 1, 0.2, 1) + line(0.2, 1, 0.4, 0.7) + line(0.4, 0.7, 0.6, 0.5)) / 100,
+    # at R .4 the last row, P .9
+    "sbd": (0 + line(0, 0, 0.2, 1) + line(0.2, 1, 0.4, 0.9) + line(0.4, 0.9, 0.6, 0.5)) / 100,
+    # 1 at 21 levels, .9 at the 20 to .40, .5 at the 20 to .60
+    "101-point": (21 * 1 + 20 * 0.9 + 20 * 0.5) / 101,
+}
+
+
+@pytest.mark.parametrize("rule", BY_HAND)
+def test_by_hand(rule):
+    assert area(ROWS, rule) == pytest.approx(BY_HAND[rule], abs=1e-12)
+
+
+def test_all_of_them_side_by_side():
+    found = all_areas(ROWS)
+    assert list(found) == list(AP_RULES)
+    assert np.isnan(found["edter"])
+    assert len({round(v, 6) for v in found.values() if v == v}) == 5
+
+
+def test_what_a_curve_alone_does_not_tell():
+    curve = Rows(ROWS.recall, ROWS.precision)
+    assert np.isnan(area(curve, "seism"))
+    assert np.isnan(area(curve, "edter"))
+    assert area(curve, "bsds") == area(ROWS, "bsds")
+
+
+def test_the_row_of_threshold_zero_counts_for_one_rule_only():
+    four = np.vstack([[[10, 10, 8, 50]], FOUR])
+    rows = rows_of_counts([0, 0.1, 0.2, 0.3, 0.4, 0.5], four)
+    assert rows.whole_image
+    for rule in BY_HAND:
+        assert area(rows, rule) == pytest.approx(BY_HAND[rule], abs=1e-12)
+    last = line(0.6, 0.5, 1, 0.16)
+    assert area(rows, "edter") == pytest.approx(BY_HAND["bsds"] + last / 100, abs=1e-12)
+    assert not rows_of_counts([0, 0.1, 0.2, 0.3, 0.4, 0.5], four, operator=">").whole_image
+
+
+def test_nothing_predicted_or_nothing_annotated():
+    empty = np.array([[0, 10, 0, 0], [0, 10, 0, 0]])
+    assert {area(rows_of_counts([0.1, 0.2], empty), rule) for rule in BY_HAND} == {0.0}
+    blank = rows_of_counts([0.1, 0.2], [[0, 0, 0, 5], [0, 0, 0, 2]])
+    assert area(blank, "seism") == 0
+    assert area(Rows(np.array([0.5]), np.array([0.5])), "bsds") == 0
+    assert area(Rows(np.array([0.5]), np.array([0.5])), "101-point") == pytest.approx(
+        51 * 0.5 / 101
+    )
+
+
+def test_bsds_is_the_official_area(bsds500_bench):
+    """The curve of the official table gives the area it is printed with, to its six digits."""
+    for test in ("test_1", "test_2", "test_3", "test_4"):
+        folder = bsds500_bench / test
+        rows = np.loadtxt(folder / "eval_bdry_thr.txt", ndmin=2)
+        printed = np.loadtxt(folder / "eval_bdry.txt")[7]
+        assert area(Rows(rows[:, 1], rows[:, 2])) == pytest.approx(printed, abs=2e-6)
+        curve = PRCurve(rows[:, 0], rows[:, 2], rows[:, 1])
+        assert area(Rows(rows[:, 1], rows[:, 2])) == average_precision(curve)
+
+
+def test_names_are_checked():
+    with pytest.raises(ProtocolError, match="ap_rule 'coco': expected one of bsds, edter"):
+        area(ROWS, "coco")
+    for field, rules in (("ap_rule", AP_RULES), ("ods_rule", ODS_RULES)):
+        check, _ = FIELDS[field][0]
+        assert all(map(check, rules))

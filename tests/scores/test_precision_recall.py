@@ -1,0 +1,206 @@
+"""Scores from counts: hand-worked cases, and the published rules on small numbers."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.metrics.boundary import boundary_score
+from bsdsbench.metrics.pixel import PixelCounts, pixel_score
+from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
+from bsdsbench.scores.precision_recall import (
+    PRCurve,
+    average_precision,
+    best_point,
+    edges_r50,
+    f_measure,
+    interpolated_best,
+    one_point,
+    optimal_image_scale,
+    pr_curve,
+    ratio,
+    recall_at_precision,
+)
+
+
+def counts(matched_gt, total_gt, matched_pred, total_pred):
+    thresholds = np.arange(1, len(matched_gt) + 1) / 10
+    return BoundaryCounts(thresholds, matched_gt, total_gt, matched_pred, total_pred)
+
+
+A = counts([8, 6, 2], [10, 10, 10], [8, 6, 2], [40, 8, 2])
+B = counts([3, 1, 0], [10, 10, 10], [3, 1, 0], [5, 1, 0])
+
+
+def test_zero_over_zero_is_zero():
+    assert ratio([0, 1, 3], [0, 2, 4]).tolist() == [0.0, 0.5, 0.75]
+    assert f_measure(0.0, 0.0) == 0.0
+    assert f_measure(1.0, 0.5) == pytest.approx(2 / 3)
+
+
+def test_set_precision_comes_from_sums_not_from_a_mean_of_ratios():
+    curve = pr_curve(A + B)
+    assert curve.recall.tolist() == [11 / 20, 7 / 20, 2 / 20]
+    assert curve.precision.tolist() == [11 / 45, 7 / 9, 2 / 2]
+    mean_of_ratios = (pr_curve(A).precision[0] + pr_curve(B).precision[0]) / 2
+    assert curve.precision[0] != mean_of_ratios
+
+
+def test_best_point_interpolates_recall_precision_and_threshold_together():
+    curve = PRCurve([0.2, 0.6], [0.2, 1.0], [0.9, 0.3])
+    d = np.linspace(0, 1, 100)
+    p, r = 0.2 + 0.8 * d, 0.9 - 0.6 * d
+    f = 2 * p * r / (p + r)
+    k = int(np.argmax(f))
+    best = best_point(curve)
+    assert 0 < k < 99
+    assert best.f == pytest.approx(f[k], abs=1e-15)
+    assert best.threshold == pytest.approx(0.2 + 0.4 * d[k], abs=1e-15)
+    assert (best.precision, best.recall) == pytest.approx((p[k], r[k]))
+
+
+def test_best_point_of_one_threshold_and_of_a_tie():
+    assert best_point(PRCurve([0.5], [0.5], [1.0])).f == pytest.approx(2 / 3)
+    flat = best_point(PRCurve([0.1, 0.2, 0.3], [0.5] * 3, [0.5] * 3))
+    assert flat.threshold == 0.1
+
+
+def test_many_curves_at_once_equal_one_at_a_time():
+    rng = np.random.default_rng(3)
+    p, r = rng.random((4, 5, 7)), rng.random((4, 5, 7))
+    t = np.arange(1, 8) / 8
+    many = interpolated_best(t, p, r)
+    for i in range(4):
+        for j in range(5):
+            one = best_point(PRCurve(t, p[i, j], r[i, j]))
+            found = tuple(float(values[i, j]) for values in many)
+            assert found == (one.threshold, one.precision, one.recall, one.f)
+
+
+def test_ois_takes_each_image_at_its_own_first_best_threshold():
+    # A is best at its second threshold (P 6/8, R 6/10), B at its first (3/5, 3/10).
+    ois = optimal_image_scale([A, B])
+    assert ois.threshold is None
+    assert ois.recall == pytest.approx((6 + 3) / 20)
+    assert ois.precision == pytest.approx((6 + 3) / (8 + 5))
+    tied = counts([5, 5], [10, 10], [5, 5], [10, 10])
+    assert optimal_image_scale([tied]).f == pytest.approx(0.5)
+
+
+def test_average_precision_constant_one_gives_1_01():
+    assert average_precision(PRCurve([0.1, 0.2], [1, 1], [1, 0])) == pytest.approx(1.01)
+
+
+def test_average_precision_counts_nothing_outside_the_measured_recalls():
+    # Precision 1 at recalls 0.25 .. 0.5: the levels 0.25, 0.26 .. 0.50 are 26.
+    assert average_precision(PRCurve([0.1, 0.2], [1, 1], [0.5, 0.25])) == pytest.approx(0.26)
+
+
+def test_average_precision_keeps_the_first_of_equal_recalls():
+    # At recall 1 the first precision (0) is kept, so precision falls from 1 to 0: 101 levels.
+    curve = PRCurve([0.1, 0.2, 0.3], [0, 1, 1], [1, 1, 0])
+    assert average_precision(curve) == pytest.approx(0.505)
+    assert average_precision(PRCurve([0.1, 0.2], [0.3, 0.4], [0.5, 0.5])) == 0.0
+
+
+def test_recall_at_half_precision():
+    curve = PRCurve([0.1, 0.2, 0.3], [0.25, 0.75, 1.0], [0.8, 0.4, 0.1])
+    assert recall_at_precision(curve) == pytest.approx(0.6)
+    assert edges_r50(curve) == pytest.approx(0.6)
+
+
+def test_a_curve_that_never_falls_to_half_precision_has_no_r50():
+    """HED's: the edges toolbox then writes the largest recall, or NaN (here 0) from below."""
+    above, below = PRCurve([0.1, 0.2], [0.6, 0.9], [0.8, 0.4]), PRCurve([0.1], [0.1], [0.8])
+    assert np.isnan(recall_at_precision(above))
+    assert edges_r50(above) == pytest.approx(0.8)
+    assert np.isnan(recall_at_precision(below))
+    assert edges_r50(below) == 0.0
+    assert edges_r50(PRCurve([0.1, 0.2], [0.1, 0.2], [0.8, 0.4])) == 0.0
+    # nothing found at the highest threshold: 0/0 is no crossing
+    empty = PRCurve([0.1, 0.2, 0.3], [0.6, 0.9, 0.0], [0.8, 0.4, 0.0])
+    assert np.isnan(recall_at_precision(empty))
+    assert edges_r50(empty) == pytest.approx(0.8 * 0.5 / 0.6)
+    exact = PRCurve([0.1, 0.2, 0.3], [0.5, 0.9, 0.0], [0.8, 0.4, 0.0])
+    assert recall_at_precision(exact) == 0.8
+
+
+def test_r50_of_several_crossings_is_the_one_of_largest_recall():
+    """One false detection at the highest threshold must not move it to recall 0.001."""
+    curve = PRCurve([0.1, 0.2, 0.3, 0.4], [0.4, 0.6, 0.9, 0.5], [0.8, 0.6, 0.2, 0.001])
+    assert recall_at_precision(curve) == pytest.approx(0.7)
+    assert edges_r50(curve) == pytest.approx(0.001)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    steps=st.lists(st.tuples(st.floats(0.01, 1), st.floats(0.01, 1)), min_size=2, max_size=9),
+    level=st.floats(0.05, 0.95),
+)
+def test_where_precision_falls_steadily_r50_is_that_of_the_edges_toolbox(steps, level):
+    up, along = (np.cumsum(x) / (np.sum(x) + 0.1) for x in zip(*steps, strict=True))
+    curve = PRCurve(np.arange(1, up.size + 1) / 20, up, along[::-1])
+    found = recall_at_precision(curve, level)
+    if up[0] <= level <= up[-1]:
+        assert found == pytest.approx(edges_r50(curve, level))
+    else:
+        assert np.isnan(found)
+
+
+def test_one_point_has_no_area():
+    """Label maps have one threshold; a binary map is the same at all."""
+    assert one_point(np.array([0.4]))
+    assert one_point(np.array([0.4, 0.4]))
+    assert not one_point(np.array([0.4, 0.3]))
+    assert not one_point(np.array([0.0, 0.0]))  # nothing found: the area is 0
+
+
+def test_boundary_score_is_the_same_in_any_order_of_records():
+    rows = [ImageRecord("a", (2, 3), {"boundary": A}), ImageRecord("b", (2, 3), {"boundary": B})]
+    one, other = boundary_score(rows), boundary_score(rows[::-1])
+    assert one.to_mapping() == other.to_mapping()
+    assert [name for name, _ in other.per_image] == ["a", "b"]
+    assert one.n_images == 2
+
+
+def test_scores_need_counts():
+    with pytest.raises(DataError, match="boundary scores: no records, expected at least one"):
+        boundary_score([])
+    with pytest.raises(DataError, match="expected every record to have boundary counts"):
+        boundary_score([ImageRecord("a", (2, 3))])
+    with pytest.raises(DataError, match="pixel counts"):
+        pixel_score([ImageRecord("a", (2, 3), {"boundary": A})])
+
+
+def test_a_curve_has_one_precision_and_one_recall_per_threshold():
+    with pytest.raises(ShapeError, match=r"precision: shape \(2,\), expected \(1,\)"):
+        PRCurve([0.1], [0.1, 0.2], [0.3])
+    with pytest.raises(ShapeError, match=r"recall: shape \(1, 2\), expected \(2,\)"):
+        PRCurve([0.1, 0.2], [0.1, 0.2], [[0.3, 0.4]])
+    with pytest.raises(ShapeError, match=r"thresholds: shape \(\), expected one axis"):
+        PRCurve(0.1, 0.1, 0.3)
+
+
+def test_counts_of_other_thresholds_do_not_add():
+    other = BoundaryCounts([0.5], [1], [1], [1], [1])
+    with pytest.raises(ShapeError, match="different thresholds"):
+        A + other
+
+
+def test_pixel_score_by_hand():
+    # The note, 3.2.1: TP 4, FP 2, FN 1, TN 3 is (2/5, 4/5) in ROC and (4/5, 2/3) in PR space.
+    found = PixelCounts([0.5], [4], [2], [1], [3], abs_error_sum=2.5)
+    score = pixel_score([ImageRecord("a", (2, 5), {"pixel": found})])
+    assert (score.ods.recall, score.ods.precision) == pytest.approx((4 / 5, 2 / 3))
+    # (0,0) - (0.4,0.8) - (1,1): 0.16 + 0.54; the line 1 - fpr meets it at fpr 1/3.
+    assert score.auc_roc == pytest.approx(0.7)
+    assert score.eer == pytest.approx(1 / 3)
+    assert score.mae == pytest.approx(0.25)
+
+
+def test_pixel_score_with_one_class_is_defined():
+    found = PixelCounts([0.3, 0.6], [0, 0], [3, 1], [0, 0], [3, 5])
+    score = pixel_score([ImageRecord("a", (2, 3), {"pixel": found})])
+    assert score.ods.f == 0.0
+    assert np.isfinite([score.auc_roc, score.eer, score.ap]).all()

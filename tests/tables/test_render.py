@@ -1,0 +1,251 @@
+"""Tables drawn in every form: looked at as text, and read back by others' readers."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pytest
+
+from bsdsbench.files.errors import DataError
+from bsdsbench.tables.as_csv import to_csv
+from bsdsbench.tables.as_html import to_html
+from bsdsbench.tables.as_json import to_json
+from bsdsbench.tables.as_latex import to_latex
+from bsdsbench.tables.as_markdown import to_markdown
+from bsdsbench.tables.as_text import print_tables, to_text
+from bsdsbench.tables.output import form_of, render, write_tables
+from bsdsbench.tables.table import Column, Estimate, Table
+
+NASTY = "=cmd|'a'!x & <b> $x_1$ ~50% \\ [c] -- \x1b[31m\u202e"
+
+
+@pytest.fixture
+def scores():
+    columns = [
+        Column("method", "Method"),
+        Column("ods", "Boundary ODS", "ODS", ".3f", True),
+        Column("voi", "VOI OIS", "VOI", ".2f", False),
+        Column("images", "Images", "", "d"),
+    ]
+    rows = [
+        ["HED", Estimate(0.788, 0.78, 0.797, "a"), 1.5, 200],
+        [NASTY, Estimate(0.7, 0.69, 0.71, "b"), 1.25, 200],
+        ["none", None, math.nan, 0],
+    ]
+    notes = ["Runs that share a letter do not differ."]
+    return Table("scores", "Scores", columns, rows, caption="Protocol bsds500", notes=notes)
+
+
+@pytest.fixture
+def wide():
+    columns = [Column("method", "Method")]
+    columns += [Column(f"s{i}", f"Quite long heading {i}", f"S{i}", ".3f", True) for i in range(9)]
+    rows = [[name, *(i / 7 for i in range(9))] for name in ("first", "second")]
+    return Table("wide", "Wide", columns, rows, caption="Protocol of some length " * 4)
+
+
+def test_text_as_wide_as_the_content(scores):
+    text = to_text([scores])
+    assert text.splitlines()[0] == "Scores"
+    assert "0.788 [0.780, 0.797] a" in text
+    assert "VOI OIS ↓" in text
+    assert "\\x1b[31m\\u202e" in text
+    assert "\x1b" not in text
+    assert text.splitlines()[-2:] == ["Protocol bsds500", "Runs that share a letter do not differ."]
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 120])
+def test_text_fits_the_width_and_keeps_every_number(wide, width):
+    lines = to_text([wide], width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert " ".join(lines).count("Protocol of some length") == 4
+    found = re.findall(r"\d\.\d{3}", "\n".join(lines))
+    assert sorted(found) == sorted(2 * [f"{i / 7:.3f}" for i in range(9)])
+    assert "…" not in "".join(lines)
+
+
+def test_text_takes_short_headings_first_and_then_blocks(wide):
+    needed = max(map(len, to_text([wide]).splitlines()[:4]))
+    assert "Quite long heading 8" in to_text([wide], needed)
+    narrower = to_text([wide], needed - 1)
+    assert "Quite" not in narrower
+    assert narrower.count("first") == 1
+    blocks = to_text([wide], 40)
+    assert blocks.count("first") == blocks.count("second") == 3
+
+
+def test_a_name_longer_than_the_width_is_folded_and_the_numbers_stay_whole():
+    columns = [Column("m", "Method"), Column("a", "A", format=".6f"), Column("b", "B", format="d")]
+    table = Table("x", "", columns, [["n" * 90, 0.123456, 7_000_000]])
+    for width in (30, 60):
+        text = to_text([table], width)
+        assert max(map(len, text.splitlines())) <= width
+        assert "0.123456" in text
+        assert "7000000" in text
+        assert text.count("n") == 90 * text.count("Method")
+    # Where not even the number fits, it is still not cut.
+    assert "0.123456" in to_text([table], 5)
+
+
+def test_a_terminal_gets_bold_and_its_own_width(wide, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setenv("COLUMNS", "44")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    out = Terminal()
+    print_tables([wide], out)
+    assert "\x1b[1m" in out.getvalue()
+    bare = re.sub("\x1b\\[[0-9;]*m", "", out.getvalue())
+    assert max(map(len, bare.splitlines())) <= 44
+    assert bare == to_text([wide], 44)
+
+
+def test_markdown(scores):
+    lines = to_markdown([scores]).splitlines()
+    assert lines[0] == "### Scores"
+    assert lines[2] == "| Method | Boundary ODS ↑ | VOI OIS ↓ | Images |"
+    assert lines[3] == "| --- | ---: | ---: | ---: |"
+    assert lines[4] == r"| HED | **0.788 \[0.780, 0.797\]**<sup>a</sup> | 1.50 | 200 |"
+    assert r"=cmd\|'a'!x &amp; &lt;b&gt; \$x\_1\$ \~50%" in lines[5]
+    assert lines[6] == "| none | - | - | 0 |"
+    assert lines[-1] == "Runs that share a letter do not differ."
+
+
+def test_latex_text(scores):
+    text = to_latex([scores])
+    assert r"\begin{tabular}{lr@{\enspace}lrr}" in text
+    assert r"\multicolumn{2}{c}{Boundary ODS $\uparrow$} & VOI OIS $\downarrow$" in text
+    assert r"HED & \textbf{0.788}\textsuperscript{a} & {[}$0.780$, $0.797${]} & 1.50" in text
+    assert r"none & - & & - & 0 \\" in text
+    assert r"\caption{Scores. Protocol bsds500. Runs that share a letter do not differ.}" in text
+
+
+def test_latex_compiles(scores, wide, tmp_path):
+    program = shutil.which("pdflatex") or shutil.which("tectonic")
+    if program is None:
+        pytest.skip("neither pdflatex nor tectonic is installed: the LaTeX is not compiled")
+    source = tmp_path / "t.tex"
+    head = "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n"
+    source.write_text(head + to_latex([scores, wide]) + "\\end{document}\n", "utf-8")
+    options = ["-interaction=nonstopmode", "-halt-on-error"] if "pdflatex" in program else []
+    done = subprocess.run(
+        [program, *options, source.name], cwd=tmp_path, capture_output=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
+    assert (tmp_path / "t.pdf").exists()
+
+
+class _Text(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.cells, self.tags = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag in ("td", "th"):
+            self.cells.append("")
+
+    def handle_data(self, data):
+        if self.cells:
+            self.cells[-1] += data
+
+
+def test_html_escapes_everything(scores):
+    reader = _Text()
+    reader.feed(to_html([scores]))
+    reader.cells = [cell.strip() for cell in reader.cells]
+    assert reader.cells[:4] == ["Method", "Boundary ODS ↑", "VOI OIS ↓", "Images"]
+    assert reader.cells[4:8] == ["HED", "0.788 [0.780, 0.797]a", "1.50", "200"]
+    assert reader.cells[8] == NASTY.replace("\x1b", "\\x1b").replace("\u202e", "\\u202e")
+    # bold: two bests; none from the name
+    assert reader.tags.count("b") == 2
+
+
+def test_json(scores):
+    found = json.loads(to_json([scores]))["tables"][0]
+    assert found["rows"][0] == {
+        "method": "HED",
+        "ods": {"value": 0.788, "low": 0.78, "high": 0.797, "mark": "a"},
+        "voi": 1.5,
+        "images": 200,
+    }
+    assert found["rows"][2]["voi"] is None
+    assert found["columns"][2]["higher_is_better"] is False
+
+
+def test_csv_is_tidy(scores):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.read_csv(io.StringIO(to_csv(scores)))
+    assert list(frame) == ["method", "ods", "ods_low", "ods_high", "ods_mark", "voi", "images"]
+    assert [str(frame[c].dtype) for c in ("ods", "ods_low", "voi", "images")] == [
+        *3 * ["float64"],
+        "int64",
+    ]
+    assert frame.ods.tolist()[:2] == [0.788, 0.7]
+    assert frame.ods.isna().tolist() == [False, False, True]
+    assert frame.method[1].startswith("'=cmd|")
+
+
+def test_csv_has_numpy_numbers_as_plain_ones():
+    numpy = pytest.importorskip("numpy")
+    columns = [Column("a", "A", format=".1f"), Column("b", "B", format="d")]
+    table = Table("x", "", columns, [[numpy.float64(0.1), numpy.int64(3)]])
+    assert to_csv(table) == "a,b\n0.1,3\n"
+    assert json.loads(to_json([table]))["tables"][0]["rows"] == [{"a": 0.1, "b": 3}]
+
+
+@pytest.mark.parametrize(
+    ("out", "form", "found"),
+    [
+        (None, None, "table"),
+        (None, "latex", "latex"),
+        ("a.md", None, "markdown"),
+        ("a.TEX", "latex", "latex"),
+        ("a.csv", None, "csv"),
+        ("folder/", None, "csv"),
+        ("a.htm", None, "html"),
+        ("a.txt", "table", "table"),
+        ("name", "markdown", "markdown"),
+    ],
+)
+def test_the_suffix_chooses_the_form(out, form, found):
+    assert form_of(out, form) == found
+
+
+@pytest.mark.parametrize(
+    ("out", "form", "fault"),
+    [
+        ("x.doc", None, r"x\.doc: suffix '\.doc', expected one of \.txt, \.md, \.tex"),
+        ("x.doc", "markdown", r"x\.doc: suffix '\.doc'"),
+        ("name", None, "name: suffix '', expected one of"),
+        ("x.csv", "latex", r"x\.csv: by its name csv, but --format says latex"),
+        ("folder/", "markdown", "folder/: by its name csv, but --format says markdown"),
+    ],
+)
+def test_refused_outputs(out, form, fault):
+    with pytest.raises(DataError, match=fault):
+        form_of(out, form)
+
+
+def test_several_tables_are_several_csv_files(scores, wide, tmp_path):
+    both = [scores, wide]
+    with pytest.raises(DataError, match=r"CSV of 2 tables \(scores, wide\): expected -o FILE.csv"):
+        render(both, "csv")
+    found = write_tables(both, tmp_path / "cmp.csv", "csv")
+    assert [p.name for p in found] == ["cmp-scores.csv", "cmp-wide.csv"]
+    found = write_tables(both, f"{tmp_path}/new/", "csv")
+    assert [p.name for p in found] == ["scores.csv", "wide.csv"]
+    assert found[1].read_text("utf-8") == to_csv(wide)
+    (one,) = write_tables([wide], tmp_path / "one.csv", "csv")
+    assert one.name == "one.csv"
+    (tex,) = write_tables(both, tmp_path / "cmp.tex", "latex")
+    assert tex.read_text("utf-8") == to_latex(both)

@@ -1,0 +1,167 @@
+"""Results that people look at: one line, tables at several widths, data frames, tidy CSV."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.loaders.sample import sample_ground_truth, sample_results
+from bsdsbench.metrics import registry
+from bsdsbench.runs.score_tables import image_table, score_tables
+from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.tables.as_csv import to_csv
+from bsdsbench.tables.as_latex import escape_latex, to_latex
+from bsdsbench.tables.as_text import to_text
+from tests.runs.simulated import simulated_run
+
+SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return [
+        simulated_run("structure tensor", 30, quality=0.4, seed=1, pixel=True),
+        simulated_run("Canny", 30, quality=0.0, seed=2, pixel=True),
+    ]
+
+
+@pytest.fixture(scope="module")
+def found(runs):
+    return bb.compare(runs, n_boot=100)
+
+
+@pytest.fixture(scope="module")
+def tables(runs, found, segments):
+    return {
+        "one-run": score_tables(runs[:1]),
+        "two-runs": score_tables(runs),
+        "comparison": found.tables(),
+        "regions": score_tables([segments]),
+    }
+
+
+@pytest.fixture(scope="module")
+def segments(tmp_path_factory):
+    """Two images of the sample, for the wide table of the regions."""
+    ids = tmp_path_factory.mktemp("ids") / "two.txt"
+    ids.write_text("fruit1\nherd1\n", "utf-8")
+    where = sample_results("watershed-ucm"), sample_ground_truth()
+    return bb.evaluate(*where, metrics=("boundary", "region"), split_file=ids, workers=1)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, None])
+@pytest.mark.parametrize("name", ["one-run", "two-runs", "comparison", "regions"])
+def test_tables_as_they_were_looked_at(tables, name, width):
+    """Delete a file of tests/snapshots and run again to renew it; then look at it."""
+    text = to_text(tables[name], width)
+    path = SNAPSHOTS / f"{name}-{width or 'pipe'}.txt"
+    if not path.exists():
+        path.write_text(text, "utf-8")
+    assert text == path.read_text("utf-8")
+    numbers = [t for table in tables[name] for r in range(len(table.rows)) for t in table.texts(r)]
+    for number in numbers:
+        for part in re.findall(r"[-+<]?\d\S*\d", number):
+            assert part in text
+
+
+def test_a_caption_in_latex_says_how_the_numbers_were_made(runs, found, tables):
+    several = [t for name in ("one-run", "two-runs", "comparison") for t in tables[name]]
+    for table in [*several, image_table(runs[0])]:
+        caption = next(x for x in to_latex([table]).splitlines() if x.startswith(r"\caption"))
+        assert escape_latex(str(runs[0].signature)) in caption
+        assert "protocol: bsds500 v1" in caption.lower().replace("protocol bsds", "protocol: bsds")
+    assert found.to_mapping()["signatures"]["Canny"] == str(runs[1].signature)
+
+
+def test_words_that_tables_share_are_printed_once_under_the_last(found):
+    lines = to_text(found.tables()).splitlines()
+    (at,) = (i for i, line in enumerate(lines) if line.startswith("Signature of each"))
+    assert at == len(lines) - 1
+    (own,) = (i for i, line in enumerate(lines) if line.startswith("Runs that share a letter"))
+    assert own < lines.index("Differences")
+
+
+def test_every_table_as_csv_is_read_by_pandas(tables, runs):
+    pandas = pytest.importorskip("pandas")
+    several = [t for found in tables.values() for t in found] + [image_table(runs[0])]
+    for table in several:
+        frame = pandas.read_csv(io.StringIO(to_csv(table)))
+        assert len(frame) == len(table.rows)
+        for column in table.columns:
+            assert pandas.api.types.is_numeric_dtype(frame[column.key]) == column.is_number
+
+
+def test_a_repr_is_one_line_with_the_scores(runs, found):
+    ods = f"{runs[0].boundary_score().ods.f:.3f}"
+    for thing in (runs[0], runs[0].boundary_score(), found):
+        assert "\n" not in repr(thing)
+        assert len(repr(thing)) < 200
+        assert ods.rstrip("0")[:4] in repr(thing)
+    assert "30 images" in repr(runs[0])
+
+
+@pytest.mark.parametrize("metric", registry.names())
+def test_every_score_is_one_line_a_text_a_page_and_a_frame(metric):
+    pandas = pytest.importorskip("pandas")
+    found = registry.get(metric)
+    pred, gt, protocol = found.example()
+    record = ImageRecord("a", (12, 16), {metric: found.count(pred, gt, protocol)})
+    score = found.score([record], protocol)
+    assert "\n" not in repr(score)
+    assert len(repr(score)) < 320
+    assert "<table" in score._repr_html_()
+    assert type(score).__name__ in score.summary()
+    assert isinstance(score.to_dataframe(), pandas.DataFrame)
+
+
+def test_html_and_summary_hold_the_scores(runs, found):
+    for thing in (runs[0], found, runs[0].pixel_score()):
+        for text in (thing._repr_html_(), thing.summary()):
+            assert f"{runs[0].pixel_score().ods.f:.4f}"[:5] in text
+    assert "<table" in found._repr_html_()
+
+
+def test_data_frames(runs, found):
+    pytest.importorskip("pandas")
+    scores = runs[0].to_dataframe()
+    assert scores.loc[0, "ods"] == runs[0].boundary_score().ods.f
+    images = runs[0].to_dataframe("images")
+    assert images["boundary_f"].tolist() == [p.f for _, p in runs[0].boundary_score().per_image]
+    differences = found.to_dataframe("differences")
+    assert differences.loc[0, "difference_low"] == found.differences[0].low
+    assert found.to_dataframe().loc[1, "method"] == "Canny"
+    with pytest.raises(bb.DataError, match="table 'nope': expected one of scores, differences"):
+        found.to_dataframe("nope")
+
+
+def test_curves_have_a_short_repr_and_a_row_per_point(runs):
+    pytest.importorskip("pandas")
+    curve = runs[0].boundary_score().curve
+    assert repr(curve) == f"PRCurve(99 points, best_f={curve.f.max():.4g})"
+    frame = curve.to_dataframe()
+    assert list(frame.columns) == ["thresholds", "precision", "recall", "f"]
+    assert frame["f"].tolist() == curve.f.tolist()
+    found = bb.curves.roc([1, -1, 1, -1], [0.9, 0.8, 0.7, 0.1])
+    assert repr(found).startswith("ROCResult(5 points, auc=0.75, eer=0.5")
+    assert found.to_dataframe()["tp"].tolist() == found.tp.tolist() == [0, 1, 1, 2, 2]
+    assert found.to_dataframe("curve").set_index("number").loc["positives", "value"] == 2
+    assert "auc" in found.summary()
+    assert "<table" in found._repr_html_()
+
+
+def test_a_signature_in_a_shell_is_its_line(runs):
+    assert repr(runs[0].signature) == f"<Signature {runs[0].signature}>"
+
+
+def test_folders_stand_for_runs(runs, tmp_path):
+    for i, run in enumerate(runs):
+        run.save(tmp_path / str(i) / "out")
+    paths = [tmp_path / "0" / "out", str(tmp_path / "1" / "out")]
+    assert bb.compare(paths, n_boot=50).names == ("structure tensor", "Canny")
+    assert bb.compare([runs[0], paths[1]], n_boot=50).names == ("structure tensor", "Canny")
+    with pytest.raises(bb.DataError, match="expected a list, such as"):
+        bb.compare(str(paths[0]), str(paths[1]))
