@@ -23,7 +23,7 @@ def command(outs: tuple[str, ...], names: list[str] | None, gt_dir: str | None, 
     from bsdsbench.cli.show import print_json, print_tables
     from bsdsbench.runs.all_rules import all_rules
     from bsdsbench.runs.loading import load_runs
-    from bsdsbench.scores.ap_rules import AP_RULES, ODS_RULES
+    from bsdsbench.scores.curve_rules import AP_RULES, ODS_RULES
     from bsdsbench.tables.table import Column, Table
 
     runs = load_runs(outs, names)

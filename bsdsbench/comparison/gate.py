@@ -32,7 +32,7 @@ from bsdsbench.files.bounded import FaultError, read_json, reading
 from bsdsbench.files.errors import DataError, FileFormatError, clip
 from bsdsbench.files.writing import write_atomic
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.compressed import pack_records, unpack_records
+from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.score_list import flat_scores
 from bsdsbench.scores.counts import ImageRecord

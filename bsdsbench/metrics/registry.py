@@ -9,7 +9,8 @@ from importlib.metadata import EntryPoint, entry_points
 
 from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError
-from bsdsbench.metrics.base import CurveMetric, Metric
+from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.curve_metric import CurveMetric
 
 GROUP = "bsdsbench.metrics"
 DEFAULT = ("boundary",)

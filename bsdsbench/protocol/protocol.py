@@ -127,7 +127,7 @@ class Protocol:
     gt_kind : str
         "boundaries", or "labels" for ground-truth pictures and arrays of region labels.
     ap_rule : str
-        How AP is read off the curve, a name of bsdsbench.scores.ap_rules.AP_RULES.
+        How AP is read off the curve, a name of bsdsbench.scores.curve_rules.AP_RULES.
     ods_rule : str
         "interpolated" between thresholds, or "maximum" over the thresholds.
     operator : str

@@ -12,7 +12,7 @@ from bsdsbench.files.bounded import read_bytes
 from bsdsbench.files.errors import RunLockedError
 from bsdsbench.files.writing import remove_leftovers, write_atomic
 from bsdsbench.loaders.official_txt import PER_IMAGE
-from bsdsbench.runs.compressed import pack_records, unpack_records
+from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.manifest import digest
 from bsdsbench.scores.counts import ImageRecord
 

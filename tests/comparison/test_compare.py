@@ -37,14 +37,8 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report import comparison_mapping, comparison_tables, to_csv, to_latex, to_markdown
 from bsdsbench.runs.loading import load_run
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
-from bsdsbench.scores.precision_recall import (
-    average_precision,
-    best_point,
-    one_point,
-    optimal_image_scale,
-    pr_curve,
-    recall_at_precision,
-)
+from bsdsbench.scores.curve_rules import average_precision, best_point, recall_at_precision
+from bsdsbench.scores.curve import one_point, optimal_image_scale, pr_curve
 from tests.runs.simulated import simulated_run
 
 

@@ -14,8 +14,9 @@ from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps, mat
 from bsdsbench.metrics.boundary_maps import whole_image_counts
 from bsdsbench.metrics.pixel import pixel_counts
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.ap_rules import area, rows_of_counts
-from bsdsbench.scores.precision_recall import pr_curve
+from bsdsbench.scores.curve_rules import area
+from bsdsbench.scores.curve import rows_of_counts
+from bsdsbench.scores.curve import pr_curve
 
 WITH_ZERO = Protocol.preset("bsds500").replace(thresholds=(0, 0.25, 0.5))
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.runs.best_of import best_of, best_rows
-from bsdsbench.scores.precision_recall import four_counts
+from bsdsbench.scores.curve import four_counts
 from tests.runs.simulated import simulated_run
 
 

@@ -20,7 +20,8 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import streaming
 from bsdsbench.runs.streaming import fast_bound, fast_protocol, measure, measure_fast
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
-from bsdsbench.scores.precision_recall import PRCurve, ratio
+from bsdsbench.scores.curve import PRCurve
+from bsdsbench.scores.ratios import ratio
 
 
 @pytest.fixture(scope="module")

@@ -9,19 +9,9 @@ from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics.boundary import boundary_score
 from bsdsbench.metrics.pixel import PixelCounts, pixel_score
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
-from bsdsbench.scores.precision_recall import (
-    PRCurve,
-    average_precision,
-    best_point,
-    edges_r50,
-    f_measure,
-    interpolated_best,
-    one_point,
-    optimal_image_scale,
-    pr_curve,
-    ratio,
-    recall_at_precision,
-)
+from bsdsbench.scores.curve import PRCurve, interpolated_best, one_point, optimal_image_scale, pr_curve
+from bsdsbench.scores.curve_rules import average_precision, best_point, edges_r50, recall_at_precision
+from bsdsbench.scores.ratios import f_measure, ratio
 
 
 def counts(matched_gt, total_gt, matched_pred, total_pred):

@@ -7,8 +7,10 @@ import pytest
 
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.protocol.field_ranges import FIELDS
-from bsdsbench.scores.ap_rules import AP_RULES, ODS_RULES, Rows, all_areas, area, rows_of_counts
-from bsdsbench.scores.precision_recall import PRCurve, average_precision
+from bsdsbench.scores.curve_rules import AP_RULES, ODS_RULES, area
+from bsdsbench.scores.curve import Rows, all_areas, rows_of_counts
+from bsdsbench.scores.curve import PRCurve
+from bsdsbench.scores.curve_rules import average_precision
 
 # Thresholds rising: R .6 .4 .4 .2 0, P .5 .7 .9 1 -, nothing predicted at the last.
 FOUR = np.array([[6, 10, 6, 12], [4, 10, 7, 10], [4, 10, 9, 10], [2, 10, 2, 2], [0, 10, 0, 0]])
