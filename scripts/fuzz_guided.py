@@ -53,9 +53,9 @@ def _files(target: str) -> list[tuple[str, bytes, Callable[[Path], object]]]:
 
 def _run_file(target: str) -> tuple[str, bytes, Callable[[Path], object]]:
     import fuzz_results
+    from bsdsbench.runs.compressed import unpack_records
 
     from bsdsbench.comparison.gate import Baseline
-    from bsdsbench.runs.compressed import unpack_records
 
     with tempfile.TemporaryDirectory() as folder:
         run = fuzz_results._run(Path(folder), 0)

@@ -27,7 +27,7 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     order of the images: the same bits whatever computed the parts.
     """
     n = len(values)
-    table = np.ascontiguousarray(values, np.float64).reshape(n, -1)
+    table = np.ascontiguousarray(values, np.float64).reshape(n, values[0].size)
     factors = np.ascontiguousarray(weights, np.float64)
     if values.dtype.kind in "iub":
         out = factors @ table
@@ -40,7 +40,7 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
         for i in range(n):
             drawn = factors[:, i] != 0  # an undefined value counts where it is drawn
             out[drawn] += factors[drawn, i, None] * table[i]
-    return out.reshape(-1, *values.shape[1:])
+    return out.reshape(len(factors), *values.shape[1:])
 
 
 def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:

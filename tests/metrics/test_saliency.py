@@ -12,7 +12,8 @@ import pytest
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics import saliency, salient_measures
 from bsdsbench.metrics.salient_measures import f_beta, weighted_f
-from bsdsbench.protocol.protocol import SaliencyParams
+from bsdsbench.protocol.protocol import Protocol, SaliencyParams
+from bsdsbench.scores.counts import ImageRecord
 
 # the rules of the papers, where PySODMetrics has others
 PAPER = SaliencyParams(
@@ -29,7 +30,8 @@ def saliency_counts(soft, mask, params=PAPER, **options):
 
 
 def saliency_score(images):
-    return saliency.saliency_score(images, PAPER)
+    records = [ImageRecord(str(k), (1, 1), {"saliency": c}) for k, c in enumerate(images)]
+    return saliency.SaliencyMetric().score(records, Protocol(saliency=PAPER))
 
 
 def e_measure(*counts):

@@ -11,10 +11,10 @@ from bsdsbench.comparison.compare import compare
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.region.counting import region_counts
+from bsdsbench.metrics.region.metric import region_score
 from bsdsbench.metrics.region.region_record import RegionCounts
-from bsdsbench.metrics.region.scoring import region_score
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.compressed import pack_records, unpack_records
+from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.counts import ImageRecord
 
