@@ -88,12 +88,13 @@ class PRCurve(ShownCurve):
             flag = name in ("predicted", "annotated")
             array = frozen(value, np.bool_ if flag else np.float64, name)
             object.__setattr__(self, name, array)
-            if name == "thresholds" and array.ndim != 1:
-                raise ShapeError(f"{name}: shape {array.shape}, expected one axis")
-            expected = self.thresholds.shape if name == "precision" else self.precision.shape
-            if name == "precision" and array.ndim == 2:
-                expected = (array.shape[0], *expected)
-            if name != "thresholds" and array.shape != expected:
+            if name == "thresholds":
+                if array.ndim != 1:
+                    raise ShapeError(f"{name}: shape {array.shape}, expected one axis")
+                continue
+            stack = array.shape[:-1] if name == "precision" else self.precision.shape[:-1]
+            expected = (*stack[:1], *self.thresholds.shape)
+            if array.shape != expected:
                 raise ShapeError(f"{name}: shape {array.shape}, expected {expected}")
 
     @classmethod

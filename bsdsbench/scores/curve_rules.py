@@ -81,7 +81,7 @@ def _interpolated(t: F8, p: F8, r: F8, f: F8) -> tuple[F8, F8, F8, F8]:
     reach = f_measure(np.maximum(p[:, 1:], p[:, :-1]), np.maximum(r[:, 1:], r[:, :-1]))
     top = f.max(axis=1, keepdims=True)
     near = reach * (1 + 1e-9) >= top
-    near[:, 1:] &= top > 0  # all zero: the first segment will do
+    near[:, 1:] &= reach[:, 1:] > 0  # where all are zero the first will do
     row, k = np.nonzero(near)
     out = np.empty((4, row.size))
     for at in range(0, row.size, _SEGMENTS):

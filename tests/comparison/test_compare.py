@@ -29,6 +29,7 @@ from bsdsbench.comparison.significance import (
 )
 from bsdsbench.loaders import pair as pair_files
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.region.metric import region_score
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report import comparison_mapping, comparison_tables, to_csv, to_latex, to_markdown

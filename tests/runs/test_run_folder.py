@@ -104,7 +104,7 @@ def _set(name, at, value):
     ("change", "words"),
     [
         (_set("boundary.matched_gt", 0, -1), "boundary.matched_gt: from -1 to .*, expected counts"),
-        (_set("boundary.total_pred", 0, 0), "boundary.matched_pred: more matched than there are"),
+        (_set("boundary.total_pred", 0, 0), "boundary.matched_pred: more than there are"),
         (_set("pixel.abs_error_sum", 1, np.nan), "pixel.abs_error_sum: has NaN"),
         (_set("pixel.abs_error_sum", 1, np.inf), "pixel.abs_error_sum: not finite numbers"),
         (_set("boundary.thresholds", 0, 0.5), "boundary.thresholds: not increasing"),
