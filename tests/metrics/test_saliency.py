@@ -200,7 +200,7 @@ def test_faults_are_said():
         saliency_counts(SOFT, MASK.T, what="a")
     with pytest.raises(DataError, match="empty image"):
         saliency_counts(np.zeros((0, 3)), np.zeros((0, 3), bool))
-    with pytest.raises(DataError, match="no images"):
+    with pytest.raises(DataError, match="no records"):
         saliency_score([])
 
 
