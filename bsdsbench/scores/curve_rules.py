@@ -33,7 +33,7 @@ from bsdsbench.scores.ratios import f_measure
 F8 = NDArray[np.float64]
 RECALL_LEVELS = np.arange(101) / 100
 _STEPS = np.arange(100) / 99
-_SEGMENTS = 20_000  # interpolated at a time: 16 MB an array
+_SEGMENTS = 1000  # interpolated at a time, so that they stay in the cache
 
 AP_RULES: dict[str, str] = {
     "bsds": "linear precision at 101 recalls, nothing outside the measured range",
@@ -83,22 +83,23 @@ def _interpolated(t: F8, p: F8, r: F8, f: F8) -> tuple[F8, F8, F8, F8]:
     near = reach * (1 + 1e-9) >= top
     near[:, 1:] &= reach[:, 1:] > 0  # where all are zero the first will do
     row, k = np.nonzero(near)
-    out = np.empty((4, row.size))
+    best_f, step = np.empty(row.size), np.empty(row.size, np.intp)
     for at in range(0, row.size, _SEGMENTS):
         part = slice(at, at + _SEGMENTS)
         i, j = row[part], k[part]
-        ts, ps, rs = (
-            high[:, None] * _STEPS + low[:, None] * (1 - _STEPS)
-            for low, high in ((t[j], t[j + 1]), (p[i, j], p[i, j + 1]), (r[i, j], r[i, j + 1]))
-        )
-        fs = f_measure(ps, rs)
-        step = fs.argmax(axis=1)[:, None]
-        out[:, part] = [np.take_along_axis(a, step, 1)[:, 0] for a in (ts, ps, rs, fs)]
-    best_f = np.maximum.reduceat(out[3], np.searchsorted(row, np.arange(len(f))))
-    winners = np.flatnonzero(out[3] == best_f[row])
-    _, first = np.unique(row[winners], return_index=True)
-    at_t, at_p, at_r, at_f = out[:, winners[first]]
-    return at_t, at_p, at_r, at_f
+        fs = f_measure(*(_between(a[i, j, None], a[i, j + 1, None], _STEPS) for a in (p, r)))
+        step[part] = fs.argmax(axis=1)
+        best_f[part] = fs[np.arange(len(fs)), step[part]]
+    top_f = np.maximum.reduceat(best_f, np.searchsorted(row, np.arange(len(f))))
+    winners = np.flatnonzero(best_f == top_f[row])
+    winners = winners[np.unique(row[winners], return_index=True)[1]]
+    i, j, share = row[winners], k[winners], _STEPS[step[winners]]
+    p, r = (_between(a[i, j], a[i, j + 1], share) for a in (p, r))
+    return _between(t[j], t[j + 1], share), p, r, top_f
+
+
+def _between(low: F8, high: F8, share: F8) -> F8:
+    return high * share + low * (1 - share)
 
 
 def best_point(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
