@@ -19,32 +19,14 @@ import click
 
 from bsdsbench import __version__
 
-# In the order of the help page; the module verb_NAME exposes `command`.
-VERBS = (
-    "demo",
-    "evaluate",
-    "run",
-    "baseline",
-    "merge",
-    "best-of",
-    "compare",
-    "plot",
-    "curves",
-    "report",
-    "leaderboard",
-    "ap",
-    "check",
-    "doctor",
-    "explain",
-    "nms",
-    "crispness",
-    "semantic",
-    "saliency",
-    "superpixel",
-    "protocols",
-    "certify",
-    "data",
-)
+# What a user does, in the order of the help page; the module verb_NAME exposes `command`.
+GROUPS = {
+    "Score": ("demo", "evaluate", "run", "merge", "nms"),
+    "Understand": ("doctor", "compare", "explain", "plot", "curves"),
+    "Publish": ("report",),
+    "Check": ("check", "data", "protocols"),
+}
+VERBS = tuple(verb for group in GROUPS.values() for verb in group)
 
 
 PATIENCE = 2.0  # seconds until an interrupt that had no effect is raised again
@@ -67,10 +49,17 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command: click.Command = import_module(
-            f"bsdsbench.cli.verb_{cmd_name.replace('-', '_')}"
-        ).command
+        command: click.Command = import_module(f"bsdsbench.cli.verb_{cmd_name}").command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        wide = max(map(len, VERBS))
+        for heading, verbs in GROUPS.items():
+            with formatter.section(heading):
+                commands = [(name, self.get_command(ctx, name)) for name in verbs]
+                formatter.write_dl(
+                    [(n.ljust(wide), c.get_short_help_str(80)) for n, c in commands if c]
+                )
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from bsdsbench.cli.options import bootstrap_options, refuse
+from bsdsbench.cli.options import bootstrap_options, refuse, verb
 
 ONLY_CHECK = ("statistical", "level", "n_boot", "seed", "junit")
 
 
-@click.command("check", short_help="Fail if a run is worse than a baseline.")
+@verb("check", short_help="Fail if a run is worse than a baseline.")
 @click.argument("run", type=click.Path(), metavar="OUT")
 @click.option("--baseline", type=click.Path(), help="Baseline file (JSON).  [required]")
 @click.option(
@@ -23,7 +23,7 @@ ONLY_CHECK = ("statistical", "level", "n_boot", "seed", "junit")
 @click.option(
     "--level", type=float, default=0.95, show_default=True, help="Significance level is 1 - LEVEL."
 )
-@bootstrap_options()
+@bootstrap_options
 @click.option("--junit", type=click.Path(), help="Also write JUnit XML to this file.")
 @click.option("--update", is_flag=True, help="Write the baseline from OUT instead of checking it.")
 def command(

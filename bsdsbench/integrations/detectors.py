@@ -136,7 +136,8 @@ def run(
     function : callable or str
         From an (H, W, 3) uint8 picture to a soft map (H, W) of bool, uint8, uint16 or floats in
         [0, 1], to a label map (H, W) of any other integers, or to a list of label maps, coarse to
-        fine. "MODULE:FUNCTION" names one to import; the current folder is searched first.
+        fine. "MODULE:FUNCTION" names one to import, the current folder is searched first; a name
+        alone is one of `bsdsbench.integrations.baselines`, such as "canny".
     images : path
         Folder of pictures.
     out : path
@@ -177,7 +178,8 @@ def run(
     photos = find_photos(images)
     if not photos:
         raise DataError(f"{visible(str(images))}: no pictures, expected at least one")
-    shown = name or str(getattr(detector, "__name__", type(detector).__name__))
+    built_in = function if isinstance(function, str) and ":" not in function else None
+    shown = name or built_in or str(getattr(detector, "__name__", type(detector).__name__))
     calls = _Calls(Path(out), detector, fresh)
     for done, (image_id, path) in enumerate(sorted(photos.items()), 1):
         calls.add(image_id, path)
@@ -210,12 +212,13 @@ def run(
 
 
 def load_function(spec: str) -> Detector:
-    """The function that "MODULE:FUNCTION" names; the current folder is searched first.
+    """The function that "MODULE:FUNCTION" names, or a baseline; the current folder comes first.
 
     Parameters
     ----------
     spec : str
-        An importable module, a colon, and the name of a callable in it (dots reach inside).
+        An importable module, a colon, and the name of a callable in it (dots reach inside); or the
+        name of a baseline.
 
     Returns
     -------
@@ -225,10 +228,14 @@ def load_function(spec: str) -> Detector:
     Raises
     ------
     DataError
-        If the text has no colon, the module cannot be imported, or it has no such callable.
+        If there is no such baseline, the module cannot be imported, or it has no such callable.
     """
-    module_name, colon, attribute = spec.partition(":")
-    if not (colon and module_name and attribute):
+    if ":" not in spec:
+        from bsdsbench.integrations.baselines import baseline
+
+        return baseline(spec)
+    module_name, _, attribute = spec.partition(":")
+    if not (module_name and attribute):
         raise DataError(f"{spec!r}: expected MODULE:FUNCTION, such as my_detector:detect")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
