@@ -89,7 +89,7 @@ def main() -> None:
     except click.exceptions.Exit as error:
         status = error.exit_code
     except click.ClickException as error:
-        error.show()
+        _say(_wrong_call(error))
         status = 2
     except DataError as error:
         for line in grouped(error.problems):
@@ -117,6 +117,17 @@ def main() -> None:
         _say(f"bsdsbench: {_unexpected(error, words, debug)}")
         status = 2
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _wrong_call(error: click.ClickException) -> str:
+    """A wrong call in one line, and where help is; or the help of a group without a verb."""
+    from bsdsbench.files.escapes import visible
+
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":  # since click 8.2
+        return error.format_message()
+    message = visible(" ".join(error.format_message().split()))
+    return f"bsdsbench: {message}" + (f" ({context.command_path} --help)" if context else "")
 
 
 def _reason(error: OSError) -> str:

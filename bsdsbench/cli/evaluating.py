@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -47,9 +46,6 @@ def run_options(on_error: str) -> Callable[[_F], _F]:
             help="Refuse bad images when all were tried, or leave them out and list them.",
         ),
         workers_option,
-        click.option(
-            "--shard", default="1/1", callback=_shard, metavar="I/N", help="Do part I of N."
-        ),
         click.option("--fresh", is_flag=True, help="Ignore what an earlier run in OUT has done."),
         quiet_option,
     )
@@ -60,13 +56,6 @@ def run_options(on_error: str) -> Callable[[_F], _F]:
         return function
 
     return decorate
-
-
-def _shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:
-    found = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
-    if not found:
-        raise click.UsageError(f"--shard {text!r}: expected I/N, such as 1/4")
-    return int(found[1]), int(found[2])
 
 
 def announce_compiling(quiet: bool) -> None:

@@ -28,8 +28,11 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.escapes import visible
 from bsdsbench.files.writing import png_bytes, write_atomic
+from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
+from bsdsbench.loaders.reading import listed
 from bsdsbench.metrics import registry
+from bsdsbench.protocol.field_ranges import clipped
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
@@ -125,8 +128,10 @@ def run(
     protocol: Protocol | str | None = None,
     metrics: str | Sequence[str] = registry.DEFAULT,
     name: str | None = None,
+    split_file: str | Path | None = None,
     workers: int | None = None,
     fresh: bool = False,
+    on_error: str = "skip",
     progress: Progress | None = None,
 ) -> DetectorRun:
     """Call a detector on every picture of a folder, time it, and evaluate its maps.
@@ -144,12 +149,15 @@ def run(
         Folder for maps, times and scores. Floats are kept as 16-bit PNG, rounded to 1/65535.
     gt : path, optional
         Ground-truth folder; without it there are no scores.
-    protocol, metrics, workers : various
+    protocol, metrics, split_file, workers : various
         As in `evaluate`. The detector itself is called on one picture at a time.
     name : str, optional
         The name in tables; by default that of the function.
     fresh : bool
         Call the function again also where its result is there.
+    on_error : str
+        "skip" lists the pictures on which the function fails in `failed`, with the reason; "fail"
+        raises when all have been tried.
     progress : callable, optional
         Called with (done, total, image_id).
 
@@ -163,10 +171,6 @@ def run(
     DataError
         If the function cannot be imported, there are no pictures, or the function failed on all.
 
-    Notes
-    -----
-    A function that fails on a picture is listed in `failed` with the reason, and the rest goes on.
-
     Examples
     --------
     >>> import bsdsbench as bb
@@ -174,8 +178,15 @@ def run(
     >>> found.ms_per_image                                                       # doctest: +SKIP
     12.5
     """
+    if on_error not in ("fail", "skip"):
+        raise DataError(f"on_error {clipped(on_error)}: expected fail or skip")
     detector = load_function(function) if isinstance(function, str) else function
     photos = find_photos(images)
+    if split_file is not None:
+        wanted = read_split(split_file)
+        if lost := [image_id for image_id in wanted if image_id not in photos]:
+            raise DataError(f"{visible(str(images))}: no picture for: {listed(lost)}")
+        photos = {image_id: photos[image_id] for image_id in wanted}
     if not photos:
         raise DataError(f"{visible(str(images))}: no pictures, expected at least one")
     built_in = function if isinstance(function, str) and ":" not in function else None
@@ -185,7 +196,7 @@ def run(
         calls.add(image_id, path)
         if progress:
             progress(done, len(photos), image_id)
-    if not calls.milliseconds:
+    if calls.failed and (on_error == "fail" or not calls.milliseconds):
         lines = [f"{image_id}: {reason}" for image_id, reason in calls.failed.items()]
         raise DataError("\n".join(lines), lines)
     found = DetectorRun(
@@ -197,7 +208,9 @@ def run(
         *(found.maps, gt, protocol),
         metrics=metrics,
         name=shown,
+        split_file=split_file,
         missing="skip",
+        on_error=on_error,
         pred_kind=found.kind,
         workers=workers,
         out=out,

@@ -53,7 +53,7 @@ def test_check_without_the_option_says_how_to_make_a_baseline():
 
 def test_semantic_without_classes_names_the_protocols_that_have_them(tmp_path):
     with pytest.raises(DataError, match=r"bsds500: no classes, expected one of .*cityscapes.*sbd"):
-        call("semantic", tmp_path, "--gt", tmp_path)
+        call("evaluate", tmp_path, "--gt", tmp_path, "--metrics", "semantic")
 
 
 def test_the_remaining_time_leaves_the_first_image_out(monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""bsdsbench run and baseline: any function on every picture, its time, its scores."""
+"""bsdsbench run: any function on every picture, its time, its scores."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_without_a_protocol_it_is_the_one_that_evaluate_takes(metric, three, tmp
     found = bb.run(brightness, images, gt=gt, out=tmp_path / "out", metrics=metric, workers=1)
     alone = bb.evaluate(found.maps, gt, metrics=metric, workers=1)
     assert found.evaluation.protocol == alone.protocol
-    words = ["baseline", "sobel", str(images), "--gt", str(gt), "--metrics", metric, "--quiet"]
+    words = ["run", "sobel", str(images), "--gt", str(gt), "--metrics", metric, "--quiet"]
     out = tmp_path / "other"
     ran = CliRunner().invoke(cli, [*words, "--workers", "1", "-o", str(out)], standalone_mode=False)
     assert ran.exception is None
@@ -241,11 +241,11 @@ def test_the_samples_maps_are_those_of_the_baselines():
         assert (off > 1).mean() < 0.001, name
 
 
-def test_baseline_on_the_command_line(tmp_path):
+def test_a_built_in_detector_on_the_command_line(tmp_path):
     images = tmp_path / "images"
     images.mkdir()
     shutil.copy(sample_images() / "fruit1.jpg", images)
-    arguments = ["baseline", "sobel", str(images), "--gt", str(sample_ground_truth())]
+    arguments = ["run", "sobel", str(images), "--gt", str(sample_ground_truth())]
     out = ["-o", str(tmp_path / "out"), "--quiet", "--workers", "1", "--format", "json"]
     ran = CliRunner().invoke(cli, [*arguments, *out], standalone_mode=False)
     assert ran.exception is None
