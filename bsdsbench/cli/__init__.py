@@ -166,7 +166,7 @@ def _interrupted() -> NoReturn:
     """End at once, without waiting for threads that still import or workers that are ending."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
-    _say("bsdsbench: interrupted; what was done is kept")
+    _say("bsdsbench: interrupted; what was done is kept, the same command goes on")
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

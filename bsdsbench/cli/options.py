@@ -28,7 +28,7 @@ class Verb(click.Command):
         single = [p for p in order if isinstance(p, click.Option) and not p.multiple]
         twice = [max(p.opts, key=len) for p, times in Counter(single).items() if times > 1]
         if twice and not ctx.resilient_parsing:
-            raise click.UsageError(f"{', '.join(twice)}: given more than once")
+            raise click.UsageError(f"{', '.join(twice)}: given more than once", ctx)
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

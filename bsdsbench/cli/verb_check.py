@@ -98,7 +98,7 @@ def _tolerances(items: tuple[str, ...], scores: Iterable[str]) -> dict[str, floa
             value = float(text)
         except ValueError:
             value = -1.0
-        if not 0 <= value < float("inf"):
+        if not 0 <= value < float("inf") or item.lstrip().startswith("="):
             raise DataError(f"--tolerance {item!r}: expected a number from 0, or SCORE=NUMBER")
         name = full_name(score.strip(), known)
         if name in found:

@@ -73,8 +73,8 @@ def _print_differences(found: Any) -> None:
     ]
     rows = []
     for pair in found.images:
-        ods = found.difference_of(pair.a, pair.b, "boundary.ods")
-        ap = found.difference_of(pair.a, pair.b, "boundary.ap")
+        ods = found.difference_of(pair.a, pair.b, "ods")
+        ap = found.difference_of(pair.a, pair.b, "ap")
         row = [f"{pair.a} - {pair.b}", Estimate(ods.value, ods.low, ods.high)]
         rows.append([*row, ods.p_holm, ap.value, pair.record[0]])
     print()

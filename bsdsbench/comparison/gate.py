@@ -197,8 +197,8 @@ def check(
 ) -> GateResult:
     """Compare a run with a baseline.
 
-    tolerance : for all scores, or by score, "boundary.ods" or "ods" (the rest have 0.002); the baseline's own
-        tolerances apply to scores that are not named here
+    tolerance : for all scores, or by score, "boundary.ods" or "ods" (the rest have 0.002); the
+        baseline's own tolerances apply to scores that are not named here
     statistical : fail only where the drop is also significant at 1 - level, 0 < level < 1
 
     Raises DataError if protocols, images or ground truth differ, as then a difference says nothing

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.diagnosis.findings import counted
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.escapes import visible
 from bsdsbench.files.writing import png_bytes, write_atomic
@@ -266,7 +267,7 @@ def load_function(spec: str) -> Detector:
 def machine() -> str:
     """Processor, cores and Python in one line, to stand beside times."""
     return (
-        f"{_processor()}, {available_cores()} cores, {platform.system()}, "
+        f"{_processor()}, {counted(available_cores(), 'core')}, {platform.system()}, "
         f"Python {platform.python_version()}"
     )
 

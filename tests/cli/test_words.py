@@ -68,6 +68,9 @@ def test_the_remaining_time_leaves_the_first_image_out(monkeypatch, capsys):
     lines(21, 100, "b")
     assert pace.words(21, 100) == "2.0 images/s, 40 s left"
     assert "21/100 images, 70 s elapsed, 2.0 images/s, 40 s left" in capsys.readouterr().err
+    for clock[0] in range(600, 800, 10):  # a line a minute after ten
+        lines(22, 100, "c")
+    assert len(capsys.readouterr().err.splitlines()) == 3
 
 
 def test_a_bar_shows_how_long_the_rest_takes(monkeypatch, capsys):
