@@ -222,7 +222,8 @@ def check(
     checks = []
     for score, before in stored.scores.items():
         value = now.get(score)
-        drop = 0.0 if value is None else (value - before) * (1 if lower_is_better(score) else -1)
+        gain = 0.0 if value is None else value - before
+        drop = gain if lower_is_better(score) else 0.0 - gain
         worse = value is None or drop > limits[score]
         # Scores that cannot be resampled (an equal error rate, say) go by tolerance alone.
         noise = value is not None and score in p and p[score] >= 1 - level
