@@ -15,6 +15,7 @@ import bsdsbench as bb
 from bsdsbench.cli import GROUPS, VERBS, cli
 from bsdsbench.integrations.baselines import BASELINES
 from bsdsbench.metrics import registry
+from tests.cli.test_words import call
 from tests.runs.simulated import simulated_run
 
 FEW = ("--thresholds", "5", "--workers", "1", "--executor", "thread", "--quiet")
@@ -37,13 +38,6 @@ SINGLE = [
     for option in command.params
     if isinstance(option, click.Option) and not option.multiple
 ]
-
-
-def call(*words):
-    found = CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False)
-    if found.exception:
-        raise found.exception
-    return found.stdout
 
 
 def test_help_groups_the_verbs_by_what_a_user_does():
