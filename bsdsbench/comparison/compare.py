@@ -41,6 +41,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.loading import as_runs
+from bsdsbench.runs.score_list import full_name
 from bsdsbench.runs.speed import Speed, speeds_of
 from bsdsbench.scores.curve_rules import RECALL_LEVELS, precision_at_levels
 from bsdsbench.scores.weighted import summed_curve
@@ -178,7 +179,8 @@ class Comparison(Shown):
         return comparison_mapping(self)
 
     def interval_of(self, run: str, score: str) -> Interval:
-        """The interval of one run's score. Raises KeyError."""
+        """The interval of one run's score, "boundary.ods" or "ods". Raises KeyError."""
+        score = full_name(score, {found.score for found in self.intervals})
         for found in self.intervals:
             if (found.run, found.score) == (run, score):
                 return found
@@ -186,6 +188,7 @@ class Comparison(Shown):
 
     def difference_of(self, a: str, b: str, score: str) -> Difference:
         """The difference a - b of one score, for any order of the two runs. Raises KeyError."""
+        score = full_name(score, {found.score for found in self.differences})
         for d in self.differences:
             if (d.a, d.b, d.score) == (a, b, score):
                 return d

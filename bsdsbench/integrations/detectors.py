@@ -25,11 +25,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.diagnosis.findings import counted
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.escapes import visible
 from bsdsbench.files.writing import png_bytes, write_atomic
+from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
+from bsdsbench.loaders.reading import listed
 from bsdsbench.metrics import registry
+from bsdsbench.protocol.field_ranges import clipped
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
@@ -125,8 +129,10 @@ def run(
     protocol: Protocol | str | None = None,
     metrics: str | Sequence[str] = registry.DEFAULT,
     name: str | None = None,
+    split_file: str | Path | None = None,
     workers: int | None = None,
     fresh: bool = False,
+    on_error: str = "skip",
     progress: Progress | None = None,
 ) -> DetectorRun:
     """Call a detector on every picture of a folder, time it, and evaluate its maps.
@@ -136,19 +142,23 @@ def run(
     function : callable or str
         From an (H, W, 3) uint8 picture to a soft map (H, W) of bool, uint8, uint16 or floats in
         [0, 1], to a label map (H, W) of any other integers, or to a list of label maps, coarse to
-        fine. "MODULE:FUNCTION" names one to import; the current folder is searched first.
+        fine. "MODULE:FUNCTION" names one to import, the current folder is searched first; a name
+        alone is one of `bsdsbench.integrations.baselines`, such as "canny".
     images : path
         Folder of pictures.
     out : path
         Folder for maps, times and scores. Floats are kept as 16-bit PNG, rounded to 1/65535.
     gt : path, optional
         Ground-truth folder; without it there are no scores.
-    protocol, metrics, workers : various
+    protocol, metrics, split_file, workers : various
         As in `evaluate`. The detector itself is called on one picture at a time.
     name : str, optional
         The name in tables; by default that of the function.
     fresh : bool
         Call the function again also where its result is there.
+    on_error : str
+        "skip" lists the pictures on which the function fails in `failed`, with the reason; "fail"
+        raises when all have been tried.
     progress : callable, optional
         Called with (done, total, image_id).
 
@@ -162,10 +172,6 @@ def run(
     DataError
         If the function cannot be imported, there are no pictures, or the function failed on all.
 
-    Notes
-    -----
-    A function that fails on a picture is listed in `failed` with the reason, and the rest goes on.
-
     Examples
     --------
     >>> import bsdsbench as bb
@@ -173,17 +179,25 @@ def run(
     >>> found.ms_per_image                                                       # doctest: +SKIP
     12.5
     """
+    if on_error not in ("fail", "skip"):
+        raise DataError(f"on_error {clipped(on_error)}: expected fail or skip")
     detector = load_function(function) if isinstance(function, str) else function
     photos = find_photos(images)
+    if split_file is not None:
+        wanted = read_split(split_file)
+        if lost := [image_id for image_id in wanted if image_id not in photos]:
+            raise DataError(f"{visible(str(images))}: no picture for: {listed(lost)}")
+        photos = {image_id: photos[image_id] for image_id in wanted}
     if not photos:
         raise DataError(f"{visible(str(images))}: no pictures, expected at least one")
-    shown = name or str(getattr(detector, "__name__", type(detector).__name__))
+    built_in = function if isinstance(function, str) and ":" not in function else None
+    shown = name or built_in or str(getattr(detector, "__name__", type(detector).__name__))
     calls = _Calls(Path(out), detector, fresh)
     for done, (image_id, path) in enumerate(sorted(photos.items()), 1):
         calls.add(image_id, path)
         if progress:
             progress(done, len(photos), image_id)
-    if not calls.milliseconds:
+    if calls.failed and (on_error == "fail" or not calls.milliseconds):
         lines = [f"{image_id}: {reason}" for image_id, reason in calls.failed.items()]
         raise DataError("\n".join(lines), lines)
     found = DetectorRun(
@@ -195,7 +209,9 @@ def run(
         *(found.maps, gt, protocol),
         metrics=metrics,
         name=shown,
+        split_file=split_file,
         missing="skip",
+        on_error=on_error,
         pred_kind=found.kind,
         workers=workers,
         out=out,
@@ -210,12 +226,13 @@ def run(
 
 
 def load_function(spec: str) -> Detector:
-    """The function that "MODULE:FUNCTION" names; the current folder is searched first.
+    """The function that "MODULE:FUNCTION" names, or a baseline; the current folder comes first.
 
     Parameters
     ----------
     spec : str
-        An importable module, a colon, and the name of a callable in it (dots reach inside).
+        An importable module, a colon, and the name of a callable in it (dots reach inside); or the
+        name of a baseline.
 
     Returns
     -------
@@ -225,10 +242,14 @@ def load_function(spec: str) -> Detector:
     Raises
     ------
     DataError
-        If the text has no colon, the module cannot be imported, or it has no such callable.
+        If there is no such baseline, the module cannot be imported, or it has no such callable.
     """
-    module_name, colon, attribute = spec.partition(":")
-    if not (colon and module_name and attribute):
+    if ":" not in spec:
+        from bsdsbench.integrations.baselines import baseline
+
+        return baseline(spec)
+    module_name, _, attribute = spec.partition(":")
+    if not (module_name and attribute):
         raise DataError(f"{spec!r}: expected MODULE:FUNCTION, such as my_detector:detect")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
@@ -246,7 +267,7 @@ def load_function(spec: str) -> Detector:
 def machine() -> str:
     """Processor, cores and Python in one line, to stand beside times."""
     return (
-        f"{_processor()}, {available_cores()} cores, {platform.system()}, "
+        f"{_processor()}, {counted(available_cores(), 'core')}, {platform.system()}, "
         f"Python {platform.python_version()}"
     )
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError
+from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import boundary_files
 from bsdsbench.metrics.base import Column, Metric, counts_in_order, within
@@ -116,6 +116,14 @@ class CrispnessMetric(Metric):
         Column("seval", "SEval F"),
         Column("ceval", "CEval F"),
     )
+
+    def check(self, protocol: Protocol) -> None:
+        """NMS and thinning of its own presets are not to be changed. Raises ProtocolError."""
+        preset = protocol.name.removesuffix("*")
+        if preset in ("crispness-seval", "crispness-ceval"):
+            base = Protocol.preset(preset)
+            if (protocol.nms, protocol.thin) != (base.nms, base.thin):
+                raise ProtocolError(f"{preset}: nms and thin are what SEval and CEval differ in")
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> CrispnessCounts:
         """Sums of the raw map and its NMS, and the boundary counts of SEval and CEval."""

@@ -46,7 +46,7 @@ def write_report(
     pictures: bool = True,
     human: bool = False,
     published: Sequence[str] = (),
-    n_boot: int = 2000,
+    n_boot: int = 10_000,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> list[str]:

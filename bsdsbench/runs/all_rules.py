@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from bsdsbench.runs.sources import find_sources
 from bsdsbench.scores.curve import PRCurve, four_counts
 from bsdsbench.scores.curve_rules import AP_RULES, ODS_RULES, area, best_point
 from bsdsbench.scores.ratios import or_none
+from bsdsbench.tables.table import Column, Table
 
 METRIC = registry.DEFAULT[0]
 Values = dict[str, dict[str, float | None]]
@@ -42,6 +44,19 @@ def all_rules(run: Any, gt_dir: str | os.PathLike[str] | None = None) -> Values:
         rule: _known(area(whole if whole and rule == "edter" else curve, rule)) for rule in AP_RULES
     }
     return {"ap": ap, "ods": {rule: best_point(curve, rule).f for rule in ODS_RULES}}
+
+
+def rules_table(runs: Sequence[Any], gt_dir: str | os.PathLike[str] | None = None) -> Table:
+    """A row for each rule of AP and ODS, a column for each run. Arguments as of `all_rules`."""
+    found = [all_rules(run, gt_dir) for run in runs]
+    columns = [Column("score", "Score"), Column("rule", "Rule")]
+    columns += [Column(f"run_{k + 1}", run.name, "", ".4f") for k, run in enumerate(runs)]
+    rows = [
+        [score, rule, *(values[score.lower()][rule] for values in found), what]
+        for score, rules in (("AP", AP_RULES), ("ODS", ODS_RULES))
+        for rule, what in rules.items()
+    ]
+    return Table("rules", "Rules", [*columns, Column("what", "What it is")], rows, n_labels=2)
 
 
 def _with_whole_image(run: Evaluation, gt_dir: Any, thresholds: Any, four: Any) -> PRCurve | None:

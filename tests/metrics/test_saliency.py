@@ -211,7 +211,7 @@ def test_folders_and_command_line(tmp_path):
     from click.testing import CliRunner
 
     import bsdsbench as bb
-    from bsdsbench.cli.verb_saliency import command
+    from bsdsbench.cli.verb_evaluate import command
 
     pred, gt = tmp_path / "pred", tmp_path / "gt"
     pred.mkdir(), gt.mkdir()
@@ -224,7 +224,7 @@ def test_folders_and_command_line(tmp_path):
     score = bb.evaluate(pred, gt, metrics="saliency", workers=1).score("saliency")
     assert score.n_images == 2
     assert score.max_f_mean > 0.99
-    arguments = [str(pred), "--gt", str(gt), "--quiet", "--workers", "1"]
+    arguments = [str(pred), "--gt", str(gt), "--metrics", "saliency", "--quiet", "--workers", "1"]
     text = CliRunner().invoke(command, arguments, catch_exceptions=False).stdout
     assert f"{score.mae_mean:.3f}" in text
     assert "protocol saliency v2: maps stretched to 0 .. 1; levels floor(255 p), >=" in text
