@@ -249,7 +249,11 @@ def test_dominates_takes_results():
             "recall: expected values that rise",
             lambda: curves.auc_pr([1] * 3, [0, 1, 0.5]),
         ),
-        (DataError, r"precision: 1 to 2, expected 0\.\.1", lambda: curves.auc_pr([1, 2], [0, 1])),
+        (
+            DataError,
+            r"precision: values from 1 to 2, expected 0\.\.1",
+            lambda: curves.auc_pr([1, 2], [0, 1]),
+        ),
         (DataError, "precision: 1 NaN", lambda: curves.auc_pr([math.nan], [1])),
         (DataError, "precision 0 at a recall above 0", lambda: curves.auc_pr([0], [1])),
         (
