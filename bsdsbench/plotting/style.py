@@ -136,7 +136,7 @@ def next_style(ax: Axes) -> dict[str, Any]:
 def new_axes(square: bool = True, size: float = 4.4, legend: bool = True) -> Axes:
     """The axes of a new figure, `size` inches high on the screen.
 
-    square : unit axes of equal scale; legend : there will be one, which may need room beside
+    square : as wide as high; legend : there will be one, which may need room beside
     """
     look = _LOOK.get()[0]
     ratio = 1.0 if square else 1.35
@@ -147,7 +147,7 @@ def new_axes(square: bool = True, size: float = 4.4, legend: bool = True) -> Axe
         height = look.width / 2 if page else width / ratio
     ax = Figure(figsize=(width, height), layout="constrained").add_subplot()
     if square:
-        ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        ax.set_box_aspect(1)
     return ax
 
 
@@ -162,6 +162,17 @@ def name_axes(ax: Axes, x: str, y: str) -> None:
         ax.set_xlabel(x, parse_math=False)
     if not ax.get_ylabel():
         ax.set_ylabel(y, parse_math=False)
+
+
+def unit_axes(ax: Axes, x: str, y: str, empty: bool = True, room: float = 0.0) -> None:
+    """Axes from 0 to 1 with some room, named; those in use keep their limits and names."""
+    if empty:
+        ends = (-room, 1 + room)
+        ax.set(xlim=ends, ylim=ends, xticks=np.arange(11) / 10, yticks=np.arange(11) / 10)
+        # In a column eleven numbers would touch.
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_ticklabels([f"{k / 10:.1f}" if k % 2 == 0 else "" for k in range(11)])
+    name_axes(ax, x, y)
 
 
 def iso_f_points(f: float, count: int = 201) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -25,7 +25,7 @@ from bsdsbench.plotting import (
     plot_runs,
     plot_scatter,
 )
-from bsdsbench.plotting.benchmark import short
+from bsdsbench.plotting.curve_display import short
 from bsdsbench.plotting.style import iso_f_points, save, style
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 from tests.runs.simulated import simulated_run
