@@ -133,7 +133,7 @@ def davis_goadrich_area(
 
     A first point with TP > 0 is joined to (0, 0), which carries
     its precision flat; a point (0, FP > 0) is kept, so false positives that come first are paid
-    for. Nothing is added beyond the last point. No points give 0.
+    for. Nothing is added beyond the last point. No points give 0. Errors as `interpolate_pr`.
 
     Along a segment FP = k TP + c, the precision t / ((1 + k) t + c) has the integral
     [dTP / (1 + k) - c / (1 + k)^2 ln(((1 + k) TP_B + c) / ((1 + k) TP_A + c))].
@@ -151,13 +151,6 @@ def davis_goadrich_area(
     -------
     float
         The area; 0 without points.
-
-    Raises
-    ------
-    ShapeError
-        For different lengths.
-    DataError
-        For counts that fall or positives that are not above 0.
 
     References
     ----------
@@ -198,6 +191,7 @@ def auccalculator_areas(
     1, (1, FP/TP) comes before it; (P, N) ends the curve; points at whole TP are put between; the
     first precision is carried flat to recall 0; trapezoids. There is no hull. Dropping the TP = 0
     points is optimistic when false positives come first. No points give the area of (P, N) alone.
+    Errors as `interpolate_pr`, also for counts that exceed their totals.
 
     Parameters
     ----------
@@ -208,13 +202,6 @@ def auccalculator_areas(
     -------
     tuple of float, float
         Area under PR, area under ROC.
-
-    Raises
-    ------
-    ShapeError
-        For different lengths.
-    DataError
-        For counts that fall or exceed their totals, and for totals that are not above 0.
 
     References
     ----------

@@ -96,10 +96,10 @@ def area_table(labels: ArrayLike, scores: ArrayLike, *, bins: int = 100) -> tupl
         raise DataError(f"bins {bins}: expected 2 or more")
     data = _Data(labels, scores, bins)
     rows = []
-    for name, value, *words in _VARIANTS:
+    for name, (value, words) in _VARIANTS.items():
         space = "ROC" if name in _IN_ROC_SPACE else "PR"
         number = float("nan") if space == "PR" and not data.merged.positives else value(data)
-        rows.append(AreaRow(name, space, float(number), *words))
+        rows.append(AreaRow(name, space, float(number), *words.split(" | ")))
     return tuple(rows)
 
 
@@ -186,91 +186,64 @@ def _bsds(d: _Data) -> float:
     return float(area(PRCurve(thresholds, *_at(d.merged, thresholds))))
 
 
-_MERGED, _SAMPLE = ("per distinct score", "merged"), ("per sample", "input order")
-_INSIDE = "merged, count-linear inside"
+_MERGED, _SAMPLE = "per distinct score | merged", "per sample | input order"
 _IN_ROC_SPACE = ("scikit-learn roc_auc_score", "VLFeat roc auc")
-# (name, value, points, ties, start, rule)
-_VARIANTS: tuple[tuple[str, Callable[[_Data], float], str, str, str, str], ...] = (
-    ("scikit-learn average_precision_score", lambda d: d.sklearn("ap"), *_MERGED, "none", "step"),
-    (
-        "scikit-learn precision_recall_curve + auc",
+# name -> value, and "points | ties | start | rule"
+_VARIANTS: dict[str, tuple[Callable[[_Data], float], str]] = {
+    "scikit-learn average_precision_score": (
+        lambda d: d.sklearn("ap"),
+        f"{_MERGED} | none | step",
+    ),
+    "scikit-learn precision_recall_curve + auc": (
         lambda d: d.sklearn("auc"),
-        *_MERGED,
-        "(0, 1)",
-        "trapezoid",
+        f"{_MERGED} | (0, 1) | trapezoid",
     ),
-    (
-        "torchmetrics AveragePrecision, exact",
+    "torchmetrics AveragePrecision, exact": (
         lambda d: pr_from_ranking(d.torch).ap,
-        *_MERGED,
-        "(0, 1)",
-        "step",
+        f"{_MERGED} | (0, 1) | step",
     ),
-    (
-        "torchmetrics AveragePrecision, binned",
+    "torchmetrics AveragePrecision, binned": (
         _torch_binned,
-        "per threshold, even on [0, 1]",
-        "by bin",
-        "(0, 1)",
-        "step",
+        "per threshold, even on [0, 1] | by bin | (0, 1) | step",
     ),
-    ("VLFeat ap", lambda d: d.pr_sample.ap, *_SAMPLE, "none", "step"),
-    ("VLFeat auc", lambda d: d.pr_sample.auc, *_SAMPLE, "(0, 1)", "trapezoid"),
-    (
-        "VLFeat ap, Interpolate",
+    "VLFeat ap": (lambda d: d.pr_sample.ap, f"{_SAMPLE} | none | step"),
+    "VLFeat auc": (lambda d: d.pr_sample.auc, f"{_SAMPLE} | (0, 1) | trapezoid"),
+    "VLFeat ap, Interpolate": (
         lambda d: pr_from_ranking(d.sample, interpolate=True).ap,
-        *_SAMPLE,
-        "none",
-        "step under the envelope",
+        f"{_SAMPLE} | none | step under the envelope",
     ),
-    (
-        "VLFeat ap_interp_11",
+    "VLFeat ap_interp_11": (
         lambda d: d.pr_sample.ap_11,
-        *_SAMPLE,
-        "(0, 1)",
-        "mean of 11 recall levels",
+        f"{_SAMPLE} | (0, 1) | mean of 11 recall levels",
     ),
-    (
-        "PASCAL VOC 2007 AP",
+    "PASCAL VOC 2007 AP": (
         lambda d: auc_pr(*d.listed_points(), rule="11-point"),
-        *_SAMPLE,
-        "none",
-        "mean of 11 recall levels",
+        f"{_SAMPLE} | none | mean of 11 recall levels",
     ),
-    ("PASCAL VOC 2010 AP", _pascal_2010, *_SAMPLE, "none", "step under the envelope"),
-    ("COCO AP", _coco, *_SAMPLE, "none", "mean of 101 recall levels"),
-    (
-        "Davis-Goadrich, count-linear",
+    "PASCAL VOC 2010 AP": (_pascal_2010, f"{_SAMPLE} | none | step under the envelope"),
+    "COCO AP": (_coco, f"{_SAMPLE} | none | mean of 101 recall levels"),
+    "Davis-Goadrich, count-linear": (
         lambda d: davis_goadrich_area(d.merged.tp, d.merged.fp, d.merged.positives),
-        "per distinct score",
-        _INSIDE,
-        "first precision flat; false positives that come first count",
-        "closed form",
+        f"{_MERGED}, count-linear inside"
+        " | first precision flat; false positives that come first count | closed form",
     ),
-    (
-        "Davis-Goadrich, achievable (ROC hull)",
+    "Davis-Goadrich, achievable (ROC hull)": (
         _hull,
-        "hull corners",
-        "merged",
-        "first precision flat",
-        "closed form",
+        "hull corners | merged | first precision flat | closed form",
     ),
-    (
-        "AUCCalculator",
+    "AUCCalculator": (
         _auccalculator,
-        "per distinct score and whole TP",
-        _INSIDE,
-        "first precision flat",
-        "trapezoid",
+        "per distinct score and whole TP | merged, count-linear inside"
+        " | first precision flat | trapezoid",
     ),
-    (
-        "BSDS area, 99 thresholds",
+    "BSDS area, 99 thresholds": (
         _bsds,
-        "per threshold",
-        "by threshold",
-        "0 outside the recall range",
-        "linear at 101 recall levels, sum / 100",
+        "per threshold | by threshold | 0 outside the recall range"
+        " | linear at 101 recall levels, sum / 100",
     ),
-    ("scikit-learn roc_auc_score", _sklearn_roc, *_MERGED, "(0, 0)", "trapezoid"),
-    ("VLFeat roc auc", lambda d: roc_from_ranking(d.sample).auc, *_SAMPLE, "(0, 0)", "rectangles"),
-)
+    "scikit-learn roc_auc_score": (_sklearn_roc, f"{_MERGED} | (0, 0) | trapezoid"),
+    "VLFeat roc auc": (
+        lambda d: roc_from_ranking(d.sample).auc,
+        f"{_SAMPLE} | (0, 0) | rectangles",
+    ),
+}

@@ -11,16 +11,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.curves.ranked import det_from_ranking, pr_from_ranking, roc_from_ranking
 from bsdsbench.curves.ranking import Ranking
 from bsdsbench.curves.results import DETResult, PRResult, ROCResult
-from bsdsbench.curves.samples import (
-    F8,
-    I8,
-    check_samples,
-    floats,
-    locked,
-    numbers,
-    same_size,
-    total,
-)
+from bsdsbench.curves.samples import F8, I8, check_samples, floats, locked, same_size, total
 from bsdsbench.files.errors import DataError, MergeError, ShapeError
 from bsdsbench.tables.result_object import ShownCurve
 
@@ -240,12 +231,12 @@ def _rows(
     same_size(target, s, "targets", "scores")
     if instance_count is None:
         return s, np.clip(target, 0, 1), np.ones(s.size)
-    count = numbers(instance_count, "instance_count").astype(np.float64)
+    count = floats(instance_count, "instance_count")
     if count.size not in (1, s.size):
         raise ShapeError(
             f"instance_count: {count.size} values, expected 1 or one per score ({s.size})"
         )
-    if (count < 0).any() or not np.isfinite(count).all():
-        raise DataError("instance_count: expected finite numbers, 0 or more")
+    if (count < 0).any():
+        raise DataError("instance_count: expected numbers, 0 or more")
     count = np.broadcast_to(count, s.shape)
     return s, np.minimum(target, count), count

@@ -28,19 +28,11 @@ if TYPE_CHECKING:
 
 # Where a label may stand beside its point, the first free one is taken: offset in points, then how
 # the text is aligned to it.
+_ALIGNED = {-1: ("right", "top"), 0: ("center", "center"), 1: ("left", "bottom")}
 _PLACES = tuple(
-    (dx * gap, dy * gap, {-1: "right", 0: "center", 1: "left"}[dx], _VERTICAL)
+    (dx * gap, dy * gap, _ALIGNED[dx][0], _ALIGNED[dy][1])
     for gap in (4, 9, 15)
-    for dx, dy, _VERTICAL in (
-        (1, 1, "bottom"),
-        (-1, 1, "bottom"),
-        (1, -1, "top"),
-        (-1, -1, "top"),
-        (1, 0, "center"),
-        (-1, 0, "center"),
-        (0, 1, "bottom"),
-        (0, -1, "top"),
-    )
+    for dx, dy in ((1, 1), (-1, 1), (1, -1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1))
 )
 
 
@@ -176,10 +168,5 @@ def _cost(
     box = _box(note)
     gap = np.maximum(np.maximum([box.x0, box.y0] - at, at - [box.x1, box.y1]), 0)
     covered = int((np.hypot(*gap.T) < radius).sum())
-    outside = not (
-        ax.bbox.x0 <= box.x0
-        and box.x1 <= ax.bbox.x1
-        and ax.bbox.y0 <= box.y0
-        and box.y1 <= ax.bbox.y1
-    )
+    outside = not (ax.bbox.contains(*box.min) and ax.bbox.contains(*box.max))
     return covered + 3 * sum(box.overlaps(other) for other in taken) + 1000 * outside
