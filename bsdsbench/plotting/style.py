@@ -185,31 +185,26 @@ def iso_f_points(f: float, count: int = 201) -> tuple[NDArray[Any], NDArray[Any]
     return f / 2 * (1 + np.exp(u)), f / 2 * (1 + np.exp(-u))
 
 
-def draw_iso_f(ax: Axes, levels: Sequence[float] = ISO_LEVELS, label: bool = True) -> list[Any]:
-    """Draw the lines of equal F = 2PR/(P+R) on axes with recall in x and precision in y.
+def draw_iso_f(ax: Axes) -> None:
+    """Draw the lines of equal F = 2PR/(P+R) on axes with recall in x and precision in y, once.
 
-    Returns the lines, one per level; on axes that have them already, none. Labels stand at the
-    right edge, outside unit axes.
+    Labels stand at the right edge, outside unit axes.
     """
     if any(line.get_label() == _ISO for line in ax.lines):
-        return []
+        return
     color, ink = ("#C8C8C8", "#6E6E6E") if is_grey() else ("#B7D7C2", "#4C7A5B")
-    lines = []
-    for f in levels:
-        recall, precision = iso_f_points(f)
-        lines += ax.plot(recall, precision, color=color, linewidth=0.7, zorder=1.1, label=_ISO)
-        if label:
-            ax.annotate(
-                f"F={f:g}",
-                (1, f / (2 - f)),
-                xytext=(3, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=_LOOK.get()[0].font * 0.72,
-                color=ink,
-                annotation_clip=False,
-            )
-    return lines
+    for f in ISO_LEVELS:
+        ax.plot(*iso_f_points(f), color=color, linewidth=0.7, zorder=1.1, label=_ISO)
+        ax.annotate(
+            f"F={f:g}",
+            (1, f / (2 - f)),
+            xytext=(3, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=_LOOK.get()[0].font * 0.72,
+            color=ink,
+            annotation_clip=False,
+        )
 
 
 def place_legend(ax: Axes, handles: Sequence[Any], loc: Any = "lower left") -> None:
@@ -315,9 +310,3 @@ def root_figure(ax: Axes) -> Figure:
     while not isinstance(figure, Figure):
         figure = figure.figure
     return figure
-
-
-def new_row(count: int, size: float = 3.6) -> list[Axes]:
-    """`count` axes side by side in a new figure, each about `size` inches square."""
-    figure = Figure(figsize=(size * count, size), layout="constrained")
-    return list(figure.subplots(1, count, squeeze=False)[0])

@@ -8,8 +8,8 @@ import numpy as np
 
 from bsdsbench import curves
 from bsdsbench.plotting import DETCurveDisplay, PRCurveDisplay, ROCCurveDisplay
-from bsdsbench.plotting.style import line_style, new_row, root_figure, style
-from note.parts import Row, Section, draw, number, spaces
+from bsdsbench.plotting.style import line_style, root_figure, style
+from note.parts import Row, Section, draw, new_row, number, spaces
 
 
 def tutorial_sections() -> list[Section]:
