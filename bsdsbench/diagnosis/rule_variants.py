@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.curves.areas import largest_beyond
-from bsdsbench.scores.curve import PRCurve, point_of
+from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.curve_rules import AP_RULES, RECALL_LEVELS, area, best_point
-from bsdsbench.scores.ratios import f_measure
+from bsdsbench.scores.ratios import f_measure, ratio
 
 I8 = NDArray[np.int64]
 F8 = NDArray[np.float64]
@@ -69,7 +69,8 @@ def measure(
         return best_point(table.curve(), ods_rule).f
     if name == "ois":
         best = table.image_curves().f.argmax(axis=1)
-        return point_of(table.counts[np.arange(len(best)), best].sum(axis=0)).f
+        gt, all_gt, pred, all_pred = table.counts[np.arange(len(best)), best].sum(axis=0)
+        return float(f_measure(ratio(pred, all_pred), ratio(gt, all_gt)))
     return float(area(table.curve(), ap_rule))
 
 
