@@ -38,7 +38,6 @@ _PACKAGES = {
     "bsdsbench.plotting": (
         "DETCurveDisplay",
         "PRCurveDisplay",
-        "PRScoresDisplay",
         "ROCCurveDisplay",
     ),
     "bsdsbench.protocol.protocol": ("NMSParams", "Protocol"),

@@ -30,7 +30,7 @@ GROUPS = {
         *("RegionScore", "OperatingPoint", "PRCurve", "f_measure", "ratio"),
     ),
     "Compare and check": ("compare", "Comparison", "doctor", "Finding"),
-    "Plots": ("PRCurveDisplay", "PRScoresDisplay", "ROCCurveDisplay", "DETCurveDisplay"),
+    "Plots": ("PRCurveDisplay", "ROCCurveDisplay", "DETCurveDisplay"),
     "Faults": ("DataError", "ShapeError"),
 }
 
