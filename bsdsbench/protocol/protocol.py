@@ -233,7 +233,7 @@ class Protocol:
 
         Raises ProtocolError for an unknown name.
         """
-        return _shipped(cls, _preset_name(name))
+        return _shipped(_preset_name(name))
 
     @classmethod
     def of(cls, protocol: Protocol | str | Path | None) -> Protocol:
@@ -424,8 +424,8 @@ def class_names(protocol: Protocol) -> tuple[str, ...]:
 
 
 @cache
-def _shipped(kind: type[Protocol], name: str) -> Protocol:
-    return kind.from_toml(preset_text(name), name)
+def _shipped(name: str) -> Protocol:
+    return Protocol.from_toml(preset_text(name), name)
 
 
 def preset_text(name: str) -> str:
