@@ -124,15 +124,15 @@ def _cheapest_end(root, own, other, geo, work):
             fresh = it.dist == FAR
             it.dist = d
             if fresh:
-                touched[n_touched] = j
+                touched[np.uint64(n_touched)] = j
                 n_touched += 1
             if d == length:
-                tight[n_tight] = j
+                tight[np.uint64(n_tight)] = j
                 n_tight += 1
                 if not fresh:
                     size = _take_out(slot[j], front, ahead, slot, size)
             elif fresh:
-                front[size], ahead[size], slot[j] = j, d, size
+                front[np.uint64(size)], ahead[np.uint64(size)], slot[j] = j, d, size
                 size += 1
             else:
                 ahead[slot[j]] = d
@@ -140,18 +140,18 @@ def _cheapest_end(root, own, other, geo, work):
             return best, last, n_touched
         if n_tight > 0:
             n_tight -= 1
-            j = tight[n_tight]
+            j = tight[np.uint64(n_tight)]
         else:
             length = best
-            for d in ahead[:size]:
-                length = min(length, d)
+            for k in range(size):
+                length = min(length, ahead[np.uint64(k)])
             if length == best:
                 return best, last, n_touched
-            k = np.uint32(0)
-            while ahead[k] != length:
-                k += np.uint32(1)
-            j = front[k]
-            size = _take_out(k, front, ahead, slot, size)
+            at = np.uint64(0)
+            while ahead[at] != length:
+                at += np.uint64(1)
+            j = front[at]
+            size = _take_out(at, front, ahead, slot, size)
         at = there[j].mate
         if length + node[at].dual < best:
             best, last = length + node[at].dual, j
@@ -161,7 +161,7 @@ def _cheapest_end(root, own, other, geo, work):
 def _take_out(k, front, ahead, slot, size):
     """Fill place k of the front with its last; the new size."""
     size -= 1
-    front[k], ahead[k] = front[size], ahead[size]
+    front[k], ahead[k] = front[np.uint64(size)], ahead[np.uint64(size)]
     slot[front[k]] = k
     return size
 
