@@ -25,8 +25,8 @@ def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
     width : of the boundaries, as of that many erosions with a 3 x 3 square
     """
     width = min(width, max(gt.shape))
-    bits, out = (pack(pred), pack(gt)), np.zeros((2, 3), np.int64)
-    _count_masks(*bits, *(_eroded(b, 2 * width + 1, width) for b in bits), out)
+    bits, out = np.concatenate((pack(pred), pack(gt))), np.zeros((2, 3), np.int64)
+    _count_masks(bits, _eroded(bits, 2 * width + 1, width), out)
     return out
 
 
@@ -39,12 +39,16 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
     same, out = np.zeros((2, *gt.shape), np.bool_), np.zeros((n, 3), np.int64)
     _compare(pred, same[0])
     _compare(gt, same[1])
-    _count_labels(pred, gt, *(_eroded(pack(s), 2 * width, width) for s in same), out)
+    bits = pack(same.reshape(2 * gt.shape[0], gt.shape[1]))
+    _count_labels(pred, gt, _eroded(bits, 2 * width, width), out)
     return out
 
 
 def _eroded(bits: Bits, side: int, back: int) -> Bits:
-    """What has all of a square on that begins `back` rows and columns before it."""
+    """What has all of a square on that begins `back` rows and columns before it.
+
+    bits : (2 H, words), two maps one below the other
+    """
     out, row = np.empty_like(bits), np.zeros(bits.shape[1] + 2 * (side >> 6) + 4, np.uint64)
     _erode(bits, side, back, row, out)
     return out
@@ -66,30 +70,31 @@ def _compare(labels, same):
 @kernel(_nrt=False)
 def _erode(bits, side, back, row, out):
     """row : room for a row between words that are 0"""
-    rows, words = bits.shape
+    rows, words = bits.shape[0] // 2, bits.shape[1]
     before = (row.size - words) >> 1
-    for r in range(rows):
+    for r in range(2 * rows):
         row[:] = 0
         for k in range(words):
             row[before + k] = bits[r, k]
         have = 1
         while have < side:
             step = min(have, side - have)
-            for k in range(before + words):
+            for k in range(before, before + words):
                 row[k] &= _moved(row, 64 * k + step)
             have += step
         for k in range(words):
             out[r, k] = _moved(row, 64 * (before + k) - back)
-    have = 1
-    while have < side:
-        step = min(have, side - have)
-        for r in range(rows):
+    for inside in (out[:rows], out[rows:]):
+        have = 1
+        while have < side:
+            step = min(have, side - have)
+            for r in range(rows):
+                for k in range(words):
+                    inside[r, k] &= inside[r + step, k] if r + step < rows else np.uint64(0)
+            have += step
+        for r in range(rows - 1, -1, -1):
             for k in range(words):
-                out[r, k] &= out[r + step, k] if r + step < rows else np.uint64(0)
-        have += step
-    for r in range(rows - 1, -1, -1):
-        for k in range(words):
-            out[r, k] = out[r - back, k] if r >= back else np.uint64(0)
+                inside[r, k] = inside[r - back, k] if r >= back else np.uint64(0)
 
 
 @kernel(inline="always")
@@ -100,11 +105,12 @@ def _moved(row, first):
 
 
 @kernel(_nrt=False)
-def _count_masks(pred, gt, pred_inside, gt_inside, out):
-    for r in range(pred.shape[0]):
-        for k in range(pred.shape[1]):
-            a, b = pred[r, k], gt[r, k]
-            a_shell, b_shell = a & ~pred_inside[r, k], b & ~gt_inside[r, k]
+def _count_masks(bits, inside, out):
+    rows = bits.shape[0] // 2
+    for r in range(rows):
+        for k in range(bits.shape[1]):
+            a, b = bits[r, k], bits[rows + r, k]
+            a_shell, b_shell = a & ~inside[r, k], b & ~inside[rows + r, k]
             out[0, 0] += ones(a & b)
             out[0, 1] += ones(a)
             out[0, 2] += ones(b)
@@ -114,12 +120,13 @@ def _count_masks(pred, gt, pred_inside, gt_inside, out):
 
 
 @kernel(_nrt=False)
-def _count_labels(pred, gt, pred_inside, gt_inside, out):
-    for r in range(pred.shape[0]):
-        for c in range(pred.shape[1]):
+def _count_labels(pred, gt, inside, out):
+    rows = gt.shape[0]
+    for r in range(rows):
+        for c in range(gt.shape[1]):
             word, bit = c >> 6, np.uint64(1) << np.uint64(c & 63)
-            a = np.int64(-1) if pred_inside[r, word] & bit else np.int64(pred[r, c])
-            b = np.int64(-1) if gt_inside[r, word] & bit else np.int64(gt[r, c])
+            a = np.int64(-1) if inside[r, word] & bit else np.int64(pred[r, c])
+            b = np.int64(-1) if inside[rows + r, word] & bit else np.int64(gt[r, c])
             if a >= 0:
                 out[a, 1] += 1
                 if a == b:
