@@ -1,6 +1,6 @@
 """Time this state of the project against another checkout of it, in turn on one machine.
 
-    python scripts/benchmark_turns.py OTHER_PYTHON [--ucm2 DIR --gt DIR] [--peers PYTHON]
+    python scripts/benchmark_turns.py OTHER_PYTHON [--ucm2 DIR --gt DIR] [--peers PYTHON] [--rows WORDS]
 
 OTHER_PYTHON and PYTHON are interpreters of environments: one that has the other state installed,
 one that has panopticapi and opencv beside numpy and scipy. Each runs in a process of its own on
@@ -248,6 +248,7 @@ def main() -> None:
     parser.add_argument("--gt", type=Path)
     parser.add_argument("--peers", help="Python with panopticapi and opencv")
     parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--rows", default="", help="only rows with one of these words, comma apart")
     options = parser.parse_args()
     if options.other == "project":
         return serve(project_jobs(options.ucm2, options.gt))
@@ -262,6 +263,8 @@ def main() -> None:
     heads = ("other", "here", "ratio", "peer", "peer/here")
     print(f"{'processor time, ms':28}" + "".join(f"{h:>10}" for h in heads))
     for row in dict.fromkeys(name for side in sides for name in side.rows):
+        if not any(word in row for word in options.rows.split(",")):
+            continue
         asked = [side for side in sides if row in side.rows]
         answers: list[list[Any]] = [[] for _ in asked]
         for k in range(options.repeat + 1):
