@@ -72,7 +72,7 @@ def match_steps(start: I8, pixel: I4, added: Bool, gts: Bool, max_dist_px: float
     """
     steps = start.size - 1
     reach = disk(max_dist_px, gts.shape[1:])
-    near = bits_within_reach(np.any(gts, axis=0), reach.half)
+    near = bits_within_reach(gts[0] if len(gts) == 1 else np.any(gts, axis=0), reach.half)
     tile, kept = empty_tiles(gts.shape[1:]), np.empty_like(start)
     vertex, enters = np.empty(pixel.size, np.int32), np.empty(pixel.size, np.bool_)
     _keep(start, pixel, added, near, gts.shape[2], kept, vertex, enters, tile)

@@ -78,7 +78,8 @@ def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> 
         pixel = _changes(order, first, box, levels.shape[1], _room(box), batch)
     else:
         batch, pixel = np.repeat(first, 2)[:-1], order
-    added = np.repeat(np.arange(2 * n) % 2 == 1, np.diff(batch))
+    added = np.zeros(pixel.size, np.bool_)
+    _mark(batch, added)
     return batch[::2].copy(), pixel, added
 
 
@@ -143,6 +144,13 @@ def _by_level(level, flat, first, order):
         step = n - level[p] + 1
         order[first[step]] = p
         first[step] += 1
+
+
+@kernel(_nrt=False)
+def _mark(batch, added):
+    for step in range(batch.size >> 1):
+        for event in range(batch[2 * step + 1], batch[2 * step + 2]):
+            added[event] = True
 
 
 def _room(box: Box) -> Room:

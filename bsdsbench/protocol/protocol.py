@@ -247,6 +247,8 @@ class Protocol:
             raise ProtocolError(
                 f"protocol: {kind_of_value(protocol)}, expected a Protocol or the name of a preset"
             )
+        if isinstance(protocol, str) and protocol in _preset_names():
+            return cls.preset(protocol)
         return protocol if isinstance(protocol, Protocol) else cls.load(protocol)
 
     @classmethod
