@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,6 +89,7 @@ def outlier_cost(max_dist_px: float) -> int:
     return max(1, math.ceil(100 * (100 * max_dist_px)))
 
 
+@lru_cache(maxsize=2)  # one may take some 100 MB
 def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
     """The disk of a tolerance, no larger than an image of `shape` needs.
 
@@ -184,24 +186,49 @@ def forget(own):
 
 def vertices(bmap: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.void]]:
     """The pixels of an (H, W) map as vertices: flat indices i4 (n,), tile by tile, and TILE."""
-    flat = np.flatnonzero(bmap).astype(np.int32)
-    pixel, tile = np.empty_like(flat), np.zeros(math.prod(tiles(bmap.shape)) + 1, TILE)
-    if flat.size:
-        _number(flat, bmap.shape[1], pixel, tile)
-    return pixel, tile
+    tile = empty_tiles(bmap.shape)
+    if tile.size > 1:
+        down, across = tiles(bmap.shape)
+        eights = np.zeros((8 * down, across), np.uint8)  # a byte is a row of a tile
+        eights[: bmap.shape[0]] = np.packbits(bmap, axis=1, bitorder="little")
+        whole = eights.reshape(down, 8, across).swapaxes(1, 2).ravel()
+        tile["bits"][:-1] = whole.view("<u8")
+    return number(tile, bmap.shape), tile
+
+
+def empty_tiles(shape: tuple[int, ...]) -> NDArray[np.void]:
+    """TILE of an (H, W) map without pixels."""
+    return np.zeros(math.prod(tiles(shape)) + 1, TILE)
+
+
+def number(tile: NDArray[np.void], shape: tuple[int, ...]) -> NDArray[np.int32]:
+    """Number the pixels whose bits are set in TILE: flat indices i4 (n,), tile by tile."""
+    _count(tile)
+    pixel = np.empty(tile[-1]["before"], np.int32)
+    _list(tile, tiles(shape)[1], shape[1], pixel)
+    return pixel
 
 
 @kernel(_nrt=False)
-def _number(flat, cols, pixel, tile):
-    for p in flat:
-        at, bit = place(p, cols)
-        tile[at].bits |= bit
+def _count(tile):
     before = 0
     for at in range(tile.size):
         tile[at].live, tile[at].before = tile[at].bits, before
         before += ones(tile[at].bits)
-    for p in flat:
-        pixel[_vertex(p, cols, tile)] = p
+
+
+@kernel(_nrt=False)
+def _list(tile, across, cols, pixel):
+    one, k = np.uint64(1), 0
+    for at in range(tile.size - 1):
+        left = tile[at].bits
+        if left:
+            first = (at // across << 3) * cols + (at % across << 3)
+        while left:
+            bit = ones((left & (~left + one)) - one)
+            pixel[k] = first + (bit >> 3) * cols + (bit & 7)
+            left &= left - one
+            k += 1
 
 
 @inner
@@ -218,25 +245,24 @@ def _vertex(pixel, cols, tile):
     return tile[at].before + ones(tile[at].bits & (bit - np.uint64(1)))
 
 
-def vertex_of(pixel: NDArray[np.int32], cols: int, tile: NDArray[np.void]) -> NDArray[np.int32]:
-    """i4 (n,): the vertices at n flat indices of an image of `cols` columns."""
-    vertex = np.empty(pixel.size, np.int32)
-    _vertices_of(pixel, cols, tile, vertex)
-    return vertex
-
-
 @kernel(_nrt=False)
-def _vertices_of(pixel, cols, tile, vertex):
+def vertices_of(pixel, cols, tile, vertex):
+    """Write the vertices at flat indices of an image of `cols` columns."""
     for k in range(pixel.size):
         vertex[k] = _vertex(pixel[k], cols, tile)
 
 
 def within_reach(bmap: NDArray[np.bool_], half: NDArray[np.int32]) -> NDArray[np.bool_]:
     """(H, W) bool: is a pixel of the (H, W) map in the disk around it."""
+    return unpack(bits_within_reach(bmap, half), bmap.shape[1])
+
+
+def bits_within_reach(bmap: NDArray[np.bool_], half: NDArray[np.int32]) -> NDArray[np.uint64]:
+    """The same as bits (bits.py)."""
     bits = pack(bmap)
     near, wide = np.zeros_like(bits), np.zeros((2, bits.shape[1] + 2), np.uint64)
     _widen(bits, half, wide, near)
-    return unpack(near, bmap.shape[1])
+    return near
 
 
 @kernel(_nrt=False)
