@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 _PACKAGES = {
     "bsdsbench.scores.curve": ("OperatingPoint", "PRCurve"),
     "bsdsbench.scores.ratios": ("f_measure", "ratio"),
+    "bsdsbench.metrics.assign": ("Assignment", "assign", "assign_points"),
     "bsdsbench.metrics.boundary": (
         "BoundaryScore",
         "Match",

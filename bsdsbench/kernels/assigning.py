@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from bsdsbench.kernels.graph import (
     GT,
-    MOST_REACH,
     NO_VALUES,
     NONE,
     PRED,
@@ -97,17 +96,12 @@ def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, F8] | Non
     cost : (2R+1, 2R+1) by the offset (row, col) from a pixel of `first` to its partner, no offset
            in the middle; infinite where a pair is not allowed
     values : two of (H, W): what a pair costs for its pixel of `first`, of `second`
-
-    Raises ValueError if the tables of the reach would take more than some 100 MB.
     """
     n = np.count_nonzero(first)
     if np.count_nonzero(second) < n:  # the fewer enter
         there = assign_maps(second, first, cost[::-1, ::-1], values and values[::-1])
         order = np.argsort(there.second)
         return Pairs(there.second[order], there.first[order], there.resolution)
-    reach = len(cost) // 2
-    if reach > MOST_REACH:
-        raise ValueError(f"radius of {reach} px: expected at most {MOST_REACH} px")
     allowed = np.isfinite(cost)
     (pixel, tile), (other_pixel, other_tile) = vertices(first), vertices(second)
     own_value, other_value = (

@@ -33,7 +33,7 @@ FAR = 2**61  # beyond any length
 UNKNOWN = 2**32 - 1  # where edges begin that are not in the arena
 _TIE_BITS = 24
 _SUM_BITS = 60
-MOST_REACH = 1800  # px
+_MOST_REACH = 1800  # px
 _ARENA = 4 << 20  # edges kept per side, at 16 bytes
 
 NONE = 2**32 - 1  # no vertex
@@ -96,8 +96,8 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
     Raises ValueError if its table of costs would take more than some 100 MB.
     """
     reach = math.floor(min(max_dist_px, math.hypot(*shape)))
-    if reach > MOST_REACH:
-        raise ValueError(f"max_dist of {reach} px: expected at most {MOST_REACH} px")
+    if reach > _MOST_REACH:
+        raise ValueError(f"max_dist of {reach} px: expected at most {_MOST_REACH} px")
     step = np.arange(-reach, reach + 1)
     dist = np.sqrt(step[:, None] ** 2 + step**2)
     allowed = dist <= max_dist_px
