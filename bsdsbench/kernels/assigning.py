@@ -49,7 +49,6 @@ I4 = NDArray[np.int32]
 F8 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
-METRICS = ("l2", "l1", "linf")
 MOST_EDGES = 1 << 22  # between points
 _TIE_BITS = 16
 _WEIGHT_BITS = 60
@@ -121,10 +120,11 @@ def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, F8] | Non
 
 
 def assign_points(
-    first: F8, second: F8, radius: float, metric: str, values: tuple[F8, F8]
+    first: F8, second: F8, radius: float, metric: int, values: tuple[F8, F8]
 ) -> Pairs:
     """The pairs of two lists of points (N, 2) and (M, 2) at most `radius` apart.
 
+    metric : 0, 1 or 2: Euclidean, l1, linf
     values : (N,) and (M,), what a pair costs for its points
 
     Raises ValueError if more than MOST_EDGES pairs are allowed.
@@ -199,7 +199,7 @@ def _enter(order, own, other, geo, work):
     return enter(order, own, other, geo, work, np.int64(0))
 
 
-def _near(first: F8, second: F8, radius: float, metric: str) -> tuple[I8, I4, F8]:
+def _near(first: F8, second: F8, radius: float, metric: int) -> tuple[I8, I4, F8]:
     """The allowed pairs: vertex i has those from start[i] to start[i + 1]; the second point; cost.
 
     Only points whose rows are near are looked at.
@@ -209,27 +209,33 @@ def _near(first: F8, second: F8, radius: float, metric: str) -> tuple[I8, I4, F8
     around = radius + 1e-9 * (radius + np.abs(first[:, 0]))  # rows are compared by differences
     low = np.searchsorted(rows, first[:, 0] - around)
     high = np.searchsorted(rows, first[:, 0] + around, side="right")
-    start, kind = np.zeros(len(first) + 1, np.int64), METRICS.index(metric)
+    start = np.zeros(len(first) + 1, np.int64)
     nothing = np.empty(0, np.int32), np.empty(0)
-    _within(first, second, by_row, low, high, radius, kind, start, *nothing)
+    _within(first, second, by_row, low, high, radius, metric, start, *nothing)
     if start[-1] > MOST_EDGES:
         raise ValueError(
             f"{start[-1]} pairs of points within the radius: expected at most {MOST_EDGES}"
         )
     to, cost = np.empty(start[-1], np.int32), np.empty(start[-1])
-    _within(first, second, by_row, low, high, radius, kind, start, to, cost)
+    _within(first, second, by_row, low, high, radius, metric, start, to, cost)
     return start, to, cost
 
 
 @kernel(_nrt=False)
-def _within(first, second, by_row, low, high, radius, kind, start, to, cost):
+def _within(first, second, by_row, low, high, radius, metric, start, to, cost):
     """Count the pairs into `start`, and write those that there is room for."""
     found = 0
     for i in range(len(first)):
         for k in range(low[i], high[i]):
             j = by_row[k]
             dy, dx = abs(first[i, 0] - second[j, 0]), abs(first[i, 1] - second[j, 1])
-            d = np.sqrt(dy * dy + dx * dx) if kind == 0 else dy + dx if kind == 1 else max(dy, dx)
+            d = (
+                np.sqrt(dy * dy + dx * dx)
+                if metric == 0
+                else dy + dx
+                if metric == 1
+                else max(dy, dx)
+            )
             if d <= radius:
                 if found < to.size:
                     to[found], cost[found] = j, d

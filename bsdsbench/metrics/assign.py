@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.core.arguments import (
+from bsdsbench.files.arguments import (
     given_array,
     given_floats,
     given_list,
@@ -34,12 +34,12 @@ from bsdsbench.core.arguments import (
     given_whole,
     given_word,
 )
-from bsdsbench.core.checks import binary_map, same_shape
-from bsdsbench.core.errors import DataError, ShapeError
-from bsdsbench.core.inputs import GroundTruth
-from bsdsbench.core.read_only import ReadOnly
-from bsdsbench.core.records import frozen
-from bsdsbench.core.validators import MAX_PX
+from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.loaders.inputs import GroundTruth
+from bsdsbench.loaders.map_checks import binary_map, same_shape
+from bsdsbench.protocol.field_ranges import MAX_PX
+from bsdsbench.scores.counts import frozen
+from bsdsbench.tables.read_only import ReadOnly
 
 # Kernels are imported where they are called, see boundary.py.
 F8 = NDArray[np.float64]
@@ -66,8 +66,8 @@ class Assignment(ReadOnly):
     cost : float
         Sum of the costs of the pairs.
     resolution : float
-        `cost` is at most `n_matched * resolution` above the least one, and is the least one where
-        the costs are whole numbers.
+        `cost` is at most `n_matched * resolution` above the least one; it is the least one where
+        costs are whole numbers and that is below 1.
     """
 
     pred_index: I8
@@ -135,7 +135,7 @@ def assign(
         (2R+1, 2R+1) costs with R the whole part of `radius`: what a pair costs whose annotated
         pixel lies (row - R, col - R) from the predicted one. Infinite where it is not allowed.
     pred_value, gt_value : array, optional
-        Values with the shapes of `pred` and `gt`; those of other than boundary pixels are not used.
+        Values with the shapes of `pred` and `gt`.
     weight : float
         Factor of `pred_value`; below 0 where large values are to be preferred.
     threads : int, optional
@@ -187,7 +187,7 @@ def assign(
     if preds.ndim not in (2, 3):
         raise ShapeError(f"prediction: shape {preds.shape}, expected (H, W) or (B, H, W)")
     batch = preds.ndim == 3
-    values = None if pred_value is None else factor * given_values(pred_value, "pred_value")
+    values = None if pred_value is None else given_values(pred_value, "pred_value", factor)
     if values is not None:
         same_shape(values.shape, preds.shape, "pred_value")
     given = (gt, "ground truth"), (values, "pred_value"), (gt_value, "gt_value")
@@ -243,9 +243,9 @@ def _planes(given: Any, what: str) -> tuple[bool, list[NDArray[Any]]]:
     return array.ndim == 2, [array] if array.ndim == 2 else list(array)
 
 
-def given_values(values: Any, what: str) -> F8:
-    """Numbers as float64, none so large that costs could not be told apart."""
-    array: F8 = given_floats(values, what)
+def given_values(values: Any, what: str, factor: float = 1.0) -> F8:
+    """Numbers times `factor` as float64, none too large to be added up."""
+    array: F8 = factor * given_floats(values, what)
     if not (np.abs(array) <= LARGEST).all():
         raise DataError(f"{what}: NaN or values beyond {LARGEST:g}, expected finite numbers")
     return array
@@ -262,13 +262,18 @@ def _given_table(cost: Any, radius: float) -> F8:
     return table
 
 
+def _distance(dy: F8, dx: F8, metric: str) -> F8:
+    if metric == "l2":
+        return np.sqrt(dy * dy + dx * dx)
+    dy, dx = np.abs(dy), np.abs(dx)
+    return dy + dx if metric == "l1" else np.maximum(dy, dx)
+
+
 def _offset_costs(radius: float, metric: str, table: F8 | None, shape: tuple[int, ...]) -> F8:
     """(2R+1, 2R+1) costs by offset, no larger than an image of `shape` needs; infinite beyond."""
-    from bsdsbench.kernels.assigning import distance
-
     reach = min(int(radius), max(*shape, 1) - 1)
     step = np.arange(-reach, reach + 1.0)
-    far = distance(step[:, None], step, metric)
+    far = _distance(step[:, None], step, metric)
     if table is not None:
         off = int(radius) - reach
         table = table[off : len(table) - off, off : len(table) - off]
@@ -359,22 +364,16 @@ def assign_points(
     factor = given_number(weight, "weight", -LARGEST, LARGEST)
     given_word(metric, "metric", METRICS)
     points = _given_points(pred, "prediction"), _given_points(gt, "ground truth")
-    values = []
-    for name, value, of in (
-        ("pred_value", pred_value, points[0]),
-        ("gt_value", gt_value, points[1]),
-    ):
-        found = np.zeros(len(of)) if value is None else given_values(value, name)
-        if found.shape != (len(of),):
-            raise ShapeError(f"{name}: shape {found.shape}, expected {(len(of),)}")
-        values.append(found)
-    values[0] = factor * values[0]
+    values = (
+        _point_values(pred_value, points[0], "pred_value", factor),
+        _point_values(gt_value, points[1], "gt_value", 1.0),
+    )
     try:
-        pairs = assigning.assign_points(*points, radius, metric, (values[0], values[1]))
+        pairs = assigning.assign_points(*points, radius, METRICS.index(metric), values)
     except ValueError as error:
         raise DataError(str(error)) from None
     offset = points[0][pairs.first] - points[1][pairs.second]
-    paid = assigning.distance(offset[:, 0], offset[:, 1], metric)
+    paid = _distance(offset[:, 0], offset[:, 1], metric)
     paid = paid + values[0][pairs.first] + values[1][pairs.second]
     return _made(pairs, (len(points[0]),), (len(points[1]),), paid)
 
@@ -386,3 +385,10 @@ def _given_points(points: Any, what: str) -> F8:
     if found.ndim != 2 or found.shape[1] != 2:
         raise ShapeError(f"{what}: shape {found.shape}, expected (number of points, 2)")
     return np.ascontiguousarray(found)
+
+
+def _point_values(value: Any, points: F8, what: str, factor: float) -> F8:
+    found = np.zeros(len(points)) if value is None else given_values(value, what, factor)
+    if found.shape != (len(points),):
+        raise ShapeError(f"{what}: shape {found.shape}, expected {(len(points),)}")
+    return found
