@@ -42,25 +42,23 @@ def missing(table):
 
 
 def sparse(table):
-    """The same by the sparse solver, which wants every vertex matched: to an outlier of its own.
+    """The same by the sparse solver, which wants every row matched: to a column of its own if need
+    be, at the price of a missing pair.
 
-    Where two are a pair their outliers are one as well, for nothing. Third, how exact that cost is:
-    costs are made whole numbers of 30 bits first, since the solver need not end with others.
+    Third, how exact that cost is: costs are made whole numbers of 40 bits first, since the solver
+    need not end with others.
     """
+    if len(table) > table.shape[1]:
+        return sparse(table.T)
     n, m = table.shape
     i, j = np.nonzero(np.isfinite(table))
     if not len(i):
         return 0, 0.0, 0.0
     low, most = table[i, j].min(), np.ptp(table[i, j])
-    unit = 2.0 ** np.ceil(np.log2((most + 1) * (min(n, m) + 1)) - 30)
+    unit = 2.0 ** np.ceil(np.log2((most + 1) * (n + 1)) - 40)
     cost = np.rint((table - low) / unit)
-    lost = missing(cost)
-    rows = np.concatenate([i, np.arange(n), n + np.arange(m), n + j])
-    cols = np.concatenate([j, m + np.arange(n), np.arange(m), m + i])
-    paid = np.concatenate([cost[i, j], np.full(n + m, lost), np.zeros(len(j))])
-    at = rows.astype(np.int32), cols.astype(np.int32)
-    graph = csr_array(coo_array((paid + 1.0, at), shape=(n + m, n + m)))  # 0 would be no edge
-    row, col = min_weight_full_bipartite_matching(graph)
-    pair = (row < n) & (col < m)
-    n_pairs, paid = int(pair.sum()), table[row[pair], col[pair]]
-    return n_pairs, float(paid.sum()), n_pairs * unit
+    at = np.append(i, range(n)).astype(np.int32), np.append(j, range(m, m + n)).astype(np.int32)
+    paid = np.append(cost[i, j], np.full(n, missing(cost))) + 1  # 0 would be no edge
+    row, col = min_weight_full_bipartite_matching(csr_array(coo_array((paid, at))))
+    found = table[row, col.clip(max=m - 1)][col < m]
+    return len(found), float(found.sum()), len(found) * unit
