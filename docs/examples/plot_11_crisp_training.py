@@ -100,7 +100,9 @@ def train(one_to_one, steps=300, size=96):
         prob, seen = forward(layers, x)
         labels = bb.one_to_one_labels(prob, gts, **RULE) if one_to_one else gts
         slope = (prob - labels.mean(0)).astype(np.float32) / 100
-        for layer, moment, found in zip(layers, moments, gradients(layers, seen, slope), strict=True):
+        for layer, moment, found in zip(
+            layers, moments, gradients(layers, seen, slope), strict=True
+        ):
             for part, (mean, square), g in zip(layer, moment, found, strict=True):  # Adam
                 mean += 0.1 * (g - mean)
                 square += 0.01 * (g * g - square)
