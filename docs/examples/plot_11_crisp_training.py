@@ -20,6 +20,7 @@ labels that are assigned to its own predictions, one to one.
 #     OneToOneLoss(radius=4, weight=20, delta=0.05)(torch.sigmoid(network(image)), gt).backward()
 
 import time
+from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -90,7 +91,7 @@ def train(one_to_one, steps=300, size=96):
             rng.normal(0, np.sqrt(2 / (9 * a)), (b, 9 * a)).astype(np.float32),
             np.full((b, 1), -2.0 if b == 1 else 0.0, np.float32),
         ]
-        for a, b in zip(CHANNELS, CHANNELS[1:], strict=False)
+        for a, b in pairwise(CHANNELS)
     ]
     moments = [[np.zeros((2, *part.shape), np.float32) for part in layer] for layer in layers]
     for step in range(1, steps + 1):
