@@ -227,7 +227,8 @@ def _problems(
         return alone, [(bmap, one, None) for one in maps]
     own = np.zeros(bmap.shape) if pred_cost is None else pred_cost
     if gt_value is None:
-        return alone, [(bmap, one, (own, np.zeros(one.shape))) for one in maps]
+        nothing = np.zeros(bmap.shape)
+        return alone, [(bmap, one, (own, nothing)) for one in maps]
     _, others = _planes(gt_value, "gt_value")
     if [o.shape for o in others] != [g.shape for g in maps]:
         raise ShapeError("gt_value: shape other than the ground truth's, expected the same")
