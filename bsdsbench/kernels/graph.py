@@ -38,6 +38,7 @@ _MOST_REACH = 1800  # px
 _ARENA = 4 << 20  # edges kept per side, at 16 bytes
 
 NONE = 2**32 - 1  # no vertex
+NO_VALUES = np.zeros(0, np.int64)
 
 
 def record(fields: list[tuple[str, str]]) -> np.dtype[Any]:
@@ -53,7 +54,8 @@ def record(fields: list[tuple[str, str]]) -> np.dtype[Any]:
 # edge   EDGE        the arena;  used i8 (1,): its filled part
 # bits   u8 (n, words)  the steps a vertex was matched at
 # nearest i4 (n,)    the least cost of its edges, -1 if it has none; known once they were found
-Side = namedtuple("Side", "pixel tile mult node edge used bits nearest")
+# value  i8 (n,)     what its edges weigh more than their offset says; (0,) where nothing
+Side = namedtuple("Side", "pixel tile mult node edge used bits nearest value")
 NODE = record(
     [
         ("dual", "i8"),  # see search.py
@@ -70,9 +72,9 @@ TILE = record([("bits", "u8"), ("live", "u8"), ("before", "u4")])
 EDGE = record([("weight", "i8"), ("to", "u4")])  # a list begins with one that says where it ends
 
 # What both sides share. cols: of the image; down, across: its tiles;
-# mask u8 (8, 8, T, T): see Disk;  gain i8 ((2R+1)^2,): (C - c) * 2^shift, row by row;
-# drop u8: 64 - bits;  salt u8: annotator
-Geometry = namedtuple("Geometry", "cols down across reach mask gain shift salt drop")
+# mask u8 (8, 8, T, T): see Disk;  gain i8 ((2R+1)^2,): (C - c) * 2^shift, row by row; top: that of
+# c = 0;  drop u8: 64 - bits;  salt u8: annotator
+Geometry = namedtuple("Geometry", "cols down across reach mask gain top shift salt drop")
 
 
 class Disk(NamedTuple):
@@ -100,24 +102,31 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
         raise ValueError(f"max_dist of {reach} px: expected at most {_MOST_REACH} px")
     step = np.arange(-reach, reach + 1)
     dist = np.sqrt(step[:, None] ** 2 + step**2)
-    half = ((dist <= max_dist_px).sum(1) // 2).astype(np.int32)
-    around = 2 * (-(-reach // 8)) + 1
-    mask = np.zeros((8, 8, around, around), np.uint64)
-    _lay(half, mask)
+    allowed = dist <= max_dist_px
+    half = (allowed.sum(1) // 2).astype(np.int32)
     cost = np.rint(100 * dist).astype(np.int64)
-    return Disk(half, mask, cost, outlier_cost(max_dist_px))
+    return Disk(half, tile_mask(allowed), cost, outlier_cost(max_dist_px))
+
+
+def tile_mask(allowed: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """`Disk.mask` of the offsets (row, col) that are allowed: (2R+1, 2R+1) bool, 0 in the middle"""
+    around = 2 * (-(-(len(allowed) // 2) // 8)) + 1
+    mask = np.zeros((8, 8, around, around), np.uint64)
+    _lay(allowed, mask)
+    return mask
 
 
 @kernel(_nrt=False)
-def _lay(half, mask):
-    """Set the bits of the disk around each pixel of the tile in the middle."""
-    reach, middle = half.size // 2, 8 * (mask.shape[2] // 2)
+def _lay(allowed, mask):
+    """Set the bits of what is allowed around each pixel of the tile in the middle."""
+    begin = 8 * (mask.shape[2] // 2) - len(allowed) // 2
     for row in range(8):
         for col in range(8):
-            for dy in range(-reach, reach + 1):
-                r, width = middle + row + dy, half[dy + reach]
-                for c in range(middle + col - width, middle + col + width + 1):
-                    bit = np.uint64(1) << np.uint64((r & 7) << 3 | c & 7)
+            for dy in range(len(allowed)):
+                r = begin + row + dy
+                for dx in range(len(allowed)):
+                    c = begin + col + dx
+                    bit = np.uint64(allowed[dy, dx]) << np.uint64((r & 7) << 3 | c & 7)
                     mask[row, col, r >> 3, c >> 3] |= bit
 
 
@@ -135,7 +144,8 @@ def geometry(shape: tuple[int, ...], disk: Disk, n_gt: int, annotator: int) -> G
     down, across = tiles(shape)
     drop = np.uint64(64 - bits)
     reach, cols = len(disk.cost) // 2, shape[1]
-    return Geometry(cols, down, across, reach, disk.mask, gain, shift, salt, drop)
+    top = disk.lost << shift
+    return Geometry(cols, down, across, reach, disk.mask, gain, top, shift, salt, drop)
 
 
 def tiles(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -160,11 +170,12 @@ def side(
     mult: np.uint64,
     edge: NDArray[np.void],
     bits: NDArray[np.uint64],
+    value: NDArray[np.int64] = NO_VALUES,
 ) -> Side:
     """A side whose vertices are yet to be `clear`ed; `edge` is an empty arena."""
     n = pixel.size
     used, nearest = np.zeros(1, np.int64), np.empty(n, np.int32)
-    return Side(pixel, tile, mult, np.empty(n, NODE), edge, used, bits, nearest)
+    return Side(pixel, tile, mult, np.empty(n, NODE), edge, used, bits, nearest, value)
 
 
 @kernel(inline="always")
@@ -293,11 +304,21 @@ def _widen(bits, half, wide, near):
 
 
 @kernel(inline="always")
-def _mix(x):
+def mix(x):
     """The high bits of the result depend on all bits of x (the finaliser of SplitMix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
+
+
+@inner
+def _add_values(i, begin, end, own, others):
+    """Add to the weights of the edges of vertex i what both ends say. Returns the largest."""
+    edge, best = own.edge, np.int64(-1)
+    for e in range(begin, end):
+        edge[e].weight += own.value[i] + others[edge[e].to]
+        best = max(best, edge[e].weight)
+    return best
 
 
 @inner
@@ -338,12 +359,14 @@ def find_edges(start, stop, own, other, geo):
                     left &= left - one
                     bit = np.uint64(ones(below))
                     r, c = bit >> np.uint64(3), bit & np.uint64(7)
-                    tie = _mix(tile_key + (r * cols + c) * other.mult) >> geo.drop
+                    tie = mix(tile_key + (r * cols + c) * other.mult) >> geo.drop
                     weight = gains[corner + r * width + c] - np.int64(tie)
                     edge[end].to = there.before + ones(there.bits & below)
                     edge[end].weight = weight
                     end += 1
                     best = max(best, weight)
         node[i].first, edge[begin].to = begin, end
-        nearest[i] = (gains[gains.size // 2] - best) >> geo.shift if end > begin + 1 else -1
+        if own.value.size:
+            best = _add_values(i, begin + 1, end, own, other.value)
+        nearest[i] = (geo.top - best) >> geo.shift if end > begin + 1 else -1
     own.used[0] = end
