@@ -1,6 +1,6 @@
 """Time this state of the project against another checkout of it, in turn on one machine.
 
-    python scripts/benchmark_turns.py OTHER_PYTHON [--ucm2 DIR --gt DIR] [--peers PYTHON] [--rows R]
+    python scripts/bench turns OTHER_PYTHON [--ucm2 DIR --gt DIR] [--peers PYTHON] [--rows R]
 
 OTHER_PYTHON and PYTHON are interpreters of environments: one that has the other state installed,
 one that has panopticapi and opencv beside numpy and scipy. Each runs in a process of its own on

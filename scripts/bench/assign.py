@@ -1,6 +1,6 @@
 """Time one-to-one assignment against dense tiles and scipy's sparse solver, in one run.
 
-    python scripts/benchmark_assign.py MAPS GROUND_TRUTH [--images 20] [--blur 1.5] [--threads 8]
+    python scripts/bench assign MAPS GROUND_TRUTH [--images 20] [--blur 1.5] [--threads 8]
 
 Each image: a soft map, blurred and stretched until its lines are as thick as a network's, cut at
 0.8; each annotator apart; cost l1 - weight * probability, for the radii and weights of the MatchED
@@ -167,7 +167,3 @@ def main() -> None:
     bb.assign(np.eye(9), np.eye(9), 1)  # compiles
     table(images, args.annotators)
     batch(images, args.threads)
-
-
-if __name__ == "__main__":
-    main()
