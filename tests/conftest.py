@@ -33,6 +33,6 @@ def bsds500_bench() -> Path:
 @pytest.fixture
 def tiny(tmp_path: Path) -> tuple[Path, Path]:
     """Six made images of 40 x 52 pixels with two annotators: (predictions, ground truth)."""
-    from tests.making import make_set
+    from tests.helpers.making import make_set
 
     return make_set(tmp_path / "tiny")

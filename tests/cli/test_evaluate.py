@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.cli import cli
-from tests.runs.test_runner import bits
+from tests.helpers.runs import bits
 
 ROOT = Path(__file__).parents[2]
 FEW = ("--thresholds", "5", "--workers", "1")

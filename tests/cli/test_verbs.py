@@ -15,8 +15,8 @@ import bsdsbench as bb
 from bsdsbench.cli import GROUPS, VERBS, cli
 from bsdsbench.integrations.baselines import BASELINES
 from bsdsbench.metrics import registry
-from tests.cli.test_words import call
-from tests.runs.simulated import simulated_run
+from tests.helpers.runs import call
+from tests.helpers.simulated import simulated_run
 
 FEW = ("--thresholds", "5", "--workers", "1", "--executor", "thread", "--quiet")
 

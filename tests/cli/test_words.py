@@ -15,17 +15,11 @@ from bsdsbench.files.errors import DataError, FileFormatError, grouped
 from bsdsbench.files.writing import png_bytes
 from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.sample import sample_ground_truth
+from tests.helpers.runs import call
 
 
 def write_png(path, pixels):
     path.write_bytes(png_bytes(pixels))
-
-
-def call(*words):
-    found = CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False)
-    if found.exception:
-        raise found.exception
-    return found.output
 
 
 def test_a_verb_nearly_right_is_recognised():
@@ -39,7 +33,7 @@ def test_a_preset_nearly_right_is_recognised(tmp_path):
 
 
 def test_check_without_a_baseline_says_how_to_make_one(tmp_path):
-    from tests.runs.simulated import simulated_run
+    from tests.helpers.simulated import simulated_run
 
     out = simulated_run("a", 3).save(tmp_path / "a")
     with pytest.raises(FileFormatError, match=r"no such file, .* --update` makes one"):

@@ -37,7 +37,7 @@ from bsdsbench.runs.loading import load_run
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 from bsdsbench.scores.curve import PRCurve, four_counts, pr_curve
 from bsdsbench.scores.curve_rules import average_precision, best_point, recall_at_precision
-from tests.runs.simulated import simulated_run
+from tests.helpers.simulated import simulated_run
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.gate import Baseline, assert_scores, check
 from bsdsbench.scores.counts import BoundaryCounts
-from tests.runs.simulated import simulated_run
+from tests.helpers.simulated import simulated_run
 
 ROOT = Path(__file__).parents[2]
 

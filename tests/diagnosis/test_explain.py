@@ -19,8 +19,8 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.sources import find_sources
-from tests.crops import crops
-from tests.making import make_set
+from tests.helpers.crops import crops
+from tests.helpers.making import make_set
 
 BASE = Protocol.preset("bsds500").replace(thresholds=9)
 RULE = {r.label: r.value for r in READINGS}

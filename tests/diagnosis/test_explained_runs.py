@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import bsdsbench as bb
 from bsdsbench.cli.verb_explain import command
 from bsdsbench.diagnosis.explain import explain
-from tests.making import make_set
+from tests.helpers.making import make_set
 
 FAST = {"workers": 1, "executor": "thread"}
 

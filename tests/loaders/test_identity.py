@@ -25,7 +25,7 @@ from bsdsbench.loaders.identity import (
 )
 from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.protocol.protocol import Protocol
-from tests.making import make_set
+from tests.helpers.making import make_set
 
 BSDS500 = Protocol.preset("bsds500")
 

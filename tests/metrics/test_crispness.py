@@ -17,7 +17,7 @@ from bsdsbench.metrics.crispness import evaluations, image_crispness
 from bsdsbench.protocol.protocol import NMSParams, Protocol
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.sweep import parse_range, tolerance_sweep
-from tests.crops import crops
+from tests.helpers.crops import crops
 from tests.reference.nms import edge_nms
 
 RAW = "structure-tensor-raw"

@@ -11,7 +11,7 @@ from sklearn import metrics as sk
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics import segmentation as seg
 from bsdsbench.protocol.contour_params import ContourParams
-from tests.masks import label_pairs
+from tests.helpers.masks import label_pairs
 
 
 def params(classes, **options):

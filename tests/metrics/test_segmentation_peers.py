@@ -9,7 +9,7 @@ import pytest
 
 from bsdsbench.metrics import segmentation as seg
 from bsdsbench.protocol.contour_params import ContourParams
-from tests.masks import blobs, label_pairs, mask_pairs
+from tests.helpers.masks import blobs, label_pairs, mask_pairs
 
 FLOAT32 = {"rel": 1e-6, "abs": 1e-6}
 

@@ -6,7 +6,7 @@ import json
 import re
 
 from bsdsbench.report import write_report
-from tests.runs.simulated import simulated_run
+from tests.helpers.simulated import simulated_run
 
 
 def human_point(text):

@@ -14,8 +14,8 @@ import bsdsbench as bb
 from bsdsbench.cli.verb_report import command
 from bsdsbench.loaders.identity import shipped_sets
 from bsdsbench.report.leaderboard import write_leaderboard
-from tests.making import make_set
-from tests.runs.simulated import simulated_run
+from tests.helpers.making import make_set
+from tests.helpers.simulated import simulated_run
 
 
 def saved(folder, name, quality, **changes):

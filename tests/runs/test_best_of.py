@@ -13,7 +13,7 @@ import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.runs.best_of import best_of, best_rows
 from bsdsbench.scores.curve import four_counts
-from tests.runs.simulated import simulated_run
+from tests.helpers.simulated import simulated_run
 
 
 def slow(runs):
@@ -117,7 +117,7 @@ def test_every_rule_side_by_side(three, tmp_path):
 
 
 def test_the_zero_row_comes_from_the_ground_truth(tmp_path):
-    from tests.making import make_set
+    from tests.helpers.making import make_set
 
     pred, gt = make_set(tmp_path / "set", images=3)
     protocol = bb.Protocol.preset("bsds500").replace(thresholds=9)

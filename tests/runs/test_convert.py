@@ -13,7 +13,7 @@ from bsdsbench.metrics.soft_maps import nms, quantise
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.convert import nms_files
 from bsdsbench.runs.runner import evaluate
-from tests.crops import crops
+from tests.helpers.crops import crops
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.counts import ImageRecord
-from tests.runs.simulated import simulated_run
+from tests.helpers.simulated import simulated_run
 
 BOTH = "counts of boundary, pixel"
 

@@ -235,8 +235,8 @@ def cluster(tmp_path):
 
 @pytest.mark.filterwarnings("default")
 def test_a_dask_cluster_that_loses_a_worker_gives_the_same_bits(cluster, tmp_path):
-    from tests.making import make_set
-    from tests.runs.test_runner import bits
+    from tests.helpers.making import make_set
+    from tests.helpers.runs import bits
 
     address, workers, _ = cluster
     many = make_set(tmp_path / "many", images=40)
@@ -261,7 +261,7 @@ def test_no_scheduler_is_one_line(tiny):
 
 @pytest.mark.filterwarnings("default")
 def test_a_scheduler_that_goes_is_one_line_and_what_was_done_is_kept(cluster, tmp_path, capfd):
-    from tests.making import make_set
+    from tests.helpers.making import make_set
 
     address, _, scheduler = cluster
     many = make_set(tmp_path / "many", images=60)
@@ -278,7 +278,7 @@ def test_a_scheduler_that_goes_is_one_line_and_what_was_done_is_kept(cluster, tm
 
 @pytest.mark.filterwarnings("default")
 def test_relative_paths_reach_the_workers(cluster, tmp_path, monkeypatch):
-    from tests.making import make_set
+    from tests.helpers.making import make_set
 
     make_set(tmp_path / "few", images=3)
     monkeypatch.chdir(tmp_path / "few")

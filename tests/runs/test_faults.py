@@ -15,8 +15,8 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.runs.store import FOLDER
-from tests.making import make_set
-from tests.runs.test_runner import bits
+from tests.helpers.making import make_set
+from tests.helpers.runs import bits
 
 ROOT = Path(__file__).parents[2]
 IMAGES = 60

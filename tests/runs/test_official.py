@@ -18,7 +18,7 @@ from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables, to_csv
 from bsdsbench.runs.loading import load_run, load_runs
 from bsdsbench.runs.official import ReportedRun
-from tests.runs.simulated import simulated_run
+from tests.helpers.simulated import simulated_run
 
 
 @pytest.fixture(scope="module")

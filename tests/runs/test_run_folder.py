@@ -17,7 +17,7 @@ from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.loading import load_run
 from bsdsbench.runs.manifest import MANIFEST, write_results
 from bsdsbench.runs.store import FOLDER
-from tests.runs.test_runner import bits
+from tests.helpers.runs import bits
 
 FIVE = bb.Protocol.preset("bsds500").replace(thresholds=5)
 

@@ -17,7 +17,7 @@ from bsdsbench.report import score_tables
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.run_identity import identity_of
 from bsdsbench.tables.table import mark
-from tests.runs.simulated import simulated_run
+from tests.helpers.simulated import simulated_run
 
 
 @pytest.fixture(scope="module")

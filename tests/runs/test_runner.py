@@ -12,18 +12,9 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.files.errors import MergeError, PairingError, RunLockedError
 from bsdsbench.runs.store import FOLDER, locked
+from tests.helpers.runs import bits
 
 TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
-
-
-def bits(folder):
-    """Name -> bytes of every result file; times are not results."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if path.is_file() and not name.startswith(".") and name != "timing.json":
-            found[name] = path.read_bytes()
-    return found
 
 
 def test_any_worker_number_and_executor_give_the_same_bits(tiny, tmp_path):

@@ -13,7 +13,7 @@ from bsdsbench.cli import cli
 from bsdsbench.report import score_tables
 from bsdsbench.report.leaderboard import write_leaderboard
 from bsdsbench.runs.speed import KEY, Speed, speed_of
-from tests.runs.simulated import simulated_run
+from tests.helpers.simulated import simulated_run
 
 
 def timed(name, ms=None, machine="made machine, 2 cores", **more):

@@ -16,7 +16,7 @@ from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.as_csv import to_csv
 from bsdsbench.tables.as_latex import escape_latex, to_latex
 from bsdsbench.tables.as_text import to_text
-from tests.runs.simulated import simulated_run
+from tests.helpers.simulated import simulated_run
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 

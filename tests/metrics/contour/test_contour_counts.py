@@ -12,7 +12,7 @@ from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
 from bsdsbench.protocol.contour_params import CONTOUR_GROUPS, ContourParams
-from tests.masks import label_pairs
+from tests.helpers.masks import label_pairs
 
 EVERY = ContourParams(groups=CONTOUR_GROUPS, spacing=(0.5, 2.0), trimap_widths=(2,))
 

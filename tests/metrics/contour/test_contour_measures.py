@@ -12,7 +12,7 @@ from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics.contour.overlap import shell_width
 from bsdsbench.metrics.contour.surface import davis_radius
-from tests.masks import bsds_masks, label_pairs, mask_pairs
+from tests.helpers.masks import bsds_masks, label_pairs, mask_pairs
 from tests.reference import contours as ref
 
 MASKS = [pytest.param(pred, gt, id=name) for name, pred, gt in mask_pairs()]

@@ -13,7 +13,7 @@ from bsdsbench.cli import cli
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import column_values
-from tests.masks import blobs
+from tests.helpers.masks import blobs
 
 CLASSES = ("sky", "tree", "house", "lake")
 METRICS = ("contour", "segmentation")

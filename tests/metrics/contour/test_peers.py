@@ -13,7 +13,7 @@ import pytest
 from scipy.spatial.distance import directed_hausdorff
 
 from bsdsbench.metrics import contour as bc
-from tests.masks import bsds_masks, label_pairs, mask_pairs
+from tests.helpers.masks import bsds_masks, label_pairs, mask_pairs
 from tests.reference import contours as ref
 
 PAIRS = list(mask_pairs())

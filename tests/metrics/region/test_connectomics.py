@@ -13,7 +13,7 @@ from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics.region.connectomics import adapted_rand_error, voi_split_merge
 from bsdsbench.metrics.region.counting import close_regions, human_region_counts, region_counts
 from bsdsbench.metrics.region.measures import voi
-from tests.masks import label_pairs
+from tests.helpers.masks import label_pairs
 from tests.reference import regions as slow
 
 PAIRS = [(f"{name}", pred, gt) for name, pred, gt, _ in label_pairs()]
