@@ -1,7 +1,5 @@
 """Small data sets made on the fly."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import imageio.v3 as iio

@@ -13,10 +13,9 @@ FAST = {"workers": 1, "executor": "thread"}
 
 
 def refused(words, function, *args, error=DataError, **options):
-    """Check that a call raises the error with a message that matches the words, in full lines."""
-    with pytest.raises(error, match=words) as caught:
+    """Check that a call raises the error, with a message in which the words are found."""
+    with pytest.raises(error, match=words):
         function(*args, **options)
-    return caught.value
 
 
 def counted(pred, gt, protocol=None, metrics="boundary", **options):

@@ -1,7 +1,5 @@
 """Made runs for tests of statistics and pictures: counts without any images."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bsdsbench.metrics.pixel import PixelCounts

@@ -1,7 +1,5 @@
 """Results stay read-only and equal in every copy: pickled, copied, from a worker process."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable
