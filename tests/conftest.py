@@ -1,11 +1,16 @@
 """Where the data are that may not be in the project, and a small made set."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No deadline: the tests are to pass on a busy machine, too.
+settings.register_profile(
+    "here", deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("here")
 
 
 def _folder(variable: str, what: str) -> Path:

@@ -1,7 +1,5 @@
 """The pages in datasets/ say what the presets say."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A small runner in place of a Jupyter kernel: each cell is executed, and the valu
 expression is shown as a notebook would, by `_repr_html_` or `repr`.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io

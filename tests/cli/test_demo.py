@@ -1,7 +1,5 @@
 """bsdsbench demo: the main job on the shipped sample, here on four of its images."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

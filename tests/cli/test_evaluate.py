@@ -1,7 +1,5 @@
 """The command line of evaluate and merge: what goes where, and how it ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Whatever goes wrong on the command line is one line and status 2, the traceback in a file."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command as a user who may write nowhere but into a folder for results, and has no home."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

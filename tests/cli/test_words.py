@@ -1,7 +1,5 @@
 """What the command line says where a call is nearly right."""
 
-from __future__ import annotations
-
 import re
 
 import click

@@ -1,7 +1,5 @@
 """The published table: what it holds, how rows are chosen, which AP rule each is of."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

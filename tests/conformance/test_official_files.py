@@ -1,7 +1,5 @@
 """Every official table, read and written again, byte for byte."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

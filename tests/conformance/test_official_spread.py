@@ -1,7 +1,5 @@
 """Counts against ten runs of the official program, whose solver is randomised, on real images."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

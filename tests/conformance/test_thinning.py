@@ -1,7 +1,5 @@
 """Thinned real maps are, pixel by pixel, those of the slow definition and of scikit-image."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from skimage.morphology import thin as skimage_thin

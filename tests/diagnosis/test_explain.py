@@ -1,7 +1,5 @@
 """Explaining a score: planted differences are the first answer; each reading is what it says."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

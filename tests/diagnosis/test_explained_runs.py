@@ -1,7 +1,5 @@
 """A saved run is explained from its own scores, whatever it was made with."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

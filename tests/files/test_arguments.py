@@ -1,7 +1,5 @@
 """Whatever a public function is given, the answer is a result or one short line that names it."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

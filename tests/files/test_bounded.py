@@ -1,7 +1,5 @@
 """JSON, TOML and messages of whatever size and depth: bounded, one short line each."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Broken and hostile input: one printable line that names the file, bounded memory, no surprise."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
@@ -24,6 +22,7 @@ from bsdsbench.files import bounded as shared
 from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.loaders import load_ground_truth, load_prediction
 from bsdsbench.loaders.reading import id_of, read_bytes, show
+from tests.helpers.runs import refused
 
 GRAY = (np.arange(30 * 50).reshape(30, 50) % 256).astype(np.uint8)
 
@@ -237,8 +236,7 @@ def test_wrong_kind_of_path(tmp_path: Path) -> None:
     _refused(tmp_path / "folder.png", "is a folder, expected a file")
     (tmp_path / "text.png").write_text("hello")
     _refused(tmp_path / "text.png", "is not a picture")
-    with pytest.raises(FileFormatError, match=r"null (byte|character)"):
-        load_prediction("a\0.png")
+    refused(r"null (byte|character)", load_prediction, "a\0.png", error=FileFormatError)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no named pipes in folders")
@@ -307,8 +305,7 @@ def test_a_file_that_grows_while_it_is_read(
         return found
 
     monkeypatch.setattr(shared.os, "fstat", growing)
-    with pytest.raises(FileFormatError, match=r"a\.png: changed while it was read"):
-        read_bytes(path)
+    refused(r"a\.png: changed while it was read", read_bytes, path, error=FileFormatError)
 
 
 def test_over_the_size_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

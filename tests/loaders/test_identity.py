@@ -1,7 +1,5 @@
 """Fingerprints by the written rule, and what a folder of ground truth is called."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """seg2bdry on hand-drawn maps with unequal rows and columns, and against its definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """DataError: every problem is one printable line, whatever a file is called."""
 
-from __future__ import annotations
-
 import pickle
 
 from bsdsbench.files.errors import DataError, FileFormatError

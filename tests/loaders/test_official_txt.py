@@ -1,7 +1,5 @@
 """The official txt files: exact text, and the ways others write them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which prediction belongs to which ground truth, and every fault at once."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path
@@ -11,11 +9,6 @@ import pytest
 from bsdsbench.files.errors import PairingError
 from bsdsbench.loaders import ground_truths, pair
 from bsdsbench.loaders.pairing import find_files, read_split
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Tree:
-    return Tree(tmp_path)
 
 
 class Tree:
@@ -52,6 +45,11 @@ class Tree:
             )
             for p in pair(self.pred, self.gt, **options)  # type: ignore[arg-type]
         }
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path)
 
 
 def test_any_mix_of_suffixes_and_folders_sorted_by_id(tree: Tree) -> None:

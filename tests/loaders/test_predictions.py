@@ -1,7 +1,5 @@
 """Every form of prediction, from files written by other libraries."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 import zipfile
@@ -17,6 +15,7 @@ from scipy.sparse import csc_matrix
 from bsdsbench.files.errors import FileFormatError
 from bsdsbench.loaders import Pair, load_prediction
 from bsdsbench.loaders.matlab import read_mat
+from tests.helpers.runs import refused
 
 GRAY = (np.arange(3 * 5).reshape(3, 5) * 17).astype(np.uint8)
 
@@ -58,8 +57,7 @@ def test_pgm_keeps_its_values_or_is_refused(tmp_path: Path, head: str) -> None:
             with pytest.raises(FileFormatError, match=rf"a\.pgm: has maxval {top}, expected 255"):
                 load_prediction(path, kind="labels")
     path.write_bytes(b"P6 1 1 65535\n" + bytes(6))
-    with pytest.raises(FileFormatError, match="has maxval 65535, expected 255"):
-        load_prediction(path)
+    refused("has maxval 65535, expected 255", load_prediction, path, error=FileFormatError)
 
 
 def test_moving_pictures_are_refused(tmp_path: Path) -> None:
@@ -126,12 +124,10 @@ def test_colour_transparency_and_pages_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match=r"c\.png: is a colour picture .* expected gray"):
         load_prediction(tmp_path / "c.png")
     Image.fromarray(np.dstack([GRAY, GRAY, GRAY, GRAY])).save(tmp_path / "t.png")
-    with pytest.raises(FileFormatError, match="has transparent pixels"):
-        load_prediction(tmp_path / "t.png")
+    refused("has transparent pixels", load_prediction, tmp_path / "t.png", error=FileFormatError)
     page = Image.fromarray(GRAY)
     page.save(tmp_path / "p.tif", save_all=True, append_images=[page, page])
-    with pytest.raises(FileFormatError, match="has 3 pages, expected one"):
-        load_prediction(tmp_path / "p.tif")
+    refused("has 3 pages, expected one", load_prediction, tmp_path / "p.tif", error=FileFormatError)
 
 
 def test_sixteen_bit_colour_is_refused_not_halved(tmp_path: Path) -> None:
@@ -196,8 +192,7 @@ def test_bool_array_is_black_and_white(tmp_path: Path) -> None:
 )
 def test_values_out_of_range_say_why(tmp_path: Path, values: Any, words: str) -> None:
     np.save(tmp_path / "a.npy", np.array(values))
-    with pytest.raises(FileFormatError, match=words):
-        load_prediction(tmp_path / "a.npy")
+    refused(words, load_prediction, tmp_path / "a.npy", error=FileFormatError)
 
 
 def test_integers_that_are_no_soft_map(tmp_path: Path) -> None:
@@ -211,8 +206,7 @@ def test_integers_that_are_no_soft_map(tmp_path: Path) -> None:
 @pytest.mark.parametrize("shape", [(0, 4), (7,), (2, 3, 4), ()])
 def test_shapes_that_are_no_map(tmp_path: Path, shape: tuple[int, ...]) -> None:
     np.save(tmp_path / "a.npy", np.zeros(shape))
-    with pytest.raises(FileFormatError, match=r"a\.npy: .*(shape|2-D)"):
-        load_prediction(tmp_path / "a.npy")
+    refused(r"a\.npy: .*(shape|2-D)", load_prediction, tmp_path / "a.npy", error=FileFormatError)
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -337,8 +331,7 @@ def test_label_maps_as_pictures_and_arrays(tmp_path: Path) -> None:
         assert segs is not None
         assert len(segs) == 1
         np.testing.assert_array_equal(segs[0], labels)
-    with pytest.raises(FileFormatError, match="is a colour picture"):
-        load_prediction(tmp_path / "p.png")
+    refused("is a colour picture", load_prediction, tmp_path / "p.png", error=FileFormatError)
 
 
 def test_several_label_maps_of_one_image(tmp_path: Path) -> None:
@@ -412,5 +405,4 @@ def test_an_npz_member_that_lies_is_refused_before_it_is_made(tmp_path: Path) ->
         warnings.simplefilter("ignore")
         archive.writestr("x.npy", b"1")
         archive.writestr("x.npy", b"2")
-    with pytest.raises(FileFormatError, match="two arrays of one name"):
-        load_prediction(tmp_path / "b.npz")
+    refused("two arrays of one name", load_prediction, tmp_path / "b.npz", error=FileFormatError)

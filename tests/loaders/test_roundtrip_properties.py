@@ -1,7 +1,5 @@
 """What others write is what the loaders read, for any array."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any
@@ -26,9 +24,7 @@ NUMBERS = st.one_of(
     hnp.integer_dtypes(), hnp.unsigned_integer_dtypes(), hnp.floating_dtypes(sizes=(32, 64))
 )
 ANY_ARRAY = NUMBERS.flatmap(lambda dtype: hnp.arrays(dtype, SHAPES))
-many = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @many

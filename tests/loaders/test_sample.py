@@ -1,7 +1,5 @@
 """The shipped sample: complete, small, in BSDS layout, and made again alike by its script."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """boundary_counts, match_boundaries and the overlay maps: hand-counted cases and bad input."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

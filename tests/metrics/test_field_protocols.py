@@ -4,8 +4,6 @@ Beside each stands a plain definition: loops, scipy's assignment or a distance t
 threshold at a time.
 """
 
-from __future__ import annotations
-
 import imageio.v3 as iio
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Occlusion boundaries from files of PIOD's and BSDS ownership's layout, beside plain loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PIL import Image

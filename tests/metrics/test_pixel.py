@@ -3,8 +3,6 @@
 zhenglab's note "ROC and PR" has some misprints; the tests use the corrected values and say so.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
@@ -95,7 +95,6 @@ def test_a_region_that_is_mostly_ignored_is_no_error():
     assert (counts.fp.tolist(), counts.fn.tolist()) == ([0, 0], [1, 0])
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_counts_of_halves_add_up(seed):
     rng = np.random.default_rng(seed)

@@ -1,7 +1,5 @@
 """Superpixel measures on cases counted by hand, and against plain loops."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Superpixels from folders: every measure by its function, the picture where there is one."""
 
-from __future__ import annotations
-
 import imageio.v3 as iio
 import numpy as np
 import pytest

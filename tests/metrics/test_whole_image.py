@@ -1,10 +1,8 @@
 """Threshold 0: the closed form is what matching the whole image gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -31,7 +29,6 @@ def matched_everywhere(maps, max_dist_px):
     return pairs, sum(int(m.sum()) for m in maps), int(union.sum()), everywhere.size
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     arrays(bool, st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(1, 7))),
     st.floats(0, 4),

@@ -1,7 +1,5 @@
 """Wireframes from files of L-CNN's layout, beside a plain definition of its programs."""
 
-from __future__ import annotations
-
 import imageio.v3 as iio
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Contour measures by their plain definitions: one pair of masks, scipy's morphology. Slow."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

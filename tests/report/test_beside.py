@@ -1,7 +1,5 @@
 """Published rows and the human point in a report: beside runs of their own set only."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """The leader board: which runs stand together, in what order, with what beside them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Runs that are killed, interrupted or short of disk: nothing is lost, nothing is half written."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -16,7 +14,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.runs.store import FOLDER
 from tests.helpers.making import make_set
-from tests.helpers.runs import bits
+from tests.helpers.runs import bits, refused
 
 ROOT = Path(__file__).parents[2]
 IMAGES = 60
@@ -184,8 +182,7 @@ def test_a_full_disk_is_one_line_and_a_later_run_goes_on(tiny, tmp_path, monkeyp
 
     monkeypatch.setattr(store, "write_atomic", full)
     out = tmp_path / "out"
-    with pytest.raises(OSError, match="No space left"):
-        bb.evaluate(*tiny, workers=1, out=out)
+    refused("No space left", bb.evaluate, *tiny, workers=1, out=out, error=OSError)
     assert not (out / "result.json").exists()
     assert stored(out) == 3
     monkeypatch.undo()

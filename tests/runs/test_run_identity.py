@@ -1,7 +1,5 @@
 """What set a run is of, and the line that says how it was made."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

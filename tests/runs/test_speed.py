@@ -1,7 +1,5 @@
 """Milliseconds per image stand beside the scores, in every table and form."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

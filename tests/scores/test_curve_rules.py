@@ -1,7 +1,5 @@
 """Every rule on made counts whose area is worked out by hand, and on the official tables."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Every measure against its plain definition, mask by mask and all labels in one go."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

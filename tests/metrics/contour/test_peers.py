@@ -3,8 +3,6 @@
 `.ci/peers` installs them in an environment of its own; here each is skipped where it is not.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 
