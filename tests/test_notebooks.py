@@ -16,7 +16,7 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-def executed(path: Path) -> list[tuple[str, str, Any]]:
+def executed(path):
     """For each code cell: what it printed, what it showed, and the value shown."""
     names: dict[str, Any] = {"__name__": "__main__"}
     out = []

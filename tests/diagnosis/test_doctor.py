@@ -111,7 +111,7 @@ def rename(folder, function):
 
 
 FAULTS = {
-    "inverted": (lambda f: change(f, lambda a: 255 - a, "fruit1.png"), ["fruit1.png"], "1 of 6 maps"),
+    "inverted": (lambda f: change(f, lambda a: 255 - a, "fruit1.png"), ["fruit1.png"], "1 of 6"),
     "range": (lambda f: as_arrays(f, np.float32), 6, "divide by 255"),
     "zero": (lambda f: change(f, np.zeros_like, "herd1.png"), ["herd1.png"], "1 map with"),
     "saturated": (lambda f: change(f, lambda a: 0 * a + 255, "herd1.png"), ["herd1.png"], "1 map"),

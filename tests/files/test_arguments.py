@@ -85,12 +85,12 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 }
 
 
-def one_count(**changes: object) -> bb.BoundaryCounts:
+def one_count(**changes):
     return bb.BoundaryCounts(**{**COUNTS, **changes})
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_odd_arguments_end_in_a_result_or_one_short_line(name: str) -> None:
+def test_odd_arguments_end_in_a_result_or_one_short_line(name):
     call, sound = CALLS[name]
     refused = 0
     for argument in sound:
@@ -137,15 +137,13 @@ def test_odd_arguments_end_in_a_result_or_one_short_line(name: str) -> None:
         (lambda: PixelCounts([0.5], [1], [-1], [1], [1]), "fp: from -1 to -1, expected counts"),
     ],
 )
-def test_the_argument_and_what_was_expected_are_named(
-    call: Callable[[], object], words: str
-) -> None:
+def test_the_argument_and_what_was_expected_are_named(call, words):
     with pytest.raises(DataError, match=words):
         call()
 
 
 @pytest.mark.parametrize("code", ["f4", "f8", "u2"])
-def test_big_endian_arrays_count_as_the_others(code: str) -> None:
+def test_big_endian_arrays_count_as_the_others(code):
     soft = (SOFT * (65535 if code == "u2" else 1)).astype(code)
     other = soft.astype(soft.dtype.newbyteorder(">"))
     for count in (bb.boundary_counts, bb.pixel_counts):

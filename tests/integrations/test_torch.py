@@ -17,7 +17,7 @@ def batch(annotators=2):
     return prob, gt
 
 
-def test_labels_of_tensors_are_those_of_arrays() -> None:
+def test_labels_of_tensors_are_those_of_arrays():
     from bsdsbench.integrations.torch import one_to_one_labels
 
     assert one_to_one_labels is bb.one_to_one_labels
@@ -46,7 +46,7 @@ def by_definition(prob, label):
     return -(y * np.log(p) + (1 - y) * np.log(1 - p)).sum()
 
 
-def test_the_loss_is_the_cross_entropy_with_each_annotators_labels() -> None:
+def test_the_loss_is_the_cross_entropy_with_each_annotators_labels():
     from bsdsbench.integrations.torch import OneToOneLoss
 
     prob, gt = batch()
@@ -69,7 +69,7 @@ def test_the_loss_is_the_cross_entropy_with_each_annotators_labels() -> None:
         OneToOneLoss(reduction="none")
 
 
-def test_the_gradient_takes_the_labels_as_they_are() -> None:
+def test_the_gradient_takes_the_labels_as_they_are():
     from bsdsbench.integrations.torch import OneToOneLoss
 
     prob, gt = batch()

@@ -9,6 +9,7 @@ import bsdsbench as bb
 from bsdsbench.metrics.imresize import bilinear
 from bsdsbench.metrics.occlusion import occlusion_counts
 from bsdsbench.protocol.protocol import Protocol
+from tests.helpers.runs import counted
 
 SHAPE = (24, 33)
 FEW = Protocol.preset("occlusion").replace(thresholds=(0.2, 0.5, 0.8))
@@ -83,13 +84,7 @@ def write_piod(root, seeds):
 
 
 def test_a_folder_of_piod(tmp_path):
-    run = bb.evaluate(
-        *write_piod(tmp_path / "a", (1, 2)),
-        metrics="occlusion",
-        executor="thread",
-        workers=1,
-        out=tmp_path / "out",
-    )
+    run = counted(*write_piod(tmp_path / "a", (1, 2)), metrics="occlusion", out=tmp_path / "out")
     assert run.protocol == Protocol.preset("occlusion")
     rows = []
     for seed, record in zip((1, 2), run.records, strict=True):
@@ -141,9 +136,7 @@ def test_bsds_ownership_has_two_annotators(tmp_path):
     cell[0, 1] = np.dstack([np.roll(other, 2, 1), other_angle])
     savemat(tmp_path / "gt" / "a.mat", {"gtStruct": {"gt_theta": cell}})
     np.savez(tmp_path / "pred" / "a.npz", edge=soft, ori=angles)
-    run = bb.evaluate(
-        tmp_path / "pred", tmp_path / "gt", FEW, metrics="occlusion", executor="thread", workers=1
-    )
+    run = counted(tmp_path / "pred", tmp_path / "gt", FEW, metrics="occlusion")
     counts = run.records[0].counts["occlusion"]
     assert counts.total_gt.tolist() == [edge.sum() + other.sum()] * 3
     edges = bb.boundary_counts(soft, [edge, np.roll(other, 2, 1)], FEW)
@@ -190,6 +183,4 @@ def test_files_without_angles(tmp_path, pred, gt, message):
     savemat(tmp_path / "pred" / "a.mat", pred or sound)
     savemat(tmp_path / "gt" / "a.mat", gt or sound)
     with pytest.raises(bb.DataError, match=message):
-        bb.evaluate(
-            tmp_path / "pred", tmp_path / "gt", metrics="occlusion", executor="thread", workers=1
-        )
+        counted(tmp_path / "pred", tmp_path / "gt", metrics="occlusion")

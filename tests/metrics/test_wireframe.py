@@ -12,6 +12,7 @@ import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.loaders.line_maps import score_map, truth_map
 from bsdsbench.protocol.protocol import Protocol
+from tests.helpers.runs import counted
 from tests.metrics.test_field_protocols import pairs
 from tests.reference import lines as slow
 
@@ -64,9 +65,7 @@ def expected(seeds):
 @pytest.mark.parametrize("suffix", ["npz", "mat"])
 def test_a_folder_of_lines_is_what_the_programs_make_of_it(tmp_path, suffix):
     seeds = (3, 4, 5)
-    run = bb.evaluate(
-        *write(tmp_path, seeds, suffix), metrics="wireframe", executor="thread", workers=1
-    )
+    run = counted(*write(tmp_path, seeds, suffix), metrics="wireframe")
     assert run.protocol == Protocol.preset("wireframe")
     score = run.score("wireframe")
     rows = expected(seeds)

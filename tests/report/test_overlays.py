@@ -27,7 +27,7 @@ from bsdsbench.report.overlays import (
     write_overlays,
 )
 from bsdsbench.scores.counts import BoundaryCounts
-from tests.helpers.runs import refused
+from tests.helpers.runs import counted, refused
 
 PROTOCOL = bb.Protocol(thresholds=(0.3, 0.6), max_dist_px=1.0)
 SHAPE = (9, 14)
@@ -92,13 +92,7 @@ def test_ground_truth_is_read_as_the_run_read_it(tmp_path, truth, changes):
         (tmp_path / folder).mkdir()
         pixels = np.broadcast_to(row, SHAPE).astype(np.uint8)
         imsave(tmp_path / folder / "a.png", pixels, check_contrast=False)
-    run = bb.evaluate(
-        tmp_path / "maps",
-        tmp_path / "gt",
-        PROTOCOL.replace(**changes),
-        workers=1,
-        executor="thread",
-    )
+    run = counted(tmp_path / "maps", tmp_path / "gt", PROTOCOL.replace(**changes))
     sources = find_sources(run)
     _, gt = sources.load("a", run)
     assert (
@@ -191,9 +185,7 @@ def test_label_maps_are_told_by_their_thresholds(tmp_path):
     for folder, pixels in (("maps", labels), ("gt", (labels == 2) * np.uint8(255))):
         (tmp_path / folder).mkdir()
         imsave(tmp_path / folder / "a.png", pixels, check_contrast=False)
-    run = bb.evaluate(
-        tmp_path / "maps", tmp_path / "gt", pred_kind="labels", workers=1, executor="thread"
-    )
+    run = counted(tmp_path / "maps", tmp_path / "gt", pred_kind="labels")
     assert run.records[0].counts["boundary"].thresholds.tolist() == [1.0]
     assert find_sources(run).pred_kind == "labels"
     assert len(write_overlays(run, tmp_path / "o")) == 2

@@ -16,7 +16,6 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "fuzz_inputs.py"
 @pytest.fixture(scope="module")
 def fuzz() -> ModuleType:
     spec = importlib.util.spec_from_file_location("fuzz_inputs", SCRIPT)
-    assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["fuzz_inputs"] = module

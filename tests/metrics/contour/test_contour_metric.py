@@ -11,6 +11,7 @@ from bsdsbench.cli import cli
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics import registry
 from tests.helpers.masks import blobs
+from tests.helpers.runs import counted
 
 CLASSES = ("sky", "tree", "house", "lake")
 METRICS = ("contour", "segmentation")
@@ -137,9 +138,7 @@ def test_instance_maps(tmp_path):
     pred[2:10, 3:12], pred[15:20, 2:8] = 7, 9
     found = write(tmp_path / "pred", {"a": pred})
     truth = write(tmp_path / "gt", {"a": gt})
-    run = bb.evaluate(
-        found, truth, "boundary-iou-coco", metrics=("contour", "segmentation"), workers=1
-    )
+    run = counted(found, truth, "boundary-iou-coco", metrics=("contour", "segmentation"))
     assert run.score("contour").pairs == (1, 1, 1)
     assert run.score("segmentation").values["pq"] == pytest.approx(0.9 / 2)
     assert "paired by IoU > 0.5" in registry.get("contour").describe(run.protocol)
