@@ -38,7 +38,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.streaming import StreamingEvaluator
-from bsdsbench.scores.counts import ImageRecord, Stack
+from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve_rules import AP_RULES, ODS_RULES
 
 CLOSE: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12, "nan_ok": True}
@@ -92,13 +92,12 @@ class MetricCase:
         """Scores by their plain definition, where there is one."""
         return self.scores(self.counted(), protocol) if self.scores else {}
 
-    def columns(
-        self, records: Sequence[ImageRecord], protocol: Protocol | None = None
-    ) -> dict[str, float]:
-        """The score columns of some of the run's records, each as often as it is there."""
-        named = [replace(r, image_id=f"{k:04d}") for k, r in enumerate(records)]
-        proto = protocol or self.run.protocol
-        made = self.metric.scores(self.stack(), np.ones((1, len(self.images)), int), proto)
+    def columns(self, times: Any, protocol: Protocol | None = None) -> dict[str, float]:
+        """The score columns of a data set in which each image is so many times."""
+        repeated = [r for r, n in zip(self.run.records, times, strict=True) for _ in range(n)]
+        named = [replace(r, image_id=f"{k:04d}") for k, r in enumerate(repeated)]
+        proto, once = protocol or self.run.protocol, np.ones((1, len(self.images)), int)
+        made = self.metric.scores(self.stack(), once, proto)
         columns = [c for c in self.metric.columns if c.score and c.key in made]
         found = column_values(columns, self.metric.score(named, proto).to_mapping())
         return {key: np.nan if value is None else value for key, value in found.items()}
@@ -130,51 +129,48 @@ class MetricContract:
                 assert found.arrays()[name] == pytest.approx(expected, **CLOSE), name
 
     def test_scores_of_the_whole_set_are_the_plain_ones(self, case: MetricCase) -> None:
-        metric, n = case.metric, len(case.images)
-        found = metric.scores(case.stack(), np.ones((1, n), int), case.run.protocol)
-        expected = case.columns(case.run.records)
+        once = np.ones((1, len(case.images)), int)
+        found = case.metric.scores(case.stack(), once, case.run.protocol)
+        expected = case.columns(once[0])
         assert {key: found[key][0] for key in expected} == pytest.approx(expected, **CLOSE)
         assert not np.isnan(list(expected.values())).all()
         for key, value in case.plain(case.run.protocol).items():
             assert found[key][0] == pytest.approx(value, **CLOSE), key
+        for values in case.run.image_values(case.metric.name).values():
+            assert {c.key for c in case.metric.image_columns} <= values.keys()
 
     def test_a_sample_has_the_scores_of_its_images_repeated(self, case: MetricCase) -> None:
         weights = bootstrap_weights(len(case.images), DRAWS, 3)
         for some in (weights, weights[:2]):  # with compiled code, and without
             found = case.metric.scores(case.stack(), some, case.run.protocol)
             for b, row in enumerate(some):
-                expected = case.columns(np.repeat(case.run.records, row))
+                expected = case.columns(row)
                 assert {k: found[k][b] for k in expected} == pytest.approx(expected, **CLOSE)
 
     @pytest.mark.parametrize("kind", INTERVALS)
     def test_intervals_are_those_of_slow_draws(self, case: MetricCase, kind: str) -> None:
-        records, n = case.run.records, len(case.images)
-        whole = case.columns(records)
-        draws = [case.columns(np.repeat(records, w)) for w in bootstrap_weights(n, DRAWS, 5)]
-        left = [case.columns([r for r in records if r is not out]) for out in records]
-        runs = [case.run, replace(case.run, name="other")]
+        n, runs = len(case.images), [case.run, replace(case.run, name="other")]
+        whole = case.columns([1] * n)
+        draws = [case.columns(row) for row in bootstrap_weights(n, DRAWS, 5)]
+        left = [case.columns(row) for row in 1 - np.eye(n, dtype=int)]
         found = compare(runs, n_boot=DRAWS, seed=5, level=0.8, interval=kind)
-        assert {score.removeprefix(f"{case.metric.name}.") for score in found.scores} == set(whole)
+        assert found.scores == tuple(f"{case.metric.name}.{key}" for key in whole)
         assert {d.p for d in found.differences if d.p == d.p} <= {1.0}
         for key, value in whole.items():
             drawn, without = (np.array([each[key] for each in some]) for some in (draws, left))
+            plain = percentile_interval(drawn, 0.8, n), bca_interval(value, drawn, without, 0.8)
             made = found.interval_of(case.run.name, f"{case.metric.name}.{key}")
-            expected = (
-                percentile_interval(drawn, 0.8, n)
-                if kind == "percentile"
-                else bca_interval(value, drawn, without, 0.8)
-            )
-            assert made.value == pytest.approx(value, **CLOSE), key
-            assert (made.low, made.high) == pytest.approx(expected, **CLOSE), key
+            expected = (value, *plain[INTERVALS.index(kind)])
+            assert (made.value, made.low, made.high) == pytest.approx(expected, **CLOSE), key
 
     def test_every_rule_of_a_curve_is_the_plain_one(self, case: MetricCase) -> None:
         if not isinstance(case.metric, CurveMetric):
             pytest.skip("no precision-recall curve")
-        for rules in ({"ods_rule": o, "ap_rule": a} for o in ODS_RULES for a in AP_RULES):
-            protocol = case.run.protocol.replace(**rules)
-            found, plain = case.columns(case.run.records, protocol), case.plain(protocol)
+        for ods, ap in ((ods, ap) for ods in ODS_RULES for ap in AP_RULES):
+            protocol = case.run.protocol.replace(ods_rule=ods, ap_rule=ap)
+            found, plain = case.columns([1] * len(case.images), protocol), case.plain(protocol)
             for key in found.keys() & plain.keys():
-                assert found[key] == pytest.approx(plain[key], **CLOSE), (key, rules)
+                assert found[key] == pytest.approx(plain[key], **CLOSE), (key, ods, ap)
 
     def test_saved_pickled_and_merged_it_is_the_same(
         self, case: MetricCase, tmp_path: Path
@@ -186,29 +182,34 @@ class MetricContract:
             assert other.equals(run)
             assert other.scores() == run.scores()
 
-    def test_streaming_counts_what_a_folder_counts(self, case: MetricCase, tmp_path: Path) -> None:
-        if case.write is None:
-            pytest.skip("the images are not written")
-        where, given = case.write(tmp_path), {"metrics": case.metric.name, "workers": 1}
-        read = evaluate(*where, case.protocol, **given, executor="thread")  # type: ignore[arg-type]
-        assert read.scores() == case.run.scores()
-        for record, counts in zip(read.records, case.counted(), strict=True):
-            assert record.counts[case.metric.name].equals(counts)
-
-    def test_images_have_their_columns(self, case: MetricCase) -> None:
-        for values in case.run.image_values(case.metric.name).values():
-            assert {c.key for c in case.metric.image_columns} <= values.keys()
+    def test_streaming_arrays_and_reading_files_count_the_same(
+        self, case: MetricCase, tmp_path: Path
+    ) -> None:
+        stream = StreamingEvaluator(case.protocol, case.metric.name)
+        for pred, gt in case.images:
+            alone = pred.soft if pred.soft is not None else pred.classes
+            first = gt.mask if gt.mask is not None else gt.labels
+            drawn: Any = first if first is not None else gt.boundaries
+            plain = alone is not None and pred.angles is None
+            stream.update(alone if plain else pred, drawn if plain else gt, pred.image_id)
+        runs = [stream.compute()]
+        if case.write is not None:
+            how: dict[str, Any] = {"metrics": case.metric.name, "workers": 1, "executor": "thread"}
+            runs.append(evaluate(*case.write(tmp_path), case.protocol, **how))
+        for run in runs:
+            assert run.scores() == case.run.scores()
+            for record, counts in zip(run.records, case.counted(), strict=True):
+                assert record.counts[case.metric.name].equals(counts)
 
     def test_humans_are_counted_in_any_order_or_refused(self, case: MetricCase) -> None:
-        gt, protocol = case.images[0][1], case.run.protocol
-        both = (gt.boundaries, gt.segmentations)
-        turned, alone = (
-            replace(gt, boundaries=maps[0], segmentations=maps[1])
-            for maps in ([m[::-1] for m in both], [m[:1] for m in both])
-        )
+        def some(which: slice) -> GroundTruth:
+            maps = gt.boundaries[which], gt.segmentations[which]
+            return replace(gt, boundaries=maps[0], segmentations=maps[1])
+
+        gt, metric, protocol = case.images[0][1], case.metric, case.run.protocol
         with pytest.raises(DataError, match=r"has no human form|expected two or more to compare"):
-            case.metric.count_humans(alone, protocol)
-        if type(case.metric).count_humans is not Metric.count_humans:
-            one, two = (case.metric.count_humans(g, protocol).arrays() for g in (gt, turned))
-            for name, values in one.items():
-                assert values == pytest.approx(two[name], **CLOSE), name
+            metric.count_humans(some(slice(1)), protocol)
+        if type(metric).count_humans is not Metric.count_humans:
+            turned = metric.count_humans(some(slice(None, None, -1)), protocol).arrays()
+            for name, values in metric.count_humans(gt, protocol).arrays().items():
+                assert values == pytest.approx(turned[name], **CLOSE), name

@@ -10,6 +10,7 @@ from bsdsbench.metrics.imresize import bilinear
 from bsdsbench.metrics.occlusion import occlusion_counts
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import counted
+from tests.reference import scores
 
 SHAPE = (24, 33)
 FEW = Protocol.preset("occlusion").replace(thresholds=(0.2, 0.5, 0.8))
@@ -53,22 +54,6 @@ def columns(c):
     return np.stack([c.thresholds, *(getattr(c, name) for name in names)], axis=1)
 
 
-def official_area(recall, precision):
-    """101 recalls, of equal ones the first, nothing outside."""
-    distinct, first = np.unique(recall, return_index=True)
-    return np.interp(np.arange(101) / 100, distinct, precision[first], 0, 0).sum() / 100
-
-
-def f_of(row):
-    r, p = (row[0] / row[1] if row[1] else 0), (row[2] / row[3] if row[3] else 0)
-    return 2 * p * r / (p + r) if p + r else 0.0
-
-
-def official_ois(images):
-    """Each image's first best row; their sum."""
-    return f_of(np.sum([rows[np.argmax([f_of(r) for r in rows])] for rows in images], axis=0))
-
-
 def write_piod(root, seeds):
     (root / "pred").mkdir(parents=True)
     (root / "gt").mkdir()
@@ -105,9 +90,9 @@ def test_a_folder_of_piod(tmp_path):
         np.testing.assert_allclose(curve.precision, precision, atol=1e-15)
         np.testing.assert_allclose(curve.recall, total[:, 1] / total[:, 2], atol=1e-15)
         images = [np.stack([r[:, 1], r[:, 2], r[:, hit], r[:, of]], 1) for r in rows]
-        ap = official_area(curve.recall, precision)
-        assert getattr(score, part).ap == pytest.approx(ap, abs=1e-12)
-        assert getattr(score, part).ois.f == pytest.approx(official_ois(images), abs=1e-12)
+        plain = scores.curve_scores(curve.thresholds, images, Protocol())
+        assert getattr(score, part).ap == pytest.approx(plain["ap"], abs=1e-12)
+        assert getattr(score, part).ois.f == pytest.approx(plain["ois"], abs=1e-12)
     assert score.edge.ods.f >= score.orientation.ods.f > 0
 
 
