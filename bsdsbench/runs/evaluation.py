@@ -17,7 +17,7 @@ from bsdsbench.files.bounded import FaultError, parse_json, reading
 from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.files.writing import write_atomic
 from bsdsbench.loaders.identity import Identity
-from bsdsbench.metrics import registry
+from bsdsbench.metrics import metric_options, registry
 from bsdsbench.metrics.base import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
@@ -272,7 +272,7 @@ class Evaluation(Shown):
             if not isinstance(found, dict) or found.get("schema") != SCHEMA:
                 raise FaultError(f"expected schema {SCHEMA!r}")
             run = cls(
-                Protocol.stored(fields.table(found, "protocol")),
+                metric_options.stored(fields.table(found, "protocol")),
                 fields.text(found, "name"),
                 unpack_records(path / "counts.npz", counts),
                 fields.table(found, "provenance"),

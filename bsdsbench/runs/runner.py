@@ -16,7 +16,7 @@ from bsdsbench.loaders import ground_truths, pair
 from bsdsbench.loaders.photos import find_photos, photos_beside
 from bsdsbench.loaders.reading import show
 from bsdsbench.metrics import registry
-from bsdsbench.protocol.protocol import Protocol, class_names
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
 from bsdsbench.runs.job import Failure, Job, Outcome, Unchanged
@@ -125,15 +125,15 @@ def evaluate(
     chosen = _check_words(metrics, missing, on_error, shard)
     check_run(name, workers, out, {"predictions": pred_dir, "ground truth": gt_dir})
     proto = protocol_of(protocol, chosen)
-    kind = kind_of(pred_kind, chosen)
+    kind, first = kind_of(pred_kind, chosen), registry.get(chosen[0])
     pairs = pair(
         pred_dir,
         gt_dir,
         split_file=split_file,
         missing=missing,
         pred_kind=kind,
-        gt_kind=registry.get(chosen[0]).gt_kind,
-        classes=class_names(proto),
+        gt_kind=first.gt_kind,
+        classes=first.class_names(proto),
     )
     photos = _photos(chosen, gt_dir, images_dir)
     jobs = [Job(p, proto, chosen, kind, photo=photos.get(p.image_id)) for p in pairs]

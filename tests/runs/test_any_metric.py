@@ -11,7 +11,8 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline, check
-from bsdsbench.protocol.protocol import Protocol, SemanticParams
+from bsdsbench.metrics.class_maps import SemanticOptions
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.store import FOLDER
 from tests.runs.test_faults import finish, needs_signals, start, stored
 
@@ -19,7 +20,7 @@ CLASSES = Protocol(
     name="halves",
     thresholds=9,
     max_dist_px=2,
-    semantic=SemanticParams(classes=("left", "right"), first=1),
+    options={"semantic": SemanticOptions(classes=("left", "right"), first=1)},
 )
 IMAGES = 24
 
