@@ -227,10 +227,7 @@ class Protocol(Settings):
 
     @classmethod
     def preset(cls, name: str) -> Protocol:
-        """The named protocol shipped with the package, read once: protocols do not change.
-
-        Raises ProtocolError for an unknown name.
-        """
+        """The named protocol shipped with the package. Raises ProtocolError for an unknown name."""
         return _shipped(_preset_name(name))
 
     @classmethod
