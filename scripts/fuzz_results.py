@@ -32,10 +32,10 @@ from fuzz_inputs import _damage
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline
 from bsdsbench.files.errors import LINE, DataError
+from bsdsbench.files.manifest import MANIFEST, write_results
 from bsdsbench.loaders.official_txt import format_ev1, read_ev1, read_rows
 from bsdsbench.loaders.scores import read_scores
 from bsdsbench.runs.loading import load_run
-from bsdsbench.runs.manifest import MANIFEST, write_results
 from bsdsbench.runs.store import FOLDER, RecordStore
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 

@@ -24,11 +24,11 @@ from bsdsbench.comparison.published import (
     published_sets,
 )
 from bsdsbench.files.errors import DataError
+from bsdsbench.files.manifest import is_run
 from bsdsbench.files.writing import write_atomic
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.manifest import is_run
 from bsdsbench.runs.speed import Speed, speed_of
 
 METRIC = registry.DEFAULT[0]

@@ -23,7 +23,7 @@ from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
 from bsdsbench.runs.job import Failure, Job, Outcome, Unchanged
 from bsdsbench.runs.setup import check_run, kind_of, protocol_of
-from bsdsbench.runs.store import RecordStore, locked
+from bsdsbench.runs.store import RecordStore, run_locked
 from bsdsbench.scores.counts import ImageRecord
 
 Progress = Callable[[int, int, str], None]
@@ -244,7 +244,7 @@ def run(
     mine = list(jobs[shard[0] - 1 :: shard[1]])
     if shard != (1, 1):
         blank = replace(blank, provenance={**blank.provenance, "shard": f"{shard[0]}/{shard[1]}"})
-    with locked(settings.out) if settings.out else nullcontext():
+    with run_locked(settings.out) if settings.out else nullcontext():
         results = _run_jobs(mine, settings)
         problems = {f.image_id: f for f in sorted(results.failures, key=lambda f: f.image_id)}
         if problems and (settings.on_error == "fail" or not results.records):

@@ -13,9 +13,9 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.files.errors import LINE, DataError, FileFormatError
+from bsdsbench.files.manifest import MANIFEST, write_results
 from bsdsbench.runs.compressed import pack_records, unpack_records
 from bsdsbench.runs.loading import load_run
-from bsdsbench.runs.manifest import MANIFEST, write_results
 from bsdsbench.runs.store import FOLDER
 from tests.runs.test_runner import bits
 
