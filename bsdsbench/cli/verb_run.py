@@ -33,6 +33,11 @@ _OPTIONS = (
     click.option("--name", help="The detector's name in tables."),
     workers_option,
     click.option("--fresh", is_flag=True, help="Call the detector again on every picture."),
+    click.option(
+        "--resume",
+        is_flag=True,
+        help="Take over earlier maps also where their detector's identity cannot be known.",
+    ),
     format_option("table", "json"),
     quiet_option,
 )
@@ -54,8 +59,8 @@ def command(function: str, images: str, **options: Any) -> int:
 
     The function takes an (H, W, 3) uint8 array and returns a soft map (H, W), floats in [0, 1] or
     uint8 or uint16, or labels (int32 or int64), or a list of label maps. Its maps are kept in
-    OUT/maps; an interrupted run resumes. Pictures on which it fails are listed, and the exit
-    status is 2.
+    OUT/maps; a later run takes over those of the same function and pictures, and says so.
+    Pictures on which it fails are listed, and the exit status is 2.
     """
     return detect(function, images, **options)
 
@@ -81,6 +86,8 @@ def detect(function: Any, images: str, *, form: str, quiet: bool, **options: Any
         print(f"maps     {found.maps}")
         if found.evaluation:
             print(f"results  {Path(options['out'])}")
+    for note in found.notes:
+        print(f"bsdsbench: {note}", file=sys.stderr)
     for image_id, reason in found.failed.items():
         print(f"bsdsbench: failed on {image_id!r}: {reason}", file=sys.stderr)
     return 2 if found.failed else 0

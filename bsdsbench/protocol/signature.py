@@ -10,6 +10,7 @@
 | gt | the ground truth's fingerprint, its first digits |
 | ann | which annotators count |
 | pred | what the predictions are: soft8, soft16, float, ucm2, segs, labels ... |
+| maps | how many maps were taken over from an earlier call of the detector, if any |
 | proto | the preset where it is not bsds500, and its version; what else differs from it follows |
 | thr | how many even thresholds; 8bit for k/255; `0+` before it for the whole image; or values |
 | tol | the tolerance, d a fraction of the diagonal, px pixels |
@@ -67,6 +68,7 @@ class Signature:
     pred       : the kind of prediction
     match      : "1to1", or "1toN" in a wrong reading
     version    : of this package
+    taken_over : maps that an earlier call of the detector made
 
     Examples
     --------
@@ -83,6 +85,7 @@ class Signature:
     pred: str = UNKNOWN
     match: str = "1to1"
     version: str = field(default=__version__)
+    taken_over: int = 0
 
     def __repr__(self) -> str:
         return f"<Signature {self}>"
@@ -102,6 +105,8 @@ class Signature:
         yield f"gt:{self.gt[:GT_DIGITS]}"
         yield f"ann:{self.annotators}"
         yield f"pred:{self.pred}"
+        if self.taken_over:
+            yield f"maps:{self.taken_over} taken over"
         yield from protocol_words(self.protocol, self.match)
 
     @classmethod
@@ -122,6 +127,7 @@ class Signature:
                 given["thin"] = word
             else:
                 others.append(word)
+        maps = given.pop("maps", "0").partition(" ")[0]
         inputs = {k: given.pop(k, UNKNOWN) for k in ("gt", "ann", "pred", "match")}
         return cls(
             parse_protocol(given, others),
@@ -133,6 +139,7 @@ class Signature:
             inputs["pred"],
             inputs["match"],
             start[1],
+            int(maps) if maps.isdecimal() else 0,
         )
 
     def differences(self, other: Signature) -> list[Difference]:
@@ -261,7 +268,7 @@ def _leaves(mapping: dict[str, Any], said: tuple[str, ...]) -> dict[str, Any]:
 def _by_key(signature: Signature) -> dict[str, str]:
     """Key -> value of every word but the package's version."""
     found = {}
-    for word in signature.words()[2:]:
+    for word in replace(signature, taken_over=0).words()[2:]:  # they are the same maps
         if word in ("thin", "unthinned"):
             found["thin"] = word
             continue

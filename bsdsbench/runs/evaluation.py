@@ -114,7 +114,7 @@ class Evaluation(Shown):
     @property
     def signature(self) -> Signature:
         """How the scores were made, in one line that can be read back."""
-        return signature_of(self.protocol, self.records, self.identity)
+        return signature_of(self.protocol, self.records, self.identity, self.provenance)
 
     def __repr__(self) -> str:
         """One line: name, images, the main scores."""
@@ -237,7 +237,7 @@ class Evaluation(Shown):
             "schema": SCHEMA,
             "bsdsbench": __version__,
             "name": self.name,
-            "signature": str(signature_of(self.protocol, self.records, identity)),
+            "signature": str(signature_of(self.protocol, self.records, identity, self.provenance)),
             "set": identity.to_mapping() if identity else None,
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),

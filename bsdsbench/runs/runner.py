@@ -14,6 +14,7 @@ from typing import Any
 from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.loaders import ground_truths, pair
+from bsdsbench.loaders.pairing import maps_in
 from bsdsbench.loaders.photos import find_photos, photos_beside
 from bsdsbench.loaders.reading import show
 from bsdsbench.metrics import registry
@@ -126,8 +127,31 @@ def evaluate(
     """
     chosen = _check_words(metrics, missing, on_error, shard)
     check_run(name, workers, out, {"predictions": pred_dir, "ground truth": gt_dir})
-    proto = protocol_of(protocol, chosen)
-    kind = kind_of(pred_kind, chosen)
+    blank, jobs = prepared(
+        *(pred_dir, gt_dir, protocol_of(protocol, chosen), chosen),
+        name=name,
+        split_file=split_file,
+        missing=missing,
+        kind=kind_of(pred_kind, chosen),
+        images_dir=images_dir,
+    )
+    settings = Settings(workers, executor, Path(out) if out else None, fresh, on_error, progress)
+    return run(blank, jobs, settings, shard)
+
+
+def prepared(
+    pred_dir: str | Path,
+    gt_dir: str | Path,
+    proto: Protocol,
+    chosen: tuple[str, ...],
+    *,
+    kind: str,
+    name: str | None = None,
+    split_file: str | Path | None = None,
+    missing: str = "error",
+    images_dir: str | Path | None = None,
+) -> tuple[Evaluation, list[Job]]:
+    """An Evaluation that still lacks its records, and the jobs that make them; see `evaluate`."""
     pairs = pair(
         pred_dir,
         gt_dir,
@@ -138,7 +162,15 @@ def evaluate(
         classes=class_names(proto),
     )
     photos = _photos(chosen, gt_dir, images_dir)
-    jobs = [Job(p, proto, chosen, kind, photo=photos.get(p.image_id)) for p in pairs]
+    maps = maps_in(pred_dir)
+    jobs = [
+        Job(
+            *(p, proto, chosen, kind),
+            photo=photos.get(p.image_id),
+            hashes=() if maps is None else tuple(maps.get(q.name, "") for q in p.pred_paths),
+        )
+        for p in pairs
+    ]
     origin: dict[str, Any] = {
         "pred": show(pred_dir),
         "gt": show(gt_dir),
@@ -150,9 +182,7 @@ def evaluate(
         origin["split"] = show(split_file)
     if images_dir is not None:
         origin["photos"] = show(images_dir)
-    whole = Evaluation(proto, name or show(Path(pred_dir).resolve().name), (), origin)
-    settings = Settings(workers, executor, Path(out) if out else None, fresh, on_error, progress)
-    return run(whole, jobs, settings, shard)
+    return Evaluation(proto, name or show(Path(pred_dir).resolve().name), (), origin), jobs
 
 
 def evaluate_humans(
@@ -253,7 +283,7 @@ def run(
         done = replace(
             blank,
             records=results.records.done(),
-            failed={k: "; ".join(f.problems) for k, f in problems.items()},
+            failed={**blank.failed, **{k: "; ".join(f.problems) for k, f in problems.items()}},
         )
         if settings.out:
             done.save(settings.out)

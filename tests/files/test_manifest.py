@@ -66,7 +66,7 @@ def test_a_folder_that_is_none_of_ours_says_what_to_do(tmp_path: Path) -> None:
             verified(out, "a.txt")
 
 
-@pytest.mark.parametrize("last", range(3 * len(FILES) + 7))
+@pytest.mark.parametrize("last", range(3 * len(FILES) + 6))
 def test_a_writer_that_dies_anywhere_leaves_a_whole_result_or_none(
     last: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
