@@ -166,9 +166,6 @@ def find_files(folder: str | os.PathLike[str], suffixes: Collection[str]) -> lis
     """
     root = Path(folder)
     _check_folder(root)
-    if (maps := maps_in(root)) is not None:
-        mine = [name for name in maps if os.path.splitext(name)[1].lower() in suffixes]
-        return sorted((root / name for name in mine if Path(name).name == name), key=natural)
     found: list[Path] = []
     seen: set[tuple[int, int]] = set()
     pending = [root]
@@ -179,6 +176,10 @@ def find_files(folder: str | os.PathLike[str], suffixes: Collection[str]) -> lis
             if (info.st_dev, info.st_ino) in seen:
                 continue
             seen.add((info.st_dev, info.st_ino))
+            if (maps := maps_in(here)) is not None:
+                mine = (n for n in maps if os.path.splitext(n)[1].lower() in suffixes)
+                found += [here / n for n in mine if Path(n).name == n]
+                continue
             with os.scandir(here) as entries:
                 for entry in entries:
                     if entry.name.startswith("."):

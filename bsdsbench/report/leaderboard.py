@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -23,15 +22,16 @@ from bsdsbench.comparison.published import (
     not_beside,
     published_sets,
 )
-from bsdsbench.files.errors import DataError
-from bsdsbench.files.manifest import is_run
-from bsdsbench.files.writing import write_atomic
+from bsdsbench.files.errors import DataError, FileFormatError
+from bsdsbench.files.locking import WAIT, locked
+from bsdsbench.files.manifest import SITE, Manifest, is_run, write_results
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.speed import Speed, speed_of
 
 METRIC = registry.DEFAULT[0]
+REPORT = "report.html"
 SCORES = ("ods", "ois", "ap")
 
 
@@ -72,22 +72,25 @@ def write_leaderboard(
 
     runs_dir : a folder of runs (each with its result.json), as `evaluate -o` leaves them
     n_boot, seed : samples of the bootstrap, and its seed
-    Raises DataError if there is no run with boundary counts, OSError.
+    Of a run's report only one that its manifest names is published. Raises DataError if there is no
+    run with boundary counts, OSError.
     """
     found = [(path, Evaluation.load(path)) for path in _folders(Path(runs_dir))]
     found = [(path, run) for path, run in found if METRIC in run.metrics]
     if not found:
         raise DataError(f"{runs_dir}: no runs with boundaries, expected folders of finished runs")
-    site = Path(out)
-    links = {str(path): _report(path, site) for path, _ in found}
+    reports = {str(path): _report(path) for path, _ in found}
+    links = {path: report[0] for path, report in reports.items()}
     boards = [_board(group, links, n_boot, seed) for group in _groups(found)]
-    write_atomic(site / "index.html", _page(boards))
     plain = [
         {"title": b.title, "protocol": b.protocol, "rows": [_plain(r) for r in b.rows]}
         for b in boards
     ]
     text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
-    write_atomic(site / "leaderboard.json", text + "\n")
+    files = {"index.html": _page(boards), "leaderboard.json": text + "\n"}
+    pages = {link: page for link, page in reports.values() if link}
+    with locked(Path(out), wait=WAIT):
+        write_results(Path(out), [*files.items(), *pages.items()], SITE)
     return boards
 
 
@@ -176,15 +179,15 @@ def _names(group: Found) -> list[str]:
     ]
 
 
-def _report(path: Path, site: Path) -> str:
-    """Copy a run's report.html into the site; its link, or ""."""
-    source = path / "report.html"
-    if not source.is_file():
-        return ""
-    target = site / "reports" / f"{safe_name(path.name)}.html"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
-    return f"reports/{target.name}"
+def _report(path: Path) -> tuple[str, bytes]:
+    """The link of a run's report.html and its page, if its manifest names it; else "" and b""."""
+    found = Manifest.read(path)
+    if found is None or not found.files.get(REPORT):
+        return "", b""
+    try:
+        return f"reports/{safe_name(path.name)}.html", found.finished().content(path / REPORT)
+    except FileFormatError:  # altered, or gone
+        return "", b""
 
 
 def _plain(row: Row) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
@@ -162,12 +162,12 @@ def prepared(
         classes=class_names(proto),
     )
     photos = _photos(chosen, gt_dir, images_dir)
-    maps = maps_in(pred_dir)
+    maps = {folder: maps_in(folder) for folder in {q.parent for p in pairs for q in p.pred_paths}}
     jobs = [
         Job(
             *(p, proto, chosen, kind),
             photo=photos.get(p.image_id),
-            hashes=() if maps is None else tuple(maps.get(q.name, "") for q in p.pred_paths),
+            hashes=_hashes(p.pred_paths, maps),
         )
         for p in pairs
     ]
@@ -255,6 +255,16 @@ def evaluate_humans(
     blank = Evaluation(proto, "human", (), {"gt": show(gt_dir), "images": _digest(jobs)})
     settings = Settings(workers, executor, Path(out) if out else None, fresh, on_error, progress)
     return run(blank, jobs, settings)
+
+
+def _hashes(
+    paths: Sequence[Path], maps: Mapping[Path, Mapping[str, str] | None]
+) -> tuple[str, ...]:
+    """What a detector wrote into the files, if they are maps of one."""
+    found = [maps[path.parent] for path in paths]
+    if None in found:
+        return ()
+    return tuple((m or {}).get(path.name, "") for path, m in zip(paths, found, strict=True))
 
 
 def _photos(
