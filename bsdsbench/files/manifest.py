@@ -31,7 +31,6 @@ RESULT, MAPS, SITE = "result", "maps", "site"
 STAGE = ".new"
 READ_BACK = ("result.json", "counts.npz")  # the rest is for other programs
 UNREAD = ("timing.json", ".origin")  # ours, and different each time
-MAX_RESULT_BYTES = 1 << 33
 # drawn from the results after them, and wrong beside other ones
 DRAWN = ("pr.png", "pr.svg")
 AGAIN = {
@@ -100,7 +99,7 @@ class Manifest:
 
     def content(self, path: Path) -> bytes:
         """The bytes of a file below the folder, as it was written. Raises FileFormatError."""
-        data = read_bytes(path, MAX_RESULT_BYTES)
+        data = read_bytes(path)
         if self.files.get(self.name_of(path)) != digest(data):
             raise FileFormatError(
                 f"{show(path)}: is not what {MANIFEST} names (altered, or of another "

@@ -27,8 +27,6 @@ from bsdsbench.runs.soundness import check_columns
 from bsdsbench.scores.counts import ImageRecord
 
 BLOCK = 256
-MAX_COUNTS_BYTES = 1 << 33
-MAX_RATIO = 64  # of decoded counts to the bytes of their file
 _by_id = attrgetter("image_id")
 Columns = dict[str, NDArray[Any]]
 
@@ -218,9 +216,9 @@ def _write_column(archive: zipfile.ZipFile, name: str, records: Records) -> None
 
 def unpack_records(path: Path, data: bytes | None = None) -> Sequence[ImageRecord]:
     """Read what `pack_records` wrote into `path`, or `data` found there. Raises FileFormatError."""
-    data = read_bytes(path, MAX_COUNTS_BYTES) if data is None else data
+    data = read_bytes(path) if data is None else data
     with reading(path, "a bsdsbench counts file"):
-        arrays = unpack_npz(data, text=True, limit=max(MAX_DECODED_BYTES, MAX_RATIO * len(data)))
+        arrays = unpack_npz(data, text=True, limit=MAX_DECODED_BYTES)
         check_columns(arrays)
         return gathered(_rows(arrays))
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from bsdsbench.loaders.pairing import maps_in
 from bsdsbench.loaders.photos import find_photos, photos_beside
 from bsdsbench.loaders.reading import show
 from bsdsbench.metrics import registry
+from bsdsbench.protocol.field_ranges import clipped
 from bsdsbench.protocol.protocol import Protocol, class_names
 from bsdsbench.runs.compressed import RecordCollector, gathered
 from bsdsbench.runs.evaluation import Evaluation
@@ -27,6 +30,7 @@ from bsdsbench.runs.setup import check_run, kind_of, protocol_of
 from bsdsbench.runs.store import RecordStore, run_locked
 from bsdsbench.scores.counts import ImageRecord
 
+FEW = 10  # missing shards that are named
 Progress = Callable[[int, int, str], None]
 
 
@@ -410,7 +414,9 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     for number, each in enumerate(runs, 1):
         label = f"run {number} ({each.name})"
         part = each.provenance.get("shard")
-        if part is None:
+        if part is not None and not _is_part(part):
+            problems.append(f"{label}: shard {clipped(part)}, expected I/N as --shard gives it")
+        elif part is None:
             problems.append(f"{label}: not a shard, expected a run made with --shard I/N")
         elif part in shards:
             problems.append(f"{label}: shard {part} again, expected each once")
@@ -419,12 +425,20 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         problems += _mismatches(first, each, label)
     if not problems:
         count = int(next(iter(shards)).partition("/")[2])
-        lost = [f"{i}/{count}" for i in range(1, count + 1) if f"{i}/{count}" not in shards]
-        if lost or len(shards) != count:
-            problems.append(f"merge: shards {', '.join(lost)} are not there, expected all {count}")
+        if len(shards) != count:
+            lost = (f"{i}/{count}" for i in range(1, count + 1) if f"{i}/{count}" not in shards)
+            few, more = list(islice(lost, FEW)), count - len(shards) - FEW
+            told = f"{', '.join(few)}{f' and {more} more' if more > 0 else ''}"
+            problems.append(f"merge: shards {told} are not there, expected all {count}")
     if problems:
         raise MergeError("\n".join(problems), problems)
     return _joined(runs)
+
+
+def _is_part(value: Any) -> bool:
+    """Whether a value that a file gave is I/N with 1 <= I <= N, as --shard gives it."""
+    found = re.fullmatch("([1-9][0-9]{0,6})/([1-9][0-9]{0,6})", str(value))
+    return isinstance(value, str) and bool(found and int(found[1]) <= int(found[2]))
 
 
 def _mismatches(first: Evaluation, other: Evaluation, label: str) -> list[str]:

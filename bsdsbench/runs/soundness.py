@@ -14,6 +14,7 @@ from bsdsbench.files.json_fields import MAX_TEXT, MAX_WHOLE
 from bsdsbench.metrics import registry
 
 ABOUT = {"ids": "U", "sizes": "iu", "fingerprints": "U"}
+MAX_IMAGES = 200_000
 LATER = ("truths", "forms")  # text, not in counts of the first version
 
 
@@ -23,6 +24,8 @@ def check_columns(arrays: Mapping[str, NDArray[Any]]) -> None:
         if name not in arrays or arrays[name].dtype.kind not in kinds:
             raise FaultError(f"has no sound array {name!r}, expected it in a counts file")
     count = len(arrays["ids"]) if arrays["ids"].ndim == 1 else -1
+    if count > MAX_IMAGES:
+        raise FaultError(f"has {count} images, expected at most {MAX_IMAGES}")
     expected = {"ids": (count,), "sizes": (count, 2), "fingerprints": (count,)}
     if any(arrays[name].shape != shape for name, shape in expected.items()):
         raise FaultError("ids, sizes and fingerprints of different lengths, expected one per image")
