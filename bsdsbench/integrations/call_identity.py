@@ -30,6 +30,7 @@ import numpy as np
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 STATELESS = (ModuleType, type, GenericAlias, logging.Logger, re.Pattern, Path)
+OWN = __name__.partition(".")[0]
 LIBRARY_FOLDERS = {"site-packages", "dist-packages"}
 
 
@@ -101,7 +102,10 @@ def _modules(start: str, faults: list[str]) -> Iterator[tuple[str, Any]]:
 
 
 def _values(module: ModuleType | None) -> dict[str, Any]:
-    return {k: v for k, v in vars(module).items() if k[:2] != "__"} if module else {}
+    """What a module holds by now; of this package, which keeps locks and caches there, nothing."""
+    if module is None or module.__name__.startswith(f"{OWN}."):
+        return {}
+    return {k: v for k, v in vars(module).items() if k[:2] != "__"}
 
 
 def _plain(value: Any, where: str, faults: list[str], depth: int = 0) -> Any:

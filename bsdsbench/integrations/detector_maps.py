@@ -85,10 +85,10 @@ class DetectorMaps:
 
     def _finish(self) -> None:
         """Leave the maps of this run's images and no others of ours."""
-        images = {i: one for i, one in self._now.about["images"].items() if i in self._done}
-        mine = {one["file"] for one in images.values()}
-        self._now.remove(self._now.files.keys() - mine)
-        self._now.files = {k: v for k, v in self._now.files.items() if k in mine}
+        images = {i: self._now.about["images"][i] for i in sorted(self._done)}
+        mine = [one["file"] for one in images.values()]
+        self._now.remove(self._now.files.keys() - set(mine))
+        self._now.files = {name: self._now.files[name] for name in mine}
         self._now.about["images"], self._now.state = images, FINISHED
 
     def kept(self, image_id: str, picture: NDArray[np.uint8]) -> Kept | None:
