@@ -270,6 +270,8 @@ def run(first: int, count: int, seed: int, only: str = "") -> list[str]:
             name = list(found)[number % len(found)]
             verdict, faults = _one(found[name], truths[name], Path(folder) / "now", data, rng)
             seen[verdict] += 1
+            if not seen.total() % 25:
+                print(f"{seen.total()} kills, {len(failures)} failures so far", flush=True)
             failures += [f"kill {number} ({name}, {verdict}): {fault}" for fault in faults]
     print(f"{count} kills:", dict(sorted(seen.items())))
     return failures
@@ -310,9 +312,11 @@ def _one(
     out, whom = now / scenario.out, rng.choice(("parent", "parent", "parent", "worker", "both"))
     workers = 1 if whom == "parent" and rng.random() < 0.9 else 2
     word = rng.choice(SIGNALS)
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS[1:])  # until the child is ready
     pid = os.fork()
     if pid == 0:
-        _work(partial(scenario.command, now, workers))
+        _work(partial(scenario.command, now, workers), blocked)
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     start_up = 1.5 if workers == 2 else 0.0  # of the pool
     time.sleep(rng.uniform(0, truth.seconds + start_up))
     _kill(pid, whom, word)
@@ -342,17 +346,19 @@ def _mine(path: Path) -> bool:
     return path.is_file() and path.read_text() == "mine"
 
 
-def _work(work: Callable[[], object]) -> None:
-    """In a child: do it and end, quietly."""
-    os.setsid()
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
+def _work(work: Callable[[], object], unblocked: set[signal.Signals]) -> None:
+    """In a child: do it and end, quietly, whatever comes."""
     status = 1
-    with contextlib.suppress(BaseException):
+    try:
+        os.setsid()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
         work()
         status = 0
-    os._exit(status)
+    finally:
+        os._exit(status)
 
 
 def _child(work: Callable[[], object]) -> None:
