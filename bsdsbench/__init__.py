@@ -15,12 +15,8 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PACKAGES = {
-    "bsdsbench.scores.precision_recall": (
-        "OperatingPoint",
-        "PRCurve",
-        "f_measure",
-        "ratio",
-    ),
+    "bsdsbench.scores.curve": ("OperatingPoint", "PRCurve"),
+    "bsdsbench.scores.ratios": ("f_measure", "ratio"),
     "bsdsbench.metrics.boundary": (
         "BoundaryScore",
         "Match",
@@ -46,11 +42,13 @@ _PACKAGES = {
         "ROCCurveDisplay",
     ),
     "bsdsbench.protocol.protocol": ("NMSParams", "Protocol"),
-    "bsdsbench.scores.counts": ("BoundaryCounts", "ImageRecord"),
-    "bsdsbench.metrics.base": ("Column", "CurveMetric", "CurveScore", "Metric"),
+    "bsdsbench.scores.counts": ("BoundaryCounts", "Counts", "ImageRecord", "count_field"),
+    "bsdsbench.metrics.base": ("Column", "Metric", "Score"),
+    "bsdsbench.metrics.curve_metric": ("CurveMetric", "CurveScore"),
     "bsdsbench.metrics.region.region_record": ("RegionCounts",),
     "bsdsbench.metrics.region.counting": ("region_counts",),
-    "bsdsbench.metrics.region.scoring": ("RegionScore", "region_score"),
+    "bsdsbench.metrics.region.metric": ("region_score",),
+    "bsdsbench.metrics.region.scoring": ("RegionScore",),
     "bsdsbench.runs.runner": ("evaluate", "evaluate_humans", "merge"),
     "bsdsbench.runs.streaming": ("StreamingEvaluator",),
 }

@@ -19,32 +19,14 @@ import click
 
 from bsdsbench import __version__
 
-# In the order of the help page; the module verb_NAME exposes `command`.
-VERBS = (
-    "demo",
-    "evaluate",
-    "run",
-    "baseline",
-    "merge",
-    "best-of",
-    "compare",
-    "plot",
-    "curves",
-    "report",
-    "leaderboard",
-    "ap",
-    "check",
-    "doctor",
-    "explain",
-    "nms",
-    "crispness",
-    "semantic",
-    "saliency",
-    "superpixel",
-    "protocols",
-    "certify",
-    "data",
-)
+# What a user does, in the order of the help page; the module verb_NAME exposes `command`.
+GROUPS = {
+    "Score": ("demo", "evaluate", "run", "merge", "nms"),
+    "Understand": ("doctor", "compare", "explain", "plot", "curves"),
+    "Publish": ("report",),
+    "Check": ("check", "data", "protocols"),
+}
+VERBS = tuple(verb for group in GROUPS.values() for verb in group)
 
 
 PATIENCE = 2.0  # seconds until an interrupt that had no effect is raised again
@@ -67,10 +49,17 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command: click.Command = import_module(
-            f"bsdsbench.cli.verb_{cmd_name.replace('-', '_')}"
-        ).command
+        command: click.Command = import_module(f"bsdsbench.cli.verb_{cmd_name}").command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        wide = max(map(len, VERBS))
+        for heading, verbs in GROUPS.items():
+            with formatter.section(heading):
+                commands = [(name, self.get_command(ctx, name)) for name in verbs]
+                formatter.write_dl(
+                    [(n.ljust(wide), c.get_short_help_str(80)) for n, c in commands if c]
+                )
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
@@ -100,7 +89,7 @@ def main() -> None:
     except click.exceptions.Exit as error:
         status = error.exit_code
     except click.ClickException as error:
-        error.show()
+        _say(_wrong_call(error))
         status = 2
     except DataError as error:
         for line in grouped(error.problems):
@@ -128,6 +117,17 @@ def main() -> None:
         _say(f"bsdsbench: {_unexpected(error, words, debug)}")
         status = 2
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _wrong_call(error: click.ClickException) -> str:
+    """A wrong call in one line, and where help is; or the help of a group without a verb."""
+    from bsdsbench.files.escapes import visible
+
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":  # since click 8.2
+        return error.format_message()
+    message = visible(" ".join(error.format_message().split()))
+    return f"bsdsbench: {message}" + (f" ({context.command_path} --help)" if context else "")
 
 
 def _reason(error: OSError) -> str:
@@ -166,7 +166,7 @@ def _interrupted() -> NoReturn:
     """End at once, without waiting for threads that still import or workers that are ending."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
-    _say("bsdsbench: interrupted; what was done is kept")
+    _say("bsdsbench: interrupted; what was done is kept, the same command goes on")
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

@@ -1,89 +1,61 @@
-"""What `evaluate` and the verbs of single metrics share: their options, one run, its tables."""
+"""What `evaluate`, `run` and `merge` share: the options of a run, its tables, what it left out."""
 
 from __future__ import annotations
 
-import re
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bsdsbench.cli.options import format_option, quiet_option, workers_option
+from bsdsbench.cli.options import (
+    format_option,
+    metrics_option,
+    protocol_options,
+    quiet_option,
+    workers_option,
+)
 
 if TYPE_CHECKING:
-    from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.runs.evaluation import Evaluation
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def run_options(function: _F) -> _F:
-    """--gt, -o and the options of a run that every metric has."""
-    for option in reversed(
-        (
-            click.option(
-                "--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder."
-            ),
-            click.option(
-                "-o", "--out", type=click.Path(), help="Folder for results; a later run resumes it."
-            ),
-            click.option("--split-file", type=click.Path(), help="Ids to evaluate, one per line."),
-            click.option("--name", help="The method's name in tables; default: the folder's name."),
-            click.option(
-                "--missing",
-                type=click.Choice(["error", "zero", "skip"]),
-                default="error",
-                show_default=True,
-                help="How to treat missing predictions.",
-            ),
-            click.option(
-                "--on-error",
-                type=click.Choice(["fail", "skip"]),
-                default="fail",
-                show_default=True,
-                help="Stop at a bad image, or skip and list it.",
-            ),
-            workers_option,
-            click.option(
-                "--executor",
-                default="process",
-                show_default=True,
-                metavar="E",
-                help="Where to run: process, thread or dask://host:port.",
-            ),
-            click.option("--shard", default="1/1", metavar="I/N", help="Evaluate part I of N."),
-            click.option("--fresh", is_flag=True, help="Ignore the records of an earlier run."),
-            format_option("table", "json"),
-            quiet_option,
-        )
-    ):
-        function = option(function)
-    return function
+def run_options(on_error: str) -> Callable[[_F], _F]:
+    """The options of a run that each verb which makes one has; `on_error` is the usual way."""
+    options = (
+        click.option("--name", help="The method's name in tables; default: as it is called."),
+        metrics_option,
+        click.option("--split-file", type=click.Path(), help="Ids to evaluate, one per line."),
+        click.option(
+            "--overlays",
+            is_flag=True,
+            help="Draw matched, false and missed pixels into OUT/overlays.",
+        ),
+        format_option("table", "json"),
+        protocol_options(usual="default: that of the first metric, bsds500 for most"),
+        click.option(
+            "--on-error",
+            type=click.Choice(["fail", "skip"]),
+            default=on_error,
+            show_default=True,
+            help="Refuse bad images when all were tried, or leave them out and list them.",
+        ),
+        workers_option,
+        click.option("--fresh", is_flag=True, help="Ignore what an earlier run in OUT has done."),
+        quiet_option,
+    )
 
+    def decorate(function: _F) -> _F:
+        for option in reversed(options):
+            function = option(function)
+        return function
 
-def evaluate_metric(
-    metric: str,
-    pred_dir: str,
-    protocol: Protocol | None,
-    *,
-    form: str,
-    quiet: bool,
-    **options: Any,
-) -> int:
-    """Run one metric and print its tables: a verb of its own. Returns the exit status."""
-    import bsdsbench as bb
-    from bsdsbench.cli.progress import progress
-
-    options["shard"] = shard(options["shard"])
-    announce_compiling(quiet)
-    with progress(metric, quiet) as report:
-        run = bb.evaluate(pred_dir, protocol=protocol, metrics=metric, progress=report, **options)
-    show_run(run, form, options["out"])
-    return left_out(run)
+    return decorate
 
 
 def announce_compiling(quiet: bool) -> None:
@@ -98,35 +70,24 @@ def announce_compiling(quiet: bool) -> None:
         compile_once()
 
 
-def show_run(run: Evaluation, form: str, out: str | None) -> None:
-    """A run's tables and conventions, or its result.json."""
+def show_run(run: Evaluation, form: str, out: str | None) -> int:
+    """A run's tables and conventions, or its result.json; names what it left out.
+
+    Returns the exit status.
+    """
     from bsdsbench.cli.show import print_json, print_scores
 
     if form == "json":
         print_json(run.to_mapping())
-        return
-    print_scores([run])
-    if run.identity:
-        print(f"set      {run.identity.describe()}")
-    if out:
-        print(f"results  {out}")
-
-
-def left_out(run: Evaluation) -> int:
-    """Name the images that were left out; the exit status."""
+    else:
+        print_scores([run])
+        if run.identity:
+            print(f"set      {run.identity.describe()}")
+        if out:
+            print(f"results  {out}")
     for image_id, reason in run.failed.items():
         print(f"bsdsbench: left out {image_id!r}: {reason}", file=sys.stderr)
     return 2 if run.failed else 0
-
-
-def shard(text: str) -> tuple[int, int]:
-    """I/N as two numbers. Raises DataError."""
-    from bsdsbench.files.errors import DataError
-
-    found = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
-    if not found:
-        raise DataError(f"--shard {text!r}: expected I/N, such as 1/4")
-    return int(found[1]), int(found[2])
 
 
 def write_plots(run: Evaluation, out: str) -> None:
@@ -145,3 +106,24 @@ def write_plots(run: Evaluation, out: str) -> None:
 def load_plotting() -> None:
     """Import the plotting package beside the run, whose worker processes leave this one idle."""
     threading.Thread(target=import_module, args=("bsdsbench.plotting.run_figures",)).start()
+
+
+def check_overlays(metrics: Sequence[str], needs: str | None) -> None:
+    """Raise UsageError before the run if there is no matching to draw, or nowhere to draw it."""
+    from bsdsbench.metrics import registry
+    from bsdsbench.report.overlays import matching_metric
+
+    if not needs:
+        raise click.UsageError("--overlays needs -o OUT")
+    if not matching_metric(metrics):
+        usual, found = registry.DEFAULT[0], ", ".join(metrics)
+        raise click.UsageError(f"--overlays: no metric that matches pixels, as {usual} ({found})")
+
+
+def write_overlays(run: Evaluation, out: str, quiet: bool) -> None:
+    """A picture of each image's matched, false and missed pixels into OUT/overlays."""
+    from bsdsbench.cli.progress import progress
+    from bsdsbench.report import overlays
+
+    with progress("overlays", quiet) as report:
+        overlays.write_overlays(run, Path(out) / "overlays", progress=report)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -11,43 +13,108 @@ from click.core import ParameterSource
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol
 
+FEW = 3  # options that are worth a heading of their own in help
 PROTOCOL_S = "protocol's"  # what --nms without a recipe means
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def _names(ctx: click.Context, param: click.Parameter, text: str | None) -> list[str] | None:
-    return [name.strip() for name in text.split(",")] if text else None
+class Verb(click.Command):
+    """A verb: options that stand twice add up or are refused; help lists them in parts."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if any(param.name == "nms" for param in self.params):
+            args = _with_recipe(args)
+        *_, order = self.make_parser(ctx).parse_args(args=list(args))
+        single = [p for p in order if isinstance(p, click.Option) and not p.multiple]
+        twice = [max(p.opts, key=len) for p, times in Counter(single).items() if times > 1]
+        if twice and not ctx.resilient_parsing:
+            raise click.UsageError(f"{', '.join(twice)}: given more than once", ctx)
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        options = [p for p in self.get_params(ctx) if isinstance(p, click.Option)]
+        parts = [_PARTS.get(str(option.name), "Options") for option in options]
+        for heading in dict.fromkeys(["Options", *parts]):
+            found = [
+                option.get_help_record(ctx)
+                for option, part in zip(options, parts, strict=True)
+                if heading == (part if parts.count(part) >= FEW else "Options")
+            ]
+            if found:
+                with formatter.section(heading):
+                    formatter.write_dl([record for record in found if record])
 
 
-names_option = click.option(
-    "--names",
-    metavar="A,B",
-    callback=_names,
-    help="Comma-separated names of the runs; default: as stored.",
+verb = partial(click.command, cls=Verb)
+
+
+def _with_recipe(args: list[str]) -> list[str]:
+    """--nms that no recipe follows stands for the protocol's, before other arguments too."""
+    from bsdsbench.protocol.nms_recipes import RECIPES
+
+    words = [*args, ""]
+    return [
+        f"--nms={PROTOCOL_S}" if word == "--nms" and words[k + 1] not in RECIPES else word
+        for k, word in enumerate(args)
+    ]
+
+
+def _words(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> list[str] | None:
+    words = [word.strip() for text in texts for word in text.split(",")]
+    return [word for word in words if word] if texts else None
+
+
+def words_option(
+    name: str, cls: type[click.Option] = click.Option, **more: Any
+) -> Callable[[_F], _F]:
+    """An option of words between commas, which may be repeated: a list, None where not given."""
+    return click.option(name, cls=cls, multiple=True, callback=_words, **more)
+
+
+names_option = words_option("--names", metavar="A,B", help="Names of the runs; default: as stored.")
+published_option = words_option(
+    "--published", metavar="KEY,...", help="Published results to add: keys, set=NAME, rule=NAME."
 )
 
 
-def bootstrap_options(n_boot: int = 10_000) -> Callable[[_F], _F]:
-    """--n-boot, with its default, and --seed."""
+class _MetricsOption(click.Option):
+    """The metrics that there are stand in help, those of other packages too."""
 
-    def add(function: _F) -> _F:
-        seed = click.option(
-            "--seed",
-            type=click.IntRange(0),
-            default=0,
-            show_default=True,
-            help="Bootstrap seed; the same seed gives the same numbers.",
-        )
-        samples = click.option(
-            "--n-boot",
-            type=click.IntRange(1),
-            default=n_boot,
-            show_default=True,
-            help="Number of bootstrap samples.",
-        )
-        return samples(seed(function))
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        from bsdsbench.metrics import registry
 
-    return add
+        usual = ",".join(registry.DEFAULT)
+        self.help = f"Metrics to compute: {', '.join(registry.names())}; default: {usual}."
+        return super().get_help_record(ctx)
+
+
+metrics_option = words_option("--metrics", _MetricsOption, metavar="M,M")
+
+
+def metrics_or_default(given: list[str] | None) -> tuple[str, ...]:
+    """The metrics asked for, in the order of tables. Raises DataError for unknown ones."""
+    from bsdsbench.metrics import registry
+
+    return registry.chosen(registry.DEFAULT if given is None else given)
+
+
+def bootstrap_options(function: _F) -> _F:
+    """--n-boot and --seed."""
+    seed = click.option(
+        "--seed",
+        type=click.IntRange(0),
+        default=0,
+        show_default=True,
+        help="Bootstrap seed; the same seed gives the same numbers.",
+    )
+    samples = click.option(
+        "--n-boot",
+        type=click.IntRange(1),
+        default=10_000,
+        show_default=True,
+        help="Number of bootstrap samples.",
+    )
+    return samples(seed(function))
 
 
 pred_kind_option = click.option(
@@ -76,108 +143,86 @@ def format_option(*kinds: str) -> Callable[[_F], _F]:
     )
 
 
-class ProtocolCommand(click.Command):
-    """A command with `protocol_options`, where --nms alone stands before other arguments too."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        from bsdsbench.protocol.nms_recipes import RECIPES
-
-        words = [*args, ""]
-        plain = [
-            f"--nms={PROTOCOL_S}" if word == "--nms" and words[k + 1] not in RECIPES else word
-            for k, word in enumerate(args)
-        ]
-        return super().parse_args(ctx, plain)
-
-
-def table_output_options(function: _F) -> _F:
-    """-o and --format of a verb that makes tables; the suffix of -o chooses the format."""
-    for option in reversed(
-        (
-            click.option(
-                "-o",
-                "--out",
-                type=click.Path(),
-                help="Write to this file; the suffix chooses the format: .txt, .md, .tex, .csv, "
-                ".json, .html. Several CSV tables become NAME-TABLE.csv, or FOLDER/TABLE.csv.",
-            ),
-            click.option(
-                "--format",
-                "form",
-                type=click.Choice(["table", "markdown", "latex", "csv", "json", "html"]),
-                help="Format on standard output.  [default: table]",
-            ),
-        )
-    ):
-        function = option(function)
-    return function
+def table_output_options(folder: str) -> Callable[[_F], _F]:
+    """-o and --format of a verb that makes tables; `folder` says what a folder means to -o."""
+    out = click.option(
+        "-o",
+        "--out",
+        type=click.Path(),
+        help="Write to this file; the suffix chooses the format: .txt, .md, .tex, .csv, .json, "
+        f".html. Several CSV tables become NAME-TABLE.csv, or {folder}.",
+    )
+    form = click.option(
+        "--format",
+        "form",
+        type=click.Choice(["table", "markdown", "latex", "csv", "json", "html"]),
+        help="Format on standard output.  [default: table]",
+    )
+    return lambda function: out(form(function))
 
 
 PROTOCOL_FIELDS = (
     *("protocol", "signature", "thresholds", "max_dist", "no_thin", "nms", "invert", "overrides"),
 )
+RUNNING = ("on_error", "workers", "executor", "shard", "fresh", "quiet")
+PAGE = ("title", "images_dir", "pred_dirs", "pictures", "human")
+_PARTS = {
+    **dict.fromkeys(PROTOCOL_FIELDS, "Protocol"),
+    **dict.fromkeys(RUNNING, "Running"),
+    **dict.fromkeys(PAGE, "Page (-o FILE.html)"),
+}
 
 
-def protocol_options(usual: str = "default: bsds500") -> Callable[[_F], _F]:
-    """--protocol and the options that change one of its fields; `usual` says what it is without."""
-    return some_protocol_options(*PROTOCOL_FIELDS, usual=usual)
+def protocol_options(*names: str, usual: str = "default: bsds500") -> Callable[[_F], _F]:
+    """--protocol, of which `usual` says what it is without, and options that change its fields.
 
-
-def some_protocol_options(*names: str, usual: str = "default: bsds500") -> Callable[[_F], _F]:
-    """Those of `protocol_options` that a verb uses, by parameter."""
-    named = click.option(
-        "--protocol",
-        metavar="NAME|FILE",
-        help=f"A preset (`bsdsbench protocols`) or a .toml file; {usual}.",
-    )
+    names : the parameters that a verb uses; all of PROTOCOL_FIELDS if none are given
+    """
+    options = {
+        "protocol": click.option(
+            "--protocol",
+            metavar="NAME|FILE",
+            help=f"A preset (`bsdsbench protocols`) or a .toml file; {usual}.",
+        ),
+        "signature": click.option(
+            "--signature",
+            metavar="LINE",
+            help="Use the protocol of a signature, as printed under tables.",
+        ),
+        "thresholds": click.option(
+            "--thresholds",
+            metavar="N|T,T",
+            help="Number of evenly spaced thresholds, or their values.",
+        ),
+        "max_dist": click.option(
+            "--max-dist", metavar="F", help="Match tolerance, a fraction of the diagonal."
+        ),
+        "no_thin": click.option("--no-thin", is_flag=True, help="Do not thin before matching."),
+        "nms": click.option(
+            "--nms",
+            is_flag=False,
+            flag_value=PROTOCOL_S,
+            metavar="[RECIPE]",
+            help="Apply edge NMS to raw maps: the protocol's recipe, or hed, rcf, dexined ...",
+        ),
+        "invert": click.option(
+            "--invert", is_flag=True, help="Maps are dark on bright: use 1 - value."
+        ),
+        "overrides": click.option(
+            "--set",
+            "overrides",
+            multiple=True,
+            metavar="FIELD=VALUE",
+            help="Set another field, such as nms_params.radius=2; a wrong one lists them all.",
+        ),
+    }
 
     def decorate(function: _F) -> _F:
-        for name in reversed(names):
-            function = (named if name == "protocol" else _OPTIONS[name])(function)
+        for name in reversed(names or PROTOCOL_FIELDS):
+            function = options[name](function)
         return function
 
     return decorate
-
-
-_OPTIONS = dict(
-    zip(
-        PROTOCOL_FIELDS[1:],
-        (
-            click.option(
-                "--signature",
-                metavar="LINE",
-                help="Use the protocol of a signature, as printed under tables.",
-            ),
-            click.option(
-                "--thresholds",
-                metavar="N|T,T",
-                help="Number of evenly spaced thresholds, or their values.",
-            ),
-            click.option(
-                "--max-dist",
-                metavar="F",
-                help="Match tolerance, a fraction of the diagonal.",
-            ),
-            click.option("--no-thin", is_flag=True, help="Do not thin before matching."),
-            click.option(
-                "--nms",
-                is_flag=False,
-                flag_value=PROTOCOL_S,
-                metavar="[RECIPE]",
-                help="Apply edge NMS to raw maps: the protocol's recipe, or hed, rcf, dexined ...",
-            ),
-            click.option("--invert", is_flag=True, help="Maps are dark on bright: use 1 - value."),
-            click.option(
-                "--set",
-                "overrides",
-                multiple=True,
-                metavar="FIELD=VALUE",
-                help="Set another field, such as nms_params.radius=2; a wrong one lists them all.",
-            ),
-        ),
-        strict=True,
-    )
-)
 
 
 def split_protocol(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -199,41 +244,40 @@ def protocol_from(
 ) -> Protocol:
     """The protocol the options describe; without one, that of the first metric or bsds500.
 
-    Raises ProtocolError.
+    Raises ProtocolError, UsageError for a field that is given in two ways.
     """
     from dataclasses import asdict
 
     from bsdsbench.protocol.protocol import NMSParams, Protocol, parse_overrides
     from bsdsbench.protocol.signature import Signature
+    from bsdsbench.runs.setup import usual_protocol
 
+    if signature and protocol:
+        raise click.UsageError("--signature, --protocol: expected one of them")
     if signature:
         base = Signature.parse(signature).protocol
     else:
-        base = Protocol.load(_usual_protocol(metrics) if protocol is None else protocol)
-    changes: dict[str, Any] = parse_overrides(overrides)
+        usual = usual_protocol(metrics) if metrics else "bsds500"
+        base = Protocol.load(usual if protocol is None else protocol)
+    changes = parse_overrides(overrides)
+    short: dict[str, Any] = {}
     if thresholds is not None:
-        changes["thresholds"] = _thresholds(thresholds)
+        short["thresholds"] = _thresholds(thresholds)
     if max_dist is not None:
-        changes["max_dist"] = _number("--max-dist", max_dist)
+        short["max_dist"] = _number("--max-dist", max_dist)
     if no_thin:
-        changes["thin"] = False
-    if nms:
-        changes["nms"] = True
-        if isinstance(nms, str) and nms != PROTOCOL_S:
-            given = changes.get("nms_params")
-            more = given if isinstance(given, dict) else {}
-            changes["nms_params"] = asdict(NMSParams.recipe(nms)) | more
+        short["thin"] = False
     if invert:
-        changes["invert"] = True
-    return base.replace(**changes)
-
-
-def _usual_protocol(metrics: Sequence[str]) -> str:
-    """The preset that the first metric is meant with."""
-    from bsdsbench.metrics import registry
-    from bsdsbench.runs.setup import usual_protocol
-
-    return usual_protocol(registry.chosen(metrics)) if metrics else "bsds500"
+        short["invert"] = True
+    if nms:
+        short["nms"] = True
+    if twice := sorted(short.keys() & changes.keys()):
+        raise click.UsageError(f"{', '.join(twice)}: given by --set and by an option of its own")
+    if nms not in (None, True, PROTOCOL_S):
+        given = changes.get("nms_params")
+        more = given if isinstance(given, dict) else {}
+        short["nms_params"] = asdict(NMSParams.recipe(str(nms))) | more
+    return base.replace(**changes | short)
 
 
 def _thresholds(text: str) -> int | tuple[float, ...]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 Report = Callable[[int, int, str], None]
 
-PLAIN_SECONDS = 5.0
+PLAIN_SECONDS = 5.0  # between two lines at first, later a tenth of the time that has passed
 
 
 @contextmanager
@@ -75,7 +75,7 @@ class _Pace:
 
 
 class _PlainLines:
-    """One line every few seconds, and one at the end."""
+    """One line every few seconds, more seldom in a long run, and one at the end."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -84,9 +84,10 @@ class _PlainLines:
 
     def __call__(self, done: int, total: int, image_id: str) -> None:
         now, pace = time.monotonic(), self.pace.words(done, total)
-        if done < total and now - self.last < PLAIN_SECONDS:
+        spent = now - self.started
+        if done < total and now - self.last < max(PLAIN_SECONDS, spent / 10):
             return
         self.last = now
-        elapsed = f"{now - self.started:.0f} s elapsed"
+        elapsed = f"{spent:.0f} s elapsed"
         told = ", ".join(text for text in (f"{done}/{total} images", elapsed, pace) if text)
         print(f"{self.title}: {told}", file=sys.stderr, flush=True)

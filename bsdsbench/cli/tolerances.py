@@ -23,11 +23,13 @@ def sweep(
     """Evaluate at each tolerance, print a line for each, and keep the curve in OUT."""
     from bsdsbench.cli.show import print_json, print_tables
     from bsdsbench.files.errors import DataError
+    from bsdsbench.metrics import registry
     from bsdsbench.runs.sweep import parse_range, tolerance_sweep
 
     out = options.pop("out")
-    if options["metrics"] != ["boundary"]:
-        raise DataError("--max-dist A:B:N: only the boundary metric has a tolerance")
+    (metric,) = usual = registry.DEFAULT
+    if options["metrics"] != usual:
+        raise DataError(f"--max-dist A:B:N: only the {metric} metric has a tolerance")
     runs = tolerance_sweep(
         pred_dir,
         options.pop("gt_dir"),
@@ -37,7 +39,7 @@ def sweep(
         **options,
     )
     if form == "json":
-        print_json([{"max_dist": d, "boundary": r.boundary_score().to_mapping()} for d, r in runs])
+        print_json([{"max_dist": d, metric: r.score(metric).to_mapping()} for d, r in runs])
     else:
         print_tables([_table(runs, f"protocol, but for max_dist: {protocol.describe()}")])
     if out:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import click
 
-from bsdsbench.cli.options import bootstrap_options, refuse
+from bsdsbench.cli.options import bootstrap_options, format_option, refuse, verb
 
-ONLY_CHECK = ("statistical", "level", "n_boot", "seed", "junit")
+ONLY_CHECK = ("statistical", "level", "n_boot", "seed", "form", "quiet", "junit")
 
 
-@click.command("check", short_help="Fail if a run is worse than a baseline.")
+@verb("check", short_help="Fail if a run is worse than a baseline.")
 @click.argument("run", type=click.Path(), metavar="OUT")
 @click.option("--baseline", type=click.Path(), help="Baseline file (JSON).  [required]")
 @click.option(
@@ -23,7 +25,9 @@ ONLY_CHECK = ("statistical", "level", "n_boot", "seed", "junit")
 @click.option(
     "--level", type=float, default=0.95, show_default=True, help="Significance level is 1 - LEVEL."
 )
-@bootstrap_options()
+@bootstrap_options
+@format_option("table", "json")
+@click.option("--quiet", is_flag=True, help="Show only scores that failed.")
 @click.option("--junit", type=click.Path(), help="Also write JUnit XML to this file.")
 @click.option("--update", is_flag=True, help="Write the baseline from OUT instead of checking it.")
 def command(
@@ -34,12 +38,15 @@ def command(
     level: float,
     n_boot: int,
     seed: int,
+    form: str,
+    quiet: bool,
     junit: str | None,
     update: bool,
 ) -> int:
     """Compare the run in OUT with a baseline: exit status 1 if a score is worse."""
     from pathlib import Path
 
+    from bsdsbench.cli.show import print_json
     from bsdsbench.comparison.gate import Baseline, check
     from bsdsbench.files.writing import write_atomic
     from bsdsbench.runs.evaluation import Evaluation
@@ -50,9 +57,8 @@ def command(
     if update:
         refuse(ONLY_CHECK, "--update, which checks nothing")
     loaded = Evaluation.load(run)
-    common, single = _tolerances(tolerance)
     stored = Baseline.of(loaded) if update else Baseline.load(baseline)
-    known = {**dict.fromkeys(stored.scores, common), **single} if common is not None else single
+    known = _tolerances(tolerance, stored.scores)
     if update:
         stored.with_tolerances(known).save(baseline)
         print(baseline)
@@ -68,25 +74,35 @@ def command(
     )
     if junit:
         write_atomic(Path(junit), found.to_junit())
-    print(found)
+    if form == "json":
+        print_json(found.to_mapping())
+    else:
+        for line in found.lines(failed_only=quiet):
+            print(line)
     return 0 if found.passed else 1
 
 
-def _tolerances(items: tuple[str, ...]) -> tuple[float | None, dict[str, float]]:
-    """`0.002` or `boundary.ods=0.005` -> the common tolerance, if given, and those of scores."""
-    from bsdsbench.files.errors import DataError
+def _tolerances(items: tuple[str, ...], scores: Iterable[str]) -> dict[str, float]:
+    """`0.002` or `ods=0.005` -> the tolerances that are given, by score.
 
-    common, single = None, {}
+    Those of single scores stand beside the common one.
+    """
+    from bsdsbench.files.errors import DataError
+    from bsdsbench.runs.score_list import full_name
+
+    known = list(scores)
+    found: dict[str, float] = {}
     for item in items:
-        score, equals, text = item.rpartition("=")
+        score, _, text = item.rpartition("=")
         try:
             value = float(text)
         except ValueError:
             value = -1.0
-        if not 0 <= value < float("inf"):
+        if not 0 <= value < float("inf") or item.lstrip().startswith("="):
             raise DataError(f"--tolerance {item!r}: expected a number from 0, or SCORE=NUMBER")
-        if equals:
-            single[score.strip()] = value
-        else:
-            common = value
-    return common, single
+        name = full_name(score.strip(), known)
+        if name in found:
+            raise DataError(f"--tolerance {item!r}: given more than once")
+        found[name] = value
+    common = found.pop("", None)
+    return found if common is None else {**dict.fromkeys(known, common), **found}

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import bootstrap_options, names_option, table_output_options
+from bsdsbench.cli.options import bootstrap_options, names_option, table_output_options, verb
 
 
-@click.command("compare", short_help="Test whether the differences between runs are real.")
+@verb("compare", short_help="Test whether the differences between runs are real.")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
 @names_option
-@bootstrap_options()
+@bootstrap_options
 @click.option(
     "--level",
     type=float,
@@ -30,7 +30,7 @@ from bsdsbench.cli.options import bootstrap_options, names_option, table_output_
 )
 @click.option("--common", is_flag=True, help="Compare on the images that all runs have.")
 @click.option("--force", is_flag=True, help="Compare even if protocols or ground truth differ.")
-@table_output_options
+@table_output_options("FOLDER/TABLE.csv")
 def command(
     runs: tuple[str, ...],
     names: list[str] | None,

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import format_option
+from bsdsbench.cli.options import format_option, verb
 
 PICTURES = (".png", ".svg", ".pdf")
 # What belongs to which kind; an option that would do nothing is an error.
@@ -21,7 +21,7 @@ ONLY = {
 }
 
 
-@click.command("curves", short_help="Draw PR, ROC or DET curves of labels and scores.")
+@verb("curves", short_help="Draw PR, ROC or DET curves of labels and scores.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="SCORES.csv...")
 @click.option(
     "--kind",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bsdsbench.cli.options import quiet_option, workers_option
+from bsdsbench.cli.options import quiet_option, verb, workers_option
 
 if TYPE_CHECKING:
     from bsdsbench.runs.evaluation import Evaluation
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
 
 
-@click.command("demo", short_help="Run the whole benchmark on the shipped sample.")
+@verb("demo", short_help="Run the whole benchmark on the shipped sample.")
 @click.option(
     "-o",
     "--out",
@@ -31,19 +31,18 @@ def command(out: Path, workers: int | None, quiet: bool) -> None:
     """Run, evaluate and compare three detectors on the shipped sample, and draw their curves.
 
     The sample is 16 synthetic images with three to five simulated annotators each; the detectors
-    are those of `bsdsbench baseline`. Nothing is downloaded.
+    are built in (`bsdsbench run NAME`). Nothing is downloaded.
     """
     import bsdsbench as bb
     from bsdsbench.cli.progress import progress
     from bsdsbench.cli.show import print_scores
-    from bsdsbench.integrations.baselines import baseline
     from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_images
 
     runs = []
     for method in DETECTORS:
         with progress(method, quiet) as report:
             found = bb.run(
-                *(baseline(method), sample_images()),
+                *(method, sample_images()),
                 gt=sample_ground_truth(),
                 name=NAMES[method],
                 workers=workers,
@@ -74,8 +73,8 @@ def _print_differences(found: Any) -> None:
     ]
     rows = []
     for pair in found.images:
-        ods = found.difference_of(pair.a, pair.b, "boundary.ods")
-        ap = found.difference_of(pair.a, pair.b, "boundary.ap")
+        ods = found.difference_of(pair.a, pair.b, "ods")
+        ap = found.difference_of(pair.a, pair.b, "ap")
         row = [f"{pair.a} - {pair.b}", Estimate(ods.value, ods.low, ods.high)]
         rows.append([*row, ods.p_holm, ap.value, pair.record[0]])
     print()
@@ -118,7 +117,7 @@ def _print_next(out: Path, images: Path, truth: Path) -> None:
     for what, line in (
         (
             "maps several pixels wide, as networks give them",
-            f"baseline structure-tensor-raw {_near(images)} -o {out / 'raw'}",
+            f"run structure-tensor-raw {_near(images)} -o {out / 'raw'}",
         ),
         (
             "they lose points without NMS; doctor finds that",

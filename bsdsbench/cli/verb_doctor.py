@@ -8,15 +8,15 @@ from typing import Any
 import click
 
 from bsdsbench.cli.options import (
-    ProtocolCommand,
     format_option,
     pred_kind_option,
     protocol_from,
     protocol_options,
+    verb,
 )
 
 
-@click.command("doctor", cls=ProtocolCommand, short_help="Find faults in the inputs before a run.")
+@verb("doctor", short_help="Find faults in the inputs before a run.")
 @click.argument("pred_dir", type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("--split-file", type=click.Path(), help="Ids to check, one per line.")

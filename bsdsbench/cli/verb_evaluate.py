@@ -2,85 +2,106 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
 from typing import Any
 
 import click
 
 from bsdsbench.cli.evaluating import (
     announce_compiling,
-    left_out,
+    check_overlays,
     load_plotting,
     run_options,
-    shard,
     show_run,
+    write_overlays,
     write_plots,
 )
 from bsdsbench.cli.options import (
-    ProtocolCommand,
+    metrics_or_default,
     pred_kind_option,
     protocol_from,
-    protocol_options,
     refuse,
     split_protocol,
+    verb,
 )
 
-ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "shard")
+ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "images_dir", "shard")
 ONLY_SOFT = ("nms", "invert")
 
 
-@click.command("evaluate", cls=ProtocolCommand, short_help="Score a folder of predictions.")
+def _shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:
+    from bsdsbench.files.errors import DataError
+
+    found = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
+    if not found:
+        raise DataError(f"--shard {text!r}: expected I/N, such as 1/4")
+    return int(found[1]), int(found[2])
+
+
+@verb("evaluate", short_help="Score a folder of predictions, by any metric.")
 @click.argument("pred_dir", required=False, type=click.Path())
-@run_options
-@protocol_options("default: that of the first metric, bsds500 for most")
-@click.option(
-    "--metrics",
-    default="boundary",
-    show_default=True,
-    metavar="M,M",
-    help="Any of boundary, region, pixel; or contour, segmentation, aiu, wireframe, occlusion, "
-    "which have their own presets. Other metrics have their own verbs.",
-)
+@click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
+@click.option("-o", "--out", type=click.Path(), help="Folder for results; a later run resumes it.")
+@run_options(on_error="fail")
 @pred_kind_option
+@click.option(
+    "--missing",
+    type=click.Choice(["error", "zero", "skip"]),
+    default="error",
+    show_default=True,
+    help="How to treat missing predictions.",
+)
+@click.option(
+    "--images",
+    "images_dir",
+    type=click.Path(),
+    help="Folder of the images, for metrics that use them; default: beside the ground truth.",
+)
 @click.option(
     "--humans", is_flag=True, help="Score each annotator against the others; without PRED_DIR."
 )
 @click.option(
-    "--overlays", is_flag=True, help="Draw matched, false and missed pixels into OUT/overlays."
+    "--shard", default="1/1", callback=_shard, metavar="I/N", help="Evaluate part I of N."
+)
+@click.option(
+    "--executor",
+    default="process",
+    show_default=True,
+    metavar="E",
+    help="Where to run: process, thread or dask://host:port.",
 )
 def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int:
-    """Evaluate PRED_DIR (soft boundary maps or segmentations) against human annotations.
+    """Evaluate PRED_DIR (maps, segmentations, masks) against ground truth.
+
+    The options of a metric are set by --set METRIC.FIELD=VALUE; a wrong one lists them all. Most
+    metrics have a protocol of their own, others need one that names classes.
 
     --max-dist A:B:N evaluates at N tolerances from A to B.
 
     Ground-truth pictures that are gray need --set gt_threshold=0.5, those of region labels --set
-    gt_kind=labels. With --metrics region, --set regions_from_soft=true closes soft maps to regions.
+    gt_kind=labels. For measures of regions, --set regions_from_soft=true closes soft maps.
     """
     import bsdsbench as bb
     from bsdsbench.cli.progress import progress
 
-    humans = options.pop("humans")
+    humans, overlays = options.pop("humans"), options.pop("overlays")
+    fields, options = split_protocol(options)
+    tolerances = fields["max_dist"] if ":" in (fields["max_dist"] or "") else None
     if humans == (pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
     if humans:
-        refuse((*ONLY_PREDICTIONS, *ONLY_SOFT, "overlays"), "--humans, which reads no predictions")
-    overlays = options.pop("overlays")
-    if overlays and not options["out"]:
-        raise click.UsageError("--overlays needs -o OUT")
-    fields, options = split_protocol(options)
-    tolerances = fields["max_dist"] if ":" in (fields["max_dist"] or "") else None
-    if tolerances and humans:
-        raise click.UsageError("--max-dist A:B:N does not go with --humans")
+        beside = (*ONLY_PREDICTIONS, *ONLY_SOFT, "overlays", *("max_dist",) * bool(tolerances))
+        refuse(beside, "--humans, which reads no predictions")
     if tolerances:
         refuse(("overlays",), "--max-dist A:B:N")
-    options["metrics"] = [m.strip() for m in options["metrics"].split(",") if m.strip()]
+        fields["max_dist"] = None
+    metrics = options["metrics"] = metrics_or_default(options["metrics"])
+    out = options["out"]
     if overlays:
-        _check_overlays(options["metrics"])
-    fields["max_dist"] = None if tolerances else fields["max_dist"]
-    protocol = protocol_from(**fields, metrics=options["metrics"])
-    options["shard"] = shard(options["shard"])
+        check_overlays(metrics, out)
+    protocol = protocol_from(**fields, metrics=metrics)
     announce_compiling(quiet)
-    if options["out"]:
+    if out:
         load_plotting()
     with progress("evaluate", quiet) as report:
         if tolerances:
@@ -92,22 +113,8 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
             run = bb.evaluate_humans(protocol=protocol, progress=report, **options)
         else:
             run = bb.evaluate(pred_dir, protocol=protocol, progress=report, **options)
-    if options["out"]:
-        write_plots(run, options["out"])
+    if out:
+        write_plots(run, out)
     if overlays:
-        from bsdsbench.report.overlays import write_overlays
-
-        with progress("overlays", quiet) as report:
-            write_overlays(run, Path(options["out"]) / "overlays", progress=report)
-    show_run(run, form, options["out"])
-    return left_out(run)
-
-
-def _check_overlays(metrics: list[str]) -> None:
-    """Raise UsageError before the run if none of the metrics has a matching to draw."""
-    from bsdsbench.metrics import registry
-    from bsdsbench.report.overlays import matching_metric
-
-    if not matching_metric(registry.chosen(metrics)):
-        found = ", ".join(metrics)
-        raise click.UsageError(f"--overlays: no metric that matches pixels, as boundary ({found})")
+        write_overlays(run, out, quiet)
+    return show_run(run, form, out)

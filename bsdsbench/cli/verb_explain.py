@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bsdsbench.cli.options import (
-    ProtocolCommand,
     format_option,
     pred_kind_option,
     protocol_from,
     protocol_options,
     quiet_option,
+    verb,
     workers_option,
 )
 
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from bsdsbench.runs.evaluation import Evaluation
 
 
-@click.command(
-    "explain", cls=ProtocolCommand, short_help="Find which setting gives the published score."
-)
+@verb("explain", short_help="Find which setting gives the published score.")
 @click.argument("run", metavar="[OUT|PRED_DIR]", required=False, type=click.Path())
 @click.option(
     "--between",

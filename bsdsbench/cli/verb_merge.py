@@ -1,31 +1,43 @@
-"""bsdsbench merge: the shards of one run into the whole."""
+"""bsdsbench merge: the shards of one run into the whole, or the best of several runs."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from bsdsbench.cli.options import format_option
+from bsdsbench.cli.options import format_option, verb
 
 
-@click.command("merge", short_help="Join the shards of one run.")
+@verb("merge", short_help="Join the shards of one run, or take the best of several.")
 @click.argument("outs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
-@click.option("-o", "--out", required=True, type=click.Path(), help="Folder for the whole run.")
+@click.option("-o", "--out", required=True, type=click.Path(), help="Folder for the result.")
+@click.option(
+    "--best-of", is_flag=True, help="Take the best of several runs at each image and threshold."
+)
+@click.option("--name", help="The method's name in tables; default: that of the first run.")
 @format_option("table", "json")
-def command(outs: tuple[str, ...], out: str, form: str) -> int:
-    """Join runs made with --shard 1/N .. N/N; the result is that of one undivided run."""
+def command(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form: str) -> int:
+    """Join runs made with --shard 1/N .. N/N; the result is that of one undivided run.
+
+    With --best-of, OUT are runs of one method on the same images, or folders of official
+    ID_ev1.txt files: for each image and threshold the counts of the run with the best F are taken,
+    as methods with a granularity setting report them. The name of the result says that it chose by
+    the ground truth: it does not compare with other scores.
+    """
     import bsdsbench as bb
-    from bsdsbench.cli.evaluating import write_plots
-    from bsdsbench.cli.show import print_json, print_scores
+    from bsdsbench.cli.evaluating import show_run, write_plots
+    from bsdsbench.runs import best_of as choosing
+    from bsdsbench.runs.loading import load_runs
 
     if Path(out).resolve() in [Path(each).resolve() for each in outs]:
-        raise click.UsageError(f"-o {out} is one of the shards, expected another folder")
-    run = bb.merge([bb.Evaluation.load(each) for each in outs])
+        raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")
+    if best_of:
+        run = choosing.best_of(load_runs(outs), name)
+    else:
+        run = bb.merge([bb.Evaluation.load(each) for each in outs])
+        run = replace(run, name=name) if name else run
     run.save(out)
     write_plots(run, out)
-    if form == "json":
-        print_json(run.to_mapping())
-    else:
-        print_scores([run])
-    return 2 if run.failed else 0
+    return show_run(run, form, out)

@@ -7,17 +7,17 @@ from typing import Any
 import click
 
 from bsdsbench.cli.options import (
-    ProtocolCommand,
     protocol_from,
+    protocol_options,
     quiet_option,
-    some_protocol_options,
+    verb,
 )
 
 
-@click.command("nms", cls=ProtocolCommand, short_help="Apply non-maximum suppression to soft maps.")
+@verb("nms", short_help="Apply non-maximum suppression to soft maps.")
 @click.argument("source", metavar="IN", type=click.Path())
 @click.argument("target", metavar="OUT", type=click.Path())
-@some_protocol_options("protocol", "nms", "invert", "overrides")
+@protocol_options("protocol", "nms", "invert", "overrides")
 @click.option(
     "--bits", type=click.Choice(["8", "16"]), help="Bit depth of the PNG; default: the protocol's."
 )

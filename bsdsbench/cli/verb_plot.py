@@ -6,23 +6,18 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import names_option, refuse
+from bsdsbench.cli.options import names_option, published_option, refuse, verb
 
 ONLY_PR = ("published", "human", "band")
 
 
-@click.command("plot", short_help="Draw the curves of runs in one picture.")
+@verb("plot", short_help="Draw the curves of runs in one picture.")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
 @click.option(
     "-o", "--out", required=True, type=click.Path(), help="Output file: .pdf, .svg or .png."
 )
 @names_option
-@click.option(
-    "--published",
-    default="",
-    metavar="KEY,...",
-    help="Published results to add: keys, set=NAME, rule=NAME.",
-)
+@published_option
 @click.option(
     "--human/--no-human",
     default=None,
@@ -57,7 +52,7 @@ def command(
     runs: tuple[str, ...],
     out: str,
     names: list[str] | None,
-    published: str,
+    published: list[str] | None,
     human: bool | None,
     band: bool,
     kind: str,
@@ -84,7 +79,7 @@ def command(
         plot_runs(
             loaded,
             human=human,
-            published=[key for key in published.split(",") if key.strip()],
+            published=published or (),
             path=out,
             metric=metric,
             bands=[bootstrap_band(run, metric) for run in loaded] if band else None,

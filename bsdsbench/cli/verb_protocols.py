@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from bsdsbench.cli.options import format_option
+from bsdsbench.cli.options import format_option, verb
 
 
-@click.command("protocols", short_help="List the presets and their constants.")
+@verb("protocols", short_help="List the presets and their constants.")
 @click.argument("name", required=False)
 @format_option("table", "toml", "json")
 def command(name: str | None, form: str) -> int:

@@ -1,26 +1,34 @@
-"""bsdsbench report: runs as one HTML page, or their scores as LaTeX, Markdown or CSV."""
+"""bsdsbench report: runs as a page, as tables for a paper, or as a leader board."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
-from bsdsbench.cli.options import names_option, quiet_option, table_output_options
-
-
-@click.command("report", short_help="Write runs as an HTML page or as tables.")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
-@table_output_options
-@names_option
-@click.option(
-    "--published",
-    default="",
-    metavar="KEY,...",
-    help="Published results to add: keys, set=NAME, rule=NAME.",
+from bsdsbench.cli.options import (
+    PAGE,
+    bootstrap_options,
+    names_option,
+    published_option,
+    quiet_option,
+    refuse,
+    table_output_options,
+    verb,
 )
-@click.option("--title", default="", help="Title of the page; default: the names.")
+
+BOOTSTRAP = ("n_boot", "seed")
+
+
+@verb("report", short_help="Write runs as a page, as tables, or as a leader board.")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
+@table_output_options("with --format csv FOLDER/TABLE.csv. Any other folder: a leader board")
+@click.option("--rules", is_flag=True, help="Show AP by every rule in use, and ODS by both.")
+@names_option
+@published_option
+@click.option("--title", default="", help="Title; default: the names.")
 @click.option(
     "--gt", "gt_dir", type=click.Path(), help="Ground-truth folder; default: the run's own."
 )
@@ -37,55 +45,94 @@ from bsdsbench.cli.options import names_option, quiet_option, table_output_optio
     type=click.Path(),
     help="Folder of predictions, one per run in the same order; default: the runs' own.",
 )
-@click.option(
-    "--pictures/--no-pictures", default=True, show_default=True, help="Show the images in the page."
-)
+@click.option("--pictures/--no-pictures", default=True, show_default=True, help="Show the images.")
 @click.option(
     "--human",
     is_flag=True,
     help="Mark human agreement on BSDS500, if the runs are of its test images.",
 )
+@bootstrap_options
 @quiet_option
 def command(
     runs: tuple[str, ...],
     out: str | None,
     form: str | None,
+    rules: bool,
     names: list[str] | None,
-    published: str,
-    pred_dirs: tuple[str, ...],
+    published: list[str] | None,
     quiet: bool,
     **options: Any,
 ) -> int:
-    """Report runs: one self-contained HTML page, or tables of their scores.
+    """Report runs: tables of their scores, one self-contained page (-o FILE.html), or a leader
+    board (-o FOLDER).
 
-    OUT is the folder of a run, or a folder with official files by any program.
+    OUT is the folder of a run, or a folder with official files by any program. Tables go to
+    standard output or a file of their format.
+
+    A leader board is a page that any web server can host. Runs of one ground truth and one protocol
+    make a board, with intervals, groups that do not differ, signatures, and published rows of the
+    same set. A repository keeps it honest by scoring the maps of a pull request itself.
+
+    Of --rules, the row of threshold 0 that the rule edter needs is made from the ground truth
+    alone; where it cannot be found the value is "-".
     """
-    from bsdsbench.cli.progress import progress
     from bsdsbench.cli.show import show_tables
     from bsdsbench.comparison.published import published_beside
     from bsdsbench.files.errors import DataError
-    from bsdsbench.report import score_tables, write_report
+    from bsdsbench.report import score_tables
     from bsdsbench.runs.loading import load_runs
     from bsdsbench.tables.output import form_of
 
+    if not rules and _is_site(out, form):
+        refuse((*PAGE, "gt_dir", "published"), "a leader board (-o FOLDER)")
+        return _leaderboard(runs, str(out), names, options)
     form = form_of(out, form)
-    keys = [key for key in published.split(",") if key.strip()]
-    loaded = load_runs(runs, names)
-    if form != "html":
-        extra, notes = published_beside(keys, loaded)
+    if rules:
+        from bsdsbench.runs.all_rules import rules_table
+
+        refuse((*PAGE, *BOOTSTRAP, "published"), "--rules")
+        show_tables([rules_table(load_runs(runs, names), options["gt_dir"])], out, form)
+    elif form != "html":
+        refuse((*PAGE, *BOOTSTRAP, "gt_dir"), "tables, only with a page (-o FILE.html)")
+        loaded = load_runs(runs, names)
+        extra, notes = published_beside(published or (), loaded)
         show_tables(score_tables(loaded, extra=extra, notes=notes), out, form)
-        return 0
-    if not out:
+    elif not out:
         raise DataError("--format html: expected -o FILE.html")
+    else:
+        _page(load_runs(runs, names), out, quiet, published=published or (), **options)
+    return 0
+
+
+def _is_site(out: str | None, form: str | None) -> bool:
+    """Whether -o is a folder and nothing else is said."""
+    from bsdsbench.tables.output import is_folder
+
+    return bool(out and not form and (is_folder(out) or not Path(out).suffix))
+
+
+def _leaderboard(
+    runs: tuple[str, ...], out: str, names: list[str] | None, options: dict[str, Any]
+) -> int:
+    from bsdsbench.diagnosis.findings import counted
+    from bsdsbench.report.leaderboard import write_leaderboard
+
+    chosen = {name: options[name] for name in BOOTSTRAP}
+    for board in write_leaderboard(runs, out, names, **chosen):
+        print(f"{board.title}: {counted(len(board.rows), 'row')}")
+    print(out)
+    return 0
+
+
+def _page(
+    runs: list[Any], out: str, quiet: bool, *, pred_dirs: tuple[str, ...], **options: Any
+) -> None:
+    from bsdsbench.cli.progress import progress
+    from bsdsbench.report import write_report
+
     with progress("report", quiet) as shown:
-        notes = write_report(
-            *(loaded, out),
-            published=keys,
-            pred_dirs=list(pred_dirs) or None,
-            progress=shown,
-            **options,
-        )
+        given = list(pred_dirs) or None
+        notes = write_report(runs, out, pred_dirs=given, progress=shown, **options)
     for note in notes:
         print(f"bsdsbench: {note}", file=sys.stderr)
     print(out)
-    return 0

@@ -3,79 +3,50 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
-from bsdsbench.cli.options import (
-    format_option,
-    protocol_from,
-    protocol_options,
-    quiet_option,
-    split_protocol,
-    workers_option,
-)
-
-_OPTIONS = (
-    click.option(
-        "--gt", type=click.Path(), help="Ground-truth folder; without it nothing is scored."
-    ),
-    click.option("-o", "--out", required=True, type=click.Path(), help="Folder for the results."),
-    protocol_options("default: that of the first metric, bsds500 for most"),
-    click.option(
-        "--metrics",
-        default="boundary",
-        show_default=True,
-        metavar="M,M",
-        help="Comma-separated metrics to compute.",
-    ),
-    click.option("--name", help="The detector's name in tables."),
-    workers_option,
-    click.option("--fresh", is_flag=True, help="Call the detector again on every picture."),
-    click.option(
-        "--resume",
-        is_flag=True,
-        help="Take over earlier maps also where their detector's identity cannot be known.",
-    ),
-    format_option("table", "json"),
-    quiet_option,
-)
+from bsdsbench.cli.evaluating import check_overlays, run_options, write_overlays
+from bsdsbench.cli.options import metrics_or_default, protocol_from, split_protocol, verb
 
 
-def detector_options(function: Any) -> Any:
-    """The options that `run` and `baseline` share."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
-
-
-@click.command("run", short_help="Run, time and score your own detector.")
-@click.argument("function", metavar="MODULE:FUNCTION")
+@verb("run", short_help="Run, time and score a detector: yours or a built-in one.")
+@click.argument("function", metavar="MODULE:FUNCTION|NAME")
 @click.argument("images", type=click.Path())
-@detector_options
-def command(function: str, images: str, **options: Any) -> int:
-    """Call MODULE:FUNCTION on every picture in IMAGES, time it and evaluate what it returns.
+@click.option("--gt", type=click.Path(), help="Ground-truth folder; without it nothing is scored.")
+@click.option("-o", "--out", required=True, type=click.Path(), help="Folder for the results.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Take over earlier maps also where their detector's identity cannot be known.",
+)
+@run_options(on_error="skip")
+def command(function: str, images: str, form: str, quiet: bool, **options: Any) -> int:
+    """Call a detector on every picture in IMAGES, time it and evaluate what it returns.
 
-    The function takes an (H, W, 3) uint8 array and returns a soft map (H, W), floats in [0, 1] or
-    uint8 or uint16, or labels (int32 or int64), or a list of label maps. Its maps are kept in
-    OUT/maps; a later run takes over those of the same function and pictures, and says so.
-    Pictures on which it fails are listed, and the exit status is 2.
+    MODULE:FUNCTION takes an (H, W, 3) uint8 array and returns a soft map (H, W), floats in [0, 1]
+    or uint8 or uint16, or labels (int32 or int64), or a list of label maps. NAME is one of
+    scikit-image: canny, sobel, scharr, structure-tensor, structure-tensor-raw (without non-maximum
+    suppression), or a segmenter, coarse to fine: felzenszwalb, slic, watershed.
+
+    The maps are kept in OUT/maps; a later run takes over those of the same function and pictures,
+    and says so. Pictures on which the detector fails are listed, and the exit status is 2.
     """
-    return detect(function, images, **options)
-
-
-def detect(function: Any, images: str, *, form: str, quiet: bool, **options: Any) -> int:
-    """Run a detector with the shared options and show what came out."""
     from bsdsbench.cli.progress import progress
     from bsdsbench.cli.show import print_json, print_scores
     from bsdsbench.integrations.detectors import run
 
+    overlays = options.pop("overlays")
     fields, options = split_protocol(options)
-    options["metrics"] = [m.strip() for m in options["metrics"].split(",") if m.strip()]
-    with progress("detect", quiet) as report:
-        protocol = protocol_from(**fields, metrics=options["metrics"])
+    metrics = options["metrics"] = metrics_or_default(options["metrics"])
+    if overlays:
+        check_overlays(metrics, options["gt"] and options["out"])
+    protocol = protocol_from(**fields, metrics=metrics)
+    with progress(options["name"] or function.rpartition(":")[2], quiet) as report:
         found = run(function, images, protocol=protocol, progress=report, **options)
+    if overlays and found.evaluation:
+        write_overlays(found.evaluation, options["out"], quiet)
     if form == "json":
         print_json(found.to_mapping())
     else:
@@ -85,7 +56,7 @@ def detect(function: Any, images: str, *, form: str, quiet: bool, **options: Any
         print(f"time     {timed}, one at a time, warm-up left out; {found.machine})")
         print(f"maps     {found.maps}")
         if found.evaluation:
-            print(f"results  {Path(options['out'])}")
+            print(f"results  {options['out']}")
     for note in found.notes:
         print(f"bsdsbench: {note}", file=sys.stderr)
     for image_id, reason in found.failed.items():

@@ -2,43 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.sampling import Sampler
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.scores.weighted import Weights
 
 F8 = NDArray[np.float64]
+_CHUNK = 2000  # samples at a time
 
 
-def samplers(run: Evaluation) -> Mapping[str, Sampler]:
-    """Metric -> sampler, for the metrics of `run`."""
-    return {m: registry.get(m).sampler(run.records, run.protocol) for m in run.metrics}
+class WeightedRun:
+    """A run's counts as arrays, and its scores under any weights of its images."""
+
+    def __init__(self, run: Evaluation, metrics: Sequence[str]) -> None:
+        self._protocol = run.protocol
+        self._metrics = [registry.get(m) for m in metrics]
+        self._stacks: list[Any] = [
+            m.stack([r.counts[m.name] for r in run.records]) for m in self._metrics
+        ]
+
+    def scores(self, weights: Weights) -> dict[str, F8]:
+        """ "metric.score" -> (S,), the score columns of all metrics, in their order."""
+        out: dict[str, F8] = {}
+        for metric, stack in zip(self._metrics, self._stacks, strict=True):
+            chunks = [
+                metric.scores(stack, weights[at : at + _CHUNK], self._protocol)
+                for at in range(0, len(weights), _CHUNK)
+            ]
+            keys = [c.key for c in metric.columns if c.score and c.key in chunks[0]]
+            for key in keys:
+                out[f"{metric.name}.{key}"] = np.concatenate([found[key] for found in chunks])
+        return out
 
 
-def run_scores(samplers: Mapping[str, Any], weights: F8) -> dict[str, F8]:
-    """ "metric.score" -> (B,), over all metrics."""
-    return {
-        f"{metric}.{name}": values
-        for metric, sampler in samplers.items()
-        for name, values in sampler.scores(weights).items()
-    }
-
-
-def bootstrap_weights(n_images: int, n_boot: int, seed: int) -> NDArray[np.float64]:
+def bootstrap_weights(n_images: int, n_boot: int, seed: int) -> Weights:
     """(n_boot, n_images): how often each image is drawn when n_images are, with replacement."""
     rng = np.random.default_rng(seed)
-    share = np.full(n_images, 1 / n_images)
-    return rng.multinomial(n_images, share, size=n_boot).astype(np.float64)
+    return rng.multinomial(n_images, np.full(n_images, 1 / n_images), size=n_boot)
 
 
-def jackknife_weights(n_images: int) -> NDArray[np.float64]:
+def jackknife_weights(n_images: int) -> Weights:
     """(n_images, n_images): each image left out once."""
-    return 1.0 - np.eye(n_images)
+    return 1 - np.eye(n_images, dtype=np.int64)
 
 
 def per_image_values(run: Evaluation, metric: str) -> dict[str, float]:

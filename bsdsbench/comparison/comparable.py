@@ -8,7 +8,6 @@ from dataclasses import replace
 from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.runs.compressed import image_ids
 from bsdsbench.runs.evaluation import Evaluation
 
 FEW_IMAGES = 20
@@ -45,7 +44,7 @@ def comparable(
     ]
     if bare:
         raise DataError.collect(bare)
-    ids = [set(image_ids(run.records)) for run in runs]
+    ids = [set(run.image_ids) for run in runs]
     shared = set.intersection(*ids)
     notes: list[str] = []
     if any(i != shared for i in ids):

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.comparison.bootstrap import (
+    WeightedRun,
     bootstrap_weights,
     jackknife_weights,
     per_image_values,
-    run_scores,
-    samplers,
 )
 from bsdsbench.comparison.comparable import comparable, labels_of
 from bsdsbench.comparison.comparison_tables import (
@@ -39,18 +38,18 @@ from bsdsbench.comparison.significance import (
 )
 from bsdsbench.files.arguments import given_share, given_whole, given_word
 from bsdsbench.files.errors import DataError
-from bsdsbench.kernels.resample import precision_at
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.loading import as_runs
+from bsdsbench.runs.score_list import full_name
 from bsdsbench.runs.speed import Speed, speeds_of
-from bsdsbench.scores.precision_recall import RECALL_LEVELS
+from bsdsbench.scores.curve_rules import RECALL_LEVELS, precision_at_levels
+from bsdsbench.scores.weighted import summed_curve
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
 F8 = NDArray[np.float64]
 INTERVALS = ("percentile", "bca")
-_CHUNK = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +179,8 @@ class Comparison(Shown):
         return comparison_mapping(self)
 
     def interval_of(self, run: str, score: str) -> Interval:
-        """The interval of one run's score. Raises KeyError."""
+        """The interval of one run's score, "boundary.ods" or "ods". Raises KeyError."""
+        score = full_name(score, {found.score for found in self.intervals})
         for found in self.intervals:
             if (found.run, found.score) == (run, score):
                 return found
@@ -188,6 +188,7 @@ class Comparison(Shown):
 
     def difference_of(self, a: str, b: str, score: str) -> Difference:
         """The difference a - b of one score, for any order of the two runs. Raises KeyError."""
+        score = full_name(score, {found.score for found in self.differences})
         for d in self.differences:
             if (d.a, d.b, d.score) == (a, b, score):
                 return d
@@ -267,15 +268,15 @@ def compare(
     found = as_runs(runs)
     labels = labels_of(found, names)
     kept, notes = comparable(found, labels, common, force)
-    tables = [samplers(run) for run in kept]
-    metrics = [m for m in tables[0] if all(m in t for t in tables)]
+    metrics = [m for m in kept[0].metrics if all(m in run.metrics for run in kept)]
     if not metrics:
         raise DataError(f"{', '.join(labels)}: expected a metric that every run has")
-    tables = [{m: t[m] for m in metrics} for t in tables]
+    tables = [WeightedRun(run, metrics) for run in kept]
     n = len(kept[0].records)
-    whole = [run_scores(t, np.ones((1, n))) for t in tables]
-    draws = _draws(tables, n, n_boot, seed)
-    left_out = [run_scores(t, jackknife_weights(n)) for t in tables] if n > 1 else None
+    whole = [t.scores(np.ones((1, n), np.int64)) for t in tables]
+    samples = bootstrap_weights(n, n_boot, seed)
+    draws = [t.scores(samples) for t in tables]
+    left_out = [t.scores(jackknife_weights(n)) for t in tables] if n > 1 else None
     build = _Builder(labels, whole, draws, left_out, n, level, interval)
     differences = build.differences()
     return Comparison(
@@ -316,10 +317,10 @@ def bootstrap_band(
     found = registry.curve_metric(metric)
     if metric not in run.metrics or not run.records:
         raise DataError(f"{run.name}: no {metric} counts of images, expected them for a band")
-    precision, recall = found.sampler(run.records, run.protocol).curves(
-        bootstrap_weights(len(run.records), n_boot, seed)
-    )
-    at = precision_at(recall, precision, RECALL_LEVELS)
+    stack = found.stack([r.counts[metric] for r in run.records])
+    weights = bootstrap_weights(len(run.records), n_boot, seed)
+    stacked = summed_curve(stack["thresholds"], found.four(stack), weights)
+    at = precision_at_levels(stacked.recall, stacked.precision)
     low, high = np.quantile(at, [(1 - level) / 2, (1 + level) / 2], axis=0)
     shown = (at > 0).all(axis=0)
     return CurveBand(RECALL_LEVELS[shown], low[shown], high[shown])
@@ -366,19 +367,6 @@ class _Builder:
         low, high = self._interval(value, draws, left)
         p = p_value(draws, self.n_images)
         return Difference(self.labels[i], self.labels[j], score, value, low, high, p, p)
-
-
-def _draws(
-    tables: Sequence[Mapping[str, Any]], n: int, n_boot: int, seed: int
-) -> list[dict[str, F8]]:
-    """Scores of every sample, per run; the same samples for all runs."""
-    weights = bootstrap_weights(n, n_boot, seed)
-    chunks = [weights[i : i + _CHUNK] for i in range(0, n_boot, _CHUNK)]
-    out = []
-    for table in tables:
-        parts = [run_scores(table, chunk) for chunk in chunks]
-        out.append({s: np.concatenate([p[s] for p in parts]) for s in parts[0]})
-    return out
 
 
 def _image_pairs(

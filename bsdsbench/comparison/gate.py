@@ -16,7 +16,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -32,9 +32,9 @@ from bsdsbench.files.bounded import FaultError, read_json, reading
 from bsdsbench.files.errors import DataError, FileFormatError, clip
 from bsdsbench.files.writing import write_atomic
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.compressed import pack_records, unpack_records
+from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.score_list import flat_scores
+from bsdsbench.runs.score_list import flat_scores, full_name
 from bsdsbench.scores.counts import ImageRecord
 
 SCHEMA = "bsdsbench.baseline/3"
@@ -62,9 +62,8 @@ class Baseline:
         return found.with_tolerances(tolerances or {})
 
     def with_tolerances(self, tolerances: Mapping[str, float]) -> Baseline:
-        """The same with other tolerances, by METRIC.SCORE. Raises DataError for an unknown one."""
-        _check_names(tolerances, self.scores)
-        return replace(self, tolerances=dict(tolerances))
+        """The same with other tolerances, by score. Raises DataError for an unknown one."""
+        return replace(self, tolerances=_by_full_name(tolerances, self.scores))
 
     def save(self, path: Path_) -> None:
         """Write the JSON file, whole or not at all. Raises OSError."""
@@ -151,8 +150,18 @@ class GateResult:
         """True if no score failed."""
         return not any(c.failed for c in self.checks)
 
+    def lines(self, failed_only: bool = False) -> list[str]:
+        """A line for each score, or for those that failed."""
+        shown = [c for c in self.checks if c.failed or not failed_only]
+        return [f"{'FAIL' if c.failed else 'ok  '} {c}" for c in shown]
+
     def __str__(self) -> str:
-        return "\n".join(f"{'FAIL' if c.failed else 'ok  '} {c}" for c in self.checks)
+        return "\n".join(self.lines())
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        checks = [asdict(check) for check in self.checks]
+        return {"name": self.name, "passed": self.passed, "checks": checks}
 
     def to_junit(self) -> str:
         """JUnit XML: one test case per score."""
@@ -188,8 +197,8 @@ def check(
 ) -> GateResult:
     """Compare a run with a baseline.
 
-    tolerance : for all scores, or by METRIC.SCORE (the rest have 0.002); the baseline's own
-        tolerances apply to scores that are not named here
+    tolerance : for all scores, or by score, "boundary.ods" or "ods" (the rest have 0.002); the
+        baseline's own tolerances apply to scores that are not named here
     statistical : fail only where the drop is also significant at 1 - level, 0 < level < 1
 
     Raises DataError if protocols, images or ground truth differ, as then a difference says nothing
@@ -213,7 +222,8 @@ def check(
     checks = []
     for score, before in stored.scores.items():
         value = now.get(score)
-        drop = 0.0 if value is None else (value - before) * (1 if lower_is_better(score) else -1)
+        gain = 0.0 if value is None else value - before
+        drop = gain if lower_is_better(score) else 0.0 - gain
         worse = value is None or drop > limits[score]
         # Scores that cannot be resampled (an equal error rate, say) go by tolerance alone.
         noise = value is not None and score in p and p[score] >= 1 - level
@@ -246,18 +256,24 @@ def _limits(stored: Baseline, tolerance: float | Mapping[str, float]) -> dict[st
     if not isinstance(tolerance, Mapping):
         usual, given = given_number(tolerance, "tolerance", 0, math.inf), {}
     else:
-        _check_names(tolerance, stored.scores)
-        usual, given = TOLERANCE, dict(tolerance)
+        usual, given = TOLERANCE, _by_full_name(tolerance, stored.scores)
         for score, value in given.items():
             given_number(value, f"tolerance of {score!r}", 0, math.inf)
     limits = {score: stored.tolerances.get(score, usual) for score in stored.scores}
     return {**limits, **given}
 
 
-def _check_names(tolerances: Mapping[str, float], scores: Mapping[str, float]) -> None:
-    unknown = sorted(set(tolerances) - set(scores))
-    if unknown:
-        raise DataError(f"tolerance of {unknown[0]!r}: expected one of {', '.join(scores)}")
+def _by_full_name(tolerances: Mapping[str, float], scores: Mapping[str, float]) -> dict[str, float]:
+    """The tolerances by METRIC.SCORE. Raises DataError for an unknown one, or one given twice."""
+    found: dict[str, float] = {}
+    for given, value in tolerances.items():
+        score = full_name(given, scores)
+        if score not in scores:
+            raise DataError(f"tolerance of {given!r}: expected one of {', '.join(scores)}")
+        if score in found:
+            raise DataError(f"tolerance of {score!r}: given more than once")
+        found[score] = value
+    return found
 
 
 def _p_values(

@@ -1,7 +1,7 @@
 """Published results with their sources, AP rules and confidence: for tables and plots.
 
 AP values of different rules differ by up to .04 for the same counts, so a result carries its rule:
-one of `bsdsbench.scores.ap_rules`, or "unknown" where no source says which.
+one of `bsdsbench.scores.curve_rules`, or "unknown" where no source says which.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any
 
 from bsdsbench.files.errors import DataError
-from bsdsbench.scores.ap_rules import AP_RULES
+from bsdsbench.scores.curve_rules import AP_RULES
 
 # The point drawn for human agreement on the BSDS500 test split: recall, precision (F = .803).
 HUMAN_POINT = (0.7235, 0.9014)

@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike
 from bsdsbench.curves.geometry import above_zero, check_counts, interpolate_pr
 from bsdsbench.curves.samples import F8, floats
 from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.scores.precision_recall import PRCurve, average_precision, ratio
+from bsdsbench.scores.curve import PRCurve
+from bsdsbench.scores.curve_rules import area
+from bsdsbench.scores.ratios import ratio
 
 Rule = Literal[
     "davis-goadrich", "auccalculator", "trapezoid", "step", "bsds", "11-point", "101-point"
@@ -90,7 +92,7 @@ def auc_pr(
     if r.size == 0:
         return 0.0
     if rule == "bsds":
-        return average_precision(PRCurve(np.arange(r.size, dtype=np.float64), p, r))
+        return float(area(PRCurve(np.arange(r.size, dtype=np.float64), p, r)))
     p, r = _rising(p, r)
     if rule == "trapezoid":
         return float(np.dot(np.diff(r), p[1:] + p[:-1]) / 2)

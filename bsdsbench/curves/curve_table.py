@@ -16,7 +16,9 @@ from bsdsbench.curves.ranking import Ranking, rank
 from bsdsbench.curves.samples import F8, check_samples
 from bsdsbench.files.errors import DataError
 from bsdsbench.protocol.protocol import even_thresholds
-from bsdsbench.scores.precision_recall import PRCurve, average_precision, ratio
+from bsdsbench.scores.curve import PRCurve
+from bsdsbench.scores.curve_rules import area
+from bsdsbench.scores.ratios import ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,7 @@ def _bsds(d: _Data) -> float:
     if not d.unit:
         return float("nan")
     thresholds = np.array(even_thresholds(99))
-    return average_precision(PRCurve(thresholds, *_at(d.merged, thresholds)))
+    return float(area(PRCurve(thresholds, *_at(d.merged, thresholds))))
 
 
 def _if_finite(value: Callable[[_Data], float]) -> Callable[[_Data], float]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.curves.results import PRPoints, ROCPoints
 from bsdsbench.curves.samples import F8, floats
 from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.scores.precision_recall import ratio
+from bsdsbench.scores.ratios import ratio
 
 
 def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:

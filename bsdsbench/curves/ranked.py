@@ -28,7 +28,7 @@ from bsdsbench.curves.ranking import Ranking, Ties, rank
 from bsdsbench.curves.results import DETResult, PRResult, ROCResult, Variant
 from bsdsbench.curves.samples import F8, locked, total
 from bsdsbench.files.errors import DataError
-from bsdsbench.scores.precision_recall import ratio
+from bsdsbench.scores.ratios import ratio
 
 _FLOOR = 1e-10
 # From here on the sums are compiled.

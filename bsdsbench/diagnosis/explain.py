@@ -114,17 +114,19 @@ class Explanation:
 
 
 def parse_targets(items: Sequence[str]) -> dict[str, float]:
-    """`["ods=0.788", "ap=.84"]` -> {"ods": 0.788, "ap": 0.84}. Raises DataError."""
-    targets = {}
+    """`["boundary.ods=0.788", "ap=.84"]` -> {"ods": 0.788, "ap": 0.84}. Raises DataError."""
+    targets: dict[str, float] = {}
     for item in (part for text in items for part in text.split(",")):
         name, equals, value = item.partition("=")
-        name = name.strip().lower()
+        name = name.strip().lower().removeprefix(f"{METRIC}.")
         try:
             number = float(value)
         except ValueError:
             number = -1.0
         if not equals or name not in MEASURES or not 0 <= number <= 1:
             raise DataError(f"--target {item!r}: expected ods=, ois= or ap= and a number in [0, 1]")
+        if name in targets:
+            raise DataError(f"--target {item!r}: {name} is given more than once")
         targets[name] = number
     if not targets:
         raise DataError("--target: none given, expected such as ods=0.788")

@@ -11,7 +11,8 @@ from bsdsbench.diagnosis import symptoms
 from bsdsbench.diagnosis.findings import Finding
 from bsdsbench.files.errors import DataError
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.precision_recall import f_measure, four_counts, ratio
+from bsdsbench.scores.curve import four_counts
+from bsdsbench.scores.ratios import f_measure, ratio
 
 # ODS that many-to-one matching adds: .03 to .11 for sound maps (BSDS500 val ucm2 .026, HED .038)
 GAIN = 0.14

@@ -18,7 +18,7 @@ from bsdsbench.loaders.reading import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources
-from bsdsbench.scores.precision_recall import four_counts
+from bsdsbench.scores.curve import four_counts
 
 MOST = 400  # images beside those of the run that are counted
 METRIC = registry.DEFAULT[0]

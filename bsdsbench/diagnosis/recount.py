@@ -14,12 +14,12 @@ from bsdsbench.diagnosis.causes import Setting, settings
 from bsdsbench.diagnosis.rule_variants import Table, curve
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import counts_by_id
+from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources
 from bsdsbench.scores.counts import BoundaryCounts
-from bsdsbench.scores.precision_recall import four_counts
+from bsdsbench.scores.curve import four_counts
 
 Load = Callable[[str, Protocol], tuple[Prediction, GroundTruth]]
 Truth = Callable[[str, Protocol], GroundTruth]
@@ -195,7 +195,7 @@ class Counting:
 
 def counting_of(run: Evaluation, sources: Sources, workers: int = 1) -> Counting:
     """The counting of a run that has boundary counts. Raises DataError if it has none."""
-    found = counts_by_id(run.records, METRIC)
+    found = dict(counts_in_order(run.records, METRIC))
     thresholds = next(iter(found.values())).thresholds
     table = np.stack([four_counts(c) for c in found.values()])
 

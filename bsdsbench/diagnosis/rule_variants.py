@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.scores.ap_rules import AP_RULES, LEVELS, area, rows_of_counts
-from bsdsbench.scores.precision_recall import PRCurve, best_point, f_measure, ratio
+from bsdsbench.scores.curve import PRCurve
+from bsdsbench.scores.curve_rules import AP_RULES, RECALL_LEVELS, area, best_point
+from bsdsbench.scores.ratios import f_measure, ratio
 
 I8 = NDArray[np.int64]
 F8 = NDArray[np.float64]
@@ -57,14 +58,12 @@ class Reading:
 
 def curve(counts: I8, thresholds: F8) -> PRCurve:
     """The PR curve of summed counts (T, 4)."""
-    precision, recall = ratio(counts[:, 2], counts[:, 3]), ratio(counts[:, 0], counts[:, 1])
-    return PRCurve(thresholds, precision, recall)
+    return PRCurve.of_counts(thresholds, counts)
 
 
 def image_f(table: Table) -> F8:
     """F of each image at each threshold, f8 (N, T)."""
-    c = table.counts
-    return f_measure(ratio(c[..., 2], c[..., 3]), ratio(c[..., 0], c[..., 1]))
+    return PRCurve.of_counts(table.thresholds, table.counts).f
 
 
 def measure(
@@ -101,12 +100,12 @@ def _ois_mean(table: Table) -> float:
 
 
 def _area(table: Table, rule: str) -> float:
-    return area(rows_of_counts(table.thresholds, table.summed(), table.operator), rule)
+    return float(area(PRCurve.of_counts(table.thresholds, table.summed(), table.operator), rule))
 
 
 def _envelope(table: Table) -> float:
     one = curve(table.summed(), table.thresholds)
-    best = [one.precision[one.recall >= level].max(initial=0.0) for level in LEVELS]
+    best = [one.precision[one.recall >= level].max(initial=0.0) for level in RECALL_LEVELS]
     return float(np.sum(best) * 0.01)
 
 
@@ -124,8 +123,7 @@ def _trapezoid(table: Table) -> float:
 
 
 def _ap_mean(table: Table) -> float:
-    rows = (rows_of_counts(table.thresholds, c, table.operator) for c in table.counts)
-    return float(np.mean([area(r) for r in rows]))
+    return float(np.mean(area(PRCurve.of_counts(table.thresholds, table.counts, table.operator))))
 
 
 _AP_WHO = {

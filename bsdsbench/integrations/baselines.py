@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import ndimage as ndi
 from skimage import color, feature, filters, segmentation
 
-from bsdsbench.files.errors import DataError
+from bsdsbench.files.errors import DataError, did_you_mean
 
 F = NDArray[np.float64]
 Image = NDArray[np.uint8]
@@ -149,5 +149,8 @@ def baseline(name: str) -> Callable[[Image], Any]:
     0.0
     """
     if name not in BASELINES:
-        raise DataError(f"baseline {name!r}: expected one of {', '.join(BASELINES)}")
+        raise DataError(
+            f"detector {name!r}: expected one of {', '.join(BASELINES)}, or MODULE:FUNCTION "
+            f"such as my_detector:detect{did_you_mean(name, BASELINES)}"
+        )
     return BASELINES[name]

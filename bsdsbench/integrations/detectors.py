@@ -22,13 +22,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.diagnosis.findings import counted
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.escapes import visible
 from bsdsbench.files.writing import png_bytes
 from bsdsbench.integrations.call_identity import identity_of
 from bsdsbench.integrations.detector_maps import DetectorMaps
+from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
+from bsdsbench.loaders.reading import listed
 from bsdsbench.metrics import registry
+from bsdsbench.protocol.field_ranges import clipped
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
@@ -135,9 +139,11 @@ def run(
     protocol: Protocol | str | None = None,
     metrics: str | Sequence[str] = registry.DEFAULT,
     name: str | None = None,
+    split_file: str | Path | None = None,
     workers: int | None = None,
     fresh: bool = False,
     resume: bool = False,
+    on_error: str = "skip",
     progress: Progress | None = None,
 ) -> DetectorRun:
     """Call a detector on every picture of a folder, time it, and evaluate its maps.
@@ -147,14 +153,15 @@ def run(
     function : callable or str
         From an (H, W, 3) uint8 picture to a soft map (H, W) of bool, uint8, uint16 or floats in
         [0, 1], to a label map (H, W) of any other integers, or to a list of label maps, coarse to
-        fine. "MODULE:FUNCTION" names one to import; the current folder is searched first.
+        fine. "MODULE:FUNCTION" names one to import, the current folder is searched first; a name
+        alone is one of `bsdsbench.integrations.baselines`, such as "canny".
     images : path
         Folder of pictures.
     out : path
         Folder for maps, times and scores. Floats are kept as 16-bit PNG, rounded to 1/65535.
     gt : path, optional
         Ground-truth folder; without it there are no scores.
-    protocol, metrics, workers : various
+    protocol, metrics, split_file, workers : various
         As in `evaluate`. The detector itself is called on one picture at a time.
     name : str, optional
         The name in tables; by default that of the function.
@@ -163,6 +170,9 @@ def run(
     resume : bool
         Take over earlier maps also where it cannot be known that they are of this very function: a
         lambda, a closure, an object, a module that holds a network.
+    on_error : str
+        "skip" lists the pictures on which the function fails in `failed`, with the reason; "fail"
+        raises when all have been tried.
     progress : callable, optional
         Called with (done, total, image_id).
 
@@ -178,8 +188,6 @@ def run(
 
     Notes
     -----
-    A function that fails on a picture is listed in `failed` with the reason, and the rest goes on.
-
     Maps of an earlier run in `out` are taken over if all is the same: the picture, the function and
     its arguments, the sources of its module and of the modules of yours that it imports, versions
     and machine. Files that the function reads, such as weights, are not looked at: `fresh` calls it
@@ -192,15 +200,23 @@ def run(
     >>> found.ms_per_image                                                       # doctest: +SKIP
     12.5
     """
+    if on_error not in ("fail", "skip"):
+        raise DataError(f"on_error {clipped(on_error)}: expected fail or skip")
     detector = load_function(function) if isinstance(function, str) else function
     photos = find_photos(images)
+    if split_file is not None:
+        wanted = read_split(split_file)
+        if lost := [image_id for image_id in wanted if image_id not in photos]:
+            raise DataError(f"{visible(str(images))}: no picture for: {listed(lost)}")
+        photos = {image_id: photos[image_id] for image_id in wanted}
     if not photos:
         raise DataError(f"{visible(str(images))}: no pictures, expected at least one")
-    shown = name or str(getattr(detector, "__name__", type(detector).__name__))
+    built_in = function if isinstance(function, str) and ":" not in function else None
+    shown = name or built_in or str(getattr(detector, "__name__", type(detector).__name__))
     with run_locked(Path(out)):
         return _run_and_score(
             _Calls(Path(out), detector, fresh, resume),
-            *(photos, shown, gt, protocol, metrics, workers, progress),
+            *(photos, shown, gt, protocol, metrics, split_file, workers, on_error, progress),
         )
 
 
@@ -211,7 +227,9 @@ def _run_and_score(
     gt: str | Path | None,
     protocol: Protocol | str | None,
     metrics: str | Sequence[str],
+    split_file: str | Path | None,
     workers: int | None,
+    on_error: str,
     progress: Progress | None,
 ) -> DetectorRun:
     out = calls.maps.folder.parent
@@ -220,7 +238,7 @@ def _run_and_score(
             calls.add(image_id, path)
             if progress:
                 progress(done, len(photos), image_id)
-    if not calls.milliseconds:
+    if calls.failed and (on_error == "fail" or not calls.milliseconds):
         lines = [f"{image_id}: {reason}" for image_id, reason in calls.failed.items()]
         raise DataError("\n".join(lines), lines)
     found = DetectorRun(
@@ -235,21 +253,25 @@ def _run_and_score(
     blank, jobs = prepared(
         *(found.maps, gt, protocol_of(protocol, chosen), chosen),
         name=shown,
+        split_file=split_file,
         missing="skip",
         kind=kind_of(found.kind, chosen),
     )
     told = {**found.speed.to_mapping(), "taken_over": found.taken_over, "call": calls.maps.digest}
     blank = replace(blank, provenance={**blank.provenance, SPEED: told}, failed=calls.failed)
-    return replace(found, evaluation=score(blank, jobs, Settings(workers, out=out)))
+    return replace(
+        found, evaluation=score(blank, jobs, Settings(workers, out=out, on_error=on_error))
+    )
 
 
 def load_function(spec: str) -> Detector:
-    """The function that "MODULE:FUNCTION" names; the current folder is searched first.
+    """The function that "MODULE:FUNCTION" names, or a baseline; the current folder comes first.
 
     Parameters
     ----------
     spec : str
-        An importable module, a colon, and the name of a callable in it (dots reach inside).
+        An importable module, a colon, and the name of a callable in it (dots reach inside); or the
+        name of a baseline.
 
     Returns
     -------
@@ -259,10 +281,14 @@ def load_function(spec: str) -> Detector:
     Raises
     ------
     DataError
-        If the text has no colon, the module cannot be imported, or it has no such callable.
+        If there is no such baseline, the module cannot be imported, or it has no such callable.
     """
-    module_name, colon, attribute = spec.partition(":")
-    if not (colon and module_name and attribute):
+    if ":" not in spec:
+        from bsdsbench.integrations.baselines import baseline
+
+        return baseline(spec)
+    module_name, _, attribute = spec.partition(":")
+    if not (module_name and attribute):
         raise DataError(f"{spec!r}: expected MODULE:FUNCTION, such as my_detector:detect")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
@@ -280,7 +306,7 @@ def load_function(spec: str) -> Detector:
 def machine() -> str:
     """Processor, cores and Python in one line, to stand beside times."""
     return (
-        f"{_processor()}, {available_cores()} cores, {platform.system()}, "
+        f"{_processor()}, {counted(available_cores(), 'core')}, {platform.system()}, "
         f"Python {platform.python_version()}"
     )
 

@@ -1,6 +1,6 @@
 """A benchmark as a torchmetrics.Metric. Needs the extra bsdsbench[torch].
 
-    metric = BenchmarkMetric("bsds500", fast=True)
+    metric = BenchmarkMetric("bsds500")
     metric.update(pred, annotators, image_id=ids)      # in the validation step
     metric.compute()                                   # {"ods": tensor, "ois": ..., ...}
 
@@ -32,17 +32,13 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import column_values
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.compressed import pack_records, unpack_records
+from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.setup import protocol_of
 from bsdsbench.runs.streaming import (
-    FAST_THRESHOLDS,
     annotator_maps,
-    fast_protocol,
-    fast_words,
     image_items,
     measure,
-    noted,
     to_numpy,
 )
 from bsdsbench.scores.counts import ImageRecord
@@ -51,9 +47,8 @@ from bsdsbench.scores.counts import ImageRecord
 class BenchmarkMetric(Metric):
     """The scores of one of our metrics as a torchmetrics.Metric; see `StreamingEvaluator`.
 
-    protocol : a Protocol or the name of a preset; metric : its name; fast : as for
-    `StreamingEvaluator`, said by repr and by the provenance of `evaluation`. `compute` gives a dict
-    of float64 tensors; `evaluation` the whole Evaluation.
+    protocol : a Protocol or the name of a preset; metric : its name. `compute` gives a dict of
+    float64 tensors; `evaluation` the whole Evaluation.
     Raises what the metric raises.
     """
 
@@ -65,15 +60,11 @@ class BenchmarkMetric(Metric):
         self,
         protocol: Protocol | str | None = None,
         metric: str = registry.DEFAULT[0],
-        *,
-        fast: bool = False,
         **options: Any,
     ) -> None:
         super().__init__(**options)
         self.metric = registry.chosen(metric)[0]
-        exact = protocol_of(protocol, (self.metric,))
-        self.protocol = fast_protocol(exact, FAST_THRESHOLDS) if fast else exact
-        self.exact, self.mode = exact, fast_words(self.protocol, exact) if fast else "exact"
+        self.protocol = protocol_of(protocol, (self.metric,))
         self.add_state("counts", default=[], dist_reduce_fx="cat")
         self.counts: Any
 
@@ -98,11 +89,10 @@ class BenchmarkMetric(Metric):
             raise DataError("no images yet, expected an update before compute")
         data = torch.cat(list(parts)).cpu().numpy().tobytes()
         records = {r.image_id: r for r in _records(data)}
-        run = Evaluation(self.protocol, name, tuple(records.values()))
-        return run if self.mode == "exact" else noted(run, self.exact)
+        return Evaluation(self.protocol, name, tuple(records.values()))
 
     def __repr__(self) -> str:
-        return f"BenchmarkMetric({self.protocol.name}, {self.metric}, {self.mode})"
+        return f"BenchmarkMetric({self.protocol.name}, {self.metric})"
 
     def plot(self, val: Any = None, ax: Any = None) -> tuple[Any, Any]:
         """The precision-recall curve of all images so far, as torchmetrics' `plot`.

@@ -111,13 +111,6 @@ def format_ev1(counts: BoundaryCounts) -> str:
     )
 
 
-def write_ev1(path: str | os.PathLike[str], counts: BoundaryCounts) -> None:
-    """Write ID_ev1.txt, whole or not at all. Raises OSError."""
-    from bsdsbench.files.writing import write_atomic
-
-    write_atomic(Path(path), format_ev1(counts))
-
-
 def read_ev1(path: str | os.PathLike[str], source: Manifest | None = None) -> BoundaryCounts:
     """The counts of an ID_ev1.txt, thresholds ascending. Raises FileFormatError."""
     rows = read_rows(path, EV1_COLUMNS, source=source)

@@ -163,7 +163,7 @@ def plane(array: NDArray[Any], what: str) -> NDArray[Any]:
 
 
 def soft_map(array: NDArray[Any], what: str = "a soft map") -> NDArray[Any]:
-    """A boundary map in one of the four dtypes of `Prediction.soft`, by the rule of core.checks."""
+    """A boundary map in one of the four dtypes of `Prediction.soft`, by the rule of map_checks."""
     if not is_numeric(array):
         raise FaultError("the variable is not numeric, expected a 2-D numeric array")
     soft = _checked(flat(array, what))

@@ -1,7 +1,7 @@
 """Where the shipped sample is: inside an installed wheel, or beside the package in a checkout.
 
 The sample is in BSDS layout: images/test/ID.jpg and groundTruth/test/ID.mat with three to five
-annotators. A checkout also has results/METHOD/ID.png or .mat; `bsdsbench baseline` makes the maps
+annotators. A checkout also has results/METHOD/ID.png or .mat; `bsdsbench run` makes the maps
 anew. `scripts/make_sample.py` makes it all.
 """
 
@@ -45,7 +45,7 @@ def sample_results(method: str) -> Path:
     if not folder.is_dir():
         raise DataError(
             f"{folder}: only a checkout has results of the sample; make them with "
-            f"`bsdsbench baseline {method} {sample_images()} -o OUT`"
+            f"`bsdsbench run {method} {sample_images()} -o OUT`"
         )
     return folder
 

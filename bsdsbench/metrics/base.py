@@ -7,7 +7,6 @@ them by name, those of other packages by the entry point group `bsdsbench.metric
 
 from __future__ import annotations
 
-import typing
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,30 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_list, kind_of_value
-from bsdsbench.files.errors import DataError
+from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.sampling import CurveSampler, Sampler
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.ap_rules import area, rows_of_counts
-from bsdsbench.scores.counts import ArrayRecord, BoundaryCounts, ImageRecord
-from bsdsbench.scores.precision_recall import (
-    CurveCounts,
-    OperatingPoint,
-    PRCurve,
-    best_index,
-    best_point,
-    best_row,
-    curve_of,
-    four_counts,
-    one_point,
-    or_none,
-    point_of,
-    pr_curve,
-)
-from bsdsbench.tables.read_only import ReadOnly
+from bsdsbench.scores.counts import Counts, ImageRecord, Stack
+from bsdsbench.scores.ratios import or_none
+from bsdsbench.scores.weighted import Weights
 from bsdsbench.tables.result_object import ShownScore
 
-I8 = NDArray[np.int64]
+F8 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +59,52 @@ class Column:
     score: bool = True
 
 
-class Score(typing.Protocol):
-    """What `Metric.score` gives: plain values, undefined ones as None or NaN."""
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Score(ShownScore):
+    """The scores of a data set by their keys; `score.ods`, or `score.voi.ods` for "voi.ods".
 
-    @property
-    def n_images(self) -> int: ...
-    def to_mapping(self) -> dict[str, Any]: ...
+    Parameters
+    ----------
+    values : dict of str to float
+        By the keys of the metric's columns and more; undefined ones are NaN.
+    n_images : int
+        Number of images.
+    """
+
+    values: Mapping[str, float]
+    n_images: int
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name in ("values", "n_images"):
+            raise AttributeError(name)
+        if name in self.values:
+            return self.values[name]
+        inner = within(self.values, name)
+        if not inner:
+            raise AttributeError(f"score {name!r}: expected one of {', '.join(self.values)}")
+        return Score(inner, self.n_images)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The metric's object in result.json: undefined values as None."""
+        return {**nested(self.values), "n_images": self.n_images}
+
+
+def nested(values: Mapping[str, float]) -> dict[str, Any]:
+    """{"voi.ods": 1.0} as {"voi": {"ods": 1.0}}, NaN as None."""
+    out: dict[str, Any] = {}
+    for key, value in values.items():
+        *path, last = key.split(".")
+        inner = out
+        for step in path:
+            inner = inner.setdefault(step, {})
+        inner[last] = or_none(value)
+    return out
+
+
+def within(values: Mapping[str, float], part: str) -> dict[str, float]:
+    """The scores of one part: {"seval.ods": 1.0} as {"ods": 1.0}."""
+    start = f"{part}."
+    return {k.removeprefix(start): v for k, v in values.items() if k.startswith(start)}
 
 
 class Metric(ABC):
@@ -118,33 +142,58 @@ class Metric(ABC):
     pred_kinds: ClassVar[tuple[str, ...]] = ("soft", "labels")
     gt_kind: ClassVar[str] = "annotators"
     photo: ClassVar[bool] = False
-    counts_type: ClassVar[type[ArrayRecord]]
+    counts_type: ClassVar[type[Counts]]
     columns: ClassVar[tuple[Column, ...]]
     image_columns: ClassVar[tuple[Column, ...]]
     part_columns: ClassVar[tuple[Column, ...]] = ()
     default_protocol: ClassVar[str | None] = "bsds500"
 
     @abstractmethod
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> ArrayRecord:
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Counts:
         """One image's counts. No disk. Raises DataError."""
 
     @abstractmethod
-    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> Any:
-        """The score of a data set, an object as `Score`. Pure. Raises DataError for no records."""
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
+        """Every score of weighted data sets, by the keys of `columns` and more, each (S,).
+
+        The one place where scores are computed. stack: the counts of N images, field -> (N, ...),
+        shared fields as they are (`Counts.stacked`); weights (S, N): how often each image is in
+        each of S data sets (`scores.weighted`). NaN stands for an undefined score.
+        """
 
     @abstractmethod
     def image_values(self, counts: Any) -> dict[str, float]:
         """One image's own values, by the keys of `image_columns` and more."""
 
-    @abstractmethod
-    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> Sampler:
-        """What a bootstrap resamples: the scores of many weightings of the images at once."""
+    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> Any:
+        """The score of a data set: `scores` with weights of one, as an object to look at.
+
+        Raises DataError for no records, one without counts of this metric, or different thresholds.
+        """
+        ids, images = zip(*counts_in_order(records, self.name), strict=True)
+        stack = self.stack(images)
+        found = self.scores(stack, np.ones((1, len(images)), np.int64), protocol)
+        values = {key: float(value[0]) for key, value in found.items()}
+        return self.result(values, stack, ids, protocol)
+
+    def result(
+        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
+    ) -> Any:
+        """What `score` gives, an object with `n_images` and `to_mapping()`."""
+        return Score(values, len(ids))
+
+    def stack(self, images: Sequence[Any]) -> Stack:
+        """The counts of one or more images as arrays. Raises DataError if they do not fit."""
+        try:
+            return self.counts_type.stacked(images)
+        except ShapeError as error:
+            raise DataError(f"{self.name} scores: {error}") from None
 
     @abstractmethod
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
         """A tiny problem, by which a worker warms up."""
 
-    def count_humans(self, gt: GroundTruth, protocol: Protocol) -> ArrayRecord:
+    def count_humans(self, gt: GroundTruth, protocol: Protocol) -> Counts:
         """Each annotator against the others. Raises DataError where there is no such form."""
         raise DataError(f"metric {self.name!r}: has no human form")
 
@@ -183,165 +232,17 @@ class Metric(ABC):
         return True
 
 
-class CurveMetric(Metric):
-    """A metric with a precision-recall curve: ODS, OIS, AP, curves and bootstrap come with it.
-
-    Its counts are `CurveCounts`: thresholds f8 (T,), matched_gt, total_gt, matched_pred and
-    total_pred i8 (T,). Most need no more than `count` and `example`.
-    """
-
-    counts_type: ClassVar[type[ArrayRecord]] = BoundaryCounts
-    columns: ClassVar[tuple[Column, ...]] = (
-        Column("ods", "ODS"),
-        Column("ods.threshold", "ODS threshold", "at", digits=3, shown="own", score=False),
-        Column("ods.precision", "ODS P", "P", shown="own", score=False),
-        Column("ods.recall", "ODS R", "R", shown="own", score=False),
-        Column("ois", "OIS"),
-        Column("ap", "AP"),
-        Column("n_images", "images", "n", digits=0, shown="own", score=False),
-    )
-    image_columns: ClassVar[tuple[Column, ...]] = (
-        Column("f", "F"),
-        Column("precision", "P"),
-        Column("recall", "R"),
-        Column("threshold", "at", score=False),
-    )
-
-    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> CurveScore:
-        """ODS, OIS, AP and the curve of summed counts."""
-        return CurveScore(**curve_scores(counts_in_order(records, self.name), protocol))
-
-    def image_values(self, counts: CurveCounts) -> dict[str, float]:
-        """The image's best point: threshold, recall, precision, f."""
-        return best_point(pr_curve(counts)).to_mapping()
-
-    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> CurveSampler:
-        """ods, ois and ap of summed counts."""
-        return CurveSampler([r.counts[self.name] for r in records], protocol)
-
-    def same_truth(self, a: CurveCounts, b: CurveCounts) -> bool:
-        """True if both have the same numbers of annotated pixels."""
-        return set(a.total_gt.tolist()) == set(b.total_gt.tolist())
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MatchMaps(ReadOnly):
-    """Which pixels are matched at one threshold, for overlays. All bool, read-only.
-
-    true_pred, false_pred : (H, W), predicted pixels matched with some annotator, with none
-    matched_gt, missed_gt : (A, H, W), each annotator's pixels that are matched, that are not
-    """
-
-    true_pred: NDArray[np.bool_]
-    false_pred: NDArray[np.bool_]
-    matched_gt: NDArray[np.bool_]
-    missed_gt: NDArray[np.bool_]
-
-
-class MatchingMetric(CurveMetric):
-    """A curve metric whose matched pixels can be drawn."""
-
-    @abstractmethod
-    def match_maps(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
-    ) -> MatchMaps:
-        """The pixels that `count` counts at one threshold."""
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class CurveScore(ShownScore):
-    """Scores of a metric with a PR curve; all in [0, 1].
-
-    Parameters
-    ----------
-    ods, ois : OperatingPoint
-        Best F at one threshold of all images, and at each image's own.
-    ap : float
-        Area under the PR curve; NaN where the curve is one point (label maps).
-    n_images : int
-        Number of images.
-    curve : PRCurve
-        Counts summed over the images, at each threshold.
-    per_image : tuple of tuple of str, OperatingPoint
-        (image id, its best point), in id order.
-    """
-
-    ods: OperatingPoint
-    ois: OperatingPoint
-    ap: float
-    n_images: int
-    curve: PRCurve
-    per_image: tuple[tuple[str, OperatingPoint], ...]
-
-    def more(self) -> dict[str, Any]:
-        """Scores beside ODS, OIS and AP, as plain values."""
-        return {}
-
-    def to_mapping(self) -> dict[str, Any]:
-        """The metric's object in result.json."""
-        return {
-            "ods": self.ods.to_mapping(),
-            "ois": self.ois.to_mapping(),
-            "ap": or_none(self.ap),
-            **self.more(),
-            "n_images": self.n_images,
-        }
-
-
-def curve_scores(images: Iterable[tuple[str, CurveCounts]], protocol: Protocol) -> dict[str, Any]:
-    """The fields of a `CurveScore` from the (image id, counts) of at least one image."""
-    thresholds, total = np.zeros(0), np.zeros((0, 4), np.int64)
-    at_best = np.zeros(4, np.int64)
-    per_image: list[tuple[str, OperatingPoint]] = []
-    for image_id, counts in images:
-        four, curve = four_counts(counts), pr_curve(counts)
-        total = total + four if per_image else four
-        thresholds = counts.thresholds
-        at_best = at_best + four[best_index(curve)]
-        per_image.append((image_id, best_point(curve)))
-    curve = curve_of(thresholds, total)
-    rows = rows_of_counts(thresholds, total, protocol.operator)
-    return {
-        "ods": best_point(curve) if protocol.ods_rule == "interpolated" else best_row(curve),
-        "ois": point_of(at_best),
-        "ap": float("nan") if one_point(curve.recall) else area(rows, protocol.ap_rule),
-        "n_images": len(per_image),
-        "curve": curve,
-        "per_image": tuple(per_image),
-    }
-
-
-def counts_in_order(records: Iterable[ImageRecord], metric: str) -> Iterator[tuple[str, Any]]:
-    """(image id, counts of a metric) in id order.
-
-    Raises DataError for no records, one without such counts, or different thresholds.
-    """
-    if not getattr(records, "in_id_order", False):
-        records = given_list(records, "records", "ImageRecords")
-        for record in records:
-            if not isinstance(record, ImageRecord):
-                raise DataError(f"records: {kind_of_value(record)}, expected ImageRecords")
-        records = sorted(records, key=lambda r: r.image_id)
-    thresholds = None
-    for record in records:
-        counts = record.counts.get(metric)
-        if counts is None:
-            break
-        found = counts.arrays().get("thresholds", np.zeros(0)).tobytes()
-        if thresholds not in (None, found):
-            raise DataError(f"{metric} scores: images have different thresholds, expected the same")
-        thresholds = found
-        yield record.image_id, counts
-    else:
-        if thresholds is not None:
-            return
+def counts_in_order(records: Iterable[ImageRecord], metric: str) -> list[tuple[str, Any]]:
+    """(image id, counts of a metric) in id order. Raises DataError for none, or missing counts."""
+    found = given_list(records, "records", "ImageRecords")
+    for record in found:
+        if not isinstance(record, ImageRecord):
+            raise DataError(f"records: {kind_of_value(record)}, expected ImageRecords")
+        if metric not in record.counts:
+            raise DataError(f"{metric} scores: expected every record to have {metric} counts")
+    if not found:
         raise DataError(f"{metric} scores: no records, expected at least one")
-    raise DataError(f"{metric} scores: expected every record to have {metric} counts")
-
-
-def counts_by_id(records: Iterable[ImageRecord], metric: str) -> dict[str, Any]:
-    """image_id -> counts, in id order. Raises as `counts_in_order`."""
-    return dict(counts_in_order(records, metric))
+    return [(r.image_id, r.counts[metric]) for r in sorted(found, key=lambda r: r.image_id)]
 
 
 def column_values(columns: Sequence[Column], mapping: Mapping[str, Any]) -> dict[str, Any]:
@@ -358,7 +259,12 @@ def _value_at(value: Any, path: Sequence[str]) -> float | None:
 
 
 def at_least_two(gt: GroundTruth, found: int) -> None:
-    """Raise DataError unless there are annotators to compare."""
+    """Raise DataError unless there are annotators to compare.
+
+    How well the annotators agree is the "human" point of precision-recall plots: each one is
+    evaluated against the others, counts are summed (Martin et al. 2004; Pont-Tuset and Marques,
+    PAMI 2016). Each metric has its own form, `Metric.count_humans`.
+    """
     if found < 2:
         raise DataError(
             f"{gt.path or gt.image_id}: {found} annotator(s), expected two or more to compare"

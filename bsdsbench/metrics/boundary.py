@@ -27,31 +27,16 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.map_checks import binary_map, same_shape, soft_map
 from bsdsbench.loaders.official_txt import boundary_files
-from bsdsbench.metrics.base import (
-    Column,
-    CurveMetric,
-    CurveScore,
-    MatchingMetric,
-    MatchMaps,
-    at_least_two,
-    counts_in_order,
-    curve_scores,
-)
+from bsdsbench.metrics.base import Column, at_least_two, counts_in_order
 from bsdsbench.metrics.boundary_maps import clean, replayed, truth_maps, with_whole_image, without
-from bsdsbench.metrics.sampling import CurveSampler
+from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric, MatchMaps
 from bsdsbench.metrics.soft_maps import prepare
 from bsdsbench.protocol.field_ranges import MAX_PX
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import BoundaryCounts, ImageRecord, frozen
-from bsdsbench.scores.precision_recall import (
-    OperatingPoint,
-    PRCurve,
-    average_precision,
-    best_point,
-    edges_r50,
-    or_none,
-    recall_at_precision,
-)
+from bsdsbench.scores.counts import BoundaryCounts, ImageRecord, Stack, frozen
+from bsdsbench.scores.curve import OperatingPoint, PRCurve
+from bsdsbench.scores.curve_rules import area, best_point, edges_r50, recall_at_precision
+from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.read_only import ReadOnly
 
 if TYPE_CHECKING:
@@ -106,13 +91,11 @@ class BoundaryMetric(MatchingMetric):
         """See `human_boundary_counts`."""
         return human_boundary_counts(gt, protocol)
 
-    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> BoundaryScore:
-        """ODS, OIS, AP and R50."""
-        return score_of(counts_in_order(records, self.name), protocol)
-
-    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> CurveSampler:
-        """ods, ois, ap and r50."""
-        return CurveSampler([r.counts[self.name] for r in records], protocol, r50=True)
+    def result(
+        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
+    ) -> BoundaryScore:
+        """ODS, OIS, AP and R50, and the curve."""
+        return boundary_result(values, stack["thresholds"], self.four(stack), ids, protocol)
 
     def match_maps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
@@ -136,7 +119,7 @@ class BoundaryMetric(MatchingMetric):
             raise DataError(f"{run}: no eval_bdry_thr.txt, expected it for a curve")
         thresholds, recall, precision = tables["eval_bdry_thr.txt"][:, :3].T
         curve = PRCurve(thresholds, precision, recall)
-        ods, ap = best_point(curve), average_precision(curve)
+        ods, ap = best_point(curve), float(area(curve))
         ois = OperatingPoint(None, float("nan"), float("nan"), float("nan"))
         if "eval_bdry.txt" in tables:
             t, r, p, f, r_max, p_max, f_max, printed = tables["eval_bdry.txt"][0, :8].tolist()
@@ -147,7 +130,7 @@ class BoundaryMetric(MatchingMetric):
             ods=ods,
             ois=ois,
             ap=ap,
-            r50=recall_at_precision(curve),
+            r50=float(recall_at_precision(curve)),
             edges_r50=edges_r50(curve),
             n_images=len(images),
             curve=curve,
@@ -203,11 +186,17 @@ def boundary_score(
     return BoundaryMetric().score(records, Protocol.of(protocol))
 
 
-def score_of(images: Iterable[tuple[str, BoundaryCounts]], protocol: Protocol) -> BoundaryScore:
-    """The score of the (image id, counts) of at least one image, in id order."""
-    found = curve_scores(images, protocol)
-    curve = found["curve"]
-    return BoundaryScore(**found, r50=recall_at_precision(curve), edges_r50=edges_r50(curve))
+def boundary_result(
+    values: Mapping[str, float],
+    thresholds: NDArray[np.float64],
+    four: NDArray[np.int64],
+    ids: Sequence[str],
+    protocol: Protocol,
+) -> BoundaryScore:
+    """The score with these columns, of the counts (N, T, 4) of N images."""
+    curve = PRCurve.of_counts(thresholds, four.sum(axis=0))
+    more = {"r50": values["r50"], "edges_r50": edges_r50(curve)}
+    return BoundaryScore.of(values, thresholds, four, ids, protocol, **more)
 
 
 def human_boundary_counts(gt: GroundTruth, protocol: Protocol) -> BoundaryCounts:

@@ -7,34 +7,20 @@ al., "Feature Pyramid and Hierarchical Boosting Network for Pavement Crack Detec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import Column, Metric, counts_in_order
+from bsdsbench.metrics.base import Column, Metric
 from bsdsbench.metrics.pixel import PixelCounts, PixelMetric, pixel_counts
-from bsdsbench.metrics.sampling import MeanSampler
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.precision_recall import ratio
-from bsdsbench.tables.result_object import ShownScore
+from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.ratios import ratio
+from bsdsbench.scores.weighted import Weights, weighted_mean
 
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CrackScore(ShownScore):
-    """aiu : in [0, 1]; per_threshold : the mean IoU at each threshold, f8 (T,)."""
-
-    aiu: float
-    per_threshold: NDArray[np.float64]
-    n_images: int
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {"aiu": self.aiu, "n_images": self.n_images}
+F8 = NDArray[np.float64]
 
 
 class CrackMetric(Metric):
@@ -54,26 +40,20 @@ class CrackMetric(Metric):
         """See `pixel_counts`."""
         return pixel_counts(pred, gt, protocol)
 
-    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> CrackScore:
-        """The mean over images, then over thresholds. Raises DataError for no records."""
-        rows = [image_iou(counts) for _, counts in counts_in_order(records, self.name)]
-        mean = np.mean(rows, axis=0)
-        return CrackScore(float(mean.mean()), mean, len(rows))
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
+        """The mean over images, then over thresholds."""
+        iou = _iou(stack["tp"], stack["fp"], stack["fn"])
+        return {"aiu": weighted_mean(weights, iou).mean(axis=-1)}
 
     def image_values(self, counts: PixelCounts) -> dict[str, float]:
         """The image's mean over thresholds."""
-        return {"aiu": float(image_iou(counts).mean())}
-
-    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> MeanSampler:
-        """aiu, which is a mean over the images too."""
-        values = [self.image_values(r.counts[self.name])["aiu"] for r in records]
-        return MeanSampler({"aiu": values})
+        return {"aiu": float(_iou(counts.tp, counts.fp, counts.fn).mean())}
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
         """That of pixels."""
         return PixelMetric().example()
 
 
-def image_iou(counts: PixelCounts) -> NDArray[np.float64]:
-    """IoU of the positive pixels of one image at each threshold, f8 (T,); 0/0 is 0."""
-    return ratio(counts.tp, counts.tp + counts.fp + counts.fn)
+def _iou(tp: NDArray[np.int64], fp: NDArray[np.int64], fn: NDArray[np.int64]) -> F8:
+    """IoU of the positive pixels at each threshold; 0/0 is 0."""
+    return ratio(tp, tp + fp + fn)

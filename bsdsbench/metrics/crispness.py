@@ -9,23 +9,37 @@ in precision. All three take the raw maps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import boundary_files
-from bsdsbench.metrics.base import Column, Metric, counts_by_id, counts_in_order
-from bsdsbench.metrics.boundary import BoundaryMetric, BoundaryScore, boundary_counts, score_of
-from bsdsbench.metrics.sampling import CurveSampler, JoinedSampler, MeanSampler
+from bsdsbench.metrics.base import Column, Metric, counts_in_order, within
+from bsdsbench.metrics.boundary import (
+    BoundaryMetric,
+    BoundaryScore,
+    boundary_counts,
+    boundary_result,
+)
 from bsdsbench.metrics.soft_maps import as_float32, invert, nms
 from bsdsbench.protocol.protocol import NMSParams, Protocol
-from bsdsbench.scores.counts import ArrayRecord, BoundaryCounts, ImageRecord, add_counts, frozen
-from bsdsbench.scores.precision_recall import best_point, four_counts, pr_curve
+from bsdsbench.scores.counts import (
+    BoundaryCounts,
+    Counts,
+    ImageRecord,
+    Stack,
+    count_field,
+    thresholds_field,
+)
+from bsdsbench.scores.curve import four_counts, pr_curve
+from bsdsbench.scores.curve_rules import best_point
+from bsdsbench.scores.ratios import ratio
+from bsdsbench.scores.weighted import Weights, curve_columns, weighted_mean
 from bsdsbench.tables.result_object import ShownScore
 
 # Ye et al., arXiv 2306.15172: their eval_crispness.m
@@ -35,7 +49,7 @@ F8 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CrispnessCounts(ArrayRecord):
+class CrispnessCounts(Counts):
     """One image: how much the NMS keeps, and the counts of both evaluations.
 
     thresholds : f8 (T,)
@@ -45,23 +59,11 @@ class CrispnessCounts(ArrayRecord):
     Adds over images. Raises ShapeError for arrays of different lengths.
     """
 
-    thresholds: F8
-    kept: F8
-    total: F8
-    seval: I8
-    ceval: I8
-
-    def __post_init__(self) -> None:
-        for name in ("thresholds", "kept", "total"):
-            object.__setattr__(self, name, frozen(getattr(self, name), np.float64))
-        for name in ("seval", "ceval"):
-            object.__setattr__(self, name, frozen(getattr(self, name), np.int64))
-            found, expected = getattr(self, name).shape, (*self.thresholds.shape, 4)
-            if found != expected:
-                raise ShapeError(f"{name}: shape {found}, expected {expected}")
-
-    def __add__(self, other: CrispnessCounts) -> CrispnessCounts:
-        return add_counts(self, other)
+    thresholds: F8 = thresholds_field()
+    kept: F8 = count_field("", np.float64)
+    total: F8 = count_field("", np.float64)
+    seval: I8 = count_field("T 4")
+    ceval: I8 = count_field("T 4")
 
     def counts_of(self, part: str) -> BoundaryCounts:
         """The boundary counts of "seval" or "ceval"."""
@@ -115,6 +117,14 @@ class CrispnessMetric(Metric):
         Column("ceval", "CEval F"),
     )
 
+    def check(self, protocol: Protocol) -> None:
+        """NMS and thinning of its own presets are not to be changed. Raises ProtocolError."""
+        preset = protocol.name.removesuffix("*")
+        if preset in ("crispness-seval", "crispness-ceval"):
+            base = Protocol.preset(preset)
+            if (protocol.nms, protocol.thin) != (base.nms, base.thin):
+                raise ProtocolError(f"{preset}: nms and thin are what SEval and CEval differ in")
+
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> CrispnessCounts:
         """Sums of the raw map and its NMS, and the boundary counts of SEval and CEval."""
         if pred.soft is None:
@@ -131,31 +141,33 @@ class CrispnessMetric(Metric):
             *(four_counts(c) for c in parts),
         )
 
-    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> CrispnessScore:
-        """The mean crispness of the images that have any strength, SEval, CEval."""
-        images = counts_by_id(records, self.name)
-        each = tuple((k, _share(c.kept, c.total)) for k, c in images.items())
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
+        """The mean crispness of the images that have any strength; SEval, CEval."""
+        share = np.where(stack["total"] != 0, ratio(stack["kept"], stack["total"]), np.nan)
+        out = {"average": weighted_mean(weights, share)}
+        for part in ("seval", "ceval"):
+            found = curve_columns(stack["thresholds"], stack[part], weights, protocol)
+            out |= {f"{part}.{key}": value for key, value in found.items()}
+        return out
+
+    def result(
+        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
+    ) -> CrispnessScore:
+        """The average, both evaluations, every image's crispness."""
         parts = {
-            name: score_of(((k, c.counts_of(name)) for k, c in images.items()), protocol)
-            for name in ("seval", "ceval")
+            part: boundary_result(
+                within(values, part), stack["thresholds"], stack[part], ids, protocol
+            )
+            for part in ("seval", "ceval")
         }
-        defined = [value for _, value in each if not np.isnan(value)]
-        average = float(np.mean(defined)) if defined else float("nan")
-        return CrispnessScore(average, **parts, n_images=len(images), per_image=each)
+        each = map(_share, stack["kept"], stack["total"])
+        per_image = tuple(zip(ids, each, strict=True))
+        return CrispnessScore(values["average"], **parts, n_images=len(ids), per_image=per_image)
 
     def image_values(self, counts: CrispnessCounts) -> dict[str, float]:
         """The image's crispness, and its best F in each evaluation."""
         best = {p: best_point(pr_curve(counts.counts_of(p))).f for p in ("seval", "ceval")}
         return {"crispness": _share(counts.kept, counts.total), **best}
-
-    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> JoinedSampler:
-        """The columns."""
-        counts: list[Any] = [r.counts[self.name] for r in records]
-        mean = MeanSampler({"average": [_share(c.kept, c.total) for c in counts]})
-        parts = {
-            p: CurveSampler([c.counts_of(p) for c in counts], protocol) for p in ("seval", "ceval")
-        }
-        return JoinedSampler({"": mean, **parts})
 
     def parts(self, score: CrispnessScore) -> Mapping[str, Any]:
         """SEval and CEval."""

@@ -17,7 +17,7 @@ DOOBNet (Wang, Wang, Li, ACCV 2018), EvaluateSingle.m and correspondOccPixels.m.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -29,21 +29,28 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.map_checks import same_shape, soft_map
 from bsdsbench.loaders.official_txt import boundary_rows as official_rows
 from bsdsbench.loaders.official_txt import format_rows, safe_name, table_files
-from bsdsbench.metrics.base import Column, Metric, counts_by_id
-from bsdsbench.metrics.boundary import BoundaryMetric, BoundaryScore, score_of, threshold_events
+from bsdsbench.metrics.base import Column, Metric, counts_in_order, within
+from bsdsbench.metrics.boundary import (
+    BoundaryMetric,
+    BoundaryScore,
+    boundary_result,
+    threshold_events,
+)
 from bsdsbench.metrics.boundary_maps import replayed, truth_maps
 from bsdsbench.metrics.imresize import bilinear
-from bsdsbench.metrics.sampling import CurveSampler, JoinedSampler
 from bsdsbench.metrics.soft_maps import unit
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import (
-    ArrayRecord,
     BoundaryCounts,
+    Counts,
     ImageRecord,
-    add_counts,
-    freeze_counts,
+    Stack,
+    count_field,
+    thresholds_field,
 )
-from bsdsbench.scores.precision_recall import best_point, pr_curve
+from bsdsbench.scores.curve import pr_curve
+from bsdsbench.scores.curve_rules import best_point
+from bsdsbench.scores.weighted import Weights, curve_columns
 from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
@@ -53,7 +60,7 @@ _FIELDS = ("matched_gt", "total_gt", "matched_pred", "total_pred", "right_gt", "
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OcclusionCounts(ArrayRecord):
+class OcclusionCounts(Counts):
     """Boundary counts of one image, and pixels in right pairs.
 
     thresholds : f8 (T,)
@@ -64,25 +71,24 @@ class OcclusionCounts(ArrayRecord):
     Adds over images. Raises ShapeError for arrays of different lengths.
     """
 
-    thresholds: F8
-    matched_gt: I8
-    total_gt: I8
-    matched_pred: I8
-    total_pred: I8
-    right_gt: I8
-    right_pred: I8
-
-    def __post_init__(self) -> None:
-        freeze_counts(self, _FIELDS)
-
-    def __add__(self, other: OcclusionCounts) -> OcclusionCounts:
-        return add_counts(self, other)
+    thresholds: F8 = thresholds_field()
+    matched_gt: I8 = count_field(at_most="total_gt")
+    total_gt: I8 = count_field()
+    matched_pred: I8 = count_field(at_most="total_pred")
+    total_pred: I8 = count_field()
+    right_gt: I8 = count_field(at_most="matched_gt")
+    right_pred: I8 = count_field(at_most="matched_pred")
 
     def counts_of(self, part: str) -> BoundaryCounts:
         """The counts of one of the three curves."""
-        hit = self.matched_pred if part == "edge" else self.right_pred
-        of = self.matched_pred if part == "accuracy" else self.total_pred
-        return BoundaryCounts(self.thresholds, self.matched_gt, self.total_gt, hit, of)
+        return BoundaryCounts(self.thresholds, *_four(self.arrays(), part).T)
+
+
+def _four(counts: Stack, part: str) -> I8:
+    """The counts (..., 4) of one of the three curves, of one image or of a stack."""
+    hit = counts["matched_pred" if part == "edge" else "right_pred"]
+    of = counts["matched_pred" if part == "accuracy" else "total_pred"]
+    return np.stack([counts["matched_gt"], counts["total_gt"], hit, of], axis=-1)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -138,25 +144,28 @@ class OcclusionMetric(Metric):
         """True: another size is resized."""
         return True
 
-    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> OcclusionScore:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
+        """ODS, OIS, AP and R50 of the three curves."""
+        out: dict[str, F8] = {}
+        for part in PARTS:
+            found = curve_columns(stack["thresholds"], _four(stack, part), weights, protocol)
+            out |= {f"{part}.{key}": value for key, value in found.items()}
+        return out
+
+    def result(
+        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
+    ) -> OcclusionScore:
         """The three curves and their scores."""
-        images = counts_by_id(records, self.name)
+        t = stack["thresholds"]
         parts = {
-            part: score_of(((k, c.counts_of(part)) for k, c in images.items()), protocol)
+            part: boundary_result(within(values, part), t, _four(stack, part), ids, protocol)
             for part in PARTS
         }
-        return OcclusionScore(**parts, n_images=len(images))
+        return OcclusionScore(**parts, n_images=len(ids))
 
     def image_values(self, counts: OcclusionCounts) -> dict[str, float]:
         """The image's best F of edges, and of edges with the right orientation."""
         return {p: best_point(pr_curve(counts.counts_of(p))).f for p in PARTS[:2]}
-
-    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> JoinedSampler:
-        """The columns."""
-        counts: list[Any] = [r.counts[self.name] for r in records]
-        return JoinedSampler(
-            {p: CurveSampler([c.counts_of(p) for c in counts], protocol) for p in PARTS}
-        )
 
     def parts(self, score: OcclusionScore) -> Mapping[str, Any]:
         """Edge, orientation and accuracy."""
@@ -170,7 +179,7 @@ class OcclusionMetric(Metric):
         for part in PARTS:
             for name, text in table_files(official_rows(getattr(score, part))):
                 yield f"{part}/{name}", text
-        for image_id, c in counts_by_id(records, self.name).items():
+        for image_id, c in counts_in_order(records, self.name):
             rows = zip(c.thresholds, *(getattr(c, name) for name in _FIELDS), strict=True)
             yield f"per_image/{safe_name(image_id)}_ev1_occ.txt", format_rows(rows)
 

@@ -9,8 +9,8 @@ same holds for the sum of absolute errors.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,22 +19,16 @@ from numpy.typing import NDArray
 from bsdsbench.curves.ranked import roc_from_ranking
 from bsdsbench.curves.ranking import Ranking
 from bsdsbench.curves.results import ROCResult
-from bsdsbench.files.errors import ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.map_checks import annotated_maps, same_shape, soft_map
-from bsdsbench.metrics.base import (
-    Column,
-    CurveMetric,
-    CurveScore,
-    counts_in_order,
-    curve_scores,
-)
-from bsdsbench.metrics.sampling import CurveSampler
+from bsdsbench.metrics.base import Column
+from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore
 from bsdsbench.metrics.soft_maps import prepare
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import ArrayRecord, ImageRecord, add_counts, freeze_counts, frozen
-from bsdsbench.scores.precision_recall import ratio
+from bsdsbench.scores.counts import Counts, ImageRecord, Stack, count_field, thresholds_field
+from bsdsbench.scores.ratios import ratio
+from bsdsbench.scores.weighted import Weights, weighted_sum
 
 Bool = NDArray[np.bool_]
 F8 = NDArray[np.float64]
@@ -42,7 +36,7 @@ I8 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PixelCounts(ArrayRecord):
+class PixelCounts(Counts):
     """Confusion counts of every pixel at each threshold, no tolerance.
 
     Adds over images. The mean absolute error is abs_error_sum / n_pixels.
@@ -62,18 +56,12 @@ class PixelCounts(ArrayRecord):
         As BoundaryCounts.
     """
 
-    thresholds: F8
-    tp: I8
-    fp: I8
-    fn: I8
-    tn: I8
-    abs_error_sum: F8 = field(default_factory=lambda: frozen(0.0, np.float64))
-
-    def __post_init__(self) -> None:
-        freeze_counts(self, ("tp", "fp", "fn", "tn"))
-        object.__setattr__(self, "abs_error_sum", frozen(self.abs_error_sum, np.float64))
-        if self.abs_error_sum.shape != ():
-            raise ShapeError(f"abs_error_sum: shape {self.abs_error_sum.shape}, expected a number")
+    thresholds: F8 = thresholds_field()
+    tp: I8 = count_field()
+    fp: I8 = count_field()
+    fn: I8 = count_field()
+    tn: I8 = count_field()
+    abs_error_sum: F8 = count_field("", np.float64, default=0.0)
 
     @property
     def matched_gt(self) -> I8:
@@ -100,9 +88,6 @@ class PixelCounts(ArrayRecord):
         """Pixels counted: image pixels times annotators, the same at every threshold."""
         total = self.tp[:1] + self.fp[:1] + self.fn[:1] + self.tn[:1]
         return int(total.sum())
-
-    def __add__(self, other: PixelCounts) -> PixelCounts:
-        return add_counts(self, other)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
@@ -151,27 +136,31 @@ class PixelMetric(CurveMetric):
         """See `pixel_counts`."""
         return pixel_counts(pred, gt, protocol)
 
-    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> PixelScore:
+    def four(self, stack: Stack) -> I8:
+        """As in `CurveMetric`, at each pixel's own place."""
+        tp, fp, fn = stack["tp"], stack["fp"], stack["fn"]
+        return np.stack([tp, tp + fn, tp, tp + fp], axis=-1)
+
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
         """ODS, OIS, AP, area under ROC, equal error rate, mean absolute error."""
-        if not getattr(records, "in_id_order", False):
-            records = list(records)
-        found = curve_scores(counts_in_order(records, self.name), protocol)
-        total: Any = None
-        for _, counts in counts_in_order(records, self.name):
-            total = counts if total is None else total + counts
-        roc, mae = _roc(total), ratio(total.abs_error_sum, total.n_pixels)
-        return PixelScore(**found, auc_roc=roc.auc, eer=roc.eer, mae=float(mae))
+        tp, fp, fn, tn, error = (
+            weighted_sum(weights, stack[name]) for name in ("tp", "fp", "fn", "tn", "abs_error_sum")
+        )
+        pixels = (tp + fp + fn + tn)[:, 0]
+        rocs = [_roc(stack["thresholds"], *row) for row in zip(tp, fp, fn, tn, strict=True)]
+        found = {
+            "auc_roc": np.array([roc.auc for roc in rocs]),
+            "eer": np.array([roc.eer for roc in rocs]),
+            "mae": ratio(error, pixels),
+        }
+        return {**super().scores(stack, weights, protocol), **found}
 
-    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> CurveSampler:
-        """ods, ois, ap and mae."""
-        counts = [r.counts[self.name] for r in records]
-        errors = np.array([[float(c.abs_error_sum), c.n_pixels] for c in counts])
-
-        def mae(weights: F8) -> F8:
-            error = weights @ errors
-            return ratio(error[:, 0], error[:, 1])
-
-        return CurveSampler(counts, protocol, more={"mae": mae})
+    def result(
+        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
+    ) -> PixelScore:
+        """The scores, the curve of summed counts, every image's best point."""
+        more = {name: values[name] for name in ("auc_roc", "eer", "mae")}
+        return PixelScore.of(values, stack["thresholds"], self.four(stack), ids, protocol, **more)
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
         """An empty map."""
@@ -211,13 +200,11 @@ def pixel_score(
     return PixelMetric().score(records, Protocol.of(protocol))
 
 
-def _roc(counts: PixelCounts) -> ROCResult:
+def _roc(thresholds: F8, tp: F8, fp: F8, fn: F8, tn: F8) -> ROCResult:
     """The ROC curve through the measured points, from (0, 0) to (1, 1)."""
-    positives, negatives = counts.tp[0] + counts.fn[0], counts.fp[0] + counts.tn[0]
+    positives, negatives = int(tp[0] + fn[0]), int(fp[0] + tn[0])
     return roc_from_ranking(
-        Ranking.from_counts(
-            counts.thresholds, counts.tp, counts.fp, positives, negatives, complete=True
-        )
+        Ranking.from_counts(thresholds, tp, fp, positives, negatives, complete=True)
     )
 
 

@@ -1,4 +1,7 @@
-"""Which metrics there are: ours, and those of the entry point group `bsdsbench.metrics`."""
+"""Which metrics there are: ours, and those of the entry point group `bsdsbench.metrics`.
+
+Their names cost no import of numpy, so that the help of the command line can list them.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,13 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
-from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError
-from bsdsbench.metrics.base import CurveMetric, Metric
+
+if TYPE_CHECKING:
+    from bsdsbench.metrics.base import Metric
+    from bsdsbench.metrics.curve_metric import CurveMetric
 
 GROUP = "bsdsbench.metrics"
 DEFAULT = ("boundary",)
@@ -39,6 +45,8 @@ def names() -> tuple[str, ...]:
 @cache
 def get(name: str) -> Metric:
     """The metric of that name. Raises DataError, which lists those there are."""
+    from bsdsbench.metrics.base import Metric
+
     if name in BUILT_IN:
         module, _, attribute = BUILT_IN[name].partition(":")
         return getattr(import_module(module), attribute)()
@@ -61,6 +69,8 @@ def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
 
     Raises DataError for none, and for unknown ones, all of them together.
     """
+    from bsdsbench.files.arguments import given_list, kind_of_value
+
     asked = [wanted] if isinstance(wanted, str) else given_list(wanted, "metrics", "names")
     known = names()
     faults = [
@@ -77,6 +87,8 @@ def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
 
 def curve_metric(name: str) -> CurveMetric:
     """A metric that has a precision-recall curve. Raises DataError for another."""
+    from bsdsbench.metrics.curve_metric import CurveMetric
+
     found = get(name)
     if not isinstance(found, CurveMetric):
         raise DataError(f"metric {name!r}: has no precision-recall curve")
@@ -85,6 +97,8 @@ def curve_metric(name: str) -> CurveMetric:
 
 def with_curve(metrics: Sequence[str]) -> tuple[str, ...]:
     """Those of the metrics that have a precision-recall curve."""
+    from bsdsbench.metrics.curve_metric import CurveMetric
+
     return tuple(m for m in metrics if isinstance(get(m), CurveMetric))
 
 

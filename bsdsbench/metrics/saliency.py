@@ -1,6 +1,6 @@
 """Salient object detection: how well a soft map marks the pixels of a mask, without tolerance.
 
-Measures of one image are in `SaliencyCounts`; `saliency_score` makes those of a data set. Two
+Measures of one image are in `SaliencyCounts`; `SaliencyMetric.scores` makes those of data sets. Two
 ways to get there are in use and give different numbers, so the names tell them apart: `*_mean` is
 the mean over images of the image's value (at each threshold, where there are thresholds, and then
 the best one), `*_sum` is one ratio of the counts added over images. `max_f_pr` is a third: F of the
@@ -14,9 +14,8 @@ programs differ are fields of `protocol.saliency`; the measures: bsdsbench.metri
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, cast
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,20 +23,20 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import salient_measures as measures
-from bsdsbench.metrics.base import Column, Metric, counts_in_order
-from bsdsbench.metrics.sampling import MeanSampler
+from bsdsbench.metrics.base import Column, Metric
 from bsdsbench.metrics.soft_maps import invert
 from bsdsbench.protocol.protocol import Protocol, SaliencyParams
-from bsdsbench.scores.counts import ArrayRecord, ImageRecord, frozen
-from bsdsbench.scores.precision_recall import ratio
-from bsdsbench.tables.result_object import ShownScore
+from bsdsbench.scores.counts import Counts, Stack, count_field
+from bsdsbench.scores.ratios import ratio
+from bsdsbench.scores.weighted import Weights, weighted_mean, weighted_sum
 
 F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
 LEVELS = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SaliencyCounts(ArrayRecord):
+class SaliencyCounts(Counts):
     """One image: counts at 256 levels and at the adaptive threshold, and its own measures.
 
     tp, fp : i8 (257,), last the adaptive threshold; half_tp, half_fp : i8 () at
@@ -46,63 +45,17 @@ class SaliencyCounts(ArrayRecord):
     images one by one. Raises ShapeError for arrays of other shapes.
     """
 
-    tp: NDArray[np.int64]
-    fp: NDArray[np.int64]
-    half_tp: NDArray[np.int64]
-    half_fp: NDArray[np.int64]
-    positives: NDArray[np.int64]
-    pixels: NDArray[np.int64]
-    abs_error_sum: F8
-    s_measure: F8
-    weighted_f: F8
+    adds: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        floats = ("abs_error_sum", "s_measure", "weighted_f")
-        for name in (f.name for f in fields(self)):
-            array = frozen(getattr(self, name), np.float64 if name in floats else np.int64)
-            expected = (257,) if name in ("tp", "fp") else ()
-            if array.shape != expected:
-                raise ShapeError(f"{name}: shape {array.shape}, expected {expected}")
-            object.__setattr__(self, name, array)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class SaliencyScore(ShownScore):
-    """Measures of a data set; see the module for `_mean`, `_sum` and `_pr`."""
-
-    n_images: int
-    mae_mean: float
-    mae_sum: float
-    max_f_mean: float
-    max_f_pr: float
-    max_f_sum: float
-    adaptive_f_mean: float
-    adaptive_f_sum: float
-    s_measure_mean: float
-    max_e_mean: float
-    adaptive_e_mean: float
-    weighted_f_mean: float
-    iou_mean: float
-    iou_sum: float
-    dice_mean: float
-    dice_sum: float
-    ber_mean: float
-    ber_sum: float
-    mean_f_mean: float
-    mean_e_mean: float
-    mean_iou_mean: float
-    max_iou_mean: float
-    adaptive_iou_mean: float
-    mean_dice_mean: float
-    max_dice_mean: float
-    adaptive_dice_mean: float
-    mean_ber_mean: float
-    min_ber_mean: float
-    adaptive_ber_mean: float
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Name -> number."""
-        return asdict(self)
+    tp: I8 = count_field("257")
+    fp: I8 = count_field("257")
+    half_tp: I8 = count_field("")
+    half_fp: I8 = count_field("")
+    positives: I8 = count_field("")
+    pixels: I8 = count_field("")
+    abs_error_sum: F8 = count_field("", np.float64)
+    s_measure: F8 = count_field("", np.float64)
+    weighted_f: F8 = count_field("", np.float64)
 
 
 def saliency_counts(
@@ -146,89 +99,47 @@ def _at_least(levels: NDArray[np.uint8]) -> NDArray[np.int64]:
     return np.cumsum(np.bincount(levels.ravel(), minlength=256)[::-1])[::-1]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Stack:
-    """The counts of N images as arrays: tp, fp (N, 257), the others (N,) or (N, 1)."""
-
-    tp: NDArray[np.int64]
-    fp: NDArray[np.int64]
-    half: tuple[NDArray[np.int64], NDArray[np.int64]]
-    positives: NDArray[np.int64]
-    pixels: NDArray[np.int64]
-    error: F8
-    s_measure: F8
-    weighted_f: F8
-
-    @classmethod
-    def of(cls, images: Sequence[SaliencyCounts]) -> _Stack:
-        """From the counts of one image or more."""
-        tp, fp, hit, false, pos, n, *floats = (
-            np.array([getattr(c, f.name) for c in images]) for f in fields(SaliencyCounts)
-        )
-        return cls(tp, fp, (hit, false), pos, n, *floats)
-
-    def values(self, rules: SaliencyParams) -> tuple[dict[str, F8], dict[str, F8]]:
-        """Each image's numbers (N,), and its curves (N, 257), by their names in the score."""
-        pos, n = self.positives[:, None], self.pixels[:, None]
-        curves = {
-            "f": measures.f_beta(self.tp, self.fp, pos, rules.beta2),
-            "e": measures.e_measure(self.tp, self.fp, pos, n, rules.e_divisor),
-            "iou": measures.iou(self.tp, self.fp, pos),
-            "dice": measures.dice(self.tp, self.fp, pos),
-            "ber": measures.balanced_error(self.tp, self.fp, pos, n),
-        }
-        numbers = {
-            "mae": ratio(self.error, self.pixels),
-            "s_measure": self.s_measure,
-            "weighted_f": self.weighted_f,
-            "iou": measures.iou(*self.half, self.positives),
-            "dice": measures.dice(*self.half, self.positives),
-            "ber": measures.balanced_error(*self.half, self.positives, self.pixels),
-            **{f"adaptive_{name}": curve[:, LEVELS] for name, curve in curves.items()},
-            **{f"mean_{name}": curve[:, :LEVELS].mean(1) for name, curve in curves.items()},
-        }
-        return numbers, {name: curve[:, :LEVELS] for name, curve in curves.items()}
-
-    def summed(self, rules: SaliencyParams) -> dict[str, float]:
-        """Ratios of counts added over the images."""
-        tp, fp, pos, n = (a.sum(0) for a in (self.tp, self.fp, self.positives, self.pixels))
-        hit, false = (a.sum() for a in self.half)
-        f = measures.f_beta(tp, fp, pos, rules.beta2)
-        positives = self.positives[:, None]
-        mean_p = ratio(self.tp, self.tp + self.fp).mean(0)
-        mean_r = ratio(self.tp, positives).mean(0)
-        found = {
-            "mae_sum": ratio(self.error.sum(), n),
-            "max_f_sum": f[:LEVELS].max(),
-            "max_f_pr": measures.f_of(mean_p, mean_r, rules.beta2)[:LEVELS].max(),
-            "adaptive_f_sum": f[LEVELS],
-            "iou_sum": measures.iou(hit, false, pos),
-            "dice_sum": measures.dice(hit, false, pos),
-            "ber_sum": measures.balanced_error(hit, false, pos, n),
-        }
-        return {name: float(value) for name, value in found.items()}
+def _image_values(stack: Stack, rules: SaliencyParams) -> tuple[dict[str, F8], dict[str, F8]]:
+    """Each image's numbers (N,), and its curves over the levels (N, 256), by name."""
+    tp, fp, at_half = stack["tp"], stack["fp"], (stack["half_tp"], stack["half_fp"])
+    positives, pixels = stack["positives"], stack["pixels"]
+    pos, n = positives[:, None], pixels[:, None]
+    curves = {
+        "f": measures.f_beta(tp, fp, pos, rules.beta2),
+        "e": measures.e_measure(tp, fp, pos, n, rules.e_divisor),
+        "iou": measures.iou(tp, fp, pos),
+        "dice": measures.dice(tp, fp, pos),
+        "ber": measures.balanced_error(tp, fp, pos, n),
+    }
+    numbers = {
+        "mae": ratio(stack["abs_error_sum"], pixels),
+        "s_measure": stack["s_measure"],
+        "weighted_f": stack["weighted_f"],
+        "iou": measures.iou(*at_half, positives),
+        "dice": measures.dice(*at_half, positives),
+        "ber": measures.balanced_error(*at_half, positives, pixels),
+        **{f"adaptive_{name}": curve[:, LEVELS] for name, curve in curves.items()},
+        **{f"mean_{name}": curve[:, :LEVELS].mean(1) for name, curve in curves.items()},
+    }
+    return numbers, {name: curve[:, :LEVELS] for name, curve in curves.items()}
 
 
-def saliency_score(
-    images: Sequence[SaliencyCounts], params: SaliencyParams | None = None
-) -> SaliencyScore:
-    """The measures of a data set; float sums fold in the order given.
-
-    Raises DataError if there are no images.
-    """
-    if not images:
-        raise DataError("saliency score: no images, expected at least one")
-    rules = params or SaliencyParams()
-    stack = _Stack.of(images)
-    numbers, curves = stack.values(rules)
-    best = {f"max_{name}": curve.mean(0).max() for name, curve in curves.items() if name != "ber"}
-    best["min_ber"] = curves["ber"].mean(0).min()
-    means = {name: value.mean() for name, value in numbers.items()} | best
-    return SaliencyScore(
-        n_images=len(images),
-        **{f"{name}_mean": float(value) for name, value in means.items()},
-        **stack.summed(rules),
-    )
+def _summed_values(stack: Stack, weights: Weights, rules: SaliencyParams) -> dict[str, F8]:
+    """Ratios of counts added over the images, (S,)."""
+    total = {name: weighted_sum(weights, values) for name, values in stack.items()}
+    pos, n, at_half = total["positives"], total["pixels"], (total["half_tp"], total["half_fp"])
+    f = measures.f_beta(total["tp"], total["fp"], pos[:, None], rules.beta2)
+    mean_p = weighted_mean(weights, ratio(stack["tp"], stack["tp"] + stack["fp"]))
+    mean_r = weighted_mean(weights, ratio(stack["tp"], stack["positives"][:, None]))
+    return {
+        "mae_sum": ratio(total["abs_error_sum"], n),
+        "max_f_sum": f[:, :LEVELS].max(axis=1),
+        "max_f_pr": measures.f_of(mean_p, mean_r, rules.beta2)[:, :LEVELS].max(axis=1),
+        "adaptive_f_sum": f[:, LEVELS],
+        "iou_sum": measures.iou(*at_half, pos),
+        "dice_sum": measures.dice(*at_half, pos),
+        "ber_sum": measures.balanced_error(*at_half, pos, n),
+    }
 
 
 class SaliencyMetric(Metric):
@@ -286,10 +197,16 @@ class SaliencyMetric(Metric):
         soft = invert(pred.soft) if protocol.invert else pred.soft
         return saliency_counts(soft, gt.mask, protocol.saliency, what=what)
 
-    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> SaliencyScore:
-        """See `saliency_score`."""
-        images = [counts for _, counts in counts_in_order(records, self.name)]
-        return saliency_score(images, _params(protocol))
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
+        """Means over images, the best of mean curves, and ratios of sums."""
+        rules = _params(protocol)
+        numbers, curves = _image_values(stack, rules)
+        out = {f"{name}_mean": weighted_mean(weights, value) for name, value in numbers.items()}
+        for name, curve in curves.items():
+            mean = weighted_mean(weights, curve)
+            best, way = (mean.min(axis=1), "min") if name == "ber" else (mean.max(axis=1), "max")
+            out[f"{way}_{name}_mean"] = best
+        return {**out, **_summed_values(stack, weights, rules)}
 
     def image_values(self, counts: SaliencyCounts) -> dict[str, float]:
         """The image's best F over the levels, MAE, S and weighted F."""
@@ -300,14 +217,6 @@ class SaliencyMetric(Metric):
             "s_measure": float(counts.s_measure),
             "weighted_f": float(counts.weighted_f),
         }
-
-    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> MeanSampler:
-        """The means over images, and the best of mean curves."""
-        stack = _Stack.of([cast(SaliencyCounts, r.counts[self.name]) for r in records])
-        numbers, curves = stack.values(_params(protocol))
-        means = {f"{name}_mean": value for name, value in numbers.items()}
-        bests = {f"max_{name}_mean": curve for name, curve in curves.items() if name != "ber"}
-        return MeanSampler(means, bests)
 
     def describe(self, protocol: Protocol) -> str:
         """The conventions that the numbers depend on."""

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.metrics.soft_maps import as_float32, unit
 from bsdsbench.protocol.protocol import SaliencyParams
-from bsdsbench.scores.precision_recall import ratio
+from bsdsbench.scores.ratios import ratio
 
 F8 = NDArray[np.float64]
 _EPS = float(np.spacing(1.0))

@@ -6,10 +6,8 @@ add over images, so that a score of many images is that of their sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import reduce
-from operator import add
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -19,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.files.errors import ProtocolError, ShapeError
 from bsdsbench.kernels import tallies
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import Column, Metric, counts_in_order
+from bsdsbench.metrics.base import Column, Metric
 from bsdsbench.metrics.contour.contour_metric import (
     faults_named,
     label_maps,
@@ -30,8 +28,9 @@ from bsdsbench.metrics.contour.instances import class_pair, instance_maps, match
 from bsdsbench.metrics.contour.pairs import LabelPair, as_pair
 from bsdsbench.protocol.contour_params import ContourParams
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import ArrayRecord, ImageRecord, frozen
-from bsdsbench.scores.precision_recall import ratio
+from bsdsbench.scores.counts import Counts, Stack, count_field
+from bsdsbench.scores.ratios import ratio
+from bsdsbench.scores.weighted import Weights, weighted_sum
 from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
@@ -39,7 +38,7 @@ I8 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SegmentationCounts(ArrayRecord):
+class SegmentationCounts(Counts):
     """Pixels and instances of C classes in one or more images.
 
     confusion  : i8 (C + 1, C + 1), pixels of ground-truth class i predicted as j; the last row and
@@ -50,29 +49,17 @@ class SegmentationCounts(ArrayRecord):
     Adds over images. Raises ShapeError where shapes do not fit.
     """
 
-    confusion: I8
-    tp: I8
-    fp: I8
-    fn: I8
-    iou_sum: F8
+    confusion: I8 = count_field("K K")
+    tp: I8 = count_field("C")
+    fp: I8 = count_field("C")
+    fn: I8 = count_field("C")
+    iou_sum: F8 = count_field("C", np.float64)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            dtype = np.float64 if field.name == "iou_sum" else np.int64
-            object.__setattr__(self, field.name, frozen(getattr(self, field.name), dtype))
+        Counts.__post_init__(self)
         n = self.tp.size
-        if self.confusion.shape != (n + 1, n + 1) or not n == self.fp.size == self.fn.size:
-            raise ShapeError(
-                f"segmentation counts: table {self.confusion.shape}, expected {n + 1} x {n + 1}"
-            )
-
-    def __add__(self, other: SegmentationCounts) -> SegmentationCounts:
-        if type(other) is not type(self):
-            return NotImplemented
-        if self.confusion.shape != other.confusion.shape:
-            raise ShapeError("segmentation counts of different classes cannot be added")
-        mine, theirs = self.arrays(), other.arrays()
-        return type(self)(**{k: mine[k] + theirs[k] for k in mine})
+        if len(self.confusion) != n + 1:
+            raise ShapeError(f"confusion: shape {self.confusion.shape}, expected {n + 1} x {n + 1}")
 
 
 def segmentation_counts(
@@ -275,27 +262,25 @@ class SegmentationMetric(Metric):
         with faults_named(pred, gt):
             return segmentation_counts(*label_maps(pred, gt, at), at)
 
-    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> SegmentationScore:
-        """The scores of the sums. Raises DataError for no records."""
-        images: list[SegmentationCounts] = [c for _, c in counts_in_order(records, self.name)]
-        total = reduce(add, images)
-        names = params_of(protocol).class_names
-        pq, sq, rq = panoptic(total)
-        columns = {
-            "iou": class_iou(total.confusion),
-            "dice": class_dice(total.confusion),
-            "accuracy": class_accuracy(total.confusion),
-            **{"pq": pq, "sq": sq, "rq": rq},
-        }
-        gt = _parts(total.confusion)[2]
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
+        """The scores of the sums."""
+        return _values(_summed(stack, weights))
+
+    def result(
+        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
+    ) -> SegmentationScore:
+        """The scores, those of each class besides."""
+        total = _summed(stack, np.ones((1, len(ids)), np.int64))
+        names, gt = params_of(protocol).class_names, _parts(total.confusion)[2][0]
+        columns = {key: value[0] for key, value in _class_values(total).items()}
         per_class = {
             name: ClassSegmentation(
-                **{key: _plain(values[k]) for key, values in columns.items()}, gt_pixels=int(gt[k])
+                **{key: _plain(value[k]) for key, value in columns.items()}, gt_pixels=int(gt[k])
             )
             for k, name in enumerate(names)
         }
-        values = {name: _plain(value) for name, value in _values(total).items()}
-        return SegmentationScore(values, per_class if len(names) > 1 else {}, len(images))
+        means = {name: _plain(value) for name, value in values.items()}
+        return SegmentationScore(means, per_class if len(names) > 1 else {}, len(ids))
 
     def parts(self, score: SegmentationScore) -> Mapping[str, Any]:
         """The classes, where there are several."""
@@ -304,10 +289,6 @@ class SegmentationMetric(Metric):
     def image_values(self, counts: SegmentationCounts) -> dict[str, float]:
         """The image's own scores."""
         return {name: float(value) for name, value in _values(counts).items()}
-
-    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> SegmentationSampler:
-        """The scores of weighted sums."""
-        return SegmentationSampler([r.counts[self.name] for r in records])
 
     def same_truth(self, a: SegmentationCounts, b: SegmentationCounts) -> bool:
         """True if both have the same annotated pixels in each class."""
@@ -328,34 +309,32 @@ class SegmentationMetric(Metric):
         return Prediction("a", classes=labels), GroundTruth("a", labels=labels), protocol
 
 
-class SegmentationSampler:
-    """Every score, of the weighted sums of the images' counts."""
+def _summed(stack: Stack, weights: Weights) -> Any:
+    """The counts of each weighted data set: every field (S, ...)."""
+    return SimpleNamespace(**{name: weighted_sum(weights, stack[name]) for name in stack})
 
-    def __init__(self, counts: Sequence[Any]) -> None:
-        self.tables = {
-            name: np.stack([getattr(c, name) for c in counts]).astype(np.float64)
-            for name in ("confusion", "tp", "fp", "fn", "iou_sum")
-        }
 
-    def scores(self, weights: F8) -> dict[str, F8]:
-        """Key -> (B,)."""
-        sums = {k: np.tensordot(weights, table, axes=1) for k, table in self.tables.items()}
-        return _values(SimpleNamespace(**sums))
+def _class_values(counts: Any) -> dict[str, F8]:
+    """The scores of each class, (..., C)."""
+    pq, sq, rq = panoptic(counts)
+    return {
+        "iou": class_iou(counts.confusion),
+        "dice": class_dice(counts.confusion),
+        "accuracy": class_accuracy(counts.confusion),
+        **{"pq": pq, "sq": sq, "rq": rq},
+    }
 
 
 def _values(counts: Any) -> dict[str, Any]:
-    """The scores of counts, or of arrays of them (B, ...)."""
-    table = counts.confusion
-    pq, sq, rq = (mean_over_classes(v) for v in panoptic(counts))
+    """The scores of counts, or of arrays of them (S, ...)."""
+    means = {name: mean_over_classes(value) for name, value in _class_values(counts).items()}
     return {
-        "mean_iou": mean_over_classes(class_iou(table)),
-        "fw_iou": frequency_weighted_iou(table),
-        "pixel_accuracy": pixel_accuracy(table),
-        "mean_accuracy": mean_over_classes(class_accuracy(table)),
-        "mean_dice": mean_over_classes(class_dice(table)),
-        "pq": pq,
-        "sq": sq,
-        "rq": rq,
+        "mean_iou": means["iou"],
+        "fw_iou": frequency_weighted_iou(counts.confusion),
+        "pixel_accuracy": pixel_accuracy(counts.confusion),
+        "mean_accuracy": means["accuracy"],
+        "mean_dice": means["dice"],
+        **{name: means[name] for name in ("pq", "sq", "rq")},
     }
 
 

@@ -12,23 +12,37 @@ as SEISM does; `absent = "skip"` leaves an image out of the classes it does not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import boundary_files, safe_name
-from bsdsbench.metrics.base import Column, Metric, counts_by_id
-from bsdsbench.metrics.boundary import BoundaryMetric, BoundaryScore, boundary_counts, score_of
+from bsdsbench.metrics.base import Column, Metric, counts_in_order, within
+from bsdsbench.metrics.boundary import (
+    BoundaryMetric,
+    BoundaryScore,
+    boundary_counts,
+    boundary_result,
+)
 from bsdsbench.metrics.class_maps import interior, prepare_classes
-from bsdsbench.metrics.sampling import CurveSampler
 from bsdsbench.protocol.protocol import Protocol, SemanticParams, presets_with
-from bsdsbench.scores.counts import ArrayRecord, BoundaryCounts, ImageRecord, add_counts, frozen
-from bsdsbench.scores.precision_recall import best_point, or_none, pr_curve
+from bsdsbench.scores.counts import (
+    BoundaryCounts,
+    Counts,
+    ImageRecord,
+    Stack,
+    count_field,
+    thresholds_field,
+)
+from bsdsbench.scores.curve import pr_curve
+from bsdsbench.scores.curve_rules import best_point
+from bsdsbench.scores.ratios import or_none, ratio
+from bsdsbench.scores.weighted import Weights, curve_columns, weighted_sum
 from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
@@ -37,7 +51,7 @@ _FOUR = ("matched_gt", "total_gt", "matched_pred", "total_pred")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SemanticCounts(ArrayRecord):
+class SemanticCounts(Counts):
     """Boundary counts of every class, in the order of the protocol's classes.
 
     thresholds : f8 (T,)
@@ -47,25 +61,12 @@ class SemanticCounts(ArrayRecord):
     Adds over images. Raises ShapeError for arrays of different lengths.
     """
 
-    thresholds: F8
-    counted: I8
-    matched_gt: I8
-    total_gt: I8
-    matched_pred: I8
-    total_pred: I8
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "thresholds", frozen(self.thresholds, np.float64))
-        object.__setattr__(self, "counted", frozen(self.counted, np.int64))
-        for name in _FOUR:
-            array = frozen(getattr(self, name), np.int64)
-            expected = (*self.counted.shape, *self.thresholds.shape)
-            if array.shape != expected:
-                raise ShapeError(f"{name}: shape {array.shape}, expected {expected}")
-            object.__setattr__(self, name, array)
-
-    def __add__(self, other: SemanticCounts) -> SemanticCounts:
-        return add_counts(self, other)
+    thresholds: F8 = thresholds_field()
+    counted: I8 = count_field("C")
+    matched_gt: I8 = count_field("C T", at_most="total_gt")
+    total_gt: I8 = count_field("C T")
+    matched_pred: I8 = count_field("C T", at_most="total_pred")
+    total_pred: I8 = count_field("C T")
 
     def of_class(self, k: int) -> BoundaryCounts:
         """The boundary counts of the k-th class."""
@@ -212,29 +213,40 @@ class SemanticMetric(Metric):
         """True also for maps of another size where the protocol says how they are resized."""
         return super().fits(pred, gt, protocol) or _params(protocol).resize != "refuse"
 
-    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> SemanticScore:
-        """The score of each class and the means over those that the ground truth has.
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
+        """ODS, OIS and AP of each class, NaN for those that a data set's ground truth does not
+        have, and the means over the others."""
+        four = _four(stack)
+        there = weighted_sum(weights, four[..., 1].max(axis=2)) > 0
+        classes: dict[str, list[F8]] = {key: [] for key in ("ods", "ois", "ap")}
+        out: dict[str, F8] = {}
+        for k in range(four.shape[1]):
+            found = curve_columns(stack["thresholds"], four[:, k], weights, protocol)
+            out |= {f"{k}.{key}": value for key, value in found.items()}
+            for key, values in classes.items():
+                values.append(np.where(there[:, k], found[key], np.nan))
+        means = {f"{key}_mean": _mean_of(np.array(values)) for key, values in classes.items()}
+        return {**means, **out}
 
-        Raises DataError if no class has ground truth.
-        """
-        images: dict[str, SemanticCounts] = counts_by_id(records, self.name)
-        per_class, absent = {}, []
+    def result(
+        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
+    ) -> SemanticScore:
+        """The score of each class, and the means. Raises DataError if no class has ground truth."""
+        four, per_class, absent = _four(stack), {}, []
         for k, name in enumerate(_params(protocol).classes):
-            if any(c.total_gt[k].any() for c in images.values()):
-                per_class[name] = score_of(_images_of(images, k), protocol)
-            else:
+            if not four[:, k, :, 1].any():
                 absent.append(name)
+                continue
+            had = np.flatnonzero(stack["counted"][:, k]).tolist()
+            own = [ids[i] for i in had]
+            part = within(values, str(k))
+            per_class[name] = boundary_result(
+                part, stack["thresholds"], four[had, k], own, protocol
+            )
         if not per_class:
             raise DataError("semantic score: no class has a ground-truth boundary")
-        scores = list(per_class.values())
-        return SemanticScore(
-            per_class,
-            tuple(absent),
-            ods_mean=float(np.mean([s.ods.f for s in scores])),
-            ois_mean=float(np.mean([s.ois.f for s in scores])),
-            ap_mean=_mean_of([s.ap for s in scores]),
-            n_images=len(images),
-        )
+        means = {key: values[key] for key in ("ods_mean", "ois_mean", "ap_mean")}
+        return SemanticScore(per_class, tuple(absent), **means, n_images=len(ids))
 
     def parts(self, score: SemanticScore) -> Mapping[str, Any]:
         """The classes that the ground truth has."""
@@ -246,15 +258,11 @@ class SemanticMetric(Metric):
         best = [best_point(pr_curve(counts.of_class(k))).f for k in there.tolist()]
         return {"f": float(np.mean(best)) if best else float("nan")}
 
-    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> ClassSampler:
-        """The means over the classes that a sample's ground truth has."""
-        return ClassSampler([r.counts[self.name] for r in records], protocol)
-
     def files(
         self, score: SemanticScore, records: Sequence[ImageRecord], protocol: Protocol
     ) -> Iterator[tuple[str, str]]:
         """The official tables of each class, in a folder of its name."""
-        images: dict[str, SemanticCounts] = counts_by_id(records, self.name)
+        images = dict(counts_in_order(records, self.name))
         for k, name in enumerate(_params(protocol).classes):
             if name not in score.per_class:
                 continue
@@ -274,33 +282,16 @@ class SemanticMetric(Metric):
         return Prediction("a", classes=labels), GroundTruth("a", labels=labels), protocol
 
 
-class ClassSampler:
-    """ods_mean, ois_mean and ap_mean: means over the classes that a sample's ground truth has."""
-
-    def __init__(self, counts: Sequence[SemanticCounts], protocol: Protocol) -> None:
-        classes = [
-            k for k in range(counts[0].counted.size) if any(c.total_gt[k].any() for c in counts)
-        ]
-        self.parts = [CurveSampler([c.of_class(k) for c in counts], protocol) for k in classes]
-
-    def scores(self, weights: F8) -> dict[str, F8]:
-        """Score name -> (B,)."""
-        there = np.stack([weights @ part.table[:, :, 1].max(axis=1) > 0 for part in self.parts])
-        found = [part.scores(weights) for part in self.parts]
-        out = {}
-        for key in ("ods", "ois", "ap"):
-            values = np.array([f[key] for f in found])
-            known = there & ~np.isnan(values)
-            count = known.sum(axis=0)
-            total = np.where(known, values, 0.0).sum(axis=0)
-            out[f"{key}_mean"] = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-        return out
+def _four(stack: Stack) -> I8:
+    """The counts of each class, (N, C, T, 4)."""
+    return np.stack([stack[name] for name in _FOUR], axis=-1)
 
 
-def _mean_of(values: Sequence[float]) -> float:
-    """The mean of what is defined; NaN if nothing is."""
-    known = [v for v in values if not np.isnan(v)]
-    return float(np.mean(known)) if known else float("nan")
+def _mean_of(values: F8) -> F8:
+    """The mean over the first axis of what is defined; NaN where nothing is."""
+    known = ~np.isnan(values)
+    total = np.where(known, values, 0.0).sum(axis=0)
+    return np.where(known.any(axis=0), ratio(total, known.sum(axis=0)), np.nan)
 
 
 def _images_of(

@@ -9,16 +9,16 @@ minimum or the maximum, and say which: the literature does all three.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import Column, Metric, counts_in_order
+from bsdsbench.metrics.base import Column, Metric
 from bsdsbench.metrics.region.contingency_table import (
     as_label_map,
     canonical,
@@ -26,11 +26,10 @@ from bsdsbench.metrics.region.contingency_table import (
     table_of,
 )
 from bsdsbench.metrics.region.measures import measure
-from bsdsbench.metrics.sampling import MeanSampler
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import ArrayRecord, ImageRecord, frozen
-from bsdsbench.scores.precision_recall import ratio
-from bsdsbench.tables.result_object import ShownScore
+from bsdsbench.scores.counts import Counts, Stack, count_field
+from bsdsbench.scores.ratios import ratio
+from bsdsbench.scores.weighted import Weights, weighted_mean
 
 
 def undersegmentation_error(labels: ArrayLike, gt: ArrayLike) -> float:
@@ -173,7 +172,7 @@ _OVER_ANNOTATORS = ("mean", "min", "max")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SuperpixelCounts(ArrayRecord):
+class SuperpixelCounts(Counts):
     """One image's measures.
 
     n_superpixels : i8 ()
@@ -185,24 +184,15 @@ class SuperpixelCounts(ArrayRecord):
     Measures of one image do not add. Raises ShapeError for arrays of other shapes.
     """
 
-    undefined: ClassVar[tuple[str, ...]] = ("variation",)
+    adds: ClassVar[bool] = False
 
-    n_superpixels: NDArray[np.int64]
-    ue: F8
-    ue_levin: F8
-    asa: F8
-    recall: F8
-    compactness: F8
-    variation: F8
-
-    def __post_init__(self) -> None:
-        for name in (f.name for f in fields(self)):
-            dtype = np.int64 if name == "n_superpixels" else np.float64
-            array = frozen(getattr(self, name), dtype)
-            expected = (3,) if name in MEASURES else ()
-            if array.shape != expected:
-                raise ShapeError(f"{name}: shape {array.shape}, expected {expected}")
-            object.__setattr__(self, name, array)
+    n_superpixels: NDArray[np.int64] = count_field("")
+    ue: F8 = count_field("3", np.float64)
+    ue_levin: F8 = count_field("3", np.float64)
+    asa: F8 = count_field("3", np.float64)
+    recall: F8 = count_field("3", np.float64)
+    compactness: F8 = count_field("", np.float64)
+    variation: F8 = count_field("", np.float64, undefined=True)
 
 
 MEASURES: dict[str, Callable[[Any, Any], float]] = {
@@ -211,19 +201,6 @@ MEASURES: dict[str, Callable[[Any, Any], float]] = {
     "asa": achievable_segmentation_accuracy,
     "recall": boundary_recall,
 }
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SuperpixelScore(ShownScore):
-    """Means over images. values : measure -> mean, min and max over the annotators, or a number."""
-
-    values: dict[str, Any]
-    n_superpixels: float
-    n_images: int
-
-    def to_mapping(self) -> dict[str, Any]:
-        """The `superpixel` object of result.json; undefined values as None."""
-        return {**self.values, "n_superpixels": self.n_superpixels, "n_images": self.n_images}
 
 
 class SuperpixelMetric(Metric):
@@ -278,31 +255,21 @@ class SuperpixelMetric(Metric):
             **values,
         )
 
-    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> SuperpixelScore:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
         """Means over images of each measure's mean, minimum and maximum over the annotators."""
-        images: list[SuperpixelCounts] = [c for _, c in counts_in_order(records, self.name)]
-        values: dict[str, Any] = {}
+        out: dict[str, F8] = {}
         for name in MEASURES:
-            means = np.mean([getattr(c, name) for c in images], axis=0).tolist()
-            values[name] = dict(zip(_OVER_ANNOTATORS, means, strict=True))
-        for name in ("compactness", "variation"):
-            known = [float(v) for c in images if not np.isnan(v := getattr(c, name))]
-            values[name] = float(np.mean(known)) if known else None
-        n = float(np.mean([c.n_superpixels for c in images]))
-        return SuperpixelScore(values, n, len(images))
+            means = weighted_mean(weights, stack[name])
+            out |= {f"{name}.{kind}": means[:, k] for k, kind in enumerate(_OVER_ANNOTATORS)}
+        for name in ("compactness", "variation", "n_superpixels"):
+            out[name] = weighted_mean(weights, stack[name])
+        return out
 
     def image_values(self, counts: SuperpixelCounts) -> dict[str, float]:
         """The means over annotators, and the number of superpixels."""
         out = {name: float(getattr(counts, name)[0]) for name in MEASURES}
         rest = {n: float(getattr(counts, n)) for n in ("compactness", "variation", "n_superpixels")}
         return {**out, **rest}
-
-    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> MeanSampler:
-        """The means over images."""
-        counts: list[Any] = [r.counts[self.name] for r in records]
-        means = {f"{name}.mean": [getattr(c, name)[0] for c in counts] for name in MEASURES}
-        rest = {n: [getattr(c, n) for c in counts] for n in ("compactness", "variation")}
-        return MeanSampler({**means, **rest})
 
     def describe(self, protocol: Protocol) -> str:
         """The conventions."""

@@ -11,7 +11,7 @@ the largest precision at a recall or a higher one, with precision 0 at recall 0 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,20 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import (
-    Column,
-    CurveMetric,
-    CurveScore,
-    MatchingMetric,
-    MatchMaps,
-    counts_in_order,
-    curve_scores,
-)
+from bsdsbench.metrics.base import Column
 from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps
-from bsdsbench.metrics.sampling import CurveSampler
+from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric, MatchMaps
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
-from bsdsbench.scores.precision_recall import PRCurve, f_measure
+from bsdsbench.scores.counts import BoundaryCounts, Stack
+from bsdsbench.scores.curve import PRCurve
+from bsdsbench.scores.ratios import f_measure
+from bsdsbench.scores.weighted import Weights, summed_curve
 
 F8 = NDArray[np.float64]
 
@@ -67,15 +61,20 @@ class WireframeMetric(MatchingMetric):
         """See `bsdsbench.boundary_counts`: a map of line scores against the annotated lines."""
         return boundary_counts(pred, gt, protocol)
 
-    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> WireframeScore:
-        """F^H, AP^H and the curve."""
-        found = curve_scores(counts_in_order(records, self.name), protocol)
-        fh, aph = heat_scores(found["curve"])
-        return WireframeScore(**found, fh=fh, aph=aph)
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
+        """F^H and AP^H, beside those of `CurveMetric`."""
+        curve = summed_curve(stack["thresholds"], self.four(stack), weights)
+        found = dict(zip(("fh", "aph"), heat_scores(curve), strict=True))
+        return {**super().scores(stack, weights, protocol), **found}
 
-    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> WireframeSampler:
-        """fh and aph."""
-        return WireframeSampler([r.counts[self.name] for r in records], protocol)
+    def result(
+        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
+    ) -> WireframeScore:
+        """F^H, AP^H and the curve."""
+        more = {name: values[name] for name in ("fh", "aph")}
+        return WireframeScore.of(
+            values, stack["thresholds"], self.four(stack), ids, protocol, **more
+        )
 
     def match_maps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
@@ -91,26 +90,15 @@ class WireframeMetric(MatchingMetric):
         return Prediction("a", soft=drawn), GroundTruth("a", (drawn > 0,)), protocol
 
 
-class WireframeSampler(CurveSampler):
-    """F^H and AP^H of summed counts."""
-
-    def scores(self, weights: F8) -> dict[str, F8]:
-        """fh and aph, (B,)."""
-        pairs = zip(*self.curves(weights), strict=True)
-        found = [heat_scores(PRCurve(self.thresholds, p, r)) for p, r in pairs]
-        return {"fh": np.array([f for f, _ in found]), "aph": np.array([a for _, a in found])}
-
-
-def heat_scores(curve: PRCurve) -> tuple[float, float]:
-    """F^H and AP^H of a curve.
+def heat_scores(curve: PRCurve) -> tuple[F8, F8]:
+    """F^H and AP^H of a curve, or of each curve of a stack.
 
     Examples
     --------
     >>> curve = PRCurve(np.array([0.5, 0.9]), np.array([0.5, 0.8]), np.array([0.6, 0.4]))
-    >>> [round(v, 4) for v in heat_scores(curve)]
+    >>> [round(float(v), 4) for v in heat_scores(curve)]
     [0.5455, 0.42]
     """
-    recall, precision = np.sort(curve.recall), np.sort(curve.precision)[::-1]
-    best = float(f_measure(precision, recall).max())
+    recall, precision = np.sort(curve.recall), np.sort(curve.precision)[..., ::-1]
     steps = np.diff(recall, prepend=0.0)
-    return best, float(np.sum(steps * precision))
+    return f_measure(precision, recall).max(axis=-1), np.sum(steps * precision, axis=-1)

@@ -31,7 +31,7 @@ from bsdsbench.plotting.style import (
     style,
     untouched,
 )
-from bsdsbench.scores.precision_recall import OperatingPoint, PRCurve
+from bsdsbench.scores.curve import OperatingPoint, PRCurve
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.compare import CurveBand

@@ -127,7 +127,7 @@ class Protocol:
     gt_kind : str
         "boundaries", or "labels" for ground-truth pictures and arrays of region labels.
     ap_rule : str
-        How AP is read off the curve, a name of bsdsbench.scores.ap_rules.AP_RULES.
+        How AP is read off the curve, a name of bsdsbench.scores.curve_rules.AP_RULES.
     ods_rule : str
         "interpolated" between thresholds, or "maximum" over the thresholds.
     operator : str
@@ -434,7 +434,7 @@ def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
     """`["max_dist=0.011", "nms_params.radius=2"]` -> the changes for `Protocol.replace`.
 
     Values are TOML (true, 0.011, [0.2, 0.5], "text"); anything else is taken as text. Raises
-    ProtocolError for an item without "=".
+    ProtocolError for an item without "=", and for a field that is given twice.
     """
     changes: dict[str, Any] = {}
     for item in items:
@@ -451,9 +451,10 @@ def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
             changes.setdefault(outer, {})
             if not isinstance(changes[outer], dict):
                 raise ProtocolError(f"{item!r}: {outer} is already given whole")
-            changes[outer][inner] = value
-        else:
-            changes[key] = value
+        into, name = (changes[outer], inner) if dot else (changes, key)
+        if name in into:
+            raise ProtocolError(f"{item!r}: {key} is given more than once")
+        into[name] = value
     return changes
 
 

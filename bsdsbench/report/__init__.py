@@ -9,9 +9,9 @@ _HOME = {
     "comparison_mapping": "comparison.comparison_tables",
     "comparison_tables": "comparison.comparison_tables",
     "score_tables": "runs.score_tables",
-    "to_csv": "core.render.as_csv",
-    "to_latex": "core.render.as_latex",
-    "to_markdown": "core.render.as_markdown",
+    "to_csv": "tables.as_csv",
+    "to_latex": "tables.as_latex",
+    "to_markdown": "tables.as_markdown",
     "write_report": "report.html",
 }
 

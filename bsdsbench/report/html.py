@@ -22,7 +22,6 @@ from bsdsbench.metrics import registry
 from bsdsbench.plotting.palette import line_look
 from bsdsbench.report.overlays import overlay_metric
 from bsdsbench.report.pictures import gt_picture, image_pictures
-from bsdsbench.runs.compressed import image_ids, record_of
 from bsdsbench.runs.drawn import write_drawn
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.loading import as_runs
@@ -47,7 +46,7 @@ def write_report(
     pictures: bool = True,
     human: bool = False,
     published: Sequence[str] = (),
-    n_boot: int = 2000,
+    n_boot: int = 10_000,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> list[str]:
@@ -153,7 +152,7 @@ def _image_pictures(
         try:
             if "photo" not in out and "gt" not in out:
                 out.update(gt_picture(sources[run.name], run, image_id))
-            record = record_of(run.records, image_id)
+            record = next((r for r in run.records if r.image_id == image_id), None)
             if record is not None and ods[run.name] is not None:
                 mine = image_pictures(sources[run.name], run, record, ods[run.name])
                 out["runs"][str(i)] = mine
@@ -230,7 +229,7 @@ def image_rows(run: Any, metric: str) -> dict[str, dict[str, float]]:
 
 def _ids(run: Any) -> list[str]:
     if run.records:
-        return image_ids(run.records)
+        return list(run.image_ids)
     return list(image_rows(run, run.metrics[0])) if run.metrics else []
 
 

@@ -1,4 +1,4 @@
-"""A static leader board: one page from a folder of runs, a board for each set and protocol.
+"""A static leader board: one page of runs, a board for each set and protocol.
 
 Runs stand on one board if they are of the same ground truth and no field of their protocols
 differs. Intervals and groups come from the paired bootstrap; published rows stand only on the board
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -24,10 +24,11 @@ from bsdsbench.comparison.published import (
 )
 from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.files.locking import WAIT, locked
-from bsdsbench.files.manifest import SITE, Manifest, is_run, write_results
+from bsdsbench.files.manifest import SITE, Manifest, write_results
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.loading import load_runs
 from bsdsbench.runs.speed import Speed, speed_of
 
 METRIC = registry.DEFAULT[0]
@@ -66,22 +67,32 @@ class Board:
 
 
 def write_leaderboard(
-    runs_dir: str | Path, out: str | Path, *, n_boot: int = 2000, seed: int = 0
+    folders: Iterable[str | Path],
+    out: str | Path,
+    names: Iterable[str] | None = None,
+    *,
+    n_boot: int = 10_000,
+    seed: int = 0,
 ) -> list[Board]:
     """Write index.html, leaderboard.json and the runs' reports into `out`; returns the boards.
 
-    runs_dir : a folder of runs (each with its result.json), as `evaluate -o` leaves them
+    folders : the folders of runs, as `evaluate -o` leaves them; names : in place of their own
     n_boot, seed : samples of the bootstrap, and its seed
-    Of a run's report only one that its manifest names is published. Raises DataError if there is no
-    run with boundary counts, OSError.
+    Of a run's report only one that its manifest names is published. Raises DataError for runs
+    without boundary counts, OSError.
     """
-    found = [(path, Evaluation.load(path)) for path in _folders(Path(runs_dir))]
-    found = [(path, run) for path, run in found if METRIC in run.metrics]
-    if not found:
-        raise DataError(f"{runs_dir}: no runs with boundaries, expected folders of finished runs")
-    reports = {str(path): _report(path) for path, _ in found}
-    links = {path: report[0] for path, report in reports.items()}
-    boards = [_board(group, links, n_boot, seed) for group in _groups(found)]
+    paths = [Path(folder) for folder in folders]
+    found = list(zip(paths, load_runs(paths, names), strict=True))
+    faults = [
+        DataError(f"{path}: no {METRIC} counts of images, expected them for a leader board")
+        for path, run in found
+        if not run.records or METRIC not in run.metrics
+    ]
+    if faults:
+        raise DataError.collect(faults)
+    reports = {run.name: _report(path, run.name) for path, run in found}
+    links = {name: link for name, (link, _) in reports.items()}
+    boards = [_board(group, links, n_boot, seed) for group in _groups([run for _, run in found])]
     plain = [
         {"title": b.title, "protocol": b.protocol, "rows": [_plain(r) for r in b.rows]}
         for b in boards
@@ -94,27 +105,17 @@ def write_leaderboard(
     return boards
 
 
-Found = list[tuple[Path, Evaluation]]
-
-
-def _folders(root: Path) -> list[Path]:
-    if not root.is_dir():
-        raise DataError(f"{root}: no such folder, expected one that holds folders of runs")
-    return sorted(p for p in root.iterdir() if p.is_dir() and is_run(p))
-
-
-def _groups(found: Found) -> list[Found]:
+def _groups(runs: Sequence[Evaluation]) -> list[list[Evaluation]]:
     """Runs that stand on one board, the largest board first."""
-    groups: list[Found] = []
-    for path, run in found:
+    groups: list[list[Evaluation]] = []
+    for run in runs:
         for group in groups:
-            first = group[0][1]
-            same = _truth(first) == _truth(run) and not first.protocol.differences(run.protocol)
-            if same:
-                group.append((path, run))
+            first = group[0]
+            if _truth(first) == _truth(run) and not first.protocol.differences(run.protocol):
+                group.append(run)
                 break
         else:
-            groups.append([(path, run)])
+            groups.append([run])
     return sorted(groups, key=len, reverse=True)
 
 
@@ -123,20 +124,18 @@ def _truth(run: Evaluation) -> Any:
     return identity.fingerprint if identity else tuple(r.image_id for r in run.records)
 
 
-def _board(group: Found, links: dict[str, str], n_boot: int, seed: int) -> Board:
-    runs = [run for _, run in group]
-    names = _names(group)
-    told = compare(runs, names, n_boot=n_boot, seed=seed)
+def _board(runs: Sequence[Evaluation], links: Mapping[str, str], n_boot: int, seed: int) -> Board:
+    told = compare(runs, n_boot=n_boot, seed=seed)
     letters = told.letters.get(f"{METRIC}.ods", ("",) * len(runs))
     rows = []
-    for (path, run), name, group_of in zip(group, names, letters, strict=True):
+    for run, group_of in zip(runs, letters, strict=True):
         values = {}
         for score in SCORES:
-            values[score] = _shown(told.interval_of(name, f"{METRIC}.{score}"))
-        order = told.interval_of(name, f"{METRIC}.ods").value
+            values[score] = _shown(told.interval_of(run.name, f"{METRIC}.{score}"))
+        order = told.interval_of(run.name, f"{METRIC}.ods").value
         shown = group_of if len(runs) > 1 else ""
-        about = (links[str(path)], str(run.signature), False, speed_of(run))
-        rows.append(Row(name, values, order, shown, *about))
+        about = (links[run.name], str(run.signature), False, speed_of(run))
+        rows.append(Row(run.name, values, order, shown, *about))
     first = runs[0]
     rows += [_published(result, first.protocol.ap_rule) for result in _beside(first)]
     identity = first.identity
@@ -171,21 +170,13 @@ def _published(result: PublishedResult, rule: str) -> Row:
     return Row(name, values, result.boundary["ods"], "", "", f"source: {result.source}", True)
 
 
-def _names(group: Found) -> list[str]:
-    names = [run.name for _, run in group]
-    return [
-        f"{name} ({path.name})" if names.count(name) > 1 else name
-        for name, (path, _) in zip(names, group, strict=True)
-    ]
-
-
-def _report(path: Path) -> tuple[str, bytes]:
+def _report(path: Path, name: str) -> tuple[str, bytes]:
     """The link of a run's report.html and its page, if its manifest names it; else "" and b""."""
     found = Manifest.read(path)
     if found is None or not found.files.get(REPORT):
         return "", b""
     try:
-        return f"reports/{safe_name(path.name)}.html", found.finished().content(path / REPORT)
+        return f"reports/{safe_name(name)}.html", found.finished().content(path / REPORT)
     except FileFormatError:  # altered, or gone
         return "", b""
 

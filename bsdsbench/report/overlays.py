@@ -19,12 +19,13 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import png_bytes
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import MatchingMetric, MatchMaps
+from bsdsbench.metrics.curve_metric import MatchingMetric, MatchMaps
 from bsdsbench.runs.drawn import write_drawn
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.precision_recall import f_measure, image_best_index, ratio
+from bsdsbench.scores.curve import pr_curve
+from bsdsbench.scores.ratios import f_measure, ratio
 
 NOTHING, MATCHED, FALSE, MISSED = range(4)
 COLORS = ((255, 255, 255), (0, 158, 115), (213, 94, 0), (0, 114, 178))
@@ -99,7 +100,7 @@ def classes_of(maps: MatchMaps) -> NDArray[np.uint8]:
 def image_threshold(run: Evaluation, record: ImageRecord) -> float:
     """The threshold of an image's largest F, no interpolation; the first of ties."""
     counts: Any = record.counts[overlay_metric(run).name]
-    return float(counts.thresholds[image_best_index(counts)])
+    return float(counts.thresholds[pr_curve(counts).f.argmax()])
 
 
 def paint(classes: NDArray[np.uint8], photo: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:

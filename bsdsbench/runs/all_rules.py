@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import counts_by_id
+from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.metrics.boundary_maps import truth_maps, whole_image_counts
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import find_sources
-from bsdsbench.scores.ap_rules import AP_RULES, ODS_RULES, Rows, area, rows_of_counts
-from bsdsbench.scores.precision_recall import best_point, curve_of, four_counts
+from bsdsbench.scores.curve import PRCurve, four_counts
+from bsdsbench.scores.curve_rules import AP_RULES, ODS_RULES, area, best_point
+from bsdsbench.scores.ratios import or_none
+from bsdsbench.tables.table import Column, Table
 
 METRIC = registry.DEFAULT[0]
 Values = dict[str, dict[str, float | None]]
@@ -28,24 +32,35 @@ def all_rules(run: Any, gt_dir: str | os.PathLike[str] | None = None) -> Values:
     without a curve.
     """
     if isinstance(run, Evaluation):
-        counts = counts_by_id(run.records, METRIC)
-        thresholds = next(iter(counts.values())).thresholds
-        four = np.sum([four_counts(c) for c in counts.values()], axis=0)
-        rows = rows_of_counts(thresholds, four, run.protocol.operator)
-        curve = curve_of(thresholds, four)
-        whole = None if rows.whole_image else _with_whole_image(run, gt_dir, thresholds, four)
+        images = [counts for _, counts in counts_in_order(run.records, METRIC)]
+        thresholds = images[0].thresholds
+        four = np.sum([four_counts(c) for c in images], axis=0)
+        curve = PRCurve.of_counts(thresholds, four, run.protocol.operator)
+        whole = None if curve.whole_image else _with_whole_image(run, gt_dir, thresholds, four)
     else:
-        curve, whole = run.score(METRIC).curve, None
-        rows = Rows(curve.recall, curve.precision, whole_image=bool(curve.thresholds[0] == 0))
+        found, whole = run.score(METRIC).curve, None
+        curve = replace(found, whole_image=bool(found.thresholds[0] == 0))
     ap = {
-        rule: _known(area(whole if whole and rule == "edter" else rows, rule)) for rule in AP_RULES
+        rule: _known(area(whole if whole and rule == "edter" else curve, rule)) for rule in AP_RULES
     }
-    best = {"interpolated": best_point(curve).f, "maximum": float(curve.f.max())}
-    return {"ap": ap, "ods": {rule: best[rule] for rule in ODS_RULES}}
+    return {"ap": ap, "ods": {rule: best_point(curve, rule).f for rule in ODS_RULES}}
 
 
-def _with_whole_image(run: Evaluation, gt_dir: Any, thresholds: Any, four: Any) -> Rows | None:
-    """The rows with that of threshold 0, from the ground truth; None if it is not to be found."""
+def rules_table(runs: Sequence[Any], gt_dir: str | os.PathLike[str] | None = None) -> Table:
+    """A row for each rule of AP and ODS, a column for each run. Arguments as of `all_rules`."""
+    found = [all_rules(run, gt_dir) for run in runs]
+    columns = [Column("score", "Score"), Column("rule", "Rule")]
+    columns += [Column(f"run_{k + 1}", run.name, "", ".4f") for k, run in enumerate(runs)]
+    rows = [
+        [score, rule, *(values[score.lower()][rule] for values in found), what]
+        for score, rules in (("AP", AP_RULES), ("ODS", ODS_RULES))
+        for rule, what in rules.items()
+    ]
+    return Table("rules", "Rules", [*columns, Column("what", "What it is")], rows, n_labels=2)
+
+
+def _with_whole_image(run: Evaluation, gt_dir: Any, thresholds: Any, four: Any) -> PRCurve | None:
+    """The curve with the row of threshold 0, from the ground truth; None if it is not found."""
     if thresholds[-1] > 1:  # segmentations have no such row
         return None
     try:
@@ -54,8 +69,8 @@ def _with_whole_image(run: Evaluation, gt_dir: Any, thresholds: Any, four: Any) 
         first = np.sum([whole_image_counts(truth_maps(gt, run.protocol)) for gt in truths], axis=0)
     except DataError:
         return None
-    return rows_of_counts(np.r_[0.0, thresholds], np.vstack([first, four]))
+    return PRCurve.of_counts(np.r_[0.0, thresholds], np.vstack([first, four]))
 
 
-def _known(value: float) -> float | None:
-    return None if value != value else value
+def _known(value: Any) -> float | None:
+    return or_none(float(value))

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import counts_by_id
+from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
-from bsdsbench.scores.precision_recall import f_measure, four_counts, ratio
+from bsdsbench.scores.curve import four_counts
+from bsdsbench.scores.ratios import f_measure, ratio
 
 I8 = NDArray[np.int64]
 METRIC = registry.DEFAULT[0]
@@ -59,7 +60,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     for run in runs[1:]:
         if first.protocol.differences(run.protocol):
             raise MergeError(f"{run.name}: its protocol differs from that of {first.name}")
-    tables = [counts_by_id(run.records, METRIC) for run in runs]
+    tables = [dict(counts_in_order(run.records, METRIC)) for run in runs]
     for run, table in zip(runs[1:], tables[1:], strict=True):
         _same_images(first.name, tables[0], run.name, table)
     records, times = [], np.zeros(len(runs), np.int64)

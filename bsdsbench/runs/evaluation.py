@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
-from bsdsbench.runs.compressed import Records, gathered, image_ids, pack_records, unpack_records
+from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.origin import MARK, is_own, mark_of
 from bsdsbench.runs.run_identity import identity_of, signature_of
 from bsdsbench.runs.score_tables import image_table, score_tables
@@ -44,7 +45,6 @@ SCHEMA = "bsdsbench.result/1"
 class Evaluation(Shown):
     """Records of one method on one data set under one protocol, sorted by image id.
 
-    records is a tuple, or with hundreds of images a sequence that keeps them compressed.
     failed maps the ids that could not be evaluated to the reason; provenance holds plain values
     (where the inputs came from). Two evaluations with equal protocols and metrics and disjoint ids
     add (`+`). Without records there are no metrics, and the scores raise DataError.
@@ -84,15 +84,14 @@ class Evaluation(Shown):
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
             wrong = self.name if isinstance(self.protocol, Protocol) else self.protocol
             raise DataError(f"Evaluation: {kind_of_value(wrong)}, expected a Protocol and a name")
-        if not isinstance(self.records, Records):
-            found = given_list(self.records, "records", "ImageRecords")
-            for each in found:
-                if not isinstance(each, ImageRecord):
-                    raise DataError(f"records: {kind_of_value(each)}, expected ImageRecords")
-                if each.counts.keys() != found[0].counts.keys():
-                    raise DataError(f"{self.name}: {_other_metrics(each, found[0])}")
-            object.__setattr__(self, "records", gathered(found))
-        ids = image_ids(self.records)
+        found = given_list(self.records, "records", "ImageRecords")
+        for each in found:
+            if not isinstance(each, ImageRecord):
+                raise DataError(f"records: {kind_of_value(each)}, expected ImageRecords")
+            if each.counts.keys() != found[0].counts.keys():
+                raise DataError(f"{self.name}: {_other_metrics(each, found[0])}")
+        object.__setattr__(self, "records", tuple(sorted(found, key=attrgetter("image_id"))))
+        ids = self.image_ids
         doubled = sorted({a for a, b in pairwise(ids) if a == b})
         if doubled:
             raise MergeError(f"{self.name}: image {doubled[0]!r} is there twice, expected once")
@@ -105,6 +104,11 @@ class Evaluation(Shown):
         counted = self.records[0].counts
         known = tuple(m for m in registry.names() if m in counted)
         return known + tuple(m for m in counted if m not in known)
+
+    @property
+    def image_ids(self) -> list[str]:
+        """The ids of its images, in order."""
+        return [r.image_id for r in self.records]
 
     @property
     def identity(self) -> Identity | None:
@@ -178,7 +182,7 @@ class Evaluation(Shown):
         return Evaluation(
             self.protocol,
             self.name,
-            gathered(chain(self.records, other.records)),
+            (*self.records, *other.records),
             self.provenance,
             {**self.failed, **other.failed},
             self.own and other.own,

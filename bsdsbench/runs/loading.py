@@ -12,6 +12,7 @@ from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.files.manifest import is_run
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.official import ReportedRun, reported_run
+from bsdsbench.runs.store import FOLDER as RECORDS
 
 
 def load_run(folder: str | Path, name: str | None = None) -> Evaluation | ReportedRun:
@@ -26,6 +27,10 @@ def load_run(folder: str | Path, name: str | None = None) -> Evaluation | Report
         return replace(run, name=name) if name else run
     if not path.is_dir():
         raise FileFormatError(f"{path}: not a folder, expected the folder of a finished run")
+    if (path / RECORDS).is_dir():
+        raise FileFormatError(
+            f"{path}: a run that was not finished; the command that began it goes on with it"
+        )
     found = reported_run(path, name)
     return found if isinstance(found, ReportedRun) else Evaluation(*found)
 

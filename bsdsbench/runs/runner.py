@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import heapq
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -22,7 +21,6 @@ from bsdsbench.loaders.reading import show
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.field_ranges import clipped
 from bsdsbench.protocol.protocol import Protocol, class_names
-from bsdsbench.runs.compressed import RecordCollector, gathered
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
 from bsdsbench.runs.job import Failure, Job, Outcome, Unchanged
@@ -48,7 +46,7 @@ class Settings:
 
 @dataclass(slots=True)
 class _Results:
-    records: RecordCollector = field(default_factory=RecordCollector)
+    records: list[ImageRecord] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
 
 
@@ -296,7 +294,7 @@ def run(
             raise DataError("\n".join(lines), lines)
         done = replace(
             blank,
-            records=results.records.done(),
+            records=results.records,
             failed={**blank.failed, **{k: "; ".join(f.problems) for k, f in problems.items()}},
         )
         if settings.out:
@@ -312,7 +310,7 @@ def _run_jobs(jobs: list[Job], settings: Settings) -> _Results:
     with closing(_outcomes(jobs, store, settings)) as stream:
         for count, outcome in enumerate(stream, 1):
             if isinstance(outcome, ImageRecord):
-                results.records.add(outcome)
+                results.records.append(outcome)
             elif isinstance(outcome, Failure):
                 results.failures.append(outcome)
             if settings.progress:
@@ -463,7 +461,7 @@ def _joined(runs: Sequence[Evaluation]) -> Evaluation:
     return Evaluation(
         runs[0].protocol,
         runs[0].name,
-        gathered(heapq.merge(*(each.records for each in runs), key=lambda r: r.image_id)),
+        [record for each in runs for record in each.records],
         origin,
         dict(sorted((k, v) for each in runs for k, v in each.failed.items())),
         all(each.own for each in runs),

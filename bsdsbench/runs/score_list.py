@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from bsdsbench.metrics import registry
@@ -21,6 +21,23 @@ def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
         for column, value in _cells(metric, mapping)
         if column.score and value is not None
     }
+
+
+def full_name(score: str, known: Collection[str]) -> str:
+    """The known METRIC.SCORE that is meant by it or by SCORE alone; `score` itself if none is.
+
+    SCORE alone is that of the default metric, or of the one metric that has it.
+
+    Examples
+    --------
+    >>> full_name("ods", ["pixel.ods", "boundary.ods"]), full_name("mae", ["pixel.mae"])
+    ('boundary.ods', 'pixel.mae')
+    """
+    alike = [name for name in known if name.partition(".")[2] == score]
+    usual = f"{registry.DEFAULT[0]}.{score}"
+    if score in known or not alike or (len(alike) > 1 and usual not in alike):
+        return score
+    return usual if usual in alike else alike[0]
 
 
 def _cells(metric: str, mapping: Mapping[str, Any]) -> Any:

@@ -21,7 +21,6 @@ from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
 from bsdsbench.loaders.reading import show
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol, class_names
-from bsdsbench.runs.compressed import image_ids
 from bsdsbench.runs.evaluation import Evaluation
 
 Folder = str | os.PathLike[str]
@@ -85,7 +84,7 @@ def find_sources(
     gt_kind = registry.get(metric or run.metrics[0]).gt_kind
     pred_kind = str(run.provenance.get("pred_kind") or _kind(run))
     missing = str(run.provenance.get("missing", "zero"))
-    wanted = image_ids(run.records)
+    wanted = run.image_ids
     pairs = {
         p.image_id: p
         for p in pair(

@@ -12,7 +12,7 @@ from bsdsbench.files.locking import locked
 from bsdsbench.files.manifest import digest
 from bsdsbench.files.writing import inside, write_atomic
 from bsdsbench.loaders.official_txt import PER_IMAGE
-from bsdsbench.runs.compressed import pack_records, unpack_records
+from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.scores.counts import ImageRecord
 
 FOLDER = ".records"

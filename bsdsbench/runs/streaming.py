@@ -1,7 +1,7 @@
 """Evaluation inside a training loop: update with arrays, merge over ranks, compute.
 
 >>> import numpy as np
->>> ev = StreamingEvaluator("bsds500", fast=True)
+>>> ev = StreamingEvaluator("bsds500")
 >>> for image_id in ("a", "b"):
 ...     ev.update(np.eye(20), [np.eye(20)], image_id=image_id)
 >>> ev.compute().boundary_score().ods.f
@@ -14,11 +14,10 @@ arrays, however the images were split over updates, batches and ranks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_array, kind_of_value
@@ -30,31 +29,6 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.setup import kind_of, protocol_of
 from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.precision_recall import RECALL_LEVELS, PRCurve, f_measure
-
-# Half of the official grid: counts of a further threshold cost little, and a coarser grid up to .07
-# of AP (a curve that starts between two of its thresholds loses the area before the first).
-FAST_THRESHOLDS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class FastError:
-    """What fewer thresholds cost, measured: fast minus exact, of the same images.
-
-    ods, ois, ap : the signed errors; thresholds : how many the fast mode has
-    """
-
-    ods: float
-    ois: float
-    ap: float
-    thresholds: int
-    n_images: int
-
-    def __str__(self) -> str:
-        return (
-            f"fast mode, {self.thresholds} thresholds on {self.n_images} images: "
-            f"ODS {self.ods:+.4f}, OIS {self.ois:+.4f}, AP {self.ap:+.4f} from the exact scores"
-        )
 
 
 class StreamingEvaluator:
@@ -66,13 +40,6 @@ class StreamingEvaluator:
         A Protocol or the name of a preset; default: the one of the first metric.
     metrics : str or sequence of str
         Names of metrics that read the same kind of ground truth.
-    fast : bool
-        Every image at 50 of the protocol's thresholds: the curve has fewer points, the counts at
-        them are the exact ones. ODS is then within 0.002 and AP within 0.01 of the exact ones on
-        detectors whose maps use the range 0 .. 1 (held by test). Maps squeezed between two of the
-        thresholds can be anything, so the result also has the bound of its own curve
-        (`fast_bound`), which holds whatever the maps are. OIS has none. `measure_fast` gives what
-        the mode costs on an exact run. repr, protocol and result say it.
     name : str
         The name in tables and legends.
 
@@ -89,18 +56,12 @@ class StreamingEvaluator:
         protocol: Protocol | str | None = None,
         metrics: str | Sequence[str] = registry.DEFAULT,
         *,
-        fast: bool = False,
         name: str = "streaming",
     ) -> None:
-        if not isinstance(fast, bool) or not isinstance(name, str):
-            wrong = ("name", name) if isinstance(fast, bool) else ("fast", fast)
-            expected = "text" if isinstance(fast, bool) else "True or False"
-            raise DataError(f"{wrong[0]}: {kind_of_value(wrong[1])}, expected {expected}")
+        if not isinstance(name, str):
+            raise DataError(f"name: {kind_of_value(name)}, expected text")
         self.metrics = registry.chosen(metrics)
-        exact = protocol_of(protocol, self.metrics)
-        self.exact_protocol = exact
-        self.protocol = fast_protocol(exact) if fast else exact
-        self.fast = fast
+        self.protocol = protocol_of(protocol, self.metrics)
         self.name = name
         self._records: dict[str, ImageRecord] = {}
         self._lock = Lock()
@@ -143,8 +104,7 @@ class StreamingEvaluator:
             records = tuple(self._records.values())
         if not records:
             raise DataError("no images yet, expected an update before compute")
-        run = Evaluation(self.protocol, self.name, records)
-        return noted(run, self.exact_protocol) if self.fast else run
+        return Evaluation(self.protocol, self.name, records)
 
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
         """Add the images of `other` (another rank); returns self.
@@ -167,93 +127,10 @@ class StreamingEvaluator:
 
     def __repr__(self) -> str:
         given = ", ".join(self.metrics)
-        mode = fast_words(self.protocol, self.exact_protocol) if self.fast else "exact"
-        return f"StreamingEvaluator({self.protocol.name}, {given}, {mode}, {len(self)} images)"
+        return f"StreamingEvaluator({self.protocol.name}, {given}, {len(self)} images)"
 
     def __len__(self) -> int:
         return len(self._records)
-
-
-def fast_protocol(protocol: Protocol, thresholds: int = FAST_THRESHOLDS) -> Protocol:
-    """The protocol at about `thresholds` of its own thresholds, the first and the last kept."""
-    own = protocol.thresholds
-    if len(own) <= thresholds:
-        return protocol
-    at = np.unique(np.rint(np.linspace(0, len(own) - 1, thresholds)).astype(int))
-    return protocol.replace(thresholds=tuple(own[i] for i in at))
-
-
-def fast_words(protocol: Protocol, exact: Protocol) -> str:
-    """What the fast mode is, for a repr and for a result."""
-    few, all_ = len(protocol.thresholds), len(exact.thresholds)
-    usual = "ODS within 0.002 and AP within 0.01 on maps that use the range 0 .. 1"
-    return f"fast: {few} of {all_} thresholds, {usual}"
-
-
-def noted(run: Evaluation, exact: Protocol) -> Evaluation:
-    """A run of the fast mode with what that is in its provenance, and its own bound."""
-    words = fast_words(run.protocol, exact)
-    for metric in registry.with_curve(run.metrics)[:1]:
-        ods, ap = fast_bound(run.score(metric).curve)
-        words += f"; by this curve's own gaps ODS within {ods:.4f} and AP within {ap:.4f}, OIS open"
-    return replace(run, provenance={**run.provenance, "fast": words})
-
-
-def fast_bound(curve: PRCurve) -> tuple[float, float]:
-    """By how much ODS and AP (rule bsds) of the fast mode can be off, from its own curve.
-
-    Between two of its thresholds the exact curve lies in the box of their recalls and precisions,
-    where recall falls and precision rises with the threshold; a threshold without a match leaves
-    precision open. So no map can hide more than its boxes hold, whatever its range of values.
-
-    Examples
-    --------
-    >>> curve = PRCurve(np.array([0.1, 0.3]), np.array([0.5, 0.6]), np.array([0.8, 0.7]))
-    >>> [round(v, 4) for v in fast_bound(curve)]
-    [0.0396, 0.011]
-    """
-    recall, precision = curve.recall, curve.precision
-    found = (recall > 0) | (precision > 0)
-    low, high = np.where(found, precision, 0.0), np.where(found, precision, 1.0)
-    top, bottom = np.maximum(high[1:], high[:-1]), np.minimum(low[1:], low[:-1])
-    widest = f_measure(top, np.maximum(recall[1:], recall[:-1])).max(initial=curve.f.max())
-    ends = np.sort(np.stack([recall[1:], recall[:-1]]), axis=0)
-    there = (ends[0] <= RECALL_LEVELS[:, None]) & (RECALL_LEVELS[:, None] <= ends[1])
-    most = np.where(there, top, -np.inf).max(axis=1, initial=-np.inf)
-    least = np.where(there, bottom, np.inf).min(axis=1, initial=np.inf)
-    area = np.sum((most - least)[there.any(axis=1)]) * 0.01
-    return float(widest - curve.f.max()), float(area)
-
-
-def measure_fast(
-    run: Evaluation, thresholds: int = FAST_THRESHOLDS, metric: str = registry.DEFAULT[0]
-) -> FastError:
-    """The error of the fast mode on the images of an exact run.
-
-    The fast mode counts at some of the run's own thresholds, so its counts are picked out of the
-    run's and nothing has to be matched again. metric : one with a PR curve. Raises DataError if
-    there are no counts of it.
-    """
-    found = registry.curve_metric(metric)
-    if metric not in run.metrics:
-        raise DataError(f"{run.name}: no {metric} counts, expected them to measure the fast mode")
-    some = fast_protocol(run.protocol, thresholds).thresholds
-    at = np.isin(run.protocol.threshold_array(), some)
-    fewer = []
-    for record in run.records:
-        counts: Any = record.counts[metric]
-        if counts.thresholds.size != at.size:
-            raise DataError(f"{run.name}: {record.image_id} has other thresholds than the protocol")
-        arrays = {k: v[at] if v.shape == at.shape else v for k, v in counts.arrays().items()}
-        fewer.append(replace(record, counts={metric: type(counts)(**arrays)}))
-    exact, fast = run.score(metric), found.score(fewer, run.protocol)
-    return FastError(
-        fast.ods.f - exact.ods.f,
-        fast.ois.f - exact.ois.f,
-        fast.ap - exact.ap,
-        len(some),
-        len(fewer),
-    )
 
 
 def measure(

@@ -1,14 +1,15 @@
-"""Counts of one image, and the record that carries them. Counts add over images; no ratios here.
+"""Counts of one image: declared fields, from which checking, adding, stacking and equality come.
 
-A record holds integers and per-image sums; every score is derived from them by the metric they
-belong to, by one function for one image and for a whole data set.
+Counts hold integers and sums of one image; every score is derived from them by the metric that
+they belong to, by one function for one image, a data set and its resamples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,8 @@ from bsdsbench.tables.read_only import ReadOnly
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
-_C = TypeVar("_C", bound="ArrayRecord")
+Stack = Mapping[str, NDArray[Any]]
+_C = TypeVar("_C", bound="Counts")
 
 
 def frozen(array: Any, dtype: Any, what: str = "array") -> NDArray[Any]:
@@ -29,66 +31,137 @@ def frozen(array: Any, dtype: Any, what: str = "array") -> NDArray[Any]:
     return out
 
 
-class ArrayRecord(ReadOnly):
-    """Shared behaviour of frozen dataclasses whose fields are arrays.
+class Declared(NamedTuple):
+    """What a field of counts is; see `count_field`."""
 
-    undefined : the fields that may hold NaN
-    later : the fields that files of older versions do not have; None stands for them
+    axes: tuple[str, ...]
+    dtype: type
+    shared: bool
+    at_most: str
+    undefined: bool
+    later: bool
+
+
+def count_field(
+    axes: str = "T",
+    dtype: type = np.int64,
+    *,
+    shared: bool = False,
+    at_most: str = "",
+    undefined: bool = False,
+    later: bool = False,
+    default: Any = dataclasses.MISSING,
+) -> Any:
+    """Declare a field of `Counts`.
+
+    Parameters
+    ----------
+    axes : str
+        A letter or a number for each axis, as "C T" or "257"; fields with a letter in common have
+        the same length there. "" is a number.
+    dtype : type
+        np.int64 for counts, none of which is below 0, or np.float64.
+    shared : bool
+        The same in all images of a data set, as thresholds are: not added, and stacked once.
+    at_most : str
+        A field that is nowhere smaller.
+    undefined : bool
+        NaN may stand for an undefined value.
+    later : bool
+        Runs of older versions lack it: None and NaN stand for it.
+    default : array or number
+        What stands where it is not given.
+    """
+    about = Declared(tuple(axes.split()), dtype, shared, at_most, undefined or later, later)
+    value = None if later else default
+    return field(default=value, metadata={"counted": about})
+
+
+def thresholds_field() -> Any:
+    """The thresholds (T,), increasing and the same for all images."""
+    return count_field("T", np.float64, shared=True)
+
+
+class Counts(ReadOnly):
+    """Base of the counts of a metric: a frozen dataclass of fields declared by `count_field`.
+
+    adds : whether counts of several images can be added; otherwise scores take them one by one.
     """
 
     __slots__ = ()
-    undefined: ClassVar[tuple[str, ...]] = ()
-    later: ClassVar[tuple[str, ...]] = ()
+    adds: ClassVar[bool] = True
+
+    @classmethod
+    def declared(cls) -> dict[str, Declared]:
+        """Field name -> what it is, in order."""
+        return {f.name: f.metadata["counted"] for f in fields(cls)}  # type: ignore[arg-type]
+
+    def __post_init__(self) -> None:
+        about, sizes = self.declared(), dict[str, int]()
+        for name, what in about.items():
+            value = getattr(self, name)
+            if value is None and what.later:
+                value = np.full([sizes[axis] for axis in what.axes], np.nan)
+            array = frozen(value, what.dtype, name)
+            sized = zip(what.axes, array.shape, strict=False)
+            expected = tuple(
+                int(axis) if axis.isdigit() else sizes.setdefault(axis, n) for axis, n in sized
+            )
+            if array.ndim != len(what.axes) or array.shape != expected:
+                wanted = f"{expected}" if array.ndim == len(what.axes) else f"{len(what.axes)} axes"
+                raise ShapeError(f"{name}: shape {array.shape}, expected {wanted}")
+            if what.dtype is np.int64 and array.size and array.min() < 0:
+                raise DataError(f"{name}: from {array.min()} to {array.max()}, expected counts")
+            object.__setattr__(self, name, array)
+        for name, what in about.items():
+            if what.at_most and (getattr(self, name) > getattr(self, what.at_most)).any():
+                raise DataError(f"{name}: more than there are, expected at most {what.at_most}")
+
+    def __add__(self: _C, other: object) -> _C:
+        if type(other) is not type(self) or not self.adds:
+            return NotImplemented
+        sums = {}
+        for name, what in self.declared().items():
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine.shape != theirs.shape or (what.shared and not np.array_equal(mine, theirs)):
+                raise ShapeError(f"counts of different {name} cannot be added")
+            sums[name] = mine if what.shared else mine + theirs
+        return type(self)(**sums)
 
     def equals(self, other: object) -> bool:
         """True if `other` has the same type and every array is equal, NaN equal to NaN."""
         if type(other) is not type(self):
             return False
-        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))  # type: ignore[arg-type]
+        mine, theirs = self.arrays(), other.arrays()
         return all(
-            a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
-            for a, b in pairs
+            a.shape == theirs[k].shape
+            and np.array_equal(a, theirs[k], equal_nan=a.dtype.kind == "f")
+            for k, a in mine.items()
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Field name -> array, in the order of the fields."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in self.declared()}
 
+    @classmethod
+    def stacked(cls, images: Sequence[Counts]) -> dict[str, NDArray[Any]]:
+        """The counts of N >= 1 images: field name -> (N, ...), shared fields once.
 
-def freeze_counts(record: Any, names: tuple[str, ...]) -> None:
-    """For __post_init__: thresholds f8 (T,), the named fields i8 (T,), none below 0.
-
-    Fields named matched_X are at most their total_X. Raises ShapeError, DataError.
-    """
-    object.__setattr__(record, "thresholds", frozen(record.thresholds, np.float64, "thresholds"))
-    for name in names:
-        counts = frozen(getattr(record, name), np.int64, name)
-        if counts.shape != record.thresholds.shape:
-            raise ShapeError(
-                f"{name}: shape {counts.shape}, expected one count per threshold "
-                f"{record.thresholds.shape}"
-            )
-        if counts.size and counts.min() < 0:
-            raise DataError(f"{name}: from {counts.min()} to {counts.max()}, expected counts")
-        object.__setattr__(record, name, counts)
-    for name in names:
-        total = getattr(record, name.replace("matched_", "total_"))
-        if (getattr(record, name) > total).any():
-            raise DataError(f"{name}: more matched than there are, expected at most the total")
-
-
-def add_counts(a: _C, b: object) -> _C:
-    """For __add__: every array but the thresholds, which must be the same. Raises ShapeError."""
-    if type(b) is not type(a):
-        return NotImplemented
-    mine, theirs = a.arrays(), b.arrays()
-    if not np.array_equal(mine["thresholds"], theirs["thresholds"]):
-        raise ShapeError("counts at different thresholds cannot be added")
-    return type(a)(*(v if k == "thresholds" else v + theirs[k] for k, v in mine.items()))
+        Raises ShapeError for images whose shared fields or shapes differ.
+        """
+        out = {}
+        for name, what in cls.declared().items():
+            arrays = [getattr(c, name) for c in images]
+            first = arrays[0]
+            same = all(np.array_equal(a, first) for a in arrays) if what.shared else True
+            if not same or any(a.shape != first.shape for a in arrays):
+                raise ShapeError(f"images have different {name}, expected the same")
+            out[name] = first if what.shared else np.stack(arrays)
+        return out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundaryCounts(ArrayRecord):
+class BoundaryCounts(Counts):
     """Matched and total boundary pixels at each threshold.
 
     Adds over images, never over annotators.
@@ -114,24 +187,18 @@ class BoundaryCounts(ArrayRecord):
     Source: official ID_ev1.txt.
     """
 
-    thresholds: F8
-    matched_gt: I8
-    total_gt: I8
-    matched_pred: I8
-    total_pred: I8
-
-    def __post_init__(self) -> None:
-        freeze_counts(self, ("matched_gt", "total_gt", "matched_pred", "total_pred"))
-
-    def __add__(self, other: BoundaryCounts) -> BoundaryCounts:
-        return add_counts(self, other)
+    thresholds: F8 = thresholds_field()
+    matched_gt: I8 = count_field(at_most="total_gt")
+    total_gt: I8 = count_field()
+    matched_pred: I8 = count_field(at_most="total_pred")
+    total_pred: I8 = count_field()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageRecord:
     """All counts of one image.
 
-    size is (rows, columns); counts maps the name of a metric to its counts (an ArrayRecord);
+    size is (rows, columns); counts maps the name of a metric to its counts (`Counts`);
     fingerprint is a hash of prediction, ground truth, protocol and kernel version; seconds is the
     computing time and takes no part in `equals`.
 
@@ -142,7 +209,7 @@ class ImageRecord:
     size : tuple of int, int
         Rows and columns.
     counts : dict of str to object
-        Name of a metric to its counts (an ArrayRecord).
+        Name of a metric to its counts (`Counts`).
     fingerprint : str
         Hash of prediction, ground truth, protocol and kernel version.
     seconds : float
@@ -174,13 +241,3 @@ class ImageRecord:
             and self.counts.keys() == other.counts.keys()
             and all(self.counts[k].equals(other.counts[k]) for k in self.counts)
         )
-
-
-__all__ = [
-    "ArrayRecord",
-    "BoundaryCounts",
-    "ImageRecord",
-    "add_counts",
-    "freeze_counts",
-    "frozen",
-]

@@ -9,6 +9,7 @@ that tables one after the other share are printed once, under the last of them.
 from __future__ import annotations
 
 import io
+import os
 import textwrap
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any
@@ -35,7 +36,14 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
     """Print to `file`; on a terminal the best of a column is bold and `width` its own."""
     from rich.console import Console
 
-    console = Console(file=file, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    console = Console(
+        file=file,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=True,
+    )
     if width is None and console.is_terminal:
         width = console.width
     console.width = width or _ENDLESS

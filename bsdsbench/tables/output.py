@@ -55,9 +55,9 @@ def form_of(out: str | Path | None, form: str | None, forms: Sequence[str] = FOR
     if out is None:
         return form or forms[0]
     suffix = Path(out).suffix.lower()
-    if form and not suffix and not _is_folder(out):
+    if form and not suffix and not is_folder(out):
         return form
-    found = "csv" if _is_folder(out) else _SUFFIXES.get(suffix)
+    found = "csv" if is_folder(out) else _SUFFIXES.get(suffix)
     if found is None or found not in forms:
         known = ", ".join(s for s, kind in _SUFFIXES.items() if kind in forms)
         raise DataError(f"{out}: suffix {suffix!r}, expected one of {known}")
@@ -88,7 +88,7 @@ def write_tables(tables: Sequence[Table], out: str | Path, form: str) -> list[Pa
     path = Path(out)
     if form != "csv":
         texts = {path: render(tables, form)}
-    elif _is_folder(out):
+    elif is_folder(out):
         texts = {path / f"{table.key}.csv": to_csv(table) for table in tables}
     elif len(tables) == 1:
         texts = {path: to_csv(tables[0])}
@@ -99,5 +99,6 @@ def write_tables(tables: Sequence[Table], out: str | Path, form: str) -> list[Pa
     return list(texts)
 
 
-def _is_folder(out: str | Path) -> bool:
+def is_folder(out: str | Path) -> bool:
+    """Whether `out` means a folder: there is one, or the name ends in a slash."""
     return str(out).endswith(("/", "\\")) or Path(out).is_dir()

@@ -1,4 +1,4 @@
-"""One table of results: what it holds, apart from how it is drawn (`core.render` draws it).
+"""One table of results: what it holds, apart from how it is drawn (the modules beside it draw it).
 
 A table is columns, rows of cells, and the words around them. A cell is a number, an `Estimate` (a
 number with its interval, or with a mark after it), text, or None where the value is undefined.

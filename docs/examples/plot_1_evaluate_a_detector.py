@@ -17,7 +17,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import bsdsbench as bb
-from bsdsbench.integrations.baselines import baseline
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 
 out = Path(tempfile.mkdtemp())
@@ -37,10 +36,9 @@ print(f"OIS {score.ois.f:.3f}   AP {score.ap:.3f}   R50 {score.r50:.3f}")
 print(f"{len(simple.milliseconds)} images, {simple.failed or 'none failed'}")
 
 # %%
-# Something to compare with, in one line: a detector of scikit-image.
+# Something to compare with, in one line: a detector of scikit-image, by its name.
 
-tensor = baseline("structure-tensor")
-better = bb.run(tensor, few, gt=sample_ground_truth(), out=out / "better", workers=1)
+better = bb.run("structure-tensor", few, gt=sample_ground_truth(), out=out / "better", workers=1)
 
 # %%
 # The curves of both. A line of equal F passes through every point of equal quality.

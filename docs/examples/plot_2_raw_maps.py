@@ -16,7 +16,6 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import bsdsbench as bb
-from bsdsbench.integrations.baselines import baseline
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 
 out = Path(tempfile.mkdtemp())
@@ -26,7 +25,7 @@ truth.mkdir()
 for name in ("town1", "lake1", "leaves1"):
     shutil.copy(sample_images() / f"{name}.jpg", images)
     shutil.copy(sample_ground_truth() / f"{name}.mat", truth)
-raw = bb.run(baseline("structure-tensor-raw"), images, out=out / "raw")
+raw = bb.run("structure-tensor-raw", images, out=out / "raw")
 
 # %%
 # The doctor looks at the maps before an hour is spent.

@@ -15,13 +15,12 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import bsdsbench as bb
-from bsdsbench.integrations.baselines import baseline
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 
 out = Path(tempfile.mkdtemp())
 few = shutil.copytree(sample_images(), out / "images", ignore=shutil.ignore_patterns("*2.jpg"))
 runs = [
-    bb.run(baseline(name), few, gt=sample_ground_truth(), out=out / name, workers=1).evaluation
+    bb.run(name, few, gt=sample_ground_truth(), out=out / name, workers=1).evaluation
     for name in ("scharr", "sobel")
 ]
 

@@ -19,7 +19,6 @@ import numpy as np
 from skimage.segmentation import mark_boundaries
 
 import bsdsbench as bb
-from bsdsbench.integrations.baselines import baseline
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 
 out = Path(tempfile.mkdtemp())
@@ -28,7 +27,7 @@ for name in ("fruit1", "reef1"):
     shutil.copy(sample_images() / f"{name}.jpg", out / "images")
 
 found = bb.run(
-    baseline("felzenszwalb"),
+    "felzenszwalb",
     out / "images",
     gt=sample_ground_truth(),
     out=out / "fh",

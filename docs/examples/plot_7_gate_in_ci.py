@@ -18,13 +18,12 @@ import imageio.v3 as iio
 import numpy as np
 
 import bsdsbench as bb
-from bsdsbench.integrations.baselines import baseline
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 
 out = Path(tempfile.mkdtemp())
 few = shutil.copytree(sample_images(), out / "images", ignore=shutil.ignore_patterns("*2.jpg"))
 truth = sample_ground_truth()
-good = bb.run(baseline("sobel"), few, gt=truth, out=out / "good", workers=1)
+good = bb.run("sobel", few, gt=truth, out=out / "good", workers=1)
 
 
 def check(*arguments):

@@ -127,7 +127,7 @@ def reported(root: Path, workers: int) -> None:
 
 def board(root: Path, workers: int) -> None:
     """`leaderboard`."""
-    write_leaderboard(root / "runs", root / "out", n_boot=20)
+    write_leaderboard(sorted((root / "runs").iterdir()), root / "out", n_boot=20)
 
 
 def runs_of(data: Path, protocol: bb.Protocol, root: Path, workers: int) -> None:

@@ -75,7 +75,7 @@ def test_the_first_two_commands_it_suggests_work(ran: tuple[Result, Path]) -> No
     lines = [line.strip() for line in result.output.splitlines()]
     commands = [line for line in lines if line.startswith("bsdsbench ")]
     assert [shlex.split(line)[1] for line in commands] == [
-        "baseline",
+        "run",
         "doctor",
         "report",
         "evaluate",

@@ -62,7 +62,7 @@ def test_shards_on_the_command_line_merge_to_the_whole(tiny, tmp_path):
     assert merged.returncode == 0, merged.stderr
     assert bits(tmp_path / "merged") == bits(tmp_path / "whole")
     own = call("merge", *parts, "-o", parts[0])
-    assert (own.returncode, "is one of the shards, expected another" in own.stderr) == (2, True)
+    assert (own.returncode, "is one of the runs, expected another" in own.stderr) == (2, True)
     refused = call("merge", parts[0], parts[0], parts[1], "-o", tmp_path / "not")
     assert refused.returncode == 2
     assert "shard 2/3 again" in refused.stderr
@@ -123,7 +123,7 @@ def test_humans_take_no_predictions(tiny):
     [
         (
             ["--humans", "--shard", "1/3", "--name", "foo", "--overlays", "-o", "out"],
-            "--name, --shard, --overlays: not with --humans",
+            "--name, --overlays, --shard: not with --humans",
         ),
         (["--humans", "--missing", "error"], "--missing: not with --humans"),
         (["--humans", "--nms", "--invert"], "--nms, --invert: not with --humans"),

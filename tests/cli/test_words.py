@@ -53,7 +53,7 @@ def test_check_without_the_option_says_how_to_make_a_baseline():
 
 def test_semantic_without_classes_names_the_protocols_that_have_them(tmp_path):
     with pytest.raises(DataError, match=r"bsds500: no classes, expected one of .*cityscapes.*sbd"):
-        call("semantic", tmp_path, "--gt", tmp_path)
+        call("evaluate", tmp_path, "--gt", tmp_path, "--metrics", "semantic")
 
 
 def test_the_remaining_time_leaves_the_first_image_out(monkeypatch, capsys):
@@ -68,6 +68,9 @@ def test_the_remaining_time_leaves_the_first_image_out(monkeypatch, capsys):
     lines(21, 100, "b")
     assert pace.words(21, 100) == "2.0 images/s, 40 s left"
     assert "21/100 images, 70 s elapsed, 2.0 images/s, 40 s left" in capsys.readouterr().err
+    for clock[0] in range(600, 800, 10):  # a line a minute after ten
+        lines(22, 100, "c")
+    assert len(capsys.readouterr().err.splitlines()) == 3
 
 
 def test_a_bar_shows_how_long_the_rest_takes(monkeypatch, capsys):

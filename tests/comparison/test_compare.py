@@ -15,10 +15,9 @@ from scipy import stats
 
 import bsdsbench as bb
 from bsdsbench.comparison.bootstrap import (
+    WeightedRun,
     bootstrap_weights,
     jackknife_weights,
-    run_scores,
-    samplers,
 )
 from bsdsbench.comparison.compare import bootstrap_band
 from bsdsbench.comparison.significance import (
@@ -31,20 +30,13 @@ from bsdsbench.comparison.significance import (
 from bsdsbench.loaders import pair as pair_files
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.region.scoring import region_score
-from bsdsbench.metrics.sampling import CurveSampler
+from bsdsbench.metrics.region.metric import region_score
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report import comparison_mapping, comparison_tables, to_csv, to_latex, to_markdown
 from bsdsbench.runs.loading import load_run
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
-from bsdsbench.scores.precision_recall import (
-    average_precision,
-    best_point,
-    one_point,
-    optimal_image_scale,
-    pr_curve,
-    recall_at_precision,
-)
+from bsdsbench.scores.curve import four_counts, point_of, pr_curve
+from bsdsbench.scores.curve_rules import average_precision, best_point, recall_at_precision
 from tests.runs.simulated import simulated_run
 
 
@@ -56,22 +48,31 @@ def pair():
     ]
 
 
+def drawn_scores(records, row, metric):
+    """ODS, OIS, AP and R50 of a sample written out image by image, each summed on its own."""
+    drawn = [r.counts[metric] for r, n in zip(records, row, strict=True) for _ in range(n)]
+    curve = pr_curve(reduce(add, drawn))
+    ois = sum(four_counts(c)[pr_curve(c).f.argmax()] for c in drawn)
+    return {
+        "ods": best_point(curve).f,
+        "ois": point_of(ois).f,
+        "ap": float(average_precision(curve)),
+        "r50": float(recall_at_precision(curve)),
+    }
+
+
 @pytest.mark.parametrize("metric", ["boundary", "pixel"])
-def test_every_sample_has_the_scores_of_aggregate_to_the_bit(pair, metric):
+def test_every_sample_has_the_scores_of_its_images_to_the_bit(pair, metric):
     records = pair[0].records
     weights = bootstrap_weights(len(records), 20, 3)
-    found = registry.get(metric).sampler(records, pair[0].protocol).scores(weights)
-    for b, row in enumerate(weights.astype(int)):
-        drawn = [r.counts[metric] for r, n in zip(records, row, strict=True) for _ in range(n)]
-        curve = pr_curve(reduce(add, drawn))
-        assert found["ods"][b] == best_point(curve).f
-        assert found["ois"][b] == optimal_image_scale(drawn).f
-        assert found["ap"][b] == average_precision(curve)
-        if metric == "boundary":
-            np.testing.assert_array_equal(found["r50"][b], recall_at_precision(curve))
+    found = WeightedRun(pair[0], [metric]).scores(weights)
+    for b, row in enumerate(weights):
+        for key, value in drawn_scores(records, row, metric).items():
+            if f"{metric}.{key}" in found:
+                np.testing.assert_array_equal(found[f"{metric}.{key}"][b], value)
 
 
-def test_samples_of_uneven_curves_have_the_scores_of_aggregate():
+def test_samples_of_uneven_curves_have_the_scores_of_their_images():
     """Counts with equal recalls, empty thresholds and curves that go up and down."""
     rng = np.random.default_rng(5)
     for size in (1, 2, 7):
@@ -82,18 +83,11 @@ def test_samples_of_uneven_curves_have_the_scores_of_aggregate():
             counts = BoundaryCounts(t, rng.integers(0, gt + 1), gt, rng.integers(0, pred + 1), pred)
             records.append(ImageRecord(str(i), (3, 5), {"boundary": counts}))
         weights = bootstrap_weights(6, 40, size)
-        found = CurveSampler([r.counts["boundary"] for r in records], Protocol(), r50=True).scores(
-            weights
-        )
-        for b, row in enumerate(weights.astype(int)):
-            drawn = [
-                r.counts["boundary"] for r, n in zip(records, row, strict=True) for _ in range(n)
-            ]
-            curve = pr_curve(reduce(add, drawn))
-            area = np.nan if one_point(curve.recall) else average_precision(curve)
-            assert found["ods"][b] == best_point(curve).f
-            np.testing.assert_array_equal(found["ap"][b], area)
-            np.testing.assert_array_equal(found["r50"][b], recall_at_precision(curve))
+        run = bb.Evaluation(Protocol(), "uneven", tuple(records))
+        found = WeightedRun(run, ["boundary"]).scores(weights)
+        for b, row in enumerate(weights):
+            for key, value in drawn_scores(records, row, "boundary").items():
+                np.testing.assert_array_equal(found[f"boundary.{key}"][b], value)
 
 
 def label_maps(name, seed, thresholds=(1.0,), ids=range(12)):
@@ -178,7 +172,7 @@ def test_a_pair_that_was_not_tested_shares_no_letter():
 
 
 def test_the_whole_set_gives_the_run_s_scores(pair):
-    found = run_scores(samplers(pair[0]), np.ones((1, 25)))
+    found = WeightedRun(pair[0], pair[0].metrics).scores(np.ones((1, 25), int))
     score, pixel = pair[0].boundary_score(), pair[0].pixel_score()
     assert found["boundary.ods"][0] == score.ods.f
     assert found["boundary.ap"][0] == score.ap
@@ -195,9 +189,8 @@ def test_region_scores_of_the_whole_set_and_of_a_sample(tmp_path):
         executor="thread",
         **chosen_ids(tmp_path),
     )
-    sampler = samplers(run)["region"]
-    weights = np.array([[1.0, 1.0, 1.0], [3.0, 0.0, 0.0]])
-    found = sampler.scores(weights)
+    weighted = WeightedRun(run, ["region"]).scores(np.array([[1, 1, 1], [3, 0, 0]]))
+    found = {key.removeprefix("region."): value for key, value in weighted.items()}
     for row, records in ((0, run.records), (1, run.records[:1])):
         score = region_score(records)
         expected = {
@@ -211,6 +204,10 @@ def test_region_scores_of_the_whole_set_and_of_a_sample(tmp_path):
             "fop.ods": score.fop.ods.f,
             "fop.ois": score.fop.ois.f,
             "fop.ap": score.fop.ap,
+            "fop.summed": score.fop_summed.f,
+            "pair_f.ods": score.pair_f.ods.f,
+            "pair_f.ois": score.pair_f.ois.f,
+            "pair_f.ap": score.pair_f.ap,
         }
         for names, group in (("", score.others), ("similarities.", score.similarities)):
             for name, measure in group.items():
@@ -290,34 +287,24 @@ def test_intervals_cover_the_population_s_difference_as_often_as_they_say(n_imag
     Bounds: 0.95 less what small samples cost, and three binomial standard errors (0.013).
     """
     proto = Protocol.preset("bsds500").replace(thresholds=9)
-    whole = [
-        CurveSampler(
-            [r.counts["boundary"] for r in simulated_run("x", 3000, q, s, 1.0, proto).records],
-            proto,
-        )
-        for q, s in ((0.3, 1), (0.0, 2))
-    ]
-    truth = np.subtract(*(w.scores(np.ones((1, 3000)))["ods"][0] for w in whole))
+    metric = registry.get("boundary")
+    runs = [simulated_run("x", 3000, q, s, 1.0, proto) for q, s in ((0.3, 1), (0.0, 2))]
+    stacks = [metric.stack([r.counts["boundary"] for r in run.records]) for run in runs]
+
+    def difference(stacks, weights):
+        return np.subtract(*(metric.scores(s, weights, proto)["ods"] for s in stacks))
+
+    truth = difference(stacks, np.ones((1, 3000), int))[0]
     rng = np.random.default_rng(7)
     inside = {"percentile": 0, "bca": 0}
     trials, rejected = 300, 0
     for trial in range(trials):
         drawn = rng.integers(0, 3000, n_images)
         weights = bootstrap_weights(n_images, 600, trial)
-        parts = []
-        for w in whole:
-            part = CurveSampler.__new__(CurveSampler)
-            part.protocol = proto
-            part.table, part.chosen, part.r50, part.more = (
-                w.table[drawn],
-                w.chosen[drawn],
-                False,
-                {},
-            )
-            parts.append(part)
+        some = [{k: v if k == "thresholds" else v[drawn] for k, v in s.items()} for s in stacks]
         value, draws, left = (
-            np.subtract(*(p.scores(x)["ods"] for p in parts))
-            for x in (np.ones((1, n_images)), weights, jackknife_weights(n_images))
+            difference(some, x)
+            for x in (np.ones((1, n_images), int), weights, jackknife_weights(n_images))
         )
         low, high = percentile_interval(draws, 0.95, n_images)
         inside["percentile"] += low <= truth <= high

@@ -132,8 +132,8 @@ def test_baseline_round_trip_and_refusals(run, tmp_path):
         check(replace(run, protocol=run.protocol.replace(max_dist=0.01)), stored)
     with pytest.raises(bb.DataError, match="59 images, the baseline has 60"):
         check(replace(run, records=run.records[1:]), stored)
-    with pytest.raises(bb.DataError, match=r"tolerance of 'ods': expected one of boundary\.ods"):
-        check(run, stored, tolerance={"ods": 0.1})
+    with pytest.raises(bb.DataError, match=r"tolerance of 'odss': expected one of boundary\.ods"):
+        check(run, stored, tolerance={"odss": 0.1})
     with pytest.raises(bb.DataError, match="has no counts"):
         check(run, replace(stored, records=()), statistical=True)
     path.write_text("[]")
@@ -206,6 +206,13 @@ def test_command_line(run, tmp_path):
     assert suite.get("tests") == "4"
     assert int(suite.get("failures")) == len(suite.findall("testcase/failure")) > 0
     assert status(bad, "--baseline", base, "--tolerance", "0.05")[0] == 0
+    plain = json.loads(status(bad, "--baseline", base, "--format", "json")[1].stdout)
+    assert not plain["passed"]
+    assert [c["score"] for c in plain["checks"]] == list(Baseline.load(base).scores)
+    few = ("--tolerance", "0.05", "--tolerance", "ods=0.0", "--quiet")
+    (line,) = status(bad, "--baseline", base, *few)[1].stdout.splitlines()
+    assert line.startswith("FAIL boundary.ods: ")
+    assert status(good, "--baseline", base, "--quiet")[1].stdout == ""
     assert isinstance(
         status(bad, "--baseline", base, "--tolerance", "x")[1].exception, bb.DataError
     )

@@ -12,7 +12,7 @@ from scipy.io import loadmat
 
 from bsdsbench.metrics.boundary import boundary_counts, match_boundaries, thin
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.precision_recall import f_measure, ratio
+from bsdsbench.scores.ratios import f_measure, ratio
 from tests.reference import matching as reference
 
 ROOT = Path(os.environ.get("BSDSBENCH_BSDS500", "."))

@@ -1,4 +1,4 @@
-"""bsdsbench certify on the official self-test, and on a copy that disagrees."""
+"""bsdsbench data certify on the official self-test, and on a copy that disagrees."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def test_every_official_table_agrees_and_an_altered_one_does_not(bsds500_bench, 
     table = copy / "test_1" / "eval_cover.txt"
     table.chmod(0o644)
     table.write_text(table.read_text().replace("0.", "0.1", 1))
-    ran = CliRunner().invoke(cli, ["certify", str(copy), "--format", "json"], standalone_mode=False)
+    words = ["data", "certify", str(copy), "--format", "json"]
+    ran = CliRunner().invoke(cli, words, standalone_mode=False)
     found = json.loads(ran.output)
     assert ran.return_value == 1
     assert not found["passed"]

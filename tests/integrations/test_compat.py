@@ -219,7 +219,7 @@ def test_py_edge_eval(bsds500_bench, tmp_path):
 
 def test_py_edge_eval_quirks_by_hand():
     from bsdsbench.integrations.compat.py_edge_eval import _area_of_100, _best_of_101
-    from bsdsbench.scores.precision_recall import PRCurve
+    from bsdsbench.scores.curve import PRCurve
 
     flat = PRCurve(np.array([0.25, 0.75]), np.array([1.0, 1.0]), np.array([1.0, 0.0]))
     assert _area_of_100(flat) == pytest.approx(1.0)  # 100 levels; the official area is 1.01

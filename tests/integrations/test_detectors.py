@@ -1,4 +1,4 @@
-"""bsdsbench run and baseline: any function on every picture, its time, its scores."""
+"""bsdsbench run: any function on every picture, its time, its scores."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_without_a_protocol_it_is_the_one_that_evaluate_takes(metric, three, tmp
     found = bb.run(brightness, images, gt=gt, out=tmp_path / "out", metrics=metric, workers=1)
     alone = bb.evaluate(found.maps, gt, metrics=metric, workers=1)
     assert found.evaluation.protocol == alone.protocol
-    words = ["baseline", "sobel", str(images), "--gt", str(gt), "--metrics", metric, "--quiet"]
+    words = ["run", "sobel", str(images), "--gt", str(gt), "--metrics", metric, "--quiet"]
     out = tmp_path / "other"
     ran = CliRunner().invoke(cli, [*words, "--workers", "1", "-o", str(out)], standalone_mode=False)
     assert ran.exception is None
@@ -204,11 +204,11 @@ def test_the_samples_maps_are_those_of_the_baselines():
         assert (off > 1).mean() < 0.001, name
 
 
-def test_baseline_on_the_command_line(tmp_path):
+def test_a_built_in_detector_on_the_command_line(tmp_path):
     images = tmp_path / "images"
     images.mkdir()
     shutil.copy(sample_images() / "fruit1.jpg", images)
-    arguments = ["baseline", "sobel", str(images), "--gt", str(sample_ground_truth())]
+    arguments = ["run", "sobel", str(images), "--gt", str(sample_ground_truth())]
     out = ["-o", str(tmp_path / "out"), "--quiet", "--workers", "1", "--format", "json"]
     ran = CliRunner().invoke(cli, [*arguments, *out], standalone_mode=False)
     assert ran.exception is None
@@ -216,3 +216,33 @@ def test_baseline_on_the_command_line(tmp_path):
     assert found["name"] == "sobel"
     assert found["n_images"] == 1
     assert 0.4 < found["scores"]["boundary"]["ods"]["f"] < 0.9
+
+
+def test_a_detector_that_is_not_built_in_is_one_line(tmp_path):
+    expected = r"detector 'cany': expected one of canny, .* or MODULE:FUNCTION .*mean 'canny'\?"
+    with pytest.raises(bb.DataError, match=expected):
+        bb.run("cany", tmp_path, out=tmp_path / "out")
+    with pytest.raises(bb.DataError, match="on_error 'stop': expected fail or skip"):
+        bb.run("canny", tmp_path, out=tmp_path / "out", on_error="stop")
+
+
+def test_some_pictures_with_overlays_and_a_stop_at_failures(three, tmp_path):
+    images, gt = three
+    ids = tmp_path / "ids.txt"
+    ids.write_text("\n".join(IDS[:2]), "utf-8")
+    words = ["run", "structure-tensor", str(images), "--gt", str(gt), "--split-file", str(ids)]
+    out = tmp_path / "out"
+    words += ["--overlays", "--quiet", "--workers", "1", "-o", str(out)]
+    ran = CliRunner().invoke(cli, words, standalone_mode=False)
+    assert ran.exception is None
+    run = bb.Evaluation.load(out)
+    assert (run.name, [r.image_id for r in run.records]) == ("structure-tensor", sorted(IDS[:2]))
+    drawn = {p.stem.partition("_")[0] for p in (out / "overlays").glob("*.png")}
+    assert drawn == set(IDS[:2])
+    ids.write_text("nowhere", "utf-8")
+    with pytest.raises(bb.DataError, match="no picture for: nowhere"):
+        bb.run("canny", images, out=tmp_path / "none", split_file=ids)
+    (images / f"{IDS[0]}.png").write_bytes(b"no picture")
+    with pytest.raises(bb.DataError, match=IDS[0]):
+        bb.run("canny", images, gt=gt, out=tmp_path / "stopped", on_error="fail")
+    assert not (tmp_path / "stopped" / "result.json").exists()

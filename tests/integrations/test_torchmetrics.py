@@ -94,18 +94,3 @@ def test_plot_draws_the_curve_of_all_images_and_given_values_step_by_step(exact)
     metric.reset()
     with pytest.raises(bb.DataError, match="no images yet"):
         metric.plot()
-
-
-def test_the_fast_mode_is_named_in_the_repr_and_in_the_result():
-    from bsdsbench.integrations.torchmetrics import BenchmarkMetric
-
-    metric = BenchmarkMetric("bsds500", fast=True)
-    _, soft, gts = next(images(1))
-    metric.update(soft, gts, image_id="a")
-    usual = "ODS within 0.002 and AP within 0.01 on maps that use the range 0 .. 1"
-    words = f"fast: 50 of 99 thresholds, {usual}"
-    assert repr(metric) == f"BenchmarkMetric(bsds500*, boundary, {words})"
-    told = metric.evaluation().provenance
-    assert list(told) == ["fast"]
-    assert told["fast"].startswith(f"{words}; by this curve's own gaps ODS within 0.")
-    assert "exact" in repr(BenchmarkMetric("bsds500"))

@@ -15,7 +15,6 @@ from bsdsbench.loaders.official_txt import (
     read_rows,
     read_run_folder,
     safe_name,
-    write_ev1,
 )
 from bsdsbench.scores.counts import BoundaryCounts
 
@@ -33,7 +32,7 @@ def test_rows_are_ten_wide_with_six_digits() -> None:
 
 def test_ev1_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "7_ev1.txt"
-    write_ev1(path, _counts())
+    path.write_text(format_ev1(_counts()))
     assert path.read_text() == format_ev1(_counts())
     assert (
         path.read_text().splitlines()[0] == "      0.25          9         12         30         31"
@@ -73,8 +72,9 @@ def test_run_folder_of_another_program(tmp_path: Path) -> None:
     """Descending thresholds, %f, an extra column, a dropped row; counts beside the tables."""
     (tmp_path / "eval_bdry.txt").write_text("0.5 0.6 0.7 0.646 0.6 0.7 0.65 0.61\n")
     (tmp_path / "eval_bdry_thr.txt").write_text("0.900000 0.1 0.9 0.2 7\n0.100000 0.8 0.3 0.4 7\n")
-    write_ev1(tmp_path / "per_image" / "a_ev1.txt", _counts())
-    write_ev1(tmp_path / "b_ev1.txt", _counts())
+    (tmp_path / "per_image").mkdir(exist_ok=True)
+    (tmp_path / "per_image" / "a_ev1.txt").write_text(format_ev1(_counts()))
+    (tmp_path / "b_ev1.txt").write_text(format_ev1(_counts()))
     found = read_run_folder(tmp_path)
     assert set(found) == {"eval_bdry.txt", "eval_bdry_thr.txt", "ev1"}
     np.testing.assert_array_equal(found["eval_bdry_thr.txt"][:, 0], [0.1, 0.9])

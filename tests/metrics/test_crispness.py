@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import bsdsbench as bb
-from bsdsbench.cli.verb_crispness import command
+from bsdsbench.cli.verb_evaluate import command
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders import load_ground_truth
 from bsdsbench.metrics.crispness import evaluations, image_crispness
@@ -21,6 +21,7 @@ from tests.crops import crops
 from tests.reference.nms import edge_nms
 
 RAW = "structure-tensor-raw"
+CRISP = ("--metrics", "crispness", "--quiet")
 FAST = {"workers": 1, "executor": "thread"}
 
 
@@ -87,7 +88,7 @@ def test_changes_reach_both_protocols_but_not_their_difference():
 
 
 def test_nms_and_thinning_are_not_to_be_changed(raw):
-    arguments = [str(raw[0]), "--gt", str(raw[1]), "--quiet", "--set", "thin=false"]
+    arguments = [str(raw[0]), "--gt", str(raw[1]), *CRISP, "--set", "thin=false"]
     result = CliRunner().invoke(command, arguments)
     assert isinstance(result.exception, ProtocolError)
     assert "SEval and CEval differ" in str(result.exception)
@@ -103,7 +104,7 @@ def test_segmentations_have_no_crispness(raw, tmp_path):
 def test_command_line(raw):
     result = CliRunner().invoke(
         command,
-        [str(raw[0]), "--gt", str(raw[1]), "--quiet", "--workers", "1", "--set", "thresholds=5"],
+        [str(raw[0]), "--gt", str(raw[1]), *CRISP, "--workers", "1", "--set", "thresholds=5"],
         catch_exceptions=False,
     )
     assert "SEval" in result.stdout
@@ -132,13 +133,12 @@ def test_range_must_be_one(text):
 
 
 def test_sweep_on_the_command_line(raw, tmp_path):
-    from bsdsbench.cli.verb_evaluate import command as evaluate_command
     from bsdsbench.plotting.tolerance import ToleranceDisplay
 
     arguments = [str(raw[0]), "--gt", str(raw[1]), "--max-dist", "0.005:0.02:3", "--quiet"]
     arguments += ["--thresholds", "5", "--executor", "thread", "--workers", "1", "--nms"]
     out = tmp_path / "out"
-    result = CliRunner().invoke(evaluate_command, [*arguments, "-o", str(out)])
+    result = CliRunner().invoke(command, [*arguments, "-o", str(out)])
     assert result.exit_code == 0, result.output
     rows = (out / "tolerance.csv").read_text().splitlines()
     assert rows[0] == "max_dist,ods,ois,ap"
@@ -152,5 +152,5 @@ def test_sweep_on_the_command_line(raw, tmp_path):
     assert [line.get_label() for line in shown.lines_] == ["ODS", "OIS", "AP"]
     drawn = shown.lines_[0].get_ydata()
     assert drawn.tolist() == [float(r.split(",")[1]) for r in rows[1:]]
-    other = CliRunner().invoke(evaluate_command, [*arguments, "--metrics", "boundary,pixel"])
+    other = CliRunner().invoke(command, [*arguments, "--metrics", "boundary,pixel"])
     assert "only the boundary metric" in str(other.exception)

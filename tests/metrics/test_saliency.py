@@ -12,7 +12,8 @@ import pytest
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics import saliency, salient_measures
 from bsdsbench.metrics.salient_measures import f_beta, weighted_f
-from bsdsbench.protocol.protocol import SaliencyParams
+from bsdsbench.protocol.protocol import Protocol, SaliencyParams
+from bsdsbench.scores.counts import ImageRecord
 
 # the rules of the papers, where PySODMetrics has others
 PAPER = SaliencyParams(
@@ -29,7 +30,8 @@ def saliency_counts(soft, mask, params=PAPER, **options):
 
 
 def saliency_score(images):
-    return saliency.saliency_score(images, PAPER)
+    records = [ImageRecord(str(k), (1, 1), {"saliency": c}) for k, c in enumerate(images)]
+    return saliency.SaliencyMetric().score(records, Protocol(saliency=PAPER))
 
 
 def e_measure(*counts):
@@ -198,7 +200,7 @@ def test_faults_are_said():
         saliency_counts(SOFT, MASK.T, what="a")
     with pytest.raises(DataError, match="empty image"):
         saliency_counts(np.zeros((0, 3)), np.zeros((0, 3), bool))
-    with pytest.raises(DataError, match="no images"):
+    with pytest.raises(DataError, match="no records"):
         saliency_score([])
 
 
@@ -209,7 +211,7 @@ def test_folders_and_command_line(tmp_path):
     from click.testing import CliRunner
 
     import bsdsbench as bb
-    from bsdsbench.cli.verb_saliency import command
+    from bsdsbench.cli.verb_evaluate import command
 
     pred, gt = tmp_path / "pred", tmp_path / "gt"
     pred.mkdir(), gt.mkdir()
@@ -222,7 +224,7 @@ def test_folders_and_command_line(tmp_path):
     score = bb.evaluate(pred, gt, metrics="saliency", workers=1).score("saliency")
     assert score.n_images == 2
     assert score.max_f_mean > 0.99
-    arguments = [str(pred), "--gt", str(gt), "--quiet", "--workers", "1"]
+    arguments = [str(pred), "--gt", str(gt), "--metrics", "saliency", "--quiet", "--workers", "1"]
     text = CliRunner().invoke(command, arguments, catch_exceptions=False).stdout
     assert f"{score.mae_mean:.3f}" in text
     assert "protocol saliency v2: maps stretched to 0 .. 1; levels floor(255 p), >=" in text

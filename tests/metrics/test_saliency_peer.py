@@ -12,11 +12,19 @@ import numpy as np
 import pytest
 
 from bsdsbench.metrics import salient_measures as measures
-from bsdsbench.metrics.saliency import saliency_counts, saliency_score
-from bsdsbench.protocol.protocol import SaliencyParams
+from bsdsbench.metrics.saliency import SaliencyMetric, saliency_counts
+from bsdsbench.protocol.protocol import Protocol, SaliencyParams
+from bsdsbench.scores.counts import ImageRecord
 
 STORED = json.loads((Path(__file__).parent / "pysodmetrics.json").read_text("utf-8"))
 SCRIPT = Path(__file__).parents[2] / "scripts" / "pysodmetrics_values.py"
+
+
+def saliency_score(images, rules):
+    records = [ImageRecord(str(k), (1, 1), {"saliency": c}) for k, c in enumerate(images)]
+    return SaliencyMetric().score(records, Protocol(saliency=rules))
+
+
 CURVES = ("f", "e", "iou", "dice", "ber")
 
 

@@ -113,7 +113,7 @@ def test_bad_input_is_one_clear_line():
     with pytest.raises(ShapeError, match=r"prediction: shape \(1, 2\), transposed"):
         seg.segmentation_counts([[0, 0]], [[0], [0]], params(2))
     two, three = (seg.segmentation_counts([[0]], [[0]], params(n)) for n in (2, 3))
-    with pytest.raises(ShapeError, match="different classes cannot be added"):
+    with pytest.raises(ShapeError, match="counts of different confusion cannot be added"):
         two + three
     with pytest.raises(ProtocolError, match="expected 'instance' for panoptic quality"):
         seg.panoptic_quality([[0]], [[0]], params(2))

@@ -12,7 +12,7 @@ from scipy.io import savemat
 from scipy.sparse import csc_matrix
 
 import bsdsbench as bb
-from bsdsbench.cli.verb_semantic import command
+from bsdsbench.cli.verb_evaluate import command
 from bsdsbench.files.errors import DataError, PairingError, ProtocolError, ShapeError
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.boundary import boundary_counts
@@ -209,7 +209,7 @@ def test_command_line_and_saved_classes(folders, tmp_path):
     proto = tmp_path / "pets.toml"
     proto.write_text(PROTO.to_toml())
     arguments = [str(folders[0]), "--gt", str(folders[1]), "--protocol", str(proto), "--quiet"]
-    arguments += ["--workers", "1"]
+    arguments += ["--workers", "1", "--metrics", "semantic"]
     result = CliRunner().invoke(
         command, [*arguments, "-o", str(tmp_path / "out")], catch_exceptions=False
     )

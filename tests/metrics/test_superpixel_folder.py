@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import bsdsbench as bb
-from bsdsbench.cli.verb_superpixel import command
+from bsdsbench.cli.verb_evaluate import command
 from bsdsbench.metrics import superpixel as sp
 
 
@@ -71,6 +71,7 @@ def test_faults_are_one_line(folders, tmp_path):
 def test_command_line(folders, tmp_path):
     pred, gt = folders
     arguments = [str(pred), "--gt", str(gt), "--quiet", "--workers", "1"]
+    arguments += ["--metrics", "superpixel"]
     out = tmp_path / "out"
     result = CliRunner().invoke(
         command, [*arguments, "--set", "gt_kind=labels", "-o", str(out)], catch_exceptions=False

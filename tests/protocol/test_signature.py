@@ -10,7 +10,7 @@ from bsdsbench.files.errors import ProtocolError
 from bsdsbench.protocol.nms_recipes import RECIPES
 from bsdsbench.protocol.protocol import Protocol, preset_names
 from bsdsbench.protocol.signature import Signature
-from bsdsbench.scores.ap_rules import AP_RULES
+from bsdsbench.scores.curve_rules import AP_RULES
 
 BSDS = Protocol.preset("bsds500")
 LINE = (

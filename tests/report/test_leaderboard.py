@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import bsdsbench as bb
-from bsdsbench.cli.verb_leaderboard import command
+from bsdsbench.cli.verb_report import command
 from bsdsbench.loaders.identity import shipped_sets
 from bsdsbench.report.html import write_report
 from bsdsbench.report.leaderboard import write_leaderboard
@@ -30,10 +30,9 @@ def test_runs_of_one_truth_and_protocol_make_a_board(tmp_path):
         saved(runs, name, quality)
     other = bb.Protocol.preset("bsds500").replace(max_dist=0.011)
     saved(runs, "tolerant", 0.3, protocol=other)
-    (runs / "notes").mkdir()
     middle = bb.Evaluation.load(runs / "middle")
     write_report([middle], runs / "middle" / "report.html", pictures=False, n_boot=20)
-    boards = write_leaderboard(runs, tmp_path / "site", n_boot=50)
+    boards = write_leaderboard(sorted(runs.iterdir()), tmp_path / "site", n_boot=50)
     assert [len(b.rows) for b in boards] == [3, 1]
     assert [r.name for r in boards[0].rows] == ["<best>", "middle", "worse"]
     assert boards[1].rows[0].note.startswith("bsdsbench ")
@@ -58,7 +57,7 @@ def test_an_undefined_score_is_a_dash_and_no_nan(tmp_path):
     few = {"protocol": "bsds500", "workers": 1, "executor": "thread"}
     bb.evaluate(pred, gt, out=tmp_path / "runs" / "binary", **few)
     site = tmp_path / "site"
-    (board,) = write_leaderboard(tmp_path / "runs", site, n_boot=20)
+    (board,) = write_leaderboard([tmp_path / "runs" / "binary"], site, n_boot=20)
     assert board.rows[0].values["ap"] == ("-", None, None)
     assert "nan" not in (site / "index.html").read_text("utf-8")
 
@@ -81,7 +80,7 @@ def as_test_split(run):
 def test_published_rows_stand_beside_their_own_set_only(tmp_path):
     run = as_test_split(simulated_run("mine", 200, quality=0.4, seed=1))
     run.save(tmp_path / "runs" / "mine")
-    (board,) = write_leaderboard(tmp_path / "runs", tmp_path / "site", n_boot=5)
+    (board,) = write_leaderboard([tmp_path / "runs" / "mine"], tmp_path / "site", n_boot=5)
     assert board.title == "bsds500-test, 200 of 200 images"
     rows = {r.name: r for r in board.rows}
     hed = rows["HED (2015, published), single-scale"]
@@ -92,19 +91,27 @@ def test_published_rows_stand_beside_their_own_set_only(tmp_path):
     assert orders == sorted(orders, reverse=True)
     part = replace(run, records=list(run.records)[:50])
     part.save(tmp_path / "part" / "mine")
-    (board,) = write_leaderboard(tmp_path / "part", tmp_path / "site2", n_boot=5)
+    (board,) = write_leaderboard([tmp_path / "part" / "mine"], tmp_path / "site2", n_boot=5)
     assert [r.published for r in board.rows] == [False]
 
 
 def test_the_command_line_and_its_faults(tmp_path):
-    saved(tmp_path / "runs", "one", 0.1)
-    arguments = [str(tmp_path / "runs"), "-o", str(tmp_path / "site"), "--n-boot", "5"]
-    shown = CliRunner().invoke(command, arguments, catch_exceptions=False)
-    assert shown.stdout.splitlines()[0] == "6 images, set not known: 1 row"
-    (tmp_path / "empty").mkdir()
-    for folder, message in (("empty", "no runs with boundaries"), ("gone", "no such folder")):
-        with pytest.raises(bb.DataError, match=message):
-            write_leaderboard(tmp_path / folder, tmp_path / "s")
+    one, two = (str(saved(tmp_path / place, "one", 0.1)) for place in ("a", "b"))
+    site = tmp_path / "site"
+    shown = CliRunner().invoke(command, [one, two, "-o", str(site), "--n-boot", "5"])
+    assert shown.stdout.splitlines()[0] == "6 images, set not known: 2 rows"
+    (board,) = json.loads((site / "leaderboard.json").read_text("utf-8"))
+    assert {row["name"] for row in board["rows"]} == {f"one ({one})", f"one ({two})"}
+    refused = CliRunner().invoke(command, [one, "-o", str(site), "--title", "x", "--no-pictures"])
+    assert refused.exit_code == 2
+    assert "--title, --pictures: not with a leader board" in refused.output
+    table = CliRunner().invoke(command, [one, "-o", str(site), "--format", "csv"])
+    assert table.exit_code == 0, table.output
+    assert (site / "boundary.csv").is_file()
+    pred, gt = make_set(tmp_path / "made", 2)
+    bb.evaluate(pred, gt, metrics="pixel", workers=1, executor="thread", out=tmp_path / "other")
+    with pytest.raises(bb.DataError, match="other: no boundary counts of images, expected them"):
+        write_leaderboard([one, tmp_path / "other"], tmp_path / "s")
 
 
 def test_only_reports_of_the_result_that_is_there_are_published(tmp_path):
@@ -113,7 +120,7 @@ def test_only_reports_of_the_result_that_is_there_are_published(tmp_path):
         saved(runs, name, 0.3)
         mine = bb.Evaluation.load(runs / name)
         write_report([mine], runs / name / "report.html", pictures=False, n_boot=20)
-    write_leaderboard(runs, site, n_boot=20)
+    write_leaderboard(sorted(runs.iterdir()), site, n_boot=20)
     assert len(list((site / "reports").iterdir())) == 4
     saved(runs, "b", 0.4)  # another result takes the place of the first, and its report goes
     assert not (runs / "b" / "report.html").exists()
@@ -123,7 +130,7 @@ def test_only_reports_of_the_result_that_is_there_are_published(tmp_path):
     (tmp_path / "secret").write_text("secret")
     (runs / "d" / "report.html").unlink()
     (runs / "d" / "report.html").symlink_to(tmp_path / "secret")
-    write_leaderboard(runs, site, n_boot=20)
+    write_leaderboard(sorted(runs.iterdir()), site, n_boot=20)
     assert [p.name for p in (site / "reports").iterdir()] == ["a.html"]
     page = (site / "index.html").read_text("utf-8")
     assert page.count('href="reports/') == 1
@@ -141,10 +148,10 @@ def test_nothing_is_written_through_a_link_in_the_site(tmp_path):
     elsewhere.mkdir()
     (site / "reports").symlink_to(elsewhere)
     with pytest.raises(bb.DataError, match="reports: is a link"):
-        write_leaderboard(tmp_path / "runs", site, n_boot=20)
+        write_leaderboard([tmp_path / "runs" / "a"], site, n_boot=20)
     assert not list(elsewhere.iterdir())
     (site / "reports").unlink()
     (elsewhere / "mine").write_text("mine")
     (site / "index.html").symlink_to(elsewhere / "mine")
-    write_leaderboard(tmp_path / "runs", site, n_boot=20)
+    write_leaderboard([tmp_path / "runs" / "a"], site, n_boot=20)
     assert (elsewhere / "mine").read_text() == "mine"

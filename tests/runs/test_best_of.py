@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.runs.best_of import best_of, best_rows
-from bsdsbench.scores.precision_recall import four_counts
+from bsdsbench.scores.curve import four_counts
 from tests.runs.simulated import simulated_run
 
 
@@ -87,7 +87,7 @@ def test_runs_that_do_not_belong_together(three):
 def test_the_command_line_writes_a_run(three, tmp_path):
     folders = [str(run.save(tmp_path / str(k))) for k, run in enumerate(three)]
     out = tmp_path / "best"
-    arguments = ["best-of", *folders, "-o", str(out), "--name", "MuGE"]
+    arguments = ["merge", "--best-of", *folders, "-o", str(out), "--name", "MuGE"]
     shown = CliRunner().invoke(cli, arguments, catch_exceptions=False)
     assert "results " in shown.stdout
     assert "pred:best-of-3" in shown.stdout
@@ -96,16 +96,23 @@ def test_the_command_line_writes_a_run(three, tmp_path):
     assert told["provenance"]["best_of"] == [f"m ({f})" for f in folders]
 
 
+def rules_of(folder):
+    """What `report --rules` says of one run: {(score, rule): value}."""
+    words = ["report", "--rules", str(folder), "--format", "json"]
+    shown = CliRunner().invoke(cli, words, catch_exceptions=False)
+    (table,) = json.loads(shown.stdout)["tables"]
+    return {(row["score"], row["rule"]): row["run_1"] for row in table["rows"]}
+
+
 def test_every_rule_side_by_side(three, tmp_path):
     out = str(three[0].save(tmp_path / "run"))
-    shown = CliRunner().invoke(cli, ["ap", out, "--format", "json"], catch_exceptions=False)
-    found = json.loads(shown.stdout)["m"]
+    found = rules_of(out)
     score = three[0].boundary_score()
-    assert found["ap"]["bsds"] == score.ap
-    assert found["ap"]["edter"] is None
-    assert found["ods"]["interpolated"] == score.ods.f
-    assert found["ods"]["maximum"] <= score.ods.f
-    table = CliRunner().invoke(cli, ["ap", out], catch_exceptions=False).stdout
+    assert found["AP", "bsds"] == score.ap
+    assert found["AP", "edter"] is None
+    assert found["ODS", "interpolated"] == score.ods.f
+    assert found["ODS", "maximum"] <= score.ods.f
+    table = CliRunner().invoke(cli, ["report", "--rules", out], catch_exceptions=False).stdout
     assert "101-point" in table
 
 
@@ -117,9 +124,7 @@ def test_the_zero_row_comes_from_the_ground_truth(tmp_path):
     run = bb.evaluate(pred, gt, protocol, executor="thread", out=tmp_path / "out")
     with_row = protocol.replace(thresholds=(0.0, *protocol.thresholds), ap_rule="edter")
     truth = bb.evaluate(pred, gt, with_row, executor="thread").boundary_score()
-    arguments = ["ap", str(tmp_path / "out"), "--format", "json"]
-    found = json.loads(CliRunner().invoke(cli, arguments, catch_exceptions=False).stdout)
-    assert found[run.name]["ap"]["edter"] == truth.ap
+    assert rules_of(tmp_path / "out")["AP", "edter"] == truth.ap
     assert truth.ap > run.boundary_score().ap
 
 
@@ -153,7 +158,7 @@ def test_the_programs_files_by_hand(tmp_path):
             lines = [" ".join(map(str, (t / 4, *row))) for t, row in enumerate(rows)]
             (folder / f"{name}_ev1.txt").write_text("\n".join(lines), "utf-8")
     out = tmp_path / "best"
-    arguments = ["best-of", *folders, "-o", str(out), "--format", "json"]
+    arguments = ["merge", "--best-of", *folders, "-o", str(out), "--format", "json"]
     CliRunner().invoke(cli, arguments, catch_exceptions=False)
     told = json.loads((out / "result.json").read_text("utf-8"))
     score = told["scores"]["boundary"]
@@ -167,10 +172,9 @@ def test_the_programs_files_by_hand(tmp_path):
         (r0, p0), (r1, p1) = next((a, b) for a, b in pairwise(points) if a[0] <= r <= b[0])
         area += (p0 + (p1 - p0) * (r - r0) / (r1 - r0)) / 100
     assert score["ap"] == pytest.approx(area, abs=1e-12)
-    shown = CliRunner().invoke(cli, ["ap", str(out), "--format", "json"], catch_exceptions=False)
-    (rules,) = json.loads(shown.stdout).values()
-    assert rules["ap"]["edter"] == score["ap"]
-    assert rules["ap"]["bsds"] == pytest.approx(
+    rules = rules_of(out)
+    assert rules["AP", "edter"] == score["ap"]
+    assert rules["AP", "bsds"] == pytest.approx(
         sum(np.interp(np.arange(28, 73) / 100, *zip(*points[:3], strict=True))) / 100, abs=1e-12
     )
     again = bb.Evaluation.load(out)

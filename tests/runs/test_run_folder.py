@@ -14,7 +14,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.files.errors import LINE, DataError, FileFormatError
 from bsdsbench.files.manifest import MANIFEST, write_results
-from bsdsbench.runs.compressed import pack_records, unpack_records
+from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.loading import load_run
 from bsdsbench.runs.store import FOLDER
 from tests.runs.test_runner import bits
@@ -104,7 +104,7 @@ def _set(name, at, value):
     ("change", "words"),
     [
         (_set("boundary.matched_gt", 0, -1), "boundary.matched_gt: from -1 to .*, expected counts"),
-        (_set("boundary.total_pred", 0, 0), "boundary.matched_pred: more matched than there are"),
+        (_set("boundary.total_pred", 0, 0), "boundary.matched_pred: more than there are"),
         (_set("pixel.abs_error_sum", 1, np.nan), "pixel.abs_error_sum: has NaN"),
         (_set("pixel.abs_error_sum", 1, np.inf), "pixel.abs_error_sum: not finite numbers"),
         (_set("boundary.thresholds", 0, 0.5), "boundary.thresholds: not increasing"),

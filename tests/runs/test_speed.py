@@ -81,7 +81,7 @@ def test_every_form_has_them(verb, suffix, tmp_path):
 def test_the_leader_board_names_the_machine(tmp_path):
     for run in (timed("fast", 3.25), timed("plain")):
         run.save(tmp_path / "runs" / run.name)
-    write_leaderboard(tmp_path / "runs", tmp_path / "site", n_boot=20)
+    write_leaderboard((tmp_path / "runs").iterdir(), tmp_path / "site", n_boot=20)
     page = (tmp_path / "site" / "index.html").read_text("utf-8")
     assert "made machine, 2 cores" in page
     (board,) = json.loads((tmp_path / "site" / "leaderboard.json").read_text("utf-8"))

@@ -9,18 +9,14 @@ from threading import Barrier
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 import bsdsbench as bb
 from bsdsbench.loaders import load_ground_truth, load_prediction, pair
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
-from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import streaming
-from bsdsbench.runs.streaming import fast_bound, fast_protocol, measure, measure_fast
-from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
-from bsdsbench.scores.precision_recall import PRCurve, ratio
+from bsdsbench.runs.streaming import measure
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +90,7 @@ def test_ranks_merge_to_the_same_bits_after_pickling(sample):
     with pytest.raises(bb.DataError, match="in both"):
         b.merge(a)
     with pytest.raises(bb.DataError, match="protocol or metrics differ"):
-        a.merge(bb.StreamingEvaluator(fast=True))
+        a.merge(bb.StreamingEvaluator(Protocol(thresholds=5)))
 
 
 def test_threads_number_the_images_they_add_at_once(monkeypatch):
@@ -182,34 +178,6 @@ def test_a_batch_with_a_fault_adds_nothing():
         bb.StreamingEvaluator(metrics=("edges",))
 
 
-def test_fast_mode_counts_are_the_exact_ones_and_its_error_is_measured(sample):
-    images, run = sample
-    ev = bb.StreamingEvaluator(fast=True)
-    for name, soft, gts in images:
-        ev.update(soft, gts, image_id=name)
-    fast = ev.compute()
-    at = np.isin(run.protocol.threshold_array(), fast.protocol.threshold_array())
-    assert at.sum() == 50
-    for few, all_ in zip(fast.records, run.records, strict=True):
-        assert (
-            few.counts["boundary"].matched_pred.tolist()
-            == all_.counts["boundary"].matched_pred[at].tolist()
-        )
-        assert (
-            few.counts["boundary"].matched_gt.tolist()
-            == all_.counts["boundary"].matched_gt[at].tolist()
-        )
-    error = measure_fast(run)
-    assert error.ods == fast.boundary_score().ods.f - run.boundary_score().ods.f
-    assert error.ap == fast.boundary_score().ap - run.boundary_score().ap
-    assert abs(error.ods) < 0.001
-    assert "50 thresholds on 3 images: ODS" in str(error)
-    assert "fast: 50 of 99 thresholds, ODS within 0.002 and AP within 0.01" in repr(ev)
-    assert fast.provenance["fast"].startswith("fast: 50 of 99 thresholds")
-    assert "exact" in repr(bb.StreamingEvaluator())
-    assert fast_protocol(Protocol(thresholds=5)) == Protocol(thresholds=5)
-
-
 def _detected(method, gray, edges):
     from skimage import filters
 
@@ -220,29 +188,6 @@ def _detected(method, gray, edges):
     if method == "ridges":
         return bb.nms((edges / edges.max()).astype(np.float32))
     return filters.gaussian(edges, 1) ** 0.7
-
-
-@pytest.mark.parametrize("method", ["sobel", "canny", "structure-tensor", "ucm", "ridges"])
-def test_the_bound_of_the_fast_mode_holds(method, bsds500, tmp_path):
-    """ODS within 0.002 and AP within 0.01, on maps that use the range from 0 to 1."""
-    from skimage import color, filters, io
-
-    records = []
-    for path in sorted((bsds500 / "ucm2" / "val").glob("*.mat"))[:8]:
-        gt = load_ground_truth(bsds500 / "groundTruth" / "val" / path.name)
-        gray = color.rgb2gray(io.imread(bsds500 / "images" / "val" / f"{path.stem}.jpg"))
-        edges = filters.sobel(filters.gaussian(gray, 2))
-        if method == "ucm":
-            pred = load_prediction(path)
-        else:
-            soft = _detected(method, gray, edges)
-            pred = soft / soft.max()
-        counts = boundary_counts(pred, gt, Protocol.preset("bsds500"))
-        records.append(ImageRecord(path.stem, gt.shape, {"boundary": counts}))
-    run = bb.Evaluation(Protocol.preset("bsds500"), method, tuple(records))
-    error = measure_fast(run)
-    assert abs(error.ods) < 0.002
-    assert abs(error.ap) < 0.01
 
 
 @st.composite
@@ -257,40 +202,3 @@ def falling_counts(draw):
         hit[: k + 1] += more
         wrong[: k + 1] += false + (-(-more * lost // had) if had else 0)
     return hit, int(hit[0]) + draw(st.integers(1, 50)), wrong
-
-
-@given(falling_counts())
-def test_the_bound_of_a_fast_curve_holds_wherever_the_values_lie(made):
-    hit, total_gt, wrong = made
-    grid = Protocol.preset("bsds500").threshold_array()
-    counts = BoundaryCounts(grid, hit, np.full(99, total_gt), hit, hit + wrong)
-    record = ImageRecord("a", (9, 9), {"boundary": counts})
-    run = bb.Evaluation(Protocol.preset("bsds500"), "x", (record,))
-    error = measure_fast(run)
-    at = np.isin(grid, fast_protocol(run.protocol).threshold_array())
-    some = PRCurve(grid[at], ratio(hit, hit + wrong)[at], ratio(hit, np.full(99, total_gt))[at])
-    ods, ap = fast_bound(some)
-    assert abs(error.ods) <= ods + 1e-12
-    assert np.isnan(error.ap) or abs(error.ap) <= ap + 1e-12
-
-
-def test_the_worst_map_for_the_fast_mode_is_said_to_be_bad():
-    """Edges of .025 on noise of .015: no threshold of the fast mode lies between the two."""
-    gt = np.zeros((40, 50), bool)
-    gt[10:30, 25] = True
-    soft = np.zeros((40, 50))
-    soft[:, 1:22:3] = 0.0151
-    soft[gt] = 0.0251
-    both = {}
-    for fast in (False, True):
-        ev = bb.StreamingEvaluator(fast=fast)
-        ev.update(soft.astype(np.float32), [gt], image_id="a")
-        both[fast] = ev.compute()
-    lost = both[False].boundary_score().ods.f - both[True].boundary_score().ods.f
-    ods, ap = fast_bound(both[True].boundary_score().curve)
-    assert lost > 0.5
-    assert lost <= ods
-    assert (
-        f"by this curve's own gaps ODS within {ods:.4f} and AP within {ap:.4f}"
-        in (both[True].provenance["fast"])
-    )

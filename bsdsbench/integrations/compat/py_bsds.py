@@ -11,15 +11,12 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError
 from bsdsbench.integrations.compat.shared import protocol_of
 from bsdsbench.metrics.boundary import boundary_counts
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import BoundaryCounts
-from bsdsbench.scores.precision_recall import (
-    average_precision,
-    best_point,
-    f_measure,
-    optimal_image_scale,
-    pr_curve,
-    ratio,
-)
+from bsdsbench.scores.curve import four_counts, pr_curve
+from bsdsbench.scores.curve_rules import area, best_point
+from bsdsbench.scores.ratios import f_measure, ratio
+from bsdsbench.scores.weighted import curve_columns
 
 Counts = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 
@@ -237,11 +234,15 @@ def pr_evaluation(
         samples.append(SampleResult(name, _t(best), best.recall, best.precision, best.f))
     columns = (curve.thresholds, curve.recall, curve.precision, curve.f)
     rows = [ThresholdResult(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
-    ods, ois = best_point(curve), optimal_image_scale(found)
+    stack = BoundaryCounts.stacked(found)
+    four = np.stack([four_counts(c) for c in found])
+    once = np.ones((1, len(found)), np.int64)
+    at = curve_columns(stack["thresholds"], four, once, Protocol())
+    ods, ois = best_point(curve), {k: float(v[0]) for k, v in at.items()}
     overall = OverallResult(
         *(_t(ods), ods.recall, ods.precision, ods.f),
-        *(ois.recall, ois.precision, ois.f),
-        average_precision(curve),
+        *(ois["ois.recall"], ois["ois.precision"], ois["ois"]),
+        float(area(curve)),
     )
     return samples, rows, overall
 

@@ -11,7 +11,7 @@ import numpy as np
 from bsdsbench.files.errors import DataError
 from bsdsbench.integrations.compat.shared import evaluate_ids, protocol_of, write_official
 from bsdsbench.metrics.boundary import BoundaryScore
-from bsdsbench.scores.precision_recall import PRCurve
+from bsdsbench.scores.curve import PRCurve
 
 
 class BSDS500Evaluator:

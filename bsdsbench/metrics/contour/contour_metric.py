@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,14 +13,15 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import Column, Metric, counts_in_order
+from bsdsbench.metrics.base import Column, Metric, within
 from bsdsbench.metrics.contour import overlap
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, SIDES
 from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
 from bsdsbench.protocol.contour_params import ContourParams
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.precision_recall import f_measure, ratio
+from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.ratios import f_measure, ratio
+from bsdsbench.scores.weighted import Weights, weighted_sum
 from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
@@ -132,30 +132,39 @@ class ContourMetric(Metric):
         with faults_named(pred, gt):
             return contour_counts(*label_maps(pred, gt, at), at)
 
-    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> ContourScore:
-        """The means. Raises DataError for no records."""
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
+        """The means over images of each class, then over the classes; pooled.* of all pixels."""
+        at, total = params_of(protocol), _summed(stack, weights)
+        means = mean_over_classes(
+            np.moveaxis(class_means(total.value_sum, total.value_count), 1, -1)
+        )
+        out = {key_of(m): means[:, k] for k, m in enumerate(at.measures())}
+        pooled = {f"pooled.{key}": mean_over_classes(v) for key, v in _pooled(total, at).items()}
+        return {**out, **pooled}
+
+    def result(
+        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
+    ) -> ContourScore:
+        """The means, those of each class besides."""
         at = params_of(protocol)
-        images: list[ContourCounts] = [c for _, c in counts_in_order(records, self.name)]
-        total = reduce(add, images)
         keys = [key_of(m) for m in at.measures()]
-        table = class_means(total.value_sum, total.value_count)
+        total = _summed(stack, np.ones((1, len(ids)), np.int64))
+        table = class_means(total.value_sum, total.value_count)[0]
         per_class = {
             name: ClassContours(
                 dict(zip(keys, map(_plain, table[k]), strict=True)),
-                int(total.value_count[k].max(initial=0)),
+                int(total.value_count[0, k].max(initial=0)),
             )
             for k, name in enumerate(at.class_names)
         }
-        pooled = {k: _plain(mean_over_classes(v)) for k, v in _pooled(total, at).items()}
-        both, pred_only, gt_only = (int(x) for x in total.pairs.sum(axis=0))
-        means = mean_over_classes(table.T)
+        both, pred_only, gt_only = (int(x) for x in total.pairs[0].sum(axis=0))
         return ContourScore(
-            dict(zip(keys, map(_plain, means), strict=True)),
+            {key: _plain(values[key]) for key in keys},
             per_class if len(per_class) > 1 else {},
-            pooled,
+            {key: _plain(value) for key, value in within(values, "pooled").items()},
             (both, pred_only, gt_only),
             at.empty,
-            len(images),
+            len(ids),
         )
 
     def parts(self, score: ContourScore) -> Mapping[str, Any]:
@@ -173,11 +182,6 @@ class ContourMetric(Metric):
             if counts.near.shape[1]
             else float("nan"),
         }
-
-    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> ContourSampler:
-        """The same means, of weighted sums."""
-        counts: list[Any] = [r.counts[self.name] for r in records]
-        return ContourSampler(counts, params_of(protocol))
 
     def same_truth(self, a: ContourCounts, b: ContourCounts) -> bool:
         """True if both have the same annotated pixels in each class."""
@@ -203,23 +207,9 @@ class ContourMetric(Metric):
         )
 
 
-class ContourSampler:
-    """Every measure's mean over the classes, of the images of each sample; pooled.iou besides."""
-
-    def __init__(self, counts: Sequence[ContourCounts], at: ContourParams) -> None:
-        self.keys = [key_of(m) for m in at.measures()]
-        self.sums = np.stack([c.value_sum for c in counts])  # (N, C, M)
-        self.found = np.stack([c.value_count for c in counts]).astype(np.float64)
-        self.areas = np.stack([c.areas for c in counts]).astype(np.float64)
-
-    def scores(self, weights: F8) -> dict[str, F8]:
-        """Key -> (B,)."""
-        sums, found, areas = (
-            np.tensordot(weights, table, axes=1) for table in (self.sums, self.found, self.areas)
-        )
-        means = mean_over_classes(np.moveaxis(class_means(sums, found), 1, -1))  # (B, M)
-        out = {key: means[:, m] for m, key in enumerate(self.keys)}
-        return {**out, "pooled.iou": mean_over_classes(_defined_iou(areas))}
+def _summed(stack: Stack, weights: Weights) -> Any:
+    """The counts of each weighted data set: every field (S, ...)."""
+    return SimpleNamespace(**{name: weighted_sum(weights, stack[name]) for name in stack})
 
 
 def class_means(sums: NDArray[Any], counts: NDArray[Any]) -> F8:
@@ -240,19 +230,19 @@ def _defined_iou(areas: NDArray[Any]) -> F8:
     return np.where(union > 0, overlap.iou(areas), np.nan)
 
 
-def _defined_f(counts: ContourCounts, k: int) -> F8:
-    """F of the pixels of each class at the k-th radius, NaN where neither map has any."""
-    share = ratio(counts.near[:, k], counts.outline)
-    there = counts.outline.any(axis=1)
-    return np.where(there, f_measure(share[:, 0], share[:, 1]), np.nan)
+def _defined_f(counts: Any, k: int) -> F8:
+    """F of the pixels of each class (..., C) at the k-th radius, NaN where neither map has any."""
+    share = ratio(counts.near[..., k, :], counts.outline)
+    there = counts.outline.any(axis=-1)
+    return np.where(there, f_measure(share[..., 0], share[..., 1]), np.nan)
 
 
-def _pooled(counts: ContourCounts, at: ContourParams) -> dict[str, F8]:
-    """Measures of the pixels of all images together, (C,) each."""
+def _pooled(counts: Any, at: ContourParams) -> dict[str, F8]:
+    """Measures of the pixels of all images together, (..., C) each."""
     out = {"iou": _defined_iou(counts.areas)}
     if "boundary-iou" in at.groups:
         for k, size in enumerate(at.boundary_sizes):
-            out[key_of(f"biou@{size:g}")] = _defined_iou(counts.shells[:, k])
+            out[key_of(f"biou@{size:g}")] = _defined_iou(counts.shells[..., k, :])
     if "davis" in at.groups:
         for k, bound in enumerate(at.davis_bounds):
             out[key_of(f"f@{bound:g}")] = _defined_f(counts, k)

@@ -19,7 +19,7 @@ from bsdsbench.metrics.contour.pairs import (
     as_pair,
 )
 from bsdsbench.protocol.contour_params import ContourParams
-from bsdsbench.scores.precision_recall import ratio
+from bsdsbench.scores.ratios import ratio
 
 I8 = NDArray[np.int64]
 MATCH_IOU = 0.5  # above it, a region has one partner at most

@@ -17,7 +17,7 @@ from bsdsbench.kernels import distances as kernel
 from bsdsbench.kernels import tallies
 from bsdsbench.kernels.skeleton import skeletons
 from bsdsbench.metrics.contour.pairs import F8, LabelPair, as_pair, settle
-from bsdsbench.scores.precision_recall import f_measure, ratio
+from bsdsbench.scores.ratios import f_measure, ratio
 
 COCO, CITYSCAPES = 0.02, 0.005  # widths of Boundary IoU, fractions of the diagonal
 

@@ -26,7 +26,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import distances as kernel
 from bsdsbench.kernels import outlines, tallies
 from bsdsbench.metrics.contour.pairs import F8, LabelPair, as_pair, settle
-from bsdsbench.scores.precision_recall import f_measure, ratio
+from bsdsbench.scores.ratios import f_measure, ratio
 
 Spacing = tuple[float, float]
 PRATT_ALPHA = 1 / 9

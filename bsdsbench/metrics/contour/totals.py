@@ -8,24 +8,23 @@ together, from the integer counts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.errors import ShapeError
 from bsdsbench.metrics.contour import overlap, surface
 from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.pairs import F8, LabelPair, convention, settle
 from bsdsbench.protocol.contour_params import ContourParams
-from bsdsbench.scores.counts import ArrayRecord, frozen
+from bsdsbench.scores.counts import Counts, count_field
 
 I8 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ContourCounts(ArrayRecord):
+class ContourCounts(Counts):
     """Contour measures of C classes in one or more images, with M measures, W widths and R radii.
 
     value_sum   : f8 (C, M), each measure summed over the pairs of masks for which it is defined
@@ -39,32 +38,13 @@ class ContourCounts(ArrayRecord):
     Adds over images. Measures are in the order of `ContourParams.measures()`.
     """
 
-    value_sum: F8
-    value_count: I8
-    areas: I8
-    shells: I8
-    near: I8
-    outline: I8
-    pairs: I8
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            dtype = np.float64 if field.name == "value_sum" else np.int64
-            object.__setattr__(self, field.name, frozen(getattr(self, field.name), dtype))
-        classes, expected = self.areas.shape[:1], self.value_sum.shape[:1]
-        if classes != expected or self.value_sum.shape != self.value_count.shape:
-            raise ShapeError(
-                f"contour counts: values {self.value_sum.shape} and {self.value_count.shape} "
-                f"of {classes[0]} classes, expected one row per class"
-            )
-
-    def __add__(self, other: ContourCounts) -> ContourCounts:
-        if type(other) is not type(self):
-            return NotImplemented
-        mine, theirs = self.arrays(), other.arrays()
-        if any(mine[k].shape != theirs[k].shape for k in mine):
-            raise ShapeError("contour counts of different classes or options cannot be added")
-        return type(self)(**{k: mine[k] + theirs[k] for k in mine})
+    value_sum: F8 = count_field("C M", np.float64)
+    value_count: I8 = count_field("C M")
+    areas: I8 = count_field("C 3")
+    shells: I8 = count_field("C W 3")
+    near: I8 = count_field("C R 2")
+    outline: I8 = count_field("C 2")
+    pairs: I8 = count_field("C 3")
 
 
 def contour_counts(

@@ -15,7 +15,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics.region.adapted_rand import RULES, Squares, error_of, sums_by_rule
 from bsdsbench.metrics.region.contingency_table import as_label_map, check_shape, table_of
 from bsdsbench.metrics.region.measures import measure
-from bsdsbench.scores.precision_recall import ratio
+from bsdsbench.scores.ratios import ratio
 
 
 class AdaptedRand(NamedTuple):

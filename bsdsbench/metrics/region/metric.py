@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any, ClassVar
@@ -19,16 +19,14 @@ from bsdsbench.metrics.region.region_record import RegionCounts
 from bsdsbench.metrics.region.scoring import (
     ERRORS,
     SIMILAR_TO,
-    VOI_PARTS,
     RegionScore,
-    fop_curve,
     image_row,
-    region_score,
+    region_columns,
+    region_result,
 )
-from bsdsbench.metrics.sampling import defined_areas, official_areas
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.precision_recall import f_measure, ratio
+from bsdsbench.scores.counts import ImageRecord, Stack
+from bsdsbench.scores.weighted import Weights
 
 F8 = NDArray[np.float64]
 
@@ -97,17 +95,19 @@ class RegionMetric(Metric):
         at_least_two(gt, len(gt.segmentations))
         return human_region_counts(gt)
 
-    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> RegionScore:
-        """See `region_score`."""
-        return region_score(records)
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
+        """See `region_columns`."""
+        return region_columns(stack, weights)
+
+    def result(
+        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
+    ) -> RegionScore:
+        """The scores and their curves."""
+        return region_result(values, stack, ids)
 
     def image_values(self, counts: RegionCounts) -> dict[str, float]:
         """Each measure's best, and its threshold."""
         return image_row(counts)
-
-    def sampler(self, records: Sequence[ImageRecord], protocol: Protocol) -> RegionSampler:
-        """Covering, PRI, VOI, objects and parts, and every error."""
-        return RegionSampler([r.counts[self.name] for r in records])
 
     def parts(self, score: RegionScore | ReportedRegions) -> Mapping[str, Any]:
         """The errors (0 is best), and beside them the similarities (1 is best) of SEISM.
@@ -157,6 +157,40 @@ class RegionMetric(Metric):
         return Prediction("a", ucm2=ucm2), truth, Protocol(thresholds=(0.25, 0.5))
 
 
+def region_score(records: Iterable[ImageRecord]) -> RegionScore:
+    """Score records that carry region counts, in any order.
+
+    Parameters
+    ----------
+    records : sequence of ImageRecord
+        One record per image.
+
+    Returns
+    -------
+    RegionScore
+        Covering, PRI, VOI and more.
+
+    Raises
+    ------
+    DataError
+        For no records, one without region counts, or different thresholds (sets of segmentations of
+        unequal length).
+
+    References
+    ----------
+    Source: collect_eval_reg.m; SEISM (see the module).
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> run = bb.evaluate("ucm2", "groundTruth", metrics="region")    # doctest: +SKIP
+    >>> bb.region_score(run.records).covering.ods                     # doctest: +SKIP
+    0.588
+    """
+    found: RegionScore = RegionMetric().score(records, Protocol())
+    return found
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportedRegions:
     """Region scores known from official tables only."""
@@ -168,72 +202,6 @@ class ReportedRegions:
     def to_mapping(self) -> dict[str, Any]:
         """What the tables hold."""
         return dict(self.values)
-
-
-class RegionSampler:
-    """Region scores: covering (ods, ois, best), pri and voi (ods, ois), fop (ods, ois, ap), and ods
-    and ois of the errors and similarities.
-
-    The sums are of floats here, so a score may differ from `region_score` in its last bits.
-    """
-
-    def __init__(self, counts: Sequence[Any]) -> None:
-        self.covered = _stack(counts, lambda c: c.covered_gt)
-        self.total = _stack(counts, lambda c: c.total_gt)
-        share = ratio(self.covered, self.total)
-        self.covered_best = self.covered[np.arange(len(counts)), share.argmax(axis=1)]
-        self.every_best = np.array([float(c.best_covered_gt) for c in counts])
-        self.pri = _stack(counts, lambda c: c.pri)
-        self.voi = _stack(counts, lambda c: c.voi)
-        curves = [fop_curve(c) for c in counts]
-        self.fop = np.stack(
-            [_stack(curves, lambda c: c.precision), _stack(curves, lambda c: c.recall)]
-        )
-        self.errors = {name: _stack(counts, value) for name, value in ERRORS.items()}
-        self.nvoi = _stack(counts, lambda c: c.nvoi)
-        self.fop_best = self.fop[:, np.arange(len(counts)), [int(np.argmax(c.f)) for c in curves]]
-
-    def scores(self, weights: F8) -> dict[str, F8]:
-        """Score name -> (B,)."""
-        n = weights.sum(axis=1)
-        total = weights @ self.total
-        precision, recall = (weights @ table / n[:, None] for table in self.fop)
-        p_ois, r_ois = (weights @ best / n for best in self.fop_best)
-        return {
-            "covering.ods": ratio(weights @ self.covered, total).max(axis=1),
-            "covering.ois": ratio(weights @ self.covered_best, total[:, 0]),
-            "covering.best": ratio(weights @ self.every_best, total[:, 0]),
-            "pri.ods": (weights @ self.pri / n[:, None]).max(axis=1),
-            "pri.ois": weights @ self.pri.max(axis=1) / n,
-            "voi.ods": (weights @ self.voi / n[:, None]).min(axis=1),
-            "voi.ois": weights @ self.voi.min(axis=1) / n,
-            "fop.ods": f_measure(precision, recall).max(axis=1),
-            "fop.ois": f_measure(p_ois, r_ois),
-            "fop.ap": defined_areas(recall, official_areas(precision, recall)),
-            **self._others(weights, n),
-        }
-
-    def _others(self, weights: F8, n: F8) -> dict[str, F8]:
-        """Errors and similarities; VOI's parts at the thresholds of VOI."""
-        images, samples = np.arange(self.voi.shape[0]), np.arange(n.size)
-        out: dict[str, F8] = {}
-        for name, values in self.errors.items():
-            sums = weights @ values
-            by, by_image = sums, values
-            if name in VOI_PARTS:
-                by, by_image = weights @ self.voi, self.voi
-            out[f"{name}.ods"] = sums[samples, by.argmin(axis=1)] / n
-            out[f"{name}.ois"] = weights @ values[images, by_image.argmin(axis=1)] / n
-        for name, error in SIMILAR_TO.items():
-            for k in ("ods", "ois"):
-                out[f"similarities.{name}.{k}"] = 1 - out[f"{error}.{k}"]
-        out["similarities.nvoi.ods"] = (weights @ self.nvoi / n[:, None]).max(axis=1)
-        out["similarities.nvoi.ois"] = weights @ self.nvoi.max(axis=1) / n
-        return out
-
-
-def _stack(items: Sequence[Any], value: Callable[[Any], F8]) -> F8:
-    return np.stack([value(c) for c in items]).astype(np.float64)
 
 
 def _csv(columns: Mapping[str, F8]) -> str:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import ShapeError
-from bsdsbench.scores.counts import ArrayRecord, frozen
+from bsdsbench.scores.counts import Counts, count_field, thresholds_field
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 
 
-_LATER = ("nvoi", "voi_split", "voi_merge", "are_region", "are_skimage", "are_cremi")
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class RegionCounts(ArrayRecord):
+class RegionCounts(Counts):
     """Region measures of one image at each threshold: sums, and means over annotators.
 
     total_gt = n_pixels x annotators is the denominator of the distances. Definitions:
@@ -65,53 +61,34 @@ class RegionCounts(ArrayRecord):
         For arrays of different lengths.
     """
 
-    undefined: ClassVar[tuple[str, ...]] = _LATER
-    later: ClassVar[tuple[str, ...]] = _LATER
+    adds: ClassVar[bool] = False
 
-    thresholds: F8
-    n_pixels: I8
-    covered_gt: F8
-    total_gt: I8
-    covered_pred: F8
-    total_pred: I8
-    best_covered_gt: F8
-    pri: F8
-    voi: F8
-    fop_pred: F8
-    fop_pred_candidates: I8
-    fop_gt: F8
-    fop_gt_candidates: I8
-    fop_precision: F8
-    fop_recall: F8
-    pair_precision: F8
-    pair_recall: F8
-    hamming_gt: I8
-    hamming_pred: I8
-    bgm: I8
-    bce: F8
-    gce: F8
-    lce: F8
-    nvoi: F8 = None  # type: ignore[assignment]
-    voi_split: F8 = None  # type: ignore[assignment]
-    voi_merge: F8 = None  # type: ignore[assignment]
-    are_region: F8 = None  # type: ignore[assignment]
-    are_skimage: F8 = None  # type: ignore[assignment]
-    are_cremi: F8 = None  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        length = np.shape(self.thresholds)
-        for f in fields(self):
-            if f.name in self.later and getattr(self, f.name) is None:
-                object.__setattr__(self, f.name, np.full(length, np.nan))
-            dtype = np.int64 if f.name in _REGION_INTEGERS else np.float64
-            array = frozen(getattr(self, f.name), dtype)
-            expected = () if f.name in ("n_pixels", "best_covered_gt") else length
-            if array.shape != expected:
-                raise ShapeError(f"{f.name}: shape {array.shape}, expected {expected}")
-            object.__setattr__(self, f.name, array)
-
-
-_REGION_INTEGERS = (
-    *("n_pixels", "total_gt", "total_pred", "fop_pred_candidates", "fop_gt_candidates"),
-    *("hamming_gt", "hamming_pred", "bgm"),
-)
+    thresholds: F8 = thresholds_field()
+    n_pixels: I8 = count_field("")
+    covered_gt: F8 = count_field("T", np.float64)
+    total_gt: I8 = count_field()
+    covered_pred: F8 = count_field("T", np.float64)
+    total_pred: I8 = count_field()
+    best_covered_gt: F8 = count_field("", np.float64)
+    pri: F8 = count_field("T", np.float64)
+    voi: F8 = count_field("T", np.float64)
+    fop_pred: F8 = count_field("T", np.float64)
+    fop_pred_candidates: I8 = count_field()
+    fop_gt: F8 = count_field("T", np.float64)
+    fop_gt_candidates: I8 = count_field()
+    fop_precision: F8 = count_field("T", np.float64)
+    fop_recall: F8 = count_field("T", np.float64)
+    pair_precision: F8 = count_field("T", np.float64)
+    pair_recall: F8 = count_field("T", np.float64)
+    hamming_gt: I8 = count_field()
+    hamming_pred: I8 = count_field()
+    bgm: I8 = count_field()
+    bce: F8 = count_field("T", np.float64)
+    gce: F8 = count_field("T", np.float64)
+    lce: F8 = count_field("T", np.float64)
+    nvoi: F8 = count_field("T", np.float64, later=True)
+    voi_split: F8 = count_field("T", np.float64, later=True)
+    voi_merge: F8 = count_field("T", np.float64, later=True)
+    are_region: F8 = count_field("T", np.float64, later=True)
+    are_skimage: F8 = count_field("T", np.float64, later=True)
+    are_cremi: F8 = count_field("T", np.float64, later=True)

@@ -24,32 +24,26 @@ Sums run in the order of the image ids.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from operator import attrgetter
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.metrics.base import counts_by_id
 from bsdsbench.metrics.region.region_record import RegionCounts
-from bsdsbench.scores.counts import ImageRecord, frozen
-from bsdsbench.scores.precision_recall import (
-    OperatingPoint,
-    PRCurve,
-    average_precision,
-    f_measure,
-    one_point,
-    or_none,
-    ratio,
-)
+from bsdsbench.scores.counts import Stack, frozen
+from bsdsbench.scores.curve import OperatingPoint, PRCurve
+from bsdsbench.scores.curve_rules import average_precision, best, best_point
+from bsdsbench.scores.ratios import f_measure, or_none, ratio
+from bsdsbench.scores.weighted import Weights, weighted_mean, weighted_sum
 from bsdsbench.tables.read_only import ReadOnly, ReadOnlyDict
 from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,70 +202,18 @@ class RegionScore(ReadOnly, ShownScore):
         }
 
 
-def region_score(records: Iterable[ImageRecord]) -> RegionScore:
-    """Score records that carry region counts, in any order.
-
-    Parameters
-    ----------
-    records : sequence of ImageRecord
-        One record per image.
-
-    Returns
-    -------
-    RegionScore
-        Covering, PRI, VOI and more.
-
-    Raises
-    ------
-    DataError
-        For no records, one without region counts, or different thresholds (sets of segmentations of
-        unequal length).
-
-    References
-    ----------
-    Source: collect_eval_reg.m; SEISM (see the module).
-
-    Examples
-    --------
-    >>> import bsdsbench as bb
-    >>> run = bb.evaluate("ucm2", "groundTruth", metrics="region")    # doctest: +SKIP
-    >>> bb.region_score(run.records).covering.ods                     # doctest: +SKIP
-    0.588
-    """
-    named: dict[str, RegionCounts] = counts_by_id(records, "region")
-    images = list(named.values())
-    return RegionScore(
-        thresholds=images[0].thresholds,
-        n_images=len(images),
-        covering=_covering(images),
-        pri=_score(images, lambda c: c.pri, highest=True),
-        voi=_score(images, lambda c: c.voi),
-        fop=_f_score(images, fop_curve),
-        fop_summed=_fop_summed(images),
-        pair_f=_f_score(images, pair_curve),
-        others={
-            name: _score(images, value, by=attrgetter("voi") if name in VOI_PARTS else value)
-            for name, value in ERRORS.items()
-        },
-        similarities={
-            name: _score(images, value, highest=True) for name, value in SIMILARITIES.items()
-        },
-        per_image=tuple((image_id, image_row(c)) for image_id, c in named.items()),
-    )
-
-
 def _van_dongen(c: RegionCounts) -> F8:
     return ratio(c.hamming_gt + c.hamming_pred, 2 * c.total_gt)
 
 
 def _voi_per_log_area(c: RegionCounts) -> F8:
-    return ratio(c.voi, np.log2(max(int(c.n_pixels), 1)))
+    return ratio(c.voi, np.log2(np.maximum(c.n_pixels, 1))[..., None])
 
 
 VOI_PARTS = "voi_split", "voi_merge"  # taken where VOI is best
 ADAPTED_RAND = "are_region", "are_skimage", "are_cremi"
 
-# One image's value at each threshold; 0 is best.
+# The value of an image, or of a stack of them, at each threshold; 0 is best.
 ERRORS: Mapping[str, Callable[[RegionCounts], F8]] = MappingProxyType(
     {
         "bgm": lambda c: ratio(c.bgm, c.total_gt),
@@ -309,94 +251,167 @@ SIMILARITIES: Mapping[str, Callable[[RegionCounts], F8]] = MappingProxyType(
 )
 
 
-def fop_curve(c: RegionCounts) -> PRCurve:
-    """One image's objects-and-parts precision and recall at each threshold."""
+def fop_curve(c: Any) -> PRCurve:
+    """Objects-and-parts precision and recall of one image, or of each of a stack."""
     return PRCurve(c.thresholds, c.fop_precision, c.fop_recall)
 
 
-def pair_curve(c: RegionCounts) -> PRCurve:
-    """One image's precision and recall over pairs of pixels, means over annotators."""
+def pair_curve(c: Any) -> PRCurve:
+    """The same over pairs of pixels, means over annotators."""
     return PRCurve(c.thresholds, c.pair_precision, c.pair_recall)
 
 
-def _fold(arrays: Sequence[Any]) -> Any:
-    """The sum in the order given: the same bits whatever computed the parts."""
-    return reduce(np.add, arrays)
+# What is a mean over images: its values, whether the largest is best, and the measure whose best
+# thresholds are taken.
+MEASURES: Mapping[str, tuple[Callable[[Any], F8], bool, str]] = MappingProxyType(
+    {
+        "pri": (attrgetter("pri"), True, "pri"),
+        "voi": (attrgetter("voi"), False, "voi"),
+        **{n: (value, False, "voi" if n in VOI_PARTS else n) for n, value in ERRORS.items()},
+        **{
+            f"similarities.{n}": (value, True, f"similarities.{n}")
+            for n, value in SIMILARITIES.items()
+        },
+    }
+)
 
 
-def _covering(images: Sequence[RegionCounts]) -> CoveringScore:
-    total = _fold([c.total_gt for c in images])
-    curve = ratio(_fold([c.covered_gt for c in images]), total)
-    best = int(np.argmax(curve))
-    at_best = [c.covered_gt[_last_best(ratio(c.covered_gt, c.total_gt))] for c in images]
-    return CoveringScore(
-        ods=float(curve[best]),
-        ods_threshold=float(images[0].thresholds[best]),
-        ois=float(ratio(_fold(at_best), total[0])),
-        best=float(ratio(_fold([c.best_covered_gt for c in images]), total[0])),
-        curve=curve,
+@dataclass(frozen=True, slots=True)
+class RegionCurves:
+    """The region measures of S weighted data sets at each threshold: all scores come of them.
+
+    covering (S, T); fop, pair_f, fop_summed : stacks of S curves; means : measure -> (S, T)
+    """
+
+    covering: F8
+    fop: PRCurve
+    pair_f: PRCurve
+    fop_summed: PRCurve
+    means: Mapping[str, F8]
+
+    @classmethod
+    def of(cls, c: Any, weights: Weights) -> RegionCurves:
+        """From a stack of counts, as attributes."""
+
+        def ratio_of_sums(top: F8, bottom: I8) -> F8:
+            return ratio(weighted_sum(weights, top), weighted_sum(weights, bottom))
+
+        def mean_curve(curve: PRCurve) -> PRCurve:
+            p, r = (weighted_mean(weights, a) for a in (curve.precision, curve.recall))
+            return PRCurve(c.thresholds, p, r)
+
+        n = weights.sum(axis=1)[:, None]
+        return cls(
+            ratio_of_sums(c.covered_gt, c.total_gt),
+            mean_curve(fop_curve(c)),
+            mean_curve(pair_curve(c)),
+            PRCurve(
+                c.thresholds,
+                ratio_of_sums(c.fop_pred, c.fop_pred_candidates),
+                ratio_of_sums(c.fop_gt, c.fop_gt_candidates),
+            ),
+            {name: ratio(weighted_sum(weights, m[0](c)), n) for name, m in MEASURES.items()},
+        )
+
+
+def region_columns(stack: Stack, weights: Weights) -> dict[str, F8]:
+    """Every region score of each weighted data set, (S,); thresholds under KEY_threshold."""
+    c = SimpleNamespace(**stack)
+    curves, t = RegionCurves.of(c, weights), c.thresholds
+    images, samples = np.arange(len(c.pri)), np.arange(len(weights))
+    total = weighted_sum(weights, c.total_gt[:, 0])
+    best_one = curves.covering.argmax(axis=1)
+    at_own = c.covered_gt[images, _last_best(ratio(c.covered_gt, c.total_gt))]
+    out = {
+        "covering.ods": curves.covering[samples, best_one],
+        "covering.ods_threshold": t[best_one],
+        "covering.ois": ratio(weighted_sum(weights, at_own), total),
+        "covering.best": ratio(weighted_sum(weights, c.best_covered_gt), total),
+        "fop.summed": curves.fop_summed.f.max(axis=1),
+    }
+    n = weights.sum(axis=1)
+    for name, (value, highest, by) in MEASURES.items():
+        deciding, _, _ = MEASURES[by]
+        sign = 1 if highest else -1
+        at = (sign * curves.means[by]).argmax(axis=1)
+        own = value(c)[images, (sign * deciding(c)).argmax(axis=1)]
+        out[f"{name}.ods"] = curves.means[name][samples, at]
+        out[f"{name}.ods_threshold"] = t[at]
+        out[f"{name}.ois"] = ratio(weighted_sum(weights, own), n)
+    for name, mean, each in (
+        ("fop", curves.fop, fop_curve(c)),
+        ("pair_f", curves.pair_f, pair_curve(c)),
+    ):
+        out |= _f_columns(name, mean, each, weights)
+    return out
+
+
+def _f_columns(name: str, mean: PRCurve, each: PRCurve, weights: Weights) -> dict[str, F8]:
+    """F of mean precision and mean recall: at one threshold, at each image's best, AP."""
+    ods = best(mean, "maximum")
+    images, at = np.arange(len(each.f)), each.f.argmax(axis=1)
+    own_p, own_r = (weighted_mean(weights, a[images, at]) for a in (each.precision, each.recall))
+    return {
+        f"{name}.ods": ods.f,
+        f"{name}.ods_threshold": ods.threshold,
+        f"{name}.ods_recall": ods.recall,
+        f"{name}.ods_precision": ods.precision,
+        f"{name}.ois": f_measure(own_p, own_r),
+        f"{name}.ois_recall": own_r,
+        f"{name}.ois_precision": own_p,
+        f"{name}.ap": average_precision(mean),
+    }
+
+
+def region_result(values: Mapping[str, float], stack: Stack, ids: Sequence[str]) -> RegionScore:
+    """The score with these columns, and its curves."""
+    c = SimpleNamespace(**stack)
+    curves = RegionCurves.of(c, np.ones((1, len(ids)), np.int64))
+
+    def measure(name: str) -> MeasureScore:
+        curve = curves.means[name][0]
+        by = curves.means[MEASURES[name][2]][0]
+        found = values[f"{name}.ods_threshold"]
+        at = by[np.searchsorted(c.thresholds, found)]
+        ends = bool(curve.size > 1 and at in (by[0], by[-1]))
+        return MeasureScore(values[f"{name}.ods"], found, values[f"{name}.ois"], curve, ends)
+
+    def f_score(name: str, curve: PRCurve) -> FScore:
+        t, p, r, own_p, own_r = (
+            values[f"{name}.{k}"]
+            for k in ("ods_threshold", "ods_precision", "ods_recall", "ois_precision", "ois_recall")
+        )
+        return FScore(
+            OperatingPoint(t, p, r, values[f"{name}.ods"]),
+            OperatingPoint(None, own_p, own_r, values[f"{name}.ois"]),
+            values[f"{name}.ap"],
+            PRCurve(c.thresholds, curve.precision[0], curve.recall[0]),
+        )
+
+    summed = curves.fop_summed
+    one = PRCurve(c.thresholds, summed.precision[0], summed.recall[0])
+    ods, at, ois, every = (values[f"covering.{k}"] for k in ("ods", "ods_threshold", "ois", "best"))
+    rows = (SimpleNamespace(**_image(stack, i)) for i in range(len(ids)))
+    return RegionScore(
+        thresholds=c.thresholds,
+        n_images=len(ids),
+        covering=CoveringScore(ods, at, ois, every, curves.covering[0]),
+        pri=measure("pri"),
+        voi=measure("voi"),
+        fop=f_score("fop", curves.fop),
+        fop_summed=best_point(one, "maximum"),
+        pair_f=f_score("pair_f", curves.pair_f),
+        others={name: measure(name) for name in ERRORS},
+        similarities={name: measure(f"similarities.{name}") for name in SIMILARITIES},
+        per_image=tuple((i, image_row(row)) for i, row in zip(ids, rows, strict=True)),
     )
 
 
-def _score(
-    images: Sequence[RegionCounts],
-    value: Callable[[RegionCounts], F8],
-    highest: bool = False,
-    by: Callable[[RegionCounts], F8] | None = None,
-) -> MeasureScore:
-    """by: the measure whose best thresholds are taken, if not those of `value` itself."""
-    pick = np.argmax if highest else np.argmin
-    values = [value(c) for c in images]
-    deciding = [by(c) for c in images] if by else values
-    curve = _fold(values) / len(images)
-    mean = _fold(deciding) / len(images)
-    best = int(pick(mean))
-    bests = [v[pick(d)] for v, d in zip(values, deciding, strict=True)]
-    return MeasureScore(
-        float(curve[best]),
-        float(images[0].thresholds[best]),
-        float(_fold(bests) / len(images)),
-        curve,
-        at_grid_end=bool(curve.size > 1 and mean[best] in (mean[0], mean[-1])),
-    )
+def _image(stack: Stack, i: int) -> dict[str, Any]:
+    return {name: a if name == "thresholds" else a[i] for name, a in stack.items()}
 
 
-def _f_score(images: Sequence[RegionCounts], curve_of: Callable[[RegionCounts], PRCurve]) -> FScore:
-    curves = [curve_of(c) for c in images]
-    mean = PRCurve(
-        images[0].thresholds,
-        _fold([c.precision for c in curves]) / len(images),
-        _fold([c.recall for c in curves]) / len(images),
-    )
-    at = [int(np.argmax(c.f)) for c in curves]
-    precision = float(_fold([c.precision[k] for c, k in zip(curves, at, strict=True)]))
-    recall = float(_fold([c.recall[k] for c, k in zip(curves, at, strict=True)]))
-    return FScore(
-        ods=_point(mean, int(np.argmax(mean.f))),
-        ois=_operating(None, precision / len(images), recall / len(images)),
-        ap=float("nan") if one_point(mean.recall) else average_precision(mean),
-        curve=mean,
-    )
-
-
-def _fop_summed(images: Sequence[RegionCounts]) -> OperatingPoint:
-    precision = ratio(
-        _fold([c.fop_pred for c in images]), _fold([c.fop_pred_candidates for c in images])
-    )
-    recall = ratio(_fold([c.fop_gt for c in images]), _fold([c.fop_gt_candidates for c in images]))
-    curve = PRCurve(images[0].thresholds, precision, recall)
-    return _point(curve, int(np.argmax(curve.f)))
-
-
-def _point(curve: PRCurve, k: int) -> OperatingPoint:
-    return _operating(float(curve.thresholds[k]), float(curve.precision[k]), float(curve.recall[k]))
-
-
-def _operating(threshold: float | None, precision: float, recall: float) -> OperatingPoint:
-    return OperatingPoint(threshold, precision, recall, float(f_measure(precision, recall)))
-
-
-def image_row(c: RegionCounts) -> dict[str, float]:
+def image_row(c: Any) -> dict[str, float]:
     """One image's bests, at the first threshold of ties (as eval_cover_img.txt has it)."""
     covering, fop = ratio(c.covered_gt, c.total_gt), fop_curve(c).f
     at, at_pri, at_voi, at_fop = (int(np.argmax(v)) for v in (covering, c.pri, -c.voi, fop))
@@ -415,7 +430,7 @@ def image_row(c: RegionCounts) -> dict[str, float]:
     }
 
 
-def _lowest(c: RegionCounts, names: Sequence[str]) -> dict[str, float]:
+def _lowest(c: Any, names: Sequence[str]) -> dict[str, float]:
     """Each error's least value, and its threshold."""
     out: dict[str, float] = {}
     for name in names:
@@ -425,5 +440,6 @@ def _lowest(c: RegionCounts, names: Sequence[str]) -> dict[str, float]:
     return out
 
 
-def _last_best(values: F8) -> int:
-    return int(values.size - 1 - np.argmax(values[::-1]))
+def _last_best(values: F8) -> NDArray[np.intp]:
+    """The last index of the largest value of each image (N, T)."""
+    return values.shape[-1] - 1 - values[..., ::-1].argmax(axis=-1)

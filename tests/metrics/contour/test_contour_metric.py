@@ -93,7 +93,8 @@ def test_pooled_values_are_those_of_all_pixels(runs, maps):
 def test_a_sample_of_each_image_once_has_the_score(runs, metric):
     found = registry.get(metric)
     records = runs[0].records
-    sampled = found.sampler(list(records), runs[0].protocol).scores(np.ones((2, 5)))
+    stack, protocol = found.stack([r.counts[metric] for r in records]), runs[0].protocol
+    sampled = found.scores(stack, np.ones((2, 5), int), protocol)
     mapping = runs[0].score(metric).to_mapping()
     keys = [c.key for c in found.columns if c.score]
     values = column_values([c for c in found.columns if c.score], mapping)
@@ -101,7 +102,7 @@ def test_a_sample_of_each_image_once_has_the_score(runs, metric):
     assert len(defined) >= 5
     for key in defined:
         assert sampled[key] == pytest.approx([values[key]] * 2, rel=1e-12), key
-    twice = found.sampler([*records, *records], runs[0].protocol).scores(np.ones((1, 10)))
+    twice = found.scores(stack, np.full((1, 5), 2), protocol)
     assert twice[defined[0]] == pytest.approx(sampled[defined[0]][:1])
 
 

@@ -11,10 +11,10 @@ from bsdsbench.comparison.compare import compare
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.region.counting import region_counts
+from bsdsbench.metrics.region.metric import region_score
 from bsdsbench.metrics.region.region_record import RegionCounts
-from bsdsbench.metrics.region.scoring import region_score
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.compressed import pack_records, unpack_records
+from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.counts import ImageRecord
 
@@ -230,7 +230,8 @@ def test_runs_of_older_versions_are_read_compared_and_saved(tmp_path):
     run.save(tmp_path / "now")
     path = tmp_path / "old.npz"
     with np.load(BytesIO(pack_records(rows))) as arrays:
-        np.savez(path, **{k: a for k, a in arrays.items() if k[7:] not in RegionCounts.later})
+        later = {k for k, what in RegionCounts.declared().items() if what.later}
+        np.savez(path, **{k: a for k, a in arrays.items() if k[7:] not in later})
     old = Evaluation(protocol, "old", unpack_records(path), {})
     assert np.isnan(old.records[0].counts["region"].nvoi).all()
     old.save(tmp_path / "again")

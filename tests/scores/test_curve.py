@@ -1,5 +1,7 @@
 """Scores from counts: hand-worked cases, and the published rules on small numbers."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,20 +10,19 @@ from hypothesis import strategies as st
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics.boundary import boundary_score
 from bsdsbench.metrics.pixel import PixelCounts, pixel_score
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
-from bsdsbench.scores.precision_recall import (
-    PRCurve,
+from bsdsbench.scores.curve import PRCurve, four_counts, pr_curve
+from bsdsbench.scores.curve_rules import (
+    area,
     average_precision,
+    best,
     best_point,
     edges_r50,
-    f_measure,
-    interpolated_best,
-    one_point,
-    optimal_image_scale,
-    pr_curve,
-    ratio,
     recall_at_precision,
 )
+from bsdsbench.scores.ratios import f_measure, ratio
+from bsdsbench.scores.weighted import curve_columns
 
 
 def counts(matched_gt, total_gt, matched_pred, total_pred):
@@ -68,24 +69,44 @@ def test_best_point_of_one_threshold_and_of_a_tie():
 
 def test_many_curves_at_once_equal_one_at_a_time():
     rng = np.random.default_rng(3)
-    p, r = rng.random((4, 5, 7)), rng.random((4, 5, 7))
+    p, r = rng.random((20, 7)), rng.random((20, 7))
+    p[3:5], p[5] = 0, p[6]
     t = np.arange(1, 8) / 8
-    many = interpolated_best(t, p, r)
-    for i in range(4):
-        for j in range(5):
-            one = best_point(PRCurve(t, p[i, j], r[i, j]))
-            found = tuple(float(values[i, j]) for values in many)
+    for rule in ("interpolated", "maximum"):
+        many = best(PRCurve(t, p, r), rule)
+        for i in range(20):
+            one = best_point(PRCurve(t, p[i], r[i]), rule)
+            found = tuple(float(values[i]) for values in many)
             assert found == (one.threshold, one.precision, one.recall, one.f)
+
+
+@settings(deadline=None)
+@given(rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=6))
+def test_the_best_point_is_the_first_largest_of_all_steps(rows):
+    """Against all 100 steps of every segment, laid out in order: nothing is left out wrongly."""
+    p, r = np.array(rows).T / 4
+    t = np.arange(1, p.size + 1) / 10
+    d = np.arange(100) / 99
+    steps = [np.concatenate([b * d + a * (1 - d) for a, b in pairwise(v)]) for v in (t, p, r)]
+    f = f_measure(steps[1], steps[2])
+    found = best_point(PRCurve(t, p, r))
+    k = int(np.argmax(f))
+    assert (found.threshold, found.precision, found.recall, found.f) == (
+        *(s[k] for s in steps),
+        f[k],
+    )
 
 
 def test_ois_takes_each_image_at_its_own_first_best_threshold():
     # A is best at its second threshold (P 6/8, R 6/10), B at its first (3/5, 3/10).
-    ois = optimal_image_scale([A, B])
-    assert ois.threshold is None
-    assert ois.recall == pytest.approx((6 + 3) / 20)
-    assert ois.precision == pytest.approx((6 + 3) / (8 + 5))
-    tied = counts([5, 5], [10, 10], [5, 5], [10, 10])
-    assert optimal_image_scale([tied]).f == pytest.approx(0.5)
+    four = np.stack([four_counts(A), four_counts(B)])
+    once, twice = curve_columns(A.thresholds, four, np.array([[1, 1]]), Protocol()), [[0, 3]]
+    assert once["ois.recall"] == pytest.approx([(6 + 3) / 20])
+    assert once["ois.precision"] == pytest.approx([(6 + 3) / (8 + 5)])
+    alone = curve_columns(A.thresholds, four, np.array(twice), Protocol())
+    assert (alone["ois.recall"], alone["ois.precision"]) == ([3 / 10], [3 / 5])
+    tied = four_counts(counts([5, 5], [10, 10], [5, 5], [10, 10]))[None]
+    assert curve_columns(np.array([0.1, 0.2]), tied, np.array([[1]]), Protocol())["ois"] == [0.5]
 
 
 def test_average_precision_constant_one_gives_1_01():
@@ -101,7 +122,7 @@ def test_average_precision_keeps_the_first_of_equal_recalls():
     # At recall 1 the first precision (0) is kept, so precision falls from 1 to 0: 101 levels.
     curve = PRCurve([0.1, 0.2, 0.3], [0, 1, 1], [1, 1, 0])
     assert average_precision(curve) == pytest.approx(0.505)
-    assert average_precision(PRCurve([0.1, 0.2], [0.3, 0.4], [0.5, 0.5])) == 0.0
+    assert area(PRCurve([0.1, 0.2], [0.3, 0.4], [0.5, 0.5])) == 0.0
 
 
 def test_recall_at_half_precision():
@@ -150,10 +171,10 @@ def test_where_precision_falls_steadily_r50_is_that_of_the_edges_toolbox(steps, 
 
 def test_one_point_has_no_area():
     """Label maps have one threshold; a binary map is the same at all."""
-    assert one_point(np.array([0.4]))
-    assert one_point(np.array([0.4, 0.4]))
-    assert not one_point(np.array([0.4, 0.3]))
-    assert not one_point(np.array([0.0, 0.0]))  # nothing found: the area is 0
+    for recall, known in (([0.4], False), ([0.4, 0.4], False), ([0.4, 0.3], True)):
+        curve = PRCurve(np.arange(1, len(recall) + 1) / 10, [0.5] * len(recall), recall)
+        assert np.isfinite(average_precision(curve)) == known
+    assert average_precision(PRCurve([0.1, 0.2], [0, 0], [0, 0])) == 0  # nothing found
 
 
 def test_boundary_score_is_the_same_in_any_order_of_records():

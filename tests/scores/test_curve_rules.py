@@ -7,12 +7,12 @@ import pytest
 
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.protocol.field_ranges import FIELDS
-from bsdsbench.scores.ap_rules import AP_RULES, ODS_RULES, Rows, all_areas, area, rows_of_counts
-from bsdsbench.scores.precision_recall import PRCurve, average_precision
+from bsdsbench.scores.curve import PRCurve
+from bsdsbench.scores.curve_rules import AP_RULES, ODS_RULES, area
 
 # Thresholds rising: R .6 .4 .4 .2 0, P .5 .7 .9 1 -, nothing predicted at the last.
 FOUR = np.array([[6, 10, 6, 12], [4, 10, 7, 10], [4, 10, 9, 10], [2, 10, 2, 2], [0, 10, 0, 0]])
-ROWS = rows_of_counts([0.1, 0.2, 0.3, 0.4, 0.5], FOUR)
+ROWS = PRCurve.of_counts([0.1, 0.2, 0.3, 0.4, 0.5], FOUR)
 
 
 def line(r0, p0, r1, p1):
@@ -47,14 +47,13 @@ def test_by_hand(rule):
 
 
 def test_all_of_them_side_by_side():
-    found = all_areas(ROWS)
-    assert list(found) == list(AP_RULES)
+    found = {rule: float(area(ROWS, rule)) for rule in AP_RULES}
     assert np.isnan(found["edter"])
     assert len({round(v, 6) for v in found.values() if v == v}) == 5
 
 
 def test_what_a_curve_alone_does_not_tell():
-    curve = Rows(ROWS.recall, ROWS.precision)
+    curve = PRCurve(ROWS.thresholds, ROWS.precision, ROWS.recall)
     assert np.isnan(area(curve, "seism"))
     assert np.isnan(area(curve, "edter"))
     assert area(curve, "bsds") == area(ROWS, "bsds")
@@ -62,24 +61,22 @@ def test_what_a_curve_alone_does_not_tell():
 
 def test_the_row_of_threshold_zero_counts_for_one_rule_only():
     four = np.vstack([[[10, 10, 8, 50]], FOUR])
-    rows = rows_of_counts([0, 0.1, 0.2, 0.3, 0.4, 0.5], four)
+    rows = PRCurve.of_counts([0, 0.1, 0.2, 0.3, 0.4, 0.5], four)
     assert rows.whole_image
     for rule in BY_HAND:
         assert area(rows, rule) == pytest.approx(BY_HAND[rule], abs=1e-12)
     last = line(0.6, 0.5, 1, 0.16)
     assert area(rows, "edter") == pytest.approx(BY_HAND["bsds"] + last / 100, abs=1e-12)
-    assert not rows_of_counts([0, 0.1, 0.2, 0.3, 0.4, 0.5], four, operator=">").whole_image
+    assert not PRCurve.of_counts([0, 0.1, 0.2, 0.3, 0.4, 0.5], four, operator=">").whole_image
 
 
 def test_nothing_predicted_or_nothing_annotated():
     empty = np.array([[0, 10, 0, 0], [0, 10, 0, 0]])
-    assert {area(rows_of_counts([0.1, 0.2], empty), rule) for rule in BY_HAND} == {0.0}
-    blank = rows_of_counts([0.1, 0.2], [[0, 0, 0, 5], [0, 0, 0, 2]])
+    assert {float(area(PRCurve.of_counts([0.1, 0.2], empty), r)) for r in BY_HAND} == {0.0}
+    blank = PRCurve.of_counts([0.1, 0.2], [[0, 0, 0, 5], [0, 0, 0, 2]])
     assert area(blank, "seism") == 0
-    assert area(Rows(np.array([0.5]), np.array([0.5])), "bsds") == 0
-    assert area(Rows(np.array([0.5]), np.array([0.5])), "101-point") == pytest.approx(
-        51 * 0.5 / 101
-    )
+    assert area(PRCurve([0.5], [0.5], [0.5]), "bsds") == 0
+    assert area(PRCurve([0.5], [0.5], [0.5]), "101-point") == pytest.approx(51 * 0.5 / 101)
 
 
 def test_bsds_is_the_official_area(bsds500_bench):
@@ -88,9 +85,8 @@ def test_bsds_is_the_official_area(bsds500_bench):
         folder = bsds500_bench / test
         rows = np.loadtxt(folder / "eval_bdry_thr.txt", ndmin=2)
         printed = np.loadtxt(folder / "eval_bdry.txt")[7]
-        assert area(Rows(rows[:, 1], rows[:, 2])) == pytest.approx(printed, abs=2e-6)
         curve = PRCurve(rows[:, 0], rows[:, 2], rows[:, 1])
-        assert area(Rows(rows[:, 1], rows[:, 2])) == average_precision(curve)
+        assert area(curve) == pytest.approx(printed, abs=2e-6)
 
 
 def test_names_are_checked():
@@ -99,3 +95,14 @@ def test_names_are_checked():
     for field, rules in (("ap_rule", AP_RULES), ("ods_rule", ODS_RULES)):
         check, _ = FIELDS[field][0]
         assert all(map(check, rules))
+
+
+def test_a_stack_has_the_areas_of_its_curves():
+    rng = np.random.default_rng(2)
+    for t in ([0.2, 0.4, 0.6, 0.8], [0, 0.4, 0.6, 0.8], [0.5]):
+        total = rng.integers(0, 9, (40, len(t), 2))
+        four = np.stack([rng.integers(0, total[..., 0] + 1), total[..., 0]], -1)
+        four = np.concatenate([four, rng.integers(0, total[..., 1:] + 1), total[..., 1:]], -1)
+        for rule in AP_RULES:
+            each = [float(area(PRCurve.of_counts(t, one), rule)) for one in four]
+            np.testing.assert_array_equal(area(PRCurve.of_counts(t, four), rule), each)

@@ -1,0 +1,162 @@
+"""The verbs as a whole: their groups, their help, and options that are given more than once."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import bsdsbench as bb
+from bsdsbench.cli import GROUPS, VERBS, cli
+from bsdsbench.integrations.baselines import BASELINES
+from bsdsbench.metrics import registry
+from tests.cli.test_words import call
+from tests.runs.simulated import simulated_run
+
+FEW = ("--thresholds", "5", "--workers", "1", "--executor", "thread", "--quiet")
+
+
+def commands():
+    """Every verb, and those of a group of verbs, by the words that call it."""
+    context = click.Context(cli)
+    for verb in VERBS:
+        command = cli.get_command(context, verb)
+        if isinstance(command, click.Group):
+            yield from (((verb, name), found) for name, found in command.commands.items())
+        else:
+            yield (verb,), command
+
+
+SINGLE = [
+    pytest.param(words, option, id=" ".join((*words, option.opts[-1])))
+    for words, command in commands()
+    for option in command.params
+    if isinstance(option, click.Option) and not option.multiple
+]
+
+
+def test_help_groups_the_verbs_by_what_a_user_does():
+    lines = call("--help").splitlines()
+    assert max(map(len, lines)) <= 80
+    found, heading = {}, ""
+    for line in lines:
+        if re.fullmatch(r"[A-Z]\w+:", line):
+            heading = line[:-1]
+        elif line.startswith("  "):
+            found.setdefault(heading, []).append(line.split()[0])
+    assert {heading: tuple(found[heading]) for heading in GROUPS} == GROUPS
+
+
+@pytest.mark.parametrize(("words", "option"), SINGLE)
+def test_an_option_that_does_not_add_up_is_refused_twice(words, option):
+    given = [option.opts[-1], *([] if option.is_flag else ["1"] * option.nargs)]
+    named = re.escape(max(option.opts, key=len))
+    with pytest.raises(click.UsageError, match=f"^{named}: given more than once"):
+        call(*words, *given, *given)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--set", "max_dist=.1", "--set", "max_dist=.2"),
+        ("--set", "nms_params.radius=2", "--set", "nms-params.radius=3"),
+        ("--set", "thresholds=9", "--thresholds", "5"),
+        ("--set", "thin=false", "--no-thin"),
+        ("--protocol", "bsds500", "--signature", "x"),
+    ],
+)
+def test_a_field_that_is_given_twice_is_refused(words, tmp_path):
+    expected = "given more than once|given by --set and by an option|expected one of them"
+    with pytest.raises((click.UsageError, bb.DataError), match=expected):
+        call("evaluate", tmp_path, "--gt", tmp_path, *words)
+
+
+@pytest.mark.parametrize(
+    ("verb", "words"),
+    [
+        ("check", ["--tolerance", ".1", "--tolerance", ".2"]),
+        ("check", ["--tolerance", "ods=.1", "--tolerance", "boundary.ods=.2"]),
+        ("explain", ["--target", "ods=.7", "--target", "boundary.ods=.8"]),
+    ],
+)
+def test_a_score_that_is_given_twice_is_refused(verb, words, tmp_path):
+    out, base = simulated_run("a", 3).save(tmp_path / "a"), tmp_path / "baseline.json"
+    call("check", out, "--baseline", base, "--update")
+    more = ["--baseline", base] if verb == "check" else []
+    with pytest.raises(bb.DataError, match="more than once"):
+        call(verb, out, *more, *words)
+
+
+def test_metrics_add_up_with_a_comma_or_an_option_each(tiny):
+    pred, gt = tiny
+    found = [
+        json.loads(call("evaluate", pred, "--gt", gt, *FEW, "--format", "json", *words))["scores"]
+        for words in (
+            ["--metrics", "pixel,boundary"],
+            ["--metrics", "boundary", "--metrics", "pixel"],
+        )
+    ]
+    assert found[0] == found[1]
+    assert list(found[0]) == ["boundary", "pixel"]
+
+
+def test_names_add_up(tmp_path):
+    outs = [simulated_run(name, 4).save(tmp_path / name) for name in "ab"]
+    table = call("report", *outs, "--names", "one", "--names", "two")
+    assert "one" in table
+    assert "two" in table
+
+
+def test_help_lists_metrics_of_other_packages_and_imports_nothing_heavy(monkeypatch):
+    monkeypatch.setattr(registry, "_others", lambda: {"davis-f": None})
+    text = " ".join(call("evaluate", "--help").split())
+    assert f"{', '.join(registry.BUILT_IN)}, davis-f; default: boundary" in text
+    program = (
+        "import sys\n"
+        "from bsdsbench.cli import cli\n"
+        "cli.main(['evaluate', '--help'], standalone_mode=False)\n"
+        "print('heavy:', {'numpy', 'scipy', 'numba', 'skimage'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.endswith("heavy: set()\n"), done.stderr
+
+
+def test_help_of_run_names_every_built_in_detector():
+    text = re.sub(r"-\s+", "-", call("run", "--help"))
+    assert set(BASELINES) <= set(re.findall(r"[\w-]+", text))
+
+
+def test_a_wrong_call_is_one_line_that_says_where_help_is(monkeypatch, capsys):
+    from bsdsbench.cli import main
+
+    monkeypatch.setattr(sys, "argv", ["bsdsbench", "compare", "a", "--seed", "1", "--seed", "2"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    line = "bsdsbench: --seed: given more than once (bsdsbench compare --help)\n"
+    assert capsys.readouterr() == ("", line)
+
+
+def test_merge_names_what_the_shards_left_out(tiny, tmp_path):
+    pred, gt = tiny
+    (pred / "im004.png").write_bytes(b"none")
+    shards = []
+    for part in (1, 2):
+        shards.append(tmp_path / str(part))
+        words = ("--shard", f"{part}/2", "--on-error", "skip", "-o", shards[-1])
+        call("evaluate", pred, "--gt", gt, *FEW, *words)
+    words = ["merge", *map(str, shards), "-o", str(tmp_path / "whole"), "--name", "mine"]
+    done = CliRunner().invoke(cli, words, standalone_mode=False)
+    assert done.return_value == 2
+    assert "left out 'im004': " in done.stderr
+    assert bb.Evaluation.load(tmp_path / "whole").name == "mine"
+
+
+def test_an_unfinished_run_is_called_so(tmp_path):
+    (tmp_path / "out" / ".records").mkdir(parents=True)
+    with pytest.raises(bb.DataError, match="a run that was not finished; the command that began"):
+        call("report", tmp_path / "out")
