@@ -90,6 +90,9 @@ class Tally:
         self.slowest[name] = max(self.slowest.get(name, 0.0), seconds)
         if verdict == "failed":
             self.failures.append((number, name, why))
+            print(f"input {number} ({name}): {why}", flush=True)
+        if not (number + 1) % 1000:
+            print(f"{number + 1} inputs, {len(self.failures)} failures so far", flush=True)
 
     def table(self) -> str:
         """One row per kind and the sum."""
