@@ -71,6 +71,26 @@ def count_field(
         Runs of older versions lack it: None and NaN stand for it.
     default : array or number
         What stands where it is not given.
+
+    Returns
+    -------
+    dataclasses.Field
+        The field of a frozen dataclass derived from `Counts`.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import bsdsbench as bb
+    >>> @dataclass(frozen=True, slots=True, eq=False)
+    ... class Hits(bb.Counts):
+    ...     hits: object = bb.count_field("C", at_most="total")
+    ...     total: object = bb.count_field("C")
+    >>> (Hits([1, 0], [2, 2]) + Hits([1, 1], [1, 1])).hits.tolist()
+    [2, 1]
+    >>> Hits([3, 0], [2, 2])
+    Traceback (most recent call last):
+    ...
+    bsdsbench.files.errors.DataError: hits: more than there are, expected at most total
     """
     about = Declared(tuple(axes.split()), dtype, shared, at_most, undefined or later, later)
     value = None if later else default

@@ -155,11 +155,3 @@ def four_counts(counts: CurveCounts) -> I8:
 def pr_curve(counts: CurveCounts) -> PRCurve:
     """The PR curve of one image's counts or of a sum of many."""
     return PRCurve.of_counts(counts.thresholds, four_counts(counts))
-
-
-def point_of(four: ArrayLike) -> OperatingPoint:
-    """P, R and F of the four counts (4,) at one threshold, or of images at their own."""
-    matched_gt, total_gt, matched_pred, total_pred = np.asarray(four)
-    recall, precision = ratio(matched_gt, total_gt), ratio(matched_pred, total_pred)
-    f = f_measure(precision, recall)
-    return OperatingPoint(None, float(precision), float(recall), float(f))

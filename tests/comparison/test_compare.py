@@ -35,7 +35,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report import comparison_mapping, comparison_tables, to_csv, to_latex, to_markdown
 from bsdsbench.runs.loading import load_run
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
-from bsdsbench.scores.curve import four_counts, point_of, pr_curve
+from bsdsbench.scores.curve import PRCurve, four_counts, pr_curve
 from bsdsbench.scores.curve_rules import average_precision, best_point, recall_at_precision
 from tests.runs.simulated import simulated_run
 
@@ -55,7 +55,7 @@ def drawn_scores(records, row, metric):
     ois = sum(four_counts(c)[pr_curve(c).f.argmax()] for c in drawn)
     return {
         "ods": best_point(curve).f,
-        "ois": point_of(ois).f,
+        "ois": PRCurve.of_counts([0.5], [ois]).f[0],
         "ap": float(average_precision(curve)),
         "r50": float(recall_at_precision(curve)),
     }

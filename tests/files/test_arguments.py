@@ -53,7 +53,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "GroundTruth": (bb.GroundTruth, {"image_id": "a", "boundaries": (EDGES,), "labels": LABELS}),
     "StreamingEvaluator": (
         bb.StreamingEvaluator,
-        {"protocol": "bsds500", "metrics": ("boundary",), "fast": False, "name": "x"},
+        {"protocol": "bsds500", "metrics": ("boundary",), "name": "x"},
     ),
     "update": (
         lambda **given: bb.StreamingEvaluator(THREE).update(**given),
