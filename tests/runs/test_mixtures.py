@@ -44,7 +44,7 @@ def test_official_files_of_ours_are_read_by_their_manifest(out, tmp_path, below,
 @pytest.mark.parametrize(
     "words",
     [
-        ["ap", "{out}/per_image"],
+        ["report", "--rules", "{out}/per_image"],
         ["plot", "{out}/per_image", "-o", "{out}/../x.png"],
         ["compare", "{out}/per_image", "{other}"],
     ],
