@@ -168,7 +168,7 @@ def manifest_over(folder: Path) -> Manifest | None:
     here = folder.resolve()
     for root, below in ((folder, ""), (here.parent, f"{here.name}/")):
         found = Manifest.read(root)
-        if found and any(name.startswith(below) for name in found.files):
+        if found and (not found.files or any(name.startswith(below) for name in found.files)):
             return found.finished()
     return None
 

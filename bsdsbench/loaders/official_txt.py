@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import FileFormatError
-from bsdsbench.files.manifest import Manifest, manifest_over
+from bsdsbench.files.manifest import MANIFEST, Manifest, manifest_over
 from bsdsbench.loaders.reading import FaultError, id_of, read_bytes, reading, show
 from bsdsbench.scores.counts import BoundaryCounts
 
@@ -153,12 +153,23 @@ def read_run_folder(folder: str | os.PathLike[str]) -> dict[str, Any]:
     ev1 = sorted(
         p for below in ("", f"{PER_IMAGE}/", "nms-eval/") for p in root.glob(f"{below}*{EV1}")
     )
+    if source:
+        _check_all_there(source, [*(root / name for name in tables), *ev1], root)
     tables["ev1"] = {id_of(p.name[: -len(EV1)]): read_ev1(p, source) for p in ev1}
     if len(tables) == 1 and not ev1:
         raise FileFormatError(
             f"{show(root)}: no official result file, expected {next(iter(COLUMNS))} or ID{EV1}"
         )
     return tables
+
+
+def _check_all_there(source: Manifest, found: Iterable[Path], root: Path) -> None:
+    """Raise FileFormatError if a table that a manifest names is not among those found."""
+    whole = root.resolve() == source.folder.resolve()
+    wanted = {n for n in source.files if n.endswith(EV1) or (whole and n in COLUMNS)}
+    lost = sorted(wanted - {source.name_of(path) for path in found})
+    if lost:
+        raise FileFormatError(f"{show(source.folder / lost[0])}: is gone, {MANIFEST} names it")
 
 
 def table_files(tables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

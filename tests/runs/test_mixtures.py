@@ -76,6 +76,16 @@ def test_an_image_that_the_manifest_does_not_have_is_refused(out):
         bb.Evaluation.from_official(out)
 
 
+def test_an_image_or_a_table_that_is_gone_is_missed(out):
+    (out / "eval_bdry.txt").unlink()
+    with pytest.raises(FileFormatError, match=r"eval_bdry\.txt: is gone, manifest\.json names it"):
+        bb.Evaluation.from_official(out)
+    assert len(bb.Evaluation.from_official(out / "per_image").records) == 8
+    next((out / "per_image").iterdir()).unlink()
+    with pytest.raises(FileFormatError, match=r"per_image/.*_ev1\.txt: is gone, manifest\.json"):
+        bb.Evaluation.from_official(out / "per_image")
+
+
 def test_images_that_the_new_run_does_not_have_do_not_stay(out):
     """Also where the writer in between was killed."""
     found = Manifest.read(out)

@@ -203,12 +203,14 @@ def test_a_full_disk_is_named_with_its_path(tmp_path, monkeypatch):
 def test_counts_that_decode_to_more_than_a_file_may(tmp_path: Path) -> None:
     """Gigabytes of zeros in some megabytes, and millions of images of nothing."""
     path = tmp_path / "counts.npz"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        with archive.open("boundary.total_gt.npy", "w", force_zip64=True) as file:
-            header = {"descr": "<i8", "fortran_order": False, "shape": (7000, 10_000)}
-            np.lib.format.write_array_header_1_0(file, header)
-            for _ in range(70):
-                file.write(bytes(8_000_000))
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("boundary.total_gt.npy", "w", force_zip64=True) as file,
+    ):
+        header = {"descr": "<i8", "fortran_order": False, "shape": (7000, 10_000)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for _ in range(70):
+            file.write(bytes(8_000_000))
     assert path.stat().st_size < 1 << 20
     with pytest.raises(FileFormatError, match=r"counts\.npz: decodes to more than 536870912 bytes"):
         unpack_records(path)
