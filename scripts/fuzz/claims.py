@@ -108,7 +108,9 @@ def npz(rng: random.Random, names: tuple[str, ...] = ("pred", "segs")) -> bytes:
 
 def counts(rng: random.Random) -> bytes:
     """A counts file of very many images, or of very wide ones."""
-    images, wide = rng.choice(((1, 10**6), (10**4, 99), (5 * 10**4, 9), (10**6, 1), (3 * 10**6, 1)))
+    images, wide = rng.choice(((1, 10**6), (10**3, 99), (2000, 9)))
+    if rng.random() < 0.05:  # these take seconds to write
+        images, wide = rng.choice(((10**4, 99), (5 * 10**4, 9), (10**6, 1), (3 * 10**6, 1)))
     arrays = {
         "ids": np.arange(images).astype("U8"),
         "sizes": np.full((images, 2), rng.choice((0, 5)), np.int64),
