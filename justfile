@@ -38,7 +38,7 @@ site:
 
 # Kernel timings by pytest-benchmark; --benchmark-compare against an earlier run.
 bench *args:
-    {{ python }} -m pytest -q benchmarks --benchmark-only --benchmark-autosave {{ args }}
+    {{ python }} -m pytest -q scripts/bench --benchmark-only --benchmark-autosave {{ args }}
 
 # Source archive and wheel in dist, checked.
 package:

@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 _PACKAGES = {
     "bsdsbench.scores.curve": ("OperatingPoint", "PRCurve"),
     "bsdsbench.scores.ratios": ("f_measure", "ratio"),
+    "bsdsbench.metrics.assign": ("Assignment", "assign", "assign_points"),
     "bsdsbench.metrics.boundary": (
         "BoundaryScore",
         "Match",
@@ -34,11 +35,11 @@ _PACKAGES = {
     "bsdsbench.loaders.labels": ("seg2bdry",),
     "bsdsbench.loaders": ("load_ground_truth", "load_prediction"),
     "bsdsbench.metrics.soft_maps": ("nms",),
+    "bsdsbench.metrics.one_to_one": ("one_to_one_labels",),
     "bsdsbench.metrics.pixel": ("PixelCounts", "PixelScore", "pixel_counts", "pixel_score"),
     "bsdsbench.plotting": (
         "DETCurveDisplay",
         "PRCurveDisplay",
-        "PRScoresDisplay",
         "ROCCurveDisplay",
     ),
     "bsdsbench.protocol.protocol": ("NMSParams", "Protocol"),

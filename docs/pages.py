@@ -24,13 +24,14 @@ GROUPS = {
         *("boundary_counts", "pixel_counts", "region_counts", "match_boundaries", "Match"),
         *("thin", "nms", "seg2bdry", "BoundaryCounts", "PixelCounts", "RegionCounts"),
     ),
+    "Assignment and training": ("assign", "assign_points", "Assignment", "one_to_one_labels"),
     "Read files": ("load_ground_truth", "load_prediction", "GroundTruth", "Prediction"),
     "Scores": (
         *("boundary_score", "pixel_score", "region_score", "BoundaryScore", "PixelScore"),
         *("RegionScore", "OperatingPoint", "PRCurve", "f_measure", "ratio"),
     ),
     "Compare and check": ("compare", "Comparison", "doctor", "Finding"),
-    "Plots": ("PRCurveDisplay", "PRScoresDisplay", "ROCCurveDisplay", "DETCurveDisplay"),
+    "Plots": ("PRCurveDisplay", "ROCCurveDisplay", "DETCurveDisplay"),
     "Faults": ("DataError", "ShapeError"),
 }
 

@@ -185,17 +185,12 @@ def _write(target: str, kind: str, found: list[tuple[str, Any]], scale: str) -> 
     if Path(target).suffix.lower() == ".csv":
         _write_points(target, kind, found[0][1])
         return
-    from bsdsbench.plotting.sample_curves import (
-        DETCurveDisplay,
-        PRScoresDisplay,
-        ROCCurveDisplay,
-        plot_curves,
-    )
+    from bsdsbench.plotting import DETCurveDisplay, PRCurveDisplay, ROCCurveDisplay, plot_curves
 
     if kind == "det":
-        plot_curves([DETCurveDisplay.from_curve(c, n, scale) for n, c in found], target)  # type: ignore[arg-type]
+        plot_curves([DETCurveDisplay.from_curve(c, n, scale) for n, c in found], target)
     else:
-        display = PRScoresDisplay if kind == "pr" else ROCCurveDisplay
+        display = PRCurveDisplay if kind == "pr" else ROCCurveDisplay
         plot_curves([display.from_curve(c, n) for n, c in found], target)
 
 

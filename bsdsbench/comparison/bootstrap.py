@@ -27,7 +27,10 @@ class WeightedRun:
         ]
 
     def scores(self, weights: Weights) -> dict[str, F8]:
-        """ "metric.score" -> (S,), the score columns of all metrics, in their order."""
+        """ "metric.score" -> (S,), the score columns of all metrics, in their order.
+
+        Undefined is what is infinite too: a distance to nothing.
+        """
         out: dict[str, F8] = {}
         for metric, stack in zip(self._metrics, self._stacks, strict=True):
             chunks = [
@@ -36,7 +39,8 @@ class WeightedRun:
             ]
             keys = [c.key for c in metric.columns if c.score and c.key in chunks[0]]
             for key in keys:
-                out[f"{metric.name}.{key}"] = np.concatenate([found[key] for found in chunks])
+                values = np.concatenate([found[key] for found in chunks])
+                out[f"{metric.name}.{key}"] = np.where(np.isfinite(values), values, np.nan)
         return out
 
 

@@ -13,29 +13,16 @@ dominates, crossings    one curve against another
 
 from __future__ import annotations
 
-from bsdsbench.curves.areas import (
-    auc_pr,
-    auc_roc,
-    auccalculator_areas,
-    davis_goadrich_area,
-)
-from bsdsbench.curves.binned import (
-    BinnedCurves,
-)
-from bsdsbench.curves.curve_table import (
-    AreaRow,
-    area_table,
-)
+from bsdsbench.curves.areas import auc_pr, auc_roc, auccalculator_areas, davis_goadrich_area
+from bsdsbench.curves.curve_table import AreaRow, area_table
 from bsdsbench.curves.geometry import (
     achievable_pr,
+    crossings,
+    dominates,
     interpolate_pr,
     pr_to_roc,
     roc_convex_hull,
     roc_to_pr,
-)
-from bsdsbench.curves.order import (
-    crossings,
-    dominates,
 )
 from bsdsbench.curves.ranked import (
     det,
@@ -45,21 +32,9 @@ from bsdsbench.curves.ranked import (
     roc,
     roc_from_ranking,
 )
-from bsdsbench.curves.ranking import (
-    Ranking,
-    rank,
-)
-from bsdsbench.curves.results import (
-    DETResult,
-    PRPoints,
-    PRResult,
-    ROCPoints,
-    ROCResult,
-    ThresholdCurve,
-)
-from bsdsbench.curves.thresholds import (
-    threshold_curve,
-)
+from bsdsbench.curves.ranking import Ranking, rank
+from bsdsbench.curves.results import DETResult, PRPoints, PRResult, ROCPoints, ROCResult
+from bsdsbench.curves.thresholds import BinnedCurves, ThresholdCurve, threshold_curve
 
 __all__ = [
     "AreaRow",

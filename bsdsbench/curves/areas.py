@@ -1,4 +1,4 @@
-"""Areas under a PR curve: every rule by its name.
+"""Areas under PR and ROC curves: every rule by its name.
 
 A PR curve has no one area. The rules differ in what lies between two points (nothing, a straight
 line, the count-linear curve), in the start at recall 0 and in the recall levels they look at.
@@ -6,14 +6,14 @@ line, the count-linear curve), in the start at recall 0 and in the recall levels
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.curves.geometry import above_zero, check_counts, interpolate_pr
-from bsdsbench.curves.samples import F8, floats
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.curves.samples import F8, Pair, floats, same_size, shares
+from bsdsbench.files.errors import DataError
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.curve_rules import area
 from bsdsbench.scores.ratios import ratio
@@ -21,7 +21,7 @@ from bsdsbench.scores.ratios import ratio
 Rule = Literal[
     "davis-goadrich", "auccalculator", "trapezoid", "step", "bsds", "11-point", "101-point"
 ]
-RULES = ("davis-goadrich", "auccalculator", "trapezoid", "step", "bsds", "11-point", "101-point")
+RULES = get_args(Rule)
 _ROUNDING = 1e-6
 
 
@@ -54,10 +54,8 @@ def auc_pr(
         - "11-point", "101-point": mean over even recall levels of the best precision at or beyond
           the level, 0 if none (PASCAL 2007, COCO). A conventional point (recall 0, precision 1)
           counts if it is among the points, as in VLFeat
-    positives : int or None
-        Number of positives, for the rule "auccalculator".
-    negatives : int or None
-        Number of negatives, for the rule "auccalculator".
+    positives, negatives : int or None
+        How many there are of each, for the rule "auccalculator".
     min_recall : float
         Only the part to the right of it ("davis-goadrich", "auccalculator").
 
@@ -88,7 +86,7 @@ def auc_pr(
         raise DataError(f"rule {rule!r}: expected one of {', '.join(RULES)}")
     if min_recall and rule not in ("davis-goadrich", "auccalculator"):
         raise DataError(f"min_recall: not part of rule {rule!r}, expected 0")
-    p, r = _checked(precision, recall)
+    p, r = shares(precision, recall, "precision", "recall")
     if r.size == 0:
         return 0.0
     if rule == "bsds":
@@ -99,7 +97,9 @@ def auc_pr(
     if rule == "step":
         return float(np.dot(np.diff(r, prepend=0), p))
     if rule in ("11-point", "101-point"):
-        return _level_mean(p, r, 10 if rule == "11-point" else 100)
+        parts = 10 if rule == "11-point" else 100
+        best = largest_beyond(p, r, np.arange(parts + 1) / parts)
+        return float(ratio(best.sum(), parts + 1))
     keep = r > 0
     p, r = p[keep], r[keep]
     if (p == 0).any():
@@ -131,19 +131,17 @@ def davis_goadrich_area(
 ) -> float:
     """The exact area under the count-linear curve through the points (TP, FP).
 
-    tp, fp f8 (K,), neither falling. A first point with TP > 0 is joined to (0, 0), which carries
+    A first point with TP > 0 is joined to (0, 0), which carries
     its precision flat; a point (0, FP > 0) is kept, so false positives that come first are paid
-    for. Nothing is added beyond the last point. No points give 0.
+    for. Nothing is added beyond the last point. No points give 0. Errors as `interpolate_pr`.
 
     Along a segment FP = k TP + c, the precision t / ((1 + k) t + c) has the integral
     [dTP / (1 + k) - c / (1 + k)^2 ln(((1 + k) TP_B + c) / ((1 + k) TP_A + c))].
 
     Parameters
     ----------
-    tp : array_like
-        True positives along the curve, (K,), not falling.
-    fp : array_like
-        False positives along the curve, (K,), not falling.
+    tp, fp : array_like
+        True and false positives along the curve, (K,), neither falling.
     positives : float
         Number of positives.
     min_recall : float
@@ -153,13 +151,6 @@ def davis_goadrich_area(
     -------
     float
         The area; 0 without points.
-
-    Raises
-    ------
-    ShapeError
-        For different lengths.
-    DataError
-        For counts that fall or positives that are not above 0.
 
     References
     ----------
@@ -200,31 +191,17 @@ def auccalculator_areas(
     1, (1, FP/TP) comes before it; (P, N) ends the curve; points at whole TP are put between; the
     first precision is carried flat to recall 0; trapezoids. There is no hull. Dropping the TP = 0
     points is optimistic when false positives come first. No points give the area of (P, N) alone.
+    Errors as `interpolate_pr`, also for counts that exceed their totals.
 
     Parameters
     ----------
-    tp : array_like
-        True positives along the curve, (K,), not falling.
-    fp : array_like
-        False positives along the curve, (K,), not falling.
-    positives : float
-        Number of positives.
-    negatives : float
-        Number of negatives.
-    min_recall : float
-        Only the area to the right of this recall counts.
+    tp, fp, positives, negatives, min_recall : as in `davis_goadrich_area`
+        Counts along the curve and totals.
 
     Returns
     -------
     tuple of float, float
         Area under PR, area under ROC.
-
-    Raises
-    ------
-    ShapeError
-        For different lengths.
-    DataError
-        For counts that fall or exceed their totals, and for totals that are not above 0.
 
     References
     ----------
@@ -258,16 +235,12 @@ def auccalculator_areas(
 
 
 def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
-    """Trapezoids under ROC points in the order given, f8 (K,) each; nothing added at the ends.
-
-    No points give 0.
+    """Trapezoids under ROC points in the order given; nothing added at the ends.
 
     Parameters
     ----------
-    fpr : array_like
-        False positive rates, f8 (K,).
-    tpr : array_like
-        True positive rates, f8 (K,).
+    fpr, tpr : array_like
+        False and true positive rates, f8 (K,).
 
     Returns
     -------
@@ -288,12 +261,11 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
     0.75
     """
     x, y = floats(fpr, "fpr"), floats(tpr, "tpr")
-    if x.size != y.size:
-        raise ShapeError(f"fpr: {x.size} values, tpr: {y.size} values, expected as many of each")
+    same_size(x, y, "fpr", "tpr")
     return float(np.dot(np.diff(x), y[1:] + y[:-1]) / 2)
 
 
-def _cut(tp: F8, fp: F8, low: float) -> tuple[F8, F8]:
+def _cut(tp: F8, fp: F8, low: float) -> Pair:
     """The part of the curve with TP >= low, its first point count-linear."""
     if low <= 0 or tp.size == 0:
         return tp, fp
@@ -301,25 +273,13 @@ def _cut(tp: F8, fp: F8, low: float) -> tuple[F8, F8]:
     return np.r_[low, tp[right]], np.r_[np.interp(low, tp, fp), fp[right]]
 
 
-def _level_mean(p: F8, r: F8, parts: int) -> float:
-    best = np.r_[np.maximum.accumulate(p[::-1])[::-1], 0.0]
-    levels = np.arange(parts + 1) / parts
-    return float(ratio(best[np.searchsorted(r, levels)].sum(), parts + 1))
+def largest_beyond(precision: F8, recall: F8, levels: F8) -> F8:
+    """The largest precision at each level of recall or beyond, 0 if none; recall not falling."""
+    best = np.r_[np.maximum.accumulate(precision[::-1])[::-1], 0.0]
+    return best[np.searchsorted(recall, levels)]
 
 
-def _checked(precision: ArrayLike, recall: ArrayLike) -> tuple[F8, F8]:
-    p, r = floats(precision, "precision"), floats(recall, "recall")
-    if p.size != r.size:
-        raise ShapeError(
-            f"precision: {p.size} values, recall: {r.size} values, expected as many of each"
-        )
-    for values, name in ((p, "precision"), (r, "recall")):
-        if values.size and not (values.min() >= 0 and values.max() <= 1):
-            raise DataError(f"{name}: {values.min():g} to {values.max():g}, expected 0..1")
-    return p, r
-
-
-def _rising(p: F8, r: F8) -> tuple[F8, F8]:
+def _rising(p: F8, r: F8) -> Pair:
     if r[0] > r[-1]:
         p, r = p[::-1], r[::-1]
     if (np.diff(r) < 0).any():

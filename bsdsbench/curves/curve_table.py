@@ -9,11 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.areas import auc_pr, auccalculator_areas, davis_goadrich_area
+from bsdsbench.curves.areas import (
+    auc_pr,
+    auccalculator_areas,
+    davis_goadrich_area,
+    largest_beyond,
+)
 from bsdsbench.curves.geometry import achievable_pr
 from bsdsbench.curves.ranked import pr_from_ranking, roc_from_ranking
 from bsdsbench.curves.ranking import Ranking, rank
-from bsdsbench.curves.samples import F8, check_samples
+from bsdsbench.curves.samples import F8, Pair, check_samples
 from bsdsbench.files.errors import DataError
 from bsdsbench.protocol.protocol import even_thresholds
 from bsdsbench.scores.curve import PRCurve
@@ -91,9 +96,10 @@ def area_table(labels: ArrayLike, scores: ArrayLike, *, bins: int = 100) -> tupl
         raise DataError(f"bins {bins}: expected 2 or more")
     data = _Data(labels, scores, bins)
     rows = []
-    for (name, space, *words), value in _VARIANTS:
+    for name, (value, words) in _VARIANTS.items():
+        space = "ROC" if name in _IN_ROC_SPACE else "PR"
         number = float("nan") if space == "PR" and not data.merged.positives else value(data)
-        rows.append(AreaRow(name, space, float(number), *words))
+        rows.append(AreaRow(name, space, float(number), *words.split(" | ")))
     return tuple(rows)
 
 
@@ -115,7 +121,11 @@ class _Data:
         self.pr_merged = pr_from_ranking(self.merged)
         self.pr_sample = pr_from_ranking(self.sample)
 
-    def listed_points(self) -> tuple[F8, F8]:
+    def sklearn(self, name: str) -> float:
+        """A number of the merged PR curve; scikit-learn rejects infinite scores."""
+        return float(getattr(self.pr_merged, name)) if self.finite else float("nan")
+
+    def listed_points(self) -> Pair:
         """Precision and recall after each sample, without a conventional first point."""
         r = self.listed
         return ratio(r.tp[1:], r.tp[1:] + r.fp[1:]), ratio(r.tp[1:], r.positives)
@@ -126,7 +136,7 @@ def _sigmoid(s: Any) -> Any:
         return (1 / (1 + np.exp(-s.astype(np.float32)))).astype(np.float32)
 
 
-def _at(ranking: Ranking, thresholds: F8) -> tuple[F8, F8]:
+def _at(ranking: Ranking, thresholds: F8) -> Pair:
     """Precision and recall for score >= each threshold."""
     k = np.searchsorted(-ranking.thresholds, -thresholds, side="right") - 1
     # Point 0 has threshold +inf but nothing predicted; an infinite threshold is never asked for.
@@ -146,10 +156,8 @@ def _torch_binned(d: _Data) -> float:
 
 
 def _coco(d: _Data) -> float:
-    precision, recall = d.listed_points()
-    best = np.r_[np.maximum.accumulate(precision[::-1])[::-1], 0.0]
     # COCO's own levels, rounding included: linspace, not i/100.
-    return float(best[np.searchsorted(recall, np.linspace(0, 1, 101))].mean())
+    return float(largest_beyond(*d.listed_points(), np.linspace(0, 1, 101)).mean())
 
 
 def _pascal_2010(d: _Data) -> float:
@@ -178,113 +186,64 @@ def _bsds(d: _Data) -> float:
     return float(area(PRCurve(thresholds, *_at(d.merged, thresholds))))
 
 
-def _if_finite(value: Callable[[_Data], float]) -> Callable[[_Data], float]:
-    return lambda d: value(d) if d.finite else float("nan")
-
-
-_LEVEL, _SAMPLE = "per distinct score", "per sample"
-_ORDER = "input order"
-# (name, space, points, ties, start, rule), value
-_VARIANTS: tuple[tuple[tuple[str, ...], Callable[[_Data], float]], ...] = (
-    (
-        ("scikit-learn average_precision_score", "PR", _LEVEL, "merged", "none", "step"),
-        _if_finite(lambda d: d.pr_merged.ap),
+_MERGED, _SAMPLE = "per distinct score | merged", "per sample | input order"
+_IN_ROC_SPACE = ("scikit-learn roc_auc_score", "VLFeat roc auc")
+# name -> value, and "points | ties | start | rule"
+_VARIANTS: dict[str, tuple[Callable[[_Data], float], str]] = {
+    "scikit-learn average_precision_score": (
+        lambda d: d.sklearn("ap"),
+        f"{_MERGED} | none | step",
     ),
-    (
-        (
-            "scikit-learn precision_recall_curve + auc",
-            "PR",
-            _LEVEL,
-            "merged",
-            "(0, 1)",
-            "trapezoid",
-        ),
-        _if_finite(lambda d: d.pr_merged.auc),
+    "scikit-learn precision_recall_curve + auc": (
+        lambda d: d.sklearn("auc"),
+        f"{_MERGED} | (0, 1) | trapezoid",
     ),
-    (
-        ("torchmetrics AveragePrecision, exact", "PR", _LEVEL, "merged", "(0, 1)", "step"),
+    "torchmetrics AveragePrecision, exact": (
         lambda d: pr_from_ranking(d.torch).ap,
+        f"{_MERGED} | (0, 1) | step",
     ),
-    (
-        (
-            "torchmetrics AveragePrecision, binned",
-            "PR",
-            "per threshold, even on [0, 1]",
-            "by bin",
-            "(0, 1)",
-            "step",
-        ),
+    "torchmetrics AveragePrecision, binned": (
         _torch_binned,
+        "per threshold, even on [0, 1] | by bin | (0, 1) | step",
     ),
-    (("VLFeat ap", "PR", _SAMPLE, _ORDER, "none", "step"), lambda d: d.pr_sample.ap),
-    (("VLFeat auc", "PR", _SAMPLE, _ORDER, "(0, 1)", "trapezoid"), lambda d: d.pr_sample.auc),
-    (
-        ("VLFeat ap, Interpolate", "PR", _SAMPLE, _ORDER, "none", "step under the envelope"),
+    "VLFeat ap": (lambda d: d.pr_sample.ap, f"{_SAMPLE} | none | step"),
+    "VLFeat auc": (lambda d: d.pr_sample.auc, f"{_SAMPLE} | (0, 1) | trapezoid"),
+    "VLFeat ap, Interpolate": (
         lambda d: pr_from_ranking(d.sample, interpolate=True).ap,
+        f"{_SAMPLE} | none | step under the envelope",
     ),
-    (
-        ("VLFeat ap_interp_11", "PR", _SAMPLE, _ORDER, "(0, 1)", "mean of 11 recall levels"),
+    "VLFeat ap_interp_11": (
         lambda d: d.pr_sample.ap_11,
+        f"{_SAMPLE} | (0, 1) | mean of 11 recall levels",
     ),
-    (
-        ("PASCAL VOC 2007 AP", "PR", _SAMPLE, _ORDER, "none", "mean of 11 recall levels"),
+    "PASCAL VOC 2007 AP": (
         lambda d: auc_pr(*d.listed_points(), rule="11-point"),
+        f"{_SAMPLE} | none | mean of 11 recall levels",
     ),
-    (
-        ("PASCAL VOC 2010 AP", "PR", _SAMPLE, _ORDER, "none", "step under the envelope"),
-        _pascal_2010,
-    ),
-    (("COCO AP", "PR", _SAMPLE, _ORDER, "none", "mean of 101 recall levels"), _coco),
-    (
-        (
-            "Davis-Goadrich, count-linear",
-            "PR",
-            _LEVEL,
-            "merged, count-linear inside",
-            "first precision flat; false positives that come first count",
-            "closed form",
-        ),
+    "PASCAL VOC 2010 AP": (_pascal_2010, f"{_SAMPLE} | none | step under the envelope"),
+    "COCO AP": (_coco, f"{_SAMPLE} | none | mean of 101 recall levels"),
+    "Davis-Goadrich, count-linear": (
         lambda d: davis_goadrich_area(d.merged.tp, d.merged.fp, d.merged.positives),
+        f"{_MERGED}, count-linear inside"
+        " | first precision flat; false positives that come first count | closed form",
     ),
-    (
-        (
-            "Davis-Goadrich, achievable (ROC hull)",
-            "PR",
-            "hull corners",
-            "merged",
-            "first precision flat",
-            "closed form",
-        ),
+    "Davis-Goadrich, achievable (ROC hull)": (
         _hull,
+        "hull corners | merged | first precision flat | closed form",
     ),
-    (
-        (
-            "AUCCalculator",
-            "PR",
-            "per distinct score and whole TP",
-            "merged, count-linear inside",
-            "first precision flat",
-            "trapezoid",
-        ),
+    "AUCCalculator": (
         _auccalculator,
+        "per distinct score and whole TP | merged, count-linear inside"
+        " | first precision flat | trapezoid",
     ),
-    (
-        (
-            "BSDS area, 99 thresholds",
-            "PR",
-            "per threshold",
-            "by threshold",
-            "0 outside the recall range",
-            "linear at 101 recall levels, sum / 100",
-        ),
+    "BSDS area, 99 thresholds": (
         _bsds,
+        "per threshold | by threshold | 0 outside the recall range"
+        " | linear at 101 recall levels, sum / 100",
     ),
-    (
-        ("scikit-learn roc_auc_score", "ROC", _LEVEL, "merged", "(0, 0)", "trapezoid"),
-        _sklearn_roc,
-    ),
-    (
-        ("VLFeat roc auc", "ROC", _SAMPLE, _ORDER, "(0, 0)", "rectangles"),
+    "scikit-learn roc_auc_score": (_sklearn_roc, f"{_MERGED} | (0, 0) | trapezoid"),
+    "VLFeat roc auc": (
         lambda d: roc_from_ranking(d.sample).auc,
+        f"{_SAMPLE} | (0, 0) | rectangles",
     ),
-)
+}

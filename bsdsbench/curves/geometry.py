@@ -1,19 +1,29 @@
-"""Between ROC and PR space: conversion, convex hull, achievable curve, count-linear interpolation.
+"""Between ROC and PR space: conversion, convex hull, interpolation, dominance and crossings.
 
 With P positives and N negatives a point is a pair of counts (TP, FP); ROC and PR show the same
 counts in two ways. A straight line in ROC space is a straight line of counts and a hyperbola in PR
-space. Source: Davis and Goadrich, The relationship between precision-recall and ROC curves (2006).
+space, so that which curve is above another has the same answer in both; lines="straight" draws PR
+curves as printed figures do.
+Source: Davis and Goadrich, The relationship between precision-recall and ROC curves (2006).
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.curves.results import PRPoints, ROCPoints
-from bsdsbench.curves.samples import F8, floats
+from bsdsbench.curves.samples import F8, Pair, floats, same_size, shares
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.scores.ratios import ratio
+
+Space = Literal["roc", "pr"]
+Lines = Literal["counts", "straight"]
+# Differences of interpolated heights below this (times the height) are rounding.
+_TOLERANCE = 1e-12
 
 
 def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
@@ -23,14 +33,10 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
 
     Parameters
     ----------
-    fpr : array_like
-        False positive rates, f8 (K,).
-    tpr : array_like
-        True positive rates, f8 (K,).
-    positives : float
-        Number of positives.
-    negatives : float
-        Number of negatives.
+    fpr, tpr : array_like
+        False and true positive rates, f8 (K,).
+    positives, negatives : float
+        How many there are of each.
 
     Returns
     -------
@@ -50,7 +56,7 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
     >>> curves.roc_to_pr([0.1], [1.0], 10, 100).precision.tolist()
     [0.5]
     """
-    x, y = _pair(fpr, tpr, "fpr", "tpr")
+    x, y = shares(fpr, tpr, "fpr", "tpr")
     tp, fp = y * above_zero(positives, "positives"), x * above_zero(negatives, "negatives")
     precision = ratio(tp, tp + fp)
     precision[tp + fp == 0] = np.nan
@@ -72,14 +78,10 @@ def pr_to_roc(
 
     Parameters
     ----------
-    precision : array_like
+    precision, recall : array_like
         f8 (K,).
-    recall : array_like
-        f8 (K,).
-    positives : float
-        Number of positives.
-    negatives : float
-        Number of negatives.
+    positives, negatives : float
+        How many there are of each.
     check : bool
         Refuse points that no ranking of these totals can have.
 
@@ -91,10 +93,9 @@ def pr_to_roc(
     Raises
     ------
     DataError
-        As `roc_to_pr`.
-    DataError
-        For a point that no ranking of these totals can have (precision 0 at recall > 0, or more
-        false positives than negatives); check=False gives the impossible FPR instead.
+        As `roc_to_pr`, and for a point that no ranking of these totals can have (precision 0 at
+        recall > 0, or more false positives than negatives); check=False gives the impossible FPR
+        instead.
 
     Examples
     --------
@@ -102,7 +103,7 @@ def pr_to_roc(
     >>> curves.pr_to_roc([0.5], [1.0], 10, 100).fpr.tolist()
     [0.1]
     """
-    p, r = _pair(precision, recall, "precision", "recall", missing="precision")
+    p, r = shares(precision, recall, "precision", "recall", undefined="precision")
     total, rest = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     with np.errstate(divide="ignore", invalid="ignore"):
         fpr = total * r * (1 / p - 1) / rest
@@ -123,26 +124,17 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     """The corners of the upper convex hull of ROC points, with (0, 0) and (1, 1) added.
 
     Points in any order; returns (fpr, tpr), neither falling, from (0, 0) to (1, 1), no three on a
-    line (up to rounding). No points at all give the chance line.
+    line (up to rounding). No points at all give the chance line. Errors as `roc_to_pr`.
 
     Parameters
     ----------
-    fpr : array_like
-        False positive rates, f8 (K,).
-    tpr : array_like
-        True positive rates, f8 (K,).
+    fpr, tpr : array_like
+        False and true positive rates, f8 (K,).
 
     Returns
     -------
     ROCPoints
         The corners from (0, 0) to (1, 1).
-
-    Raises
-    ------
-    ShapeError
-        For different lengths.
-    DataError
-        For rates outside [0, 1].
 
     References
     ----------
@@ -154,37 +146,24 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     >>> curves.roc_convex_hull([0.5, 0.6], [0.8, 0.1]).tpr.tolist()
     [0.0, 0.8, 1.0]
     """
-    x, y = _pair(fpr, tpr, "fpr", "tpr")
-    return ROCPoints(*_hull(x, y, 1.0, 1.0))
+    return ROCPoints(*_hull(*shares(fpr, tpr, "fpr", "tpr"), 1.0, 1.0))
 
 
 def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
     """The best PR curve that mixing the given ROC points allows: their hull seen in PR space.
 
-    Never below any of the
-    points given; no points give the chance line.
+    Never below any of the points given; no points give the chance line. Errors as `roc_to_pr`.
 
     Parameters
     ----------
-    fpr : array_like
-        False positive rates, f8 (K,).
-    tpr : array_like
-        True positive rates, f8 (K,).
-    positives : float
-        Number of positives.
-    negatives : float
-        Number of negatives.
+    fpr, tpr, positives, negatives : as in `roc_to_pr`
+        The points and the totals.
 
     Returns
     -------
     PRPoints
         (precision, recall) with a point at each hull corner and at each whole TP between, from
         recall 0 (where the first precision is carried flat) to (1, P/(P + N)).
-
-    Raises
-    ------
-    DataError
-        As `roc_to_pr`.
 
     References
     ----------
@@ -197,9 +176,9 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     >>> float(best.recall[-1]), float(best.precision[-1])
     (1.0, 0.5)
     """
-    x, y = _pair(fpr, tpr, "fpr", "tpr")
+    x, y = shares(fpr, tpr, "fpr", "tpr")
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
-    fp, tp = _hull(as_counts(x, n), as_counts(y, p), n, p)
+    fp, tp = _hull(_as_counts(x, n), _as_counts(y, p), n, p)
     return interpolate_pr(tp, fp, p)
 
 
@@ -255,25 +234,31 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     return PRPoints(precision, t / total)
 
 
-def check_counts(tp: ArrayLike, fp: ArrayLike) -> tuple[F8, F8]:
+def check_counts(tp: ArrayLike, fp: ArrayLike) -> Pair:
     """tp and fp as f8 (K,). Raises DataError if one falls along the curve or is negative."""
     a, b = floats(tp, "tp"), floats(fp, "fp")
-    if a.size != b.size:
-        raise ShapeError(f"tp: {a.size} values, fp: {b.size} values, expected as many of each")
+    same_size(a, b, "tp", "fp")
     for values, name in ((a, "tp"), (b, "fp")):
         if (np.diff(values, prepend=0) < 0).any():
             raise DataError(f"{name}: expected counts, 0 or more, that do not fall along the curve")
     return a, b
 
 
-def as_counts(rates: F8, total: float) -> F8:
+def above_zero(value: float, name: str) -> float:
+    """A total as float. Raises DataError unless it is finite and above 0."""
+    if not 0 < value < np.inf:
+        raise DataError(f"{name} {value!r}: expected a number above 0")
+    return float(value)
+
+
+def _as_counts(rates: F8, total: float) -> F8:
     """rates x total, made whole where rounding alone keeps it from being so."""
     counts = rates * total
     whole = np.rint(counts)
     return np.where(np.abs(counts - whole) <= 1e-12 * max(total, 1), whole, counts)
 
 
-def _hull(x: F8, y: F8, right: float, top: float) -> tuple[F8, F8]:
+def _hull(x: F8, y: F8, right: float, top: float) -> Pair:
     from bsdsbench.kernels.ranks import upper_hull
 
     x, y = np.r_[0, x, right], np.r_[0, y, top]
@@ -284,32 +269,177 @@ def _hull(x: F8, y: F8, right: float, top: float) -> tuple[F8, F8]:
     return x[corners], y[corners]
 
 
-def _pair(
-    first: ArrayLike, second: ArrayLike, name_a: str, name_b: str, missing: str = ""
-) -> tuple[F8, F8]:
-    """Two f8 (K,) of values in [0, 1]; NaN, an undefined value, only in the array `missing`."""
-    out = []
-    for values, name in ((first, name_a), (second, name_b)):
-        if name == missing:
-            array = np.asarray(values, np.float64).ravel()
-            known = array[~np.isnan(array)]
-        else:
-            known = array = floats(values, name)
-        if known.size and not (known.min() >= 0 and known.max() <= 1):
-            raise DataError(
-                f"{name}: values from {known.min():g} to {known.max():g}, expected 0..1"
-            )
-        out.append(array)
-    if out[0].size != out[1].size:
-        raise ShapeError(
-            f"{name_a}: {out[0].size} values, {name_b}: {out[1].size} values, "
-            "expected as many of each"
-        )
-    return out[0], out[1]
+def dominates(
+    a: Any,
+    b: Any,
+    *,
+    space: Space = "roc",
+    within: tuple[float, float] = (0.0, 1.0),
+    lines: Lines = "counts",
+) -> bool:
+    """True if curve `a` is nowhere below curve `b` (a curve dominates itself).
+
+    ROC curves are completed by (0, 0) and (1, 1). PR curves carry their first precision flat to
+    recall 0 and are compared up to the smaller of their last recalls. One curve dominates another
+    in ROC space exactly if it does in PR space (Davis and Goadrich 2006, theorem 3.2).
+
+    Parameters
+    ----------
+    a, b : object
+        Results or points of this package, or pairs of arrays: (fpr, tpr) in ROC space, (precision,
+        recall) in PR space.
+    space : str
+        "roc" or "pr": the space in which curves are compared.
+    within : tuple of float, float
+        The range of FPR (ROC) or recall (PR) that counts.
+    lines : str
+        In PR space, "counts" (count-linear, the correct one) or "straight".
+
+    Returns
+    -------
+    bool
+        Whether it is nowhere below.
+
+    Raises
+    ------
+    ShapeError
+        For a curve without points.
+    DataError
+        For curves that turn back or a range without length.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> curves.dominates(([0, 1], [0.5, 1]), ([0, 1], [0, 1]))
+    True
+    """
+    _, difference, scale, _ = _compared(a, b, space, within, lines)
+    return bool((difference >= -_TOLERANCE * scale).all())
 
 
-def above_zero(value: float, name: str) -> float:
-    """A total as float. Raises DataError unless it is finite and above 0."""
-    if not 0 < value < np.inf:
-        raise DataError(f"{name} {value!r}: expected a number above 0")
-    return float(value)
+def crossings(
+    a: Any,
+    b: Any,
+    *,
+    space: Space = "roc",
+    within: tuple[float, float] = (0.0, 1.0),
+    lines: Lines = "counts",
+) -> ROCPoints | PRPoints:
+    """The points where curves `a` and `b` cross, from left to right: ROCPoints or PRPoints.
+
+    Touching without changing sides is no crossing. Where the curves run together before they part
+    on the other side, the first common point is given. Errors as `dominates`.
+
+    Parameters
+    ----------
+    a, b, space, within, lines : as in `dominates`
+        The curves and how they are compared.
+
+    Returns
+    -------
+    ROCPoints or PRPoints
+        The points in that space, f8 (0,) if there are none.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> curves.crossings(([0, 0.5, 1], [0, 0.5, 1]), ([0, 0.5, 1], [0, 0.8, 1])).fpr.size
+    0
+    """
+    grid, difference, scale, sides = _compared(a, b, space, within, lines)
+    # Along the curves: entry 2i is right of grid point i, entry 2i + 1 left of the next.
+    x = np.r_[np.repeat(grid, 2)][1:-1]
+    sign = np.where(np.abs(difference) <= _TOLERANCE * scale, 0, np.sign(difference))
+    known = np.flatnonzero(sign)
+    found = []
+    for i, j in pairwise(known.tolist()):
+        if sign[i] != sign[j]:
+            found.append(_meet(i, j, x, difference, sides))
+    points = np.array(found, np.float64).reshape(-1, 2)
+    u, v = points[:, 0], points[:, 1]
+    if space == "roc":
+        return ROCPoints(u, v)
+    return PRPoints(v if lines == "straight" else u / (u - v), u)
+
+
+def _meet(i: int, j: int, x: F8, difference: F8, sides: Pair) -> tuple[float, float]:
+    height_a, height_b = sides
+    if j > i + 1:
+        return x[i + 1], height_a[i + 1]
+    if x[i] == x[j]:
+        # At least one of them is upright here: the first height that both have.
+        falls = height_a[j] < height_a[i] or height_b[j] < height_b[i]
+        first = min if falls else max
+        return x[i], first(height_a[i], height_b[i])
+    share = difference[i] / (difference[i] - difference[j])
+    return (
+        x[i] + share * (x[j] - x[i]),
+        height_a[i] + share * (height_a[j] - height_a[i]),
+    )
+
+
+def _compared(
+    a: Any, b: Any, space: Space, within: tuple[float, float], lines: Lines
+) -> tuple[F8, F8, float, Pair]:
+    """Grid of all corners in the range; heights of a and b just right and left of each."""
+    if space not in ("roc", "pr"):
+        raise DataError(f"space {space!r}: expected 'roc' or 'pr'")
+    if lines not in ("counts", "straight"):
+        raise DataError(f"lines {lines!r}: expected 'counts' or 'straight'")
+    (xa, ya), (xb, yb) = (_polyline(c, space, lines) for c in (a, b))
+    low, high = within
+    if space == "pr":
+        high = min(high, xa[-1], xb[-1])
+    if not 0 <= low < high <= 1:
+        raise DataError(f"within {within}: expected a range with length inside both curves")
+    corners = np.unique(np.r_[xa, xb])
+    grid = np.r_[low, corners[(corners > low) & (corners < high)], high]
+    heights = tuple(_both_sides(x, y, grid) for x, y in ((xa, ya), (xb, yb)))
+    scale = max(float(np.abs(h).max()) for h in heights)
+    return grid, heights[0] - heights[1], max(scale, 1.0), (heights[0], heights[1])
+
+
+def _both_sides(x: F8, y: F8, grid: F8) -> F8:
+    """Heights right of grid[0], left and right of each inner point, left of grid[-1]."""
+    between = np.interp(grid, x, y)
+    first = np.minimum(np.searchsorted(x, grid, side="left"), x.size - 1)
+    last = np.searchsorted(x, grid, side="right") - 1
+    left = np.where(x[first] == grid, y[first], between)
+    right = np.where(x[last] == grid, y[last], between)
+    return np.ravel(np.c_[left, right])[1:-1]
+
+
+def _polyline(curve: Any, space: Space, lines: Lines) -> Pair:
+    """The curve as straight lines x, y with x not falling; larger y is better."""
+    names = ("fpr", "tpr") if space == "roc" else ("precision", "recall")
+    if all(hasattr(curve, name) for name in names):
+        u, v = (floats(getattr(curve, name), name) for name in names)
+    else:
+        try:
+            u, v = (floats(c, name) for c, name in zip(curve, names, strict=True))
+        except (TypeError, ValueError) as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError(f"curve: expected a result or a pair {names}") from None
+    if u.size != v.size or u.size == 0:
+        raise ShapeError(f"{names[0]}, {names[1]}: {u.size} and {v.size} values, expected as many")
+    if space == "roc":
+        x, y = (u, v) if u[0] <= u[-1] else (u[::-1], v[::-1])
+        x, y = np.r_[0, x, 1], np.r_[0, y, 1]
+    else:
+        p, r = (u, v) if v[0] <= v[-1] else (u[::-1], v[::-1])
+        x, y = _pr_polyline(p, r, lines)
+    if (np.diff(x) < 0).any() or not 0 <= x[0] <= x[-1] <= 1:
+        raise DataError(f"{'fpr' if space == 'roc' else 'recall'}: expected 0..1, not turning back")
+    return x, y
+
+
+def _pr_polyline(p: F8, r: F8, lines: Lines) -> Pair:
+    keep = r > 0
+    if not keep.any() or (p[keep] <= 0).any():
+        raise DataError("precision: expected above 0 wherever recall is above 0, at least once")
+    p, r = p[keep], r[keep]
+    if lines == "straight":
+        return np.r_[0, r], np.r_[p[0], p]
+    # -FP/P: the fewer the better at the same recall.
+    return np.r_[0, r], np.r_[0, -r * (1 / p - 1)]

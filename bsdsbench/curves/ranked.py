@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_left
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -50,9 +51,8 @@ def pr(
 ) -> PRResult:
     """The precision-recall curve, its area, AP and 11-point AP (VLFeat vl_pr).
 
-    No samples: the point (0, 1), ap
-    NaN. No positives: recall 0, auc 0, ap NaN, and with `interpolate`, where auc is another form of
-    ap, auc NaN as well. No negatives: precision 1.
+    No samples: the point (0, 1), ap NaN. No positives: recall 0, auc 0, ap NaN, and with
+    `interpolate`, where auc is another form of ap, auc NaN as well. No negatives: precision 1.
 
     Parameters
     ----------
@@ -115,33 +115,21 @@ def roc(
     include_inf: bool = False,
     stable: bool = False,
 ) -> ROCResult:
-    """The ROC curve, its area and equal error rate (VLFeat vl_roc).
-
-    The other arguments and errors are those of `pr`.
+    """The ROC curve, its area and equal error rate (VLFeat vl_roc). Errors as `pr`.
 
     No positives: tpr 0, eer 1. No negatives: fpr 0, area 0 ("tptn": 1), eer 0. No samples: one
     point, eer NaN with threshold 0. Merged ties: trapezoids, and the EER on the straight line.
 
     Parameters
     ----------
-    labels : array_like
-        Labels of one size n: above 0 positive, below 0 negative, 0 ignored.
-    scores : array_like
-        Scores of the same size.
-    ties : str
-        "sample" or "merge", see `pr`.
+    labels, scores, ties : as in `pr`
+        The samples.
     plot : str
         Which area, and which axes a display draws. "fptp" and "tntp": sum of TPR over the rise of
         FPR; "tptn": of TNR over the rise of TPR; "fpfn": of FNR over the rise of FPR (1 - AUC on a
         complete curve). A curve that ends early is not extended.
-    num_positives : int or None
-        A total to use in place of the number of positives.
-    num_negatives : int or None
-        A total to use in place of the number of negatives.
-    include_inf : bool
-        Rank scores of -inf last instead of never retrieving them.
-    stable : bool
-        Drop the first point and give the values in input order.
+    num_positives, num_negatives, include_inf, stable : as in `pr`
+        What is done with them.
 
     Returns
     -------
@@ -156,11 +144,7 @@ def roc(
     """
     ranking = rank(labels, scores, ties=ties, include_inf=include_inf, rows=stable)
     return roc_from_ranking(
-        ranking,
-        plot=plot,
-        num_positives=num_positives,
-        num_negatives=num_negatives,
-        stable=stable,
+        ranking, plot=plot, num_positives=num_positives, num_negatives=num_negatives, stable=stable
     )
 
 
@@ -177,29 +161,17 @@ def det(
     """The DET curve: miss rate (fnr) against false alarm rate (fpr) (VLFeat vl_det).
 
     All points are kept, from (0, 1) on (scikit-learn's det_curve cuts both ends and runs the other
-    way). Arguments, empty input and errors are those of `roc`.
+    way). Empty input and errors are those of `roc`.
 
     Parameters
     ----------
-    labels : array_like
-        Labels of one size n: above 0 positive, below 0 negative, 0 ignored.
-    scores : array_like
-        Scores of the same size.
-    ties : str
-        "sample" or "merge", see `pr`.
-    num_positives : int or None
-        A total to use in place of the number of positives.
-    num_negatives : int or None
-        A total to use in place of the number of negatives.
-    include_inf : bool
-        Rank scores of -inf last instead of never retrieving them.
-    stable : bool
-        Drop the first point and give the values in input order.
+    labels, scores, ties, num_positives, num_negatives, include_inf, stable : as in `pr`
+        The samples and what is done with them.
 
     Returns
     -------
     DETResult
-        Rates, area-free summary numbers and thresholds.
+        Rates, equal error rate and thresholds.
 
     Examples
     --------
@@ -222,24 +194,14 @@ def pr_from_ranking(
     num_negatives: int | None = None,
     stable: bool = False,
 ) -> PRResult:
-    """`pr` of samples already ranked; options, empty input and errors as there.
-
-    `stable` needs a ranking made with rows=True, else DataError is raised.
+    """`pr` of samples already ranked; empty input and errors as there.
 
     Parameters
     ----------
     ranking : Ranking
-        What `rank` returned.
-    interpolate : bool
-        Precision becomes the largest one at this or a higher recall.
-    normalize_prior : float or None
-        Precision as if this share of the samples were positive.
-    num_positives : int or None
-        A total to use in place of the number of positives.
-    num_negatives : int or None
-        A total to use in place of the number of negatives.
-    stable : bool
-        Drop the first point and give the values in input order.
+        What `rank` returned, with rows=True where `stable` is asked for.
+    interpolate, normalize_prior, num_positives, num_negatives, stable : as in `pr`
+        The options.
 
     Returns
     -------
@@ -262,15 +224,12 @@ def pr_from_ranking(
         precision = np.maximum.accumulate(precision[::-1])[::-1]
     weighted, twice = _pr_sums(tp, recall, precision)
     chance = float(ratio(p, p + n)) if normalize_prior is None else float(normalize_prior)
-    values = _rows(ranking, stable, recall=recall, precision=precision, tp=tp, fp=fp)
     return PRResult(
-        **values,
+        **_along(ranking, p, n, stable, recall=recall, precision=precision),
         auc=twice / 2 if p or not interpolate else float("nan"),
         ap=weighted / p if p else float("nan"),
         ap_11=_eleven_points(tp, precision, p),
         chance=chance,
-        positives=p,
-        negatives=n,
     )
 
 
@@ -282,22 +241,14 @@ def roc_from_ranking(
     num_negatives: int | None = None,
     stable: bool = False,
 ) -> ROCResult:
-    """`roc` of samples already ranked; options, empty input and errors as there.
-
-    `stable` needs a ranking made with rows=True, else DataError is raised.
+    """`roc` of samples already ranked; empty input and errors as there.
 
     Parameters
     ----------
     ranking : Ranking
-        What `rank` returned.
-    plot : str
-        Which area, and which axes a display draws, see `roc`.
-    num_positives : int or None
-        A total to use in place of the number of positives.
-    num_negatives : int or None
-        A total to use in place of the number of negatives.
-    stable : bool
-        Drop the first point and give the values in input order.
+        What `rank` returned, with rows=True where `stable` is asked for.
+    plot, num_positives, num_negatives, stable : as in `roc`
+        The options.
 
     Returns
     -------
@@ -316,16 +267,9 @@ def roc_from_ranking(
     p, n = _totals(ranking, num_positives, num_negatives)
     tpr, fpr = ranking.tp / (p or _FLOOR), ranking.fp / (n or _FLOOR)
     eer, eer_threshold = _equal_error(tpr, fpr, ranking.thresholds)
-    values = _rows(ranking, stable, tpr=tpr, fpr=fpr, tp=ranking.tp, fp=ranking.fp)
-    return ROCResult(
-        **values,
-        auc=_roc_area(ranking, p, n, plot),
-        eer=eer,
-        eer_threshold=eer_threshold,
-        plot=plot,
-        positives=p,
-        negatives=n,
-    )
+    values = _along(ranking, p, n, stable, tpr=tpr, fpr=fpr)
+    area = _roc_area(ranking, p, n, plot)
+    return ROCResult(**values, auc=area, eer=eer, eer_threshold=eer_threshold, plot=plot)
 
 
 def det_from_ranking(
@@ -335,20 +279,14 @@ def det_from_ranking(
     num_negatives: int | None = None,
     stable: bool = False,
 ) -> DETResult:
-    """`det` of samples already ranked; options, empty input and errors as there.
-
-    `stable` needs a ranking made with rows=True, else DataError is raised.
+    """`det` of samples already ranked; empty input and errors as there.
 
     Parameters
     ----------
     ranking : Ranking
-        What `rank` returned.
-    num_positives : int or None
-        A total to use in place of the number of positives.
-    num_negatives : int or None
-        A total to use in place of the number of negatives.
-    stable : bool
-        Drop the first point and give the values in input order.
+        What `rank` returned, with rows=True where `stable` is asked for.
+    num_positives, num_negatives, stable : as in `det`
+        The options.
 
     Returns
     -------
@@ -365,17 +303,9 @@ def det_from_ranking(
     r = roc_from_ranking(
         ranking, num_positives=num_positives, num_negatives=num_negatives, stable=stable
     )
-    return DETResult(
-        fpr=r.fpr,
-        fnr=locked(r.fnr),
-        thresholds=r.thresholds,
-        tp=r.tp,
-        fp=r.fp,
-        eer=r.eer,
-        eer_threshold=r.eer_threshold,
-        positives=r.positives,
-        negatives=r.negatives,
-    )
+    found = {f.name: getattr(r, f.name) for f in fields(DETResult)}
+    locked(found["fnr"])
+    return DETResult(**found)
 
 
 def _totals(
@@ -468,16 +398,18 @@ def _equal_error(tpr: F8, fpr: F8, thresholds: F8) -> tuple[float, float]:
     return float(error), float(thresholds[s + 1])
 
 
-def _rows(ranking: Ranking, stable: bool, **values: Any) -> dict[str, Any]:
-    """The arrays, read-only; in input order, NaN (counts: -1) where never retrieved, if stable."""
-    values["thresholds"] = ranking.thresholds
-    if not stable:
-        return {name: locked(np.ascontiguousarray(v)) for name, v in values.items()}
-    rows = ranking.rows
-    if rows is None:
+def _along(ranking: Ranking, p: int, n: int, stable: bool, **rates: F8) -> dict[str, Any]:
+    """What every result has: its rates, counts and thresholds, read-only, and the totals.
+
+    Stable: in input order, NaN (counts: -1) where never retrieved.
+    """
+    arrays: dict[str, Any] = {**rates, "tp": ranking.tp, "fp": ranking.fp}
+    arrays["thresholds"] = ranking.thresholds
+    rows: Any = ranking.rows
+    if stable and rows is None:
         raise DataError("stable: expected a ranking made with rows=True")
-    out = {}
-    for name, v in values.items():
-        missing = -1 if v.dtype.kind == "i" else np.nan
-        out[name] = locked(np.where(rows >= 0, v[rows], v.dtype.type(missing)))
-    return out
+    if stable:
+        missing = {"i": np.int64(-1), "f": np.float64(np.nan)}
+        arrays = {k: np.where(rows >= 0, v[rows], missing[v.dtype.kind]) for k, v in arrays.items()}
+    found = {name: locked(np.ascontiguousarray(v)) for name, v in arrays.items()}
+    return {**found, "positives": p, "negatives": n}

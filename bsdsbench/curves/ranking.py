@@ -104,14 +104,8 @@ def rank(
 
     Parameters
     ----------
-    labels, scores : array_like
-        Arrays of one size, any shape; label > 0 positive, < 0 negative, 0 ignored (True and False
-        count as positive and negative).
-    ties : str
-        "sample": one point per row, equal scores in input order (VLFeat); "merge": one point per
-        distinct score (scikit-learn).
-    include_inf : bool
-        Rank rows of score -inf last instead of never retrieving them.
+    labels, scores, ties, include_inf : as in `pr`
+        The samples and what is done with ties and scores of -inf.
     rows : bool
         Also note at which point each row comes in.
 

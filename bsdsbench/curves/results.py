@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
-
-import numpy as np
 
 from bsdsbench.curves.samples import F8, I8
 from bsdsbench.tables.result_object import ShownCurve
@@ -14,13 +12,11 @@ Variant = Literal["fptp", "tntp", "tptn", "fpfn"]
 
 
 class PRPoints(NamedTuple):
-    """Points of a PR curve, f8 (K,) each, recall not falling. Unpacks as precision, recall.
+    """Points of a PR curve, recall not falling. Unpacks as precision, recall.
 
     Parameters
     ----------
-    precision : array
-        f8 (K,).
-    recall : array
+    precision, recall : array
         f8 (K,).
     """
 
@@ -29,38 +25,20 @@ class PRPoints(NamedTuple):
 
 
 class ROCPoints(NamedTuple):
-    """Points of a ROC curve, f8 (K,) each, neither falling. Unpacks as fpr, tpr.
+    """Points of a ROC curve, neither rate falling. Unpacks as fpr, tpr.
 
     Parameters
     ----------
-    fpr : array
-        False positive rates, f8 (K,).
-    tpr : array
-        True positive rates, f8 (K,).
+    fpr, tpr : array
+        False and true positive rates, f8 (K,).
     """
 
     fpr: F8
     tpr: F8
 
 
-class CurveResult(ShownCurve):
-    """Shared behaviour of the results."""
-
-    __slots__ = ()
-
-    def equals(self, other: object) -> bool:
-        """True if `other` has the same type and every field is equal, NaN equal to NaN."""
-        if type(other) is not type(self):
-            return False
-        for field in fields(self):  # type: ignore[arg-type]
-            a, b = np.asarray(getattr(self, field.name)), np.asarray(getattr(other, field.name))
-            if a.shape != b.shape or not np.array_equal(a, b, equal_nan=a.dtype.kind == "f"):
-                return False
-        return True
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PRResult(CurveResult):
+class PRResult(ShownCurve):
     """Precision against recall along a ranking; see `pr`.
 
     Parameters
@@ -97,23 +75,15 @@ class PRResult(CurveResult):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ROCResult(CurveResult):
+class ROCResult(ShownCurve):
     """True against false positive rates along a ranking; see `roc`.
-
-    tpr, tnr, fpr, fnr, thresholds : f8 (K,); tp, fp : i8 (K,)
 
     Parameters
     ----------
-    tpr : array
-        True positive rates, f8 (K,).
-    fpr : array
-        False positive rates, f8 (K,).
-    thresholds : array
-        The thresholds of the curve.
-    tp : array
-        True positives along the curve, (K,), not falling.
-    fp : array
-        False positives along the curve, (K,), not falling.
+    tpr, fpr, thresholds : array
+        f8 (K,).
+    tp, fp : array
+        i8 (K,), not falling.
     auc : float
         Area of the `plot` variant.
     eer : float
@@ -150,23 +120,15 @@ class ROCResult(CurveResult):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class DETResult(CurveResult):
+class DETResult(ShownCurve):
     """Miss rate (fnr) against false alarm rate (fpr) along a ranking; see `det`.
 
     Parameters
     ----------
     fpr, fnr, thresholds : array
         f8 (K,).
-    tp, fp : array
-        i8 (K,); eer and eer_threshold as in `ROCResult`.
-    eer : float
-        Equal error rate.
-    eer_threshold : float
-        Threshold at the equal error rate.
-    positives : int
-        Number of positives.
-    negatives : int
-        Number of negatives.
+    tp, fp, eer, eer_threshold, positives, negatives : as in `ROCResult`
+        Counts, equal error rate, totals.
     """
 
     fpr: F8
@@ -178,29 +140,3 @@ class DETResult(CurveResult):
     eer_threshold: float
     positives: int
     negatives: int
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ThresholdCurve(CurveResult):
-    """Precision, TPR and FPR at each threshold, f8 (T,), thresholds falling; see `threshold_curve`.
-
-    Parameters
-    ----------
-    precision : array
-        f8 (T,).
-    tpr : array
-        True positive rates, f8 (K,).
-    fpr : array
-        False positive rates, f8 (K,).
-    thresholds : array
-        The thresholds of the curve.
-    positives, negatives : float
-        Total weight of each class.
-    """
-
-    precision: F8
-    tpr: F8
-    fpr: F8
-    thresholds: F8
-    positives: float
-    negatives: float

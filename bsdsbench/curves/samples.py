@@ -13,6 +13,7 @@ from bsdsbench.files.errors import DataError, ShapeError
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Pair = tuple[F8, F8]
 
 # Integers beyond this are not all distinct as float64, so a ranking could change.
 _EXACT = 2**53
@@ -29,10 +30,7 @@ def check_samples(
     Raises ShapeError for different lengths, DataError for NaN or for values that are not numbers.
     """
     y, s = numbers(labels, "labels"), numbers(scores, "scores")
-    if y.size != s.size:
-        raise ShapeError(
-            f"labels: {y.size} values, scores: {s.size} values, expected as many of each"
-        )
+    same_size(y, s, "labels", "scores")
     if s.dtype.kind != "f" and not (small_integers and s.dtype.itemsize <= 2):
         s = _as_float(s)
     return (y, ~y, s) if y.dtype == bool else (y > 0, y < 0, s)
@@ -65,6 +63,35 @@ def floats(values: ArrayLike, name: str) -> F8:
     if not np.isfinite(array).all():
         raise DataError(f"{name}: infinite values, expected finite numbers")
     return array
+
+
+def same_size(a: NDArray[Any], b: NDArray[Any], name_a: str, name_b: str) -> None:
+    """Raise ShapeError unless both have as many values."""
+    if a.size != b.size:
+        raise ShapeError(
+            f"{name_a}: {a.size} values, {name_b}: {b.size} values, expected as many of each"
+        )
+
+
+def shares(a: ArrayLike, b: ArrayLike, name_a: str, name_b: str, *, undefined: str = "") -> Pair:
+    """Two f8 (K,) of values in [0, 1]; NaN, an undefined value, only in the array `undefined`.
+
+    Raises DataError for other values, ShapeError for different lengths.
+    """
+    out = []
+    for values, name in ((a, name_a), (b, name_b)):
+        if name == undefined:
+            array = np.asarray(values, np.float64).ravel()
+            known = array[~np.isnan(array)]
+        else:
+            known = array = floats(values, name)
+        if known.size and not (known.min() >= 0 and known.max() <= 1):
+            raise DataError(
+                f"{name}: values from {known.min():g} to {known.max():g}, expected 0..1"
+            )
+        out.append(array)
+    same_size(out[0], out[1], name_a, name_b)
+    return out[0], out[1]
 
 
 def total(value: Any, name: str, default: int) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.diagnosis.causes import Setting, settings
-from bsdsbench.diagnosis.rule_variants import Table, curve
+from bsdsbench.diagnosis.rule_variants import Table
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
@@ -208,7 +208,7 @@ def counting_of(run: Evaluation, sources: Sources, workers: int = 1) -> Counting
 
 def _knots(own: Table) -> NDArray[np.int64]:
     """Positions of about ROUGH thresholds, even in recall, and those around the best F."""
-    whole = curve(own.summed(), own.thresholds)
+    whole = own.curve()
     levels = np.linspace(whole.recall.min(), whole.recall.max(), ROUGH)
     falling = whole.recall[::-1]  # ascending: recall falls with the threshold
     at = whole.recall.size - 1 - np.clip(np.searchsorted(falling, levels), 0, falling.size - 1)

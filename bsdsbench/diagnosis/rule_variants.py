@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.curves.areas import largest_beyond
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.curve_rules import AP_RULES, RECALL_LEVELS, area, best_point
 from bsdsbench.scores.ratios import f_measure, ratio
@@ -35,10 +37,13 @@ class Table:
         """The table of some of the images."""
         return Table(self.counts[images], self.thresholds, self.operator)
 
-    def summed(self) -> I8:
-        """i8 (T, 4)."""
-        total: I8 = self.counts.sum(axis=0)
-        return total
+    def curve(self) -> PRCurve:
+        """The PR curve of the sum of the images."""
+        return PRCurve.of_counts(self.thresholds, self.counts.sum(axis=0), self.operator)
+
+    def image_curves(self) -> PRCurve:
+        """The curve of each image, a stack."""
+        return PRCurve.of_counts(self.thresholds, self.counts, self.operator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,74 +61,43 @@ class Reading:
     value: Callable[[Table], float]
 
 
-def curve(counts: I8, thresholds: F8) -> PRCurve:
-    """The PR curve of summed counts (T, 4)."""
-    return PRCurve.of_counts(thresholds, counts)
-
-
-def image_f(table: Table) -> F8:
-    """F of each image at each threshold, f8 (N, T)."""
-    return PRCurve.of_counts(table.thresholds, table.counts).f
-
-
 def measure(
     table: Table, name: str, ap_rule: str = "bsds", ods_rule: str = "interpolated"
 ) -> float:
     """ODS, OIS or AP of a table by the named rules."""
-    if name == "ods" and ods_rule == "maximum":
-        return _ods_maximum(table)
     if name == "ods":
-        return best_point(curve(table.summed(), table.thresholds)).f
+        return best_point(table.curve(), ods_rule).f
     if name == "ois":
-        best = image_f(table).argmax(axis=1)
-        total = table.counts[np.arange(len(best)), best].sum(axis=0)
-        return float(f_measure(ratio(total[2], total[3]), ratio(total[0], total[1])))
-    return _area(table, ap_rule)
-
-
-def _ods_maximum(table: Table) -> float:
-    return float(curve(table.summed(), table.thresholds).f.max())
-
-
-def _ods_mean(table: Table) -> float:
-    return float(image_f(table).mean(axis=0).max())
+        best = table.image_curves().f.argmax(axis=1)
+        gt, all_gt, pred, all_pred = table.counts[np.arange(len(best)), best].sum(axis=0)
+        return float(f_measure(ratio(pred, all_pred), ratio(gt, all_gt)))
+    return float(area(table.curve(), ap_rule))
 
 
 def _ods_mean_pr(table: Table) -> float:
-    c = table.counts
-    p, r = ratio(c[..., 2], c[..., 3]).mean(axis=0), ratio(c[..., 0], c[..., 1]).mean(axis=0)
-    return float(f_measure(p, r).max())
+    images = table.image_curves()
+    return float(f_measure(images.precision.mean(axis=0), images.recall.mean(axis=0)).max())
 
 
-def _ois_mean(table: Table) -> float:
-    return float(image_f(table).max(axis=1).mean())
-
-
-def _area(table: Table, rule: str) -> float:
-    return float(area(PRCurve.of_counts(table.thresholds, table.summed(), table.operator), rule))
+def _rising(table: Table) -> tuple[F8, F8]:
+    """Precision and recall, recall not falling."""
+    curve = table.curve()
+    order = np.argsort(curve.recall, kind="stable")
+    return curve.precision[order], curve.recall[order]
 
 
 def _envelope(table: Table) -> float:
-    one = curve(table.summed(), table.thresholds)
-    best = [one.precision[one.recall >= level].max(initial=0.0) for level in RECALL_LEVELS]
-    return float(np.sum(best) * 0.01)
+    return float(np.sum(largest_beyond(*_rising(table), RECALL_LEVELS)) * 0.01)
 
 
 def _step(table: Table) -> float:
-    one = curve(table.summed(), table.thresholds)
-    order = np.argsort(one.recall, kind="stable")
-    return float(np.sum(np.diff(one.recall[order], prepend=0.0) * one.precision[order]))
+    p, r = _rising(table)
+    return float(np.sum(np.diff(r, prepend=0.0) * p))
 
 
 def _trapezoid(table: Table) -> float:
-    one = curve(table.summed(), table.thresholds)
-    order = np.argsort(one.recall, kind="stable")
-    p, r = one.precision[order], one.recall[order]
+    p, r = _rising(table)
     return float(np.sum(np.diff(r) * (p[1:] + p[:-1]) / 2))
-
-
-def _ap_mean(table: Table) -> float:
-    return float(np.mean(area(PRCurve.of_counts(table.thresholds, table.counts, table.operator))))
 
 
 _AP_WHO = {
@@ -135,16 +109,36 @@ _AP_WHO = {
     "101-point": "the SBD programs, AP; COCO-style scripts",
 }
 READINGS: tuple[Reading, ...] = (
-    Reading("ods", "ODS at a threshold, not interpolated", "SEISM, skeval", _ods_maximum),
-    Reading("ods", "ODS as mean of the images' F", "home-made scripts", _ods_mean),
+    Reading(
+        "ods",
+        "ODS at a threshold, not interpolated",
+        "SEISM, skeval",
+        lambda t: measure(t, "ods", ods_rule="maximum"),
+    ),
+    Reading(
+        "ods",
+        "ODS as mean of the images' F",
+        "home-made scripts",
+        lambda t: float(t.image_curves().f.mean(axis=0).max()),
+    ),
     Reading("ods", "ODS as F of the images' mean P and R", "home-made scripts", _ods_mean_pr),
-    Reading("ois", "OIS as mean of the images' best F", "home-made scripts", _ois_mean),
+    Reading(
+        "ois",
+        "OIS as mean of the images' best F",
+        "home-made scripts",
+        lambda t: float(t.image_curves().f.max(axis=1).mean()),
+    ),
     *(
-        Reading("ap", f"AP rule {rule}", _AP_WHO[rule], lambda t, rule=rule: _area(t, rule))  # type: ignore[misc]
+        Reading("ap", f"AP rule {rule}", _AP_WHO[rule], partial(measure, name="ap", ap_rule=rule))
         for rule in AP_RULES
     ),
     Reading("ap", "AP of the envelope", "home-made scripts", _envelope),
     Reading("ap", "AP as a step sum", "scikit-learn's average precision", _step),
     Reading("ap", "AP as a trapezoid sum", "numpy's and scikit-learn's auc", _trapezoid),
-    Reading("ap", "AP as mean of the images' AP", "home-made scripts", _ap_mean),
+    Reading(
+        "ap",
+        "AP as mean of the images' AP",
+        "home-made scripts",
+        lambda t: float(area(t.image_curves()).mean()),
+    ),
 )

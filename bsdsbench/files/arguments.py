@@ -45,6 +45,17 @@ def refuse_size(array: NDArray[Any], what: str, limit: int = MAX_GIVEN) -> None:
         raise DataError(f"{what}: {kind_of_value(array)}, expected at most {limit} values")
 
 
+def to_numpy(value: Any) -> NDArray[Any]:
+    """A numpy array from an array or a torch tensor on any device."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        # numpy has no bfloat16; float32 holds every half precision value.
+        if "float16" in str(value.dtype):
+            value = value.float()
+        value = value.numpy()
+    return given_array(value, "array")
+
+
 def given_list(value: Any, what: str, expected: str) -> list[Any]:
     """The items of any iterable but text. Raises DataError."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):

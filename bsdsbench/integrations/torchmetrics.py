@@ -28,6 +28,7 @@ except ImportError as error:
         "install the extra bsdsbench[torch]"
     ) from error
 
+from bsdsbench.files.arguments import to_numpy
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import column_values
@@ -35,12 +36,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.setup import protocol_of
-from bsdsbench.runs.streaming import (
-    annotator_maps,
-    image_items,
-    measure,
-    to_numpy,
-)
+from bsdsbench.runs.streaming import annotator_maps, image_items, measure
 from bsdsbench.scores.counts import ImageRecord
 
 

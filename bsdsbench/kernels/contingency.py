@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.jit import inner, kernel
 
 GAMMA_OBJECT, GAMMA_PART, BETA = 0.9, 0.25, 0.1  # objects and parts, as published
 
@@ -34,6 +34,56 @@ def renumber(labels, low, span):
         out[p] = number[label]
         area[out[p]] += 1
     return out, area[:count].copy()
+
+
+@kernel
+def value_pairs(pred, gt):
+    """The pairs of values that two flat int64 maps have, in order of their first pixels.
+
+    Returns i8 (3, n): each pair's value in pred, in gt, its pixels; and the pair of each pixel,
+    int32. A hash table with open addressing, at most half full, is asked once a run of pixels.
+    """
+    cell = np.empty(pred.size, np.int32)
+    pairs, slots, n = np.empty((3, 512), np.int64), np.full(1024, -1, np.int32), 0
+    p = 0
+    while p < pred.size:
+        a, b, first = pred[p], gt[p], p
+        while p < pred.size and pred[p] == a and gt[p] == b:
+            p += 1
+        at = _slot(a, b, pairs, slots)
+        if slots[at] < 0:
+            if n == pairs.shape[1]:
+                pairs, slots = _doubled(pairs, slots)
+                at = _slot(a, b, pairs, slots)
+            slots[at] = n
+            pairs[0, n], pairs[1, n], pairs[2, n] = a, b, 0
+            n += 1
+        pairs[2, slots[at]] += p - first
+        cell[first:p] = slots[at]
+    return pairs[:, :n].copy(), cell
+
+
+@inner
+def _slot(a, b, pairs, slots):
+    """Where the pair (a, b) is, or is to be put."""
+    key = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(b)
+    key *= np.uint64(0xD6E8FEB86659FD93)
+    last = np.uint64(slots.size - 1)
+    at = key >> np.uint64(32) & last
+    while slots[at] >= 0 and (pairs[0, slots[at]] != a or pairs[1, slots[at]] != b):
+        at = at + np.uint64(1) & last
+    return at
+
+
+@kernel
+def _doubled(pairs, slots):
+    """Room for twice as many pairs, the table filled anew."""
+    n = pairs.shape[1]
+    more, slots = np.empty((3, 2 * n), np.int64), np.full(2 * slots.size, -1, np.int32)
+    more[:, :n] = pairs
+    for k in range(n):
+        slots[_slot(pairs[0, k], pairs[1, k], more, slots)] = k
+    return more, slots
 
 
 @kernel

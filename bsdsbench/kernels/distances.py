@@ -171,33 +171,3 @@ def _envelope(out, r, first, last, row_step, step, place, height_at, until):
         while until[i + 1] < x * step:
             i += 1
         out[r, x] = height_at[i] + (x * step - place[i]) ** 2
-
-
-@kernel
-def shells(labels, width):
-    """The label map with -1 where no other label, nor the outside, is within `width` pixels.
-
-    Distance is that of the chessboard, as of `width` erosions with a 3 x 3 square. labels int32
-    (H, W). What stays of a label is its inner boundary, `width` pixels wide.
-    """
-    rows, columns = labels.shape
-    uniform = np.full((rows, columns), -1, np.int32)
-    for r in range(rows):
-        first = 0
-        while first < columns:
-            last = first + 1
-            while last < columns and labels[r, last] == labels[r, first]:
-                last += 1
-            for c in range(first + width, last - width):
-                uniform[r, c] = labels[r, c]
-            first = last
-    out = labels.copy()
-    length = np.zeros(columns, np.int64)
-    wanted = 2 * width + 1
-    for r in range(rows):
-        for c in range(columns):
-            same = r > 0 and uniform[r, c] == uniform[r - 1, c]
-            length[c] = length[c] + 1 if same else 1
-            if length[c] >= wanted and uniform[r, c] >= 0:
-                out[r - width, c] = -1
-    return out

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ _MOST_REACH = 1800  # px
 _ARENA = 4 << 20  # edges kept per side, at 16 bytes
 
 NONE = 2**32 - 1  # no vertex
+NO_VALUES = np.zeros(0, np.int64)
 
 
 def record(fields: list[tuple[str, str]]) -> np.dtype[Any]:
@@ -52,7 +54,8 @@ def record(fields: list[tuple[str, str]]) -> np.dtype[Any]:
 # edge   EDGE        the arena;  used i8 (1,): its filled part
 # bits   u8 (n, words)  the steps a vertex was matched at
 # nearest i4 (n,)    the least cost of its edges, -1 if it has none; known once they were found
-Side = namedtuple("Side", "pixel tile mult node edge used bits nearest")
+# value  i8 (n,)     what its edges weigh more than their offset says; (0,) where nothing
+Side = namedtuple("Side", "pixel tile mult node edge used bits nearest value")
 NODE = record(
     [
         ("dual", "i8"),  # see search.py
@@ -69,9 +72,9 @@ TILE = record([("bits", "u8"), ("live", "u8"), ("before", "u4")])
 EDGE = record([("weight", "i8"), ("to", "u4")])  # a list begins with one that says where it ends
 
 # What both sides share. cols: of the image; down, across: its tiles;
-# mask u8 (8, 8, T, T): see Disk;  gain i8 ((2R+1)^2,): (C - c) * 2^shift, row by row;
-# drop u8: 64 - bits;  salt u8: annotator
-Geometry = namedtuple("Geometry", "cols down across reach mask gain shift salt drop")
+# mask u8 (8, 8, T, T): see Disk;  gain i8 ((2R+1)^2,): (C - c) * 2^shift, row by row; top: that of
+# c = 0;  drop u8: 64 - bits;  salt u8: annotator
+Geometry = namedtuple("Geometry", "cols down across reach mask gain top shift salt drop")
 
 
 class Disk(NamedTuple):
@@ -88,6 +91,7 @@ def outlier_cost(max_dist_px: float) -> int:
     return max(1, math.ceil(100 * (100 * max_dist_px)))
 
 
+@lru_cache(maxsize=2)  # one may take some 100 MB
 def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
     """The disk of a tolerance, no larger than an image of `shape` needs.
 
@@ -98,24 +102,31 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
         raise ValueError(f"max_dist of {reach} px: expected at most {_MOST_REACH} px")
     step = np.arange(-reach, reach + 1)
     dist = np.sqrt(step[:, None] ** 2 + step**2)
-    half = ((dist <= max_dist_px).sum(1) // 2).astype(np.int32)
-    around = 2 * (-(-reach // 8)) + 1
-    mask = np.zeros((8, 8, around, around), np.uint64)
-    _lay(half, mask)
+    allowed = dist <= max_dist_px
+    half = (allowed.sum(1) // 2).astype(np.int32)
     cost = np.rint(100 * dist).astype(np.int64)
-    return Disk(half, mask, cost, outlier_cost(max_dist_px))
+    return Disk(half, tile_mask(allowed), cost, outlier_cost(max_dist_px))
+
+
+def tile_mask(allowed: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """`Disk.mask` of the offsets (row, col) that are allowed: (2R+1, 2R+1) bool, 0 in the middle"""
+    around = 2 * (-(-(len(allowed) // 2) // 8)) + 1
+    mask = np.zeros((8, 8, around, around), np.uint64)
+    _lay(allowed, mask)
+    return mask
 
 
 @kernel(_nrt=False)
-def _lay(half, mask):
-    """Set the bits of the disk around each pixel of the tile in the middle."""
-    reach, middle = half.size // 2, 8 * (mask.shape[2] // 2)
+def _lay(allowed, mask):
+    """Set the bits of what is allowed around each pixel of the tile in the middle."""
+    begin = 8 * (mask.shape[2] // 2) - len(allowed) // 2
     for row in range(8):
         for col in range(8):
-            for dy in range(-reach, reach + 1):
-                r, width = middle + row + dy, half[dy + reach]
-                for c in range(middle + col - width, middle + col + width + 1):
-                    bit = np.uint64(1) << np.uint64((r & 7) << 3 | c & 7)
+            for dy in range(len(allowed)):
+                r = begin + row + dy
+                for dx in range(len(allowed)):
+                    c = begin + col + dx
+                    bit = np.uint64(allowed[dy, dx]) << np.uint64((r & 7) << 3 | c & 7)
                     mask[row, col, r >> 3, c >> 3] |= bit
 
 
@@ -133,7 +144,8 @@ def geometry(shape: tuple[int, ...], disk: Disk, n_gt: int, annotator: int) -> G
     down, across = tiles(shape)
     drop = np.uint64(64 - bits)
     reach, cols = len(disk.cost) // 2, shape[1]
-    return Geometry(cols, down, across, reach, disk.mask, gain, shift, salt, drop)
+    top = disk.lost << shift
+    return Geometry(cols, down, across, reach, disk.mask, gain, top, shift, salt, drop)
 
 
 def tiles(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -158,11 +170,12 @@ def side(
     mult: np.uint64,
     edge: NDArray[np.void],
     bits: NDArray[np.uint64],
+    value: NDArray[np.int64] = NO_VALUES,
 ) -> Side:
     """A side whose vertices are yet to be `clear`ed; `edge` is an empty arena."""
     n = pixel.size
     used, nearest = np.zeros(1, np.int64), np.empty(n, np.int32)
-    return Side(pixel, tile, mult, np.empty(n, NODE), edge, used, bits, nearest)
+    return Side(pixel, tile, mult, np.empty(n, NODE), edge, used, bits, nearest, value)
 
 
 @kernel(inline="always")
@@ -184,24 +197,49 @@ def forget(own):
 
 def vertices(bmap: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.void]]:
     """The pixels of an (H, W) map as vertices: flat indices i4 (n,), tile by tile, and TILE."""
-    flat = np.flatnonzero(bmap).astype(np.int32)
-    pixel, tile = np.empty_like(flat), np.zeros(math.prod(tiles(bmap.shape)) + 1, TILE)
-    if flat.size:
-        _number(flat, bmap.shape[1], pixel, tile)
-    return pixel, tile
+    tile = empty_tiles(bmap.shape)
+    if tile.size > 1:
+        down, across = tiles(bmap.shape)
+        eights = np.zeros((8 * down, across), np.uint8)  # a byte is a row of a tile
+        eights[: bmap.shape[0]] = np.packbits(bmap, axis=1, bitorder="little")
+        whole = eights.reshape(down, 8, across).swapaxes(1, 2).ravel()
+        tile["bits"][:-1] = whole.view("<u8")
+    return number(tile, bmap.shape), tile
+
+
+def empty_tiles(shape: tuple[int, ...]) -> NDArray[np.void]:
+    """TILE of an (H, W) map without pixels."""
+    return np.zeros(math.prod(tiles(shape)) + 1, TILE)
+
+
+def number(tile: NDArray[np.void], shape: tuple[int, ...]) -> NDArray[np.int32]:
+    """Number the pixels whose bits are set in TILE: flat indices i4 (n,), tile by tile."""
+    _count(tile)
+    pixel = np.empty(tile[-1]["before"], np.int32)
+    _list(tile, tiles(shape)[1], shape[1], pixel)
+    return pixel
 
 
 @kernel(_nrt=False)
-def _number(flat, cols, pixel, tile):
-    for p in flat:
-        at, bit = place(p, cols)
-        tile[at].bits |= bit
+def _count(tile):
     before = 0
     for at in range(tile.size):
         tile[at].live, tile[at].before = tile[at].bits, before
         before += ones(tile[at].bits)
-    for p in flat:
-        pixel[_vertex(p, cols, tile)] = p
+
+
+@kernel(_nrt=False)
+def _list(tile, across, cols, pixel):
+    one, k = np.uint64(1), 0
+    for at in range(tile.size - 1):
+        left = tile[at].bits
+        if left:
+            first = (at // across << 3) * cols + (at % across << 3)
+        while left:
+            bit = ones((left & (~left + one)) - one)
+            pixel[k] = first + (bit >> 3) * cols + (bit & 7)
+            left &= left - one
+            k += 1
 
 
 @inner
@@ -218,25 +256,24 @@ def _vertex(pixel, cols, tile):
     return tile[at].before + ones(tile[at].bits & (bit - np.uint64(1)))
 
 
-def vertex_of(pixel: NDArray[np.int32], cols: int, tile: NDArray[np.void]) -> NDArray[np.int32]:
-    """i4 (n,): the vertices at n flat indices of an image of `cols` columns."""
-    vertex = np.empty(pixel.size, np.int32)
-    _vertices_of(pixel, cols, tile, vertex)
-    return vertex
-
-
 @kernel(_nrt=False)
-def _vertices_of(pixel, cols, tile, vertex):
+def vertices_of(pixel, cols, tile, vertex):
+    """Write the vertices at flat indices of an image of `cols` columns."""
     for k in range(pixel.size):
         vertex[k] = _vertex(pixel[k], cols, tile)
 
 
 def within_reach(bmap: NDArray[np.bool_], half: NDArray[np.int32]) -> NDArray[np.bool_]:
     """(H, W) bool: is a pixel of the (H, W) map in the disk around it."""
+    return unpack(bits_within_reach(bmap, half), bmap.shape[1])
+
+
+def bits_within_reach(bmap: NDArray[np.bool_], half: NDArray[np.int32]) -> NDArray[np.uint64]:
+    """The same as bits (bits.py)."""
     bits = pack(bmap)
     near, wide = np.zeros_like(bits), np.zeros((2, bits.shape[1] + 2), np.uint64)
     _widen(bits, half, wide, near)
-    return unpack(near, bmap.shape[1])
+    return near
 
 
 @kernel(_nrt=False)
@@ -267,11 +304,21 @@ def _widen(bits, half, wide, near):
 
 
 @kernel(inline="always")
-def _mix(x):
+def mix(x):
     """The high bits of the result depend on all bits of x (the finaliser of SplitMix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
+
+
+@inner
+def _add_values(i, begin, end, own, others):
+    """Add to the weights of the edges of vertex i what both ends say. Returns the largest."""
+    edge, best = own.edge, np.int64(-1)
+    for e in range(begin, end):
+        edge[e].weight += own.value[i] + others[edge[e].to]
+        best = max(best, edge[e].weight)
+    return best
 
 
 @inner
@@ -312,12 +359,14 @@ def find_edges(start, stop, own, other, geo):
                     left &= left - one
                     bit = np.uint64(ones(below))
                     r, c = bit >> np.uint64(3), bit & np.uint64(7)
-                    tie = _mix(tile_key + (r * cols + c) * other.mult) >> geo.drop
+                    tie = mix(tile_key + (r * cols + c) * other.mult) >> geo.drop
                     weight = gains[corner + r * width + c] - np.int64(tie)
                     edge[end].to = there.before + ones(there.bits & below)
                     edge[end].weight = weight
                     end += 1
                     best = max(best, weight)
         node[i].first, edge[begin].to = begin, end
-        nearest[i] = (gains[gains.size // 2] - best) >> geo.shift if end > begin + 1 else -1
+        if own.value.size:
+            best = _add_values(i, begin + 1, end, own, other.value)
+        nearest[i] = (geo.top - best) >> geo.shift if end > begin + 1 else -1
     own.used[0] = end

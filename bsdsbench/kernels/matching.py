@@ -37,16 +37,18 @@ from bsdsbench.kernels.graph import (
     Geometry,
     Side,
     arena,
+    bits_within_reach,
     clear,
     disk,
+    empty_tiles,
     find_edges,
     forget,
     geometry,
+    number,
     place,
     side,
-    vertex_of,
     vertices,
-    within_reach,
+    vertices_of,
 )
 from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.search import Work, enter, leave, work
@@ -70,12 +72,13 @@ def match_steps(start: I8, pixel: I4, added: Bool, gts: Bool, max_dist_px: float
     """
     steps = start.size - 1
     reach = disk(max_dist_px, gts.shape[1:])
-    near = within_reach(np.any(gts, axis=0), reach.half).ravel()[pixel]
-    start, pixel, added = np.append(0, np.cumsum(near))[start], pixel[near], added[near]
-    on = np.zeros(gts.shape[1:], np.bool_)
-    on.ravel()[pixel] = True
-    universe, tile = vertices(on)
-    vertex = vertex_of(pixel, gts.shape[2], tile)
+    near = bits_within_reach(gts[0] if len(gts) == 1 else np.any(gts, axis=0), reach.half)
+    tile, kept = empty_tiles(gts.shape[1:]), np.empty_like(start)
+    vertex, enters = np.empty(pixel.size, np.int32), np.empty(pixel.size, np.bool_)
+    _keep(start, pixel, added, near, gts.shape[2], kept, vertex, enters, tile)
+    universe, start = number(tile, gts.shape[1:]), kept
+    vertex, added = vertex[: start[-1]], enters[: start[-1]]
+    vertices_of(vertex, gts.shape[2], tile, vertex)
     bits = np.zeros((universe.size, (steps + 63) // 64), np.uint64)
     matched_gt = np.zeros(steps, np.int64)
     most_gt = max((int(np.count_nonzero(gt)) for gt in gts), default=0)
@@ -186,6 +189,22 @@ def _run(start, vertex, added, pred, gt, geo, work, ordering, matched_gt):
     for i in range(node.size):
         if node[i].mate != NONE:
             leave(i, node, pred.bits, steps)
+
+
+@kernel(_nrt=False)
+def _keep(start, pixel, added, near, cols, kept, pixels, enters, tile):
+    """Write the events of pixels that are `near` (bits), and set the bits of their tiles."""
+    n = kept[0] = 0
+    for step in range(start.size - 1):
+        for event in range(start[step], start[step + 1]):
+            p = pixel[event]
+            row, col = divmod(np.int64(p), cols)
+            if near[row, col >> 6] >> np.uint64(col & 63) & np.uint64(1):
+                pixels[n], enters[n] = p, added[event]
+                n += 1
+                at, bit = place(p, cols)
+                tile[at].bits |= bit
+        kept[step + 1] = n
 
 
 @kernel(inline="always")

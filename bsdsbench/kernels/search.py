@@ -28,17 +28,18 @@ import numpy as np
 from bsdsbench.kernels.graph import FAR, NONE, UNKNOWN, find_edges
 from bsdsbench.kernels.jit import inner, kernel
 
-# Room for one search: the vertices to go on from, those of them that are nearest, and all that
-# were ever reached; and the vertices of a batch that wait for their place; the other side's that
-# the batch before freed
-Work = namedtuple("Work", "front tight touched waiting freed")
+# Room for one search: the vertices to go on from as near as the last one, those farther off, their
+# distances side by side, where a vertex stands among them, and all that were ever reached; and the
+# vertices of a batch that wait for their place; the other side's that the batch before freed
+Work = namedtuple("Work", "tight front ahead slot touched waiting freed")
 CONTESTED = -1
 
 
 def work(n: int) -> Work:
     """Room for searches among at most n vertices a side."""
-    front, tight, touched, waiting = np.empty((4, n), np.uint32)
-    return Work(front, tight, touched, waiting, np.empty(n, np.int32))
+    tight, front, slot, touched, waiting = np.empty((5, n), np.uint32)
+    ahead, freed = np.empty(n, np.int64), np.empty(n, np.int32)
+    return Work(tight, front, ahead, slot, touched, waiting, freed)
 
 
 @inner
@@ -100,7 +101,8 @@ def _cheapest_end(root, own, other, geo, work):
     """What the cheapest end of a path from `root` costs, the vertex of the other side that leads to
     it (NONE: the root stays free), and how many vertices were touched on the way."""
     node, there, edge = own.node, other.node, own.edge
-    front, tight, touched = work.front, work.tight, work.touched
+    tight, front, ahead, slot = work.tight, work.front, work.ahead, work.slot
+    touched = work.touched
     at = root
     best, last = node[root].dual, np.uint32(NONE)
     length, size, n_tight, n_touched = np.int64(0), 0, 0, 0
@@ -119,46 +121,49 @@ def _cheapest_end(root, own, other, geo, work):
             if it.mate == NONE:
                 best, last = d, j
                 continue
-            if it.dist == FAR:
-                touched[n_touched] = front[size] = j
-                n_touched += 1
-                size += d > length
-            if d == length:
-                tight[n_tight] = j
-                n_tight += 1
+            fresh = it.dist == FAR
             it.dist = d
+            if fresh:
+                touched[np.uint64(n_touched)] = j
+                n_touched += 1
+            if d == length:
+                tight[np.uint64(n_tight)] = j
+                n_tight += 1
+                if not fresh:
+                    size = _take_out(slot[j], front, ahead, slot, size)
+            elif fresh:
+                front[np.uint64(size)], ahead[np.uint64(size)], slot[j] = j, d, size
+                size += 1
+            else:
+                ahead[slot[j]] = d
         if length == best:
             return best, last, n_touched
-        if n_tight == 0:
-            length, n_tight, size = _nearest(front, size, tight, there, length, best)
+        if n_tight > 0:
+            n_tight -= 1
+            j = tight[np.uint64(n_tight)]
+        else:
+            length = best
+            for k in range(size):
+                length = min(length, ahead[np.uint64(k)])
             if length == best:
                 return best, last, n_touched
-        n_tight -= 1
-        j = tight[n_tight]
+            at = np.uint64(0)
+            while ahead[at] != length:
+                at += np.uint64(1)
+            j = front[at]
+            size = _take_out(at, front, ahead, slot, size)
         at = there[j].mate
         if length + node[at].dual < best:
             best, last = length + node[at].dual, j
 
 
 @kernel(inline="always")
-def _nearest(front, size, tight, there, done, best):
-    """The least distance in the front that is below `best`, or `best`; how many vertices have it,
-    which are put into `tight`; the front's size without those up to `done`, which it loses."""
-    length, n_tight, k = best, 0, 0
-    while k < size:
-        j = front[k]
-        dist = there[j].dist
-        if dist <= done:
-            size -= 1
-            front[k] = front[size]
-            continue
-        if dist < length:
-            length, n_tight = dist, 0
-        if dist == length:
-            tight[n_tight] = j
-            n_tight += 1
-        k += 1
-    return length, n_tight, size
+def _take_out(k, front, ahead, slot, size):
+    """Fill place k of the front with its last; the new size."""
+    size -= 1
+    front[k], ahead[k] = front[np.uint64(size)], ahead[np.uint64(size)]
+    slot[front[k]] = k
+    return size
 
 
 @kernel(inline="always")

@@ -19,7 +19,7 @@ from collections import namedtuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.bits import ones, pack, unpack
+from bsdsbench.kernels.bits import ones, pack
 from bsdsbench.kernels.jit import inner, kernel
 from bsdsbench.kernels.judging import TILE, guo_hall, listed
 
@@ -78,7 +78,8 @@ def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> 
         pixel = _changes(order, first, box, levels.shape[1], _room(box), batch)
     else:
         batch, pixel = np.repeat(first, 2)[:-1], order
-    added = np.repeat(np.arange(2 * n) % 2 == 1, np.diff(batch))
+    added = np.zeros(pixel.size, np.bool_)
+    _mark(batch, added)
     return batch[::2].copy(), pixel, added
 
 
@@ -97,13 +98,26 @@ def stack_events(bmaps: NDArray[np.bool_]) -> Events:
     return start, pixel.astype(np.int32), (batch & 1).astype(bool)
 
 
-def _box(bits: NDArray[np.uint64]) -> Box:
+@kernel(_nrt=False)
+def _box(bits):
     """The box of the pixels that are on: top, left, and one beyond its last row and column."""
-    rows = np.flatnonzero(bits.any(axis=1))
-    if rows.size == 0:
-        return 0, 0, 0, 0
-    cols = np.flatnonzero(unpack(np.bitwise_or.reduce(bits)[None], 64 * bits.shape[1]))
-    return int(rows[0]), int(cols[0]), int(rows[-1]) + 1, int(cols[-1]) + 1
+    top, bottom, left, right = bits.shape[0], 0, 64 * bits.shape[1], 0
+    for r in range(bits.shape[0]):
+        for k in range(bits.shape[1]):
+            word = bits[r, k]
+            if word:
+                top, bottom = min(top, r), r + 1
+                left = min(left, 64 * k + ones((word & (~word + np.uint64(1))) - np.uint64(1)))
+                right = max(right, 64 * k + _length(word))
+    return (top, left, bottom, right) if bottom else (0, 0, 0, 0)
+
+
+@kernel(inline="always")
+def _length(word):
+    """How many bits a number has."""
+    for step in (1, 2, 4, 8, 16, 32):
+        word |= word >> np.uint64(step)
+    return ones(word)
 
 
 @kernel(_nrt=False)
@@ -130,6 +144,13 @@ def _by_level(level, flat, first, order):
         step = n - level[p] + 1
         order[first[step]] = p
         first[step] += 1
+
+
+@kernel(_nrt=False)
+def _mark(batch, added):
+    for step in range(batch.size >> 1):
+        for event in range(batch[2 * step + 1], batch[2 * step + 2]):
+            added[event] = True
 
 
 def _room(box: Box) -> Room:

@@ -37,12 +37,8 @@ def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
     if flat.dtype.kind == "u":
         out = _lookup_table(flat.dtype, thresholds.tobytes())[flat]
     else:
-        bucket, k, _ = _buckets(thresholds.tobytes())
-        first = np.searchsorted(bucket, np.arange(k + 2))
-        halvings = int(np.diff(first).max(initial=0)).bit_length()
-        padded = np.append(thresholds, np.full(1 << halvings, np.nan))
         out = np.empty(flat.size, np.int16)
-        _float_levels(flat, first, padded, halvings, float(k), out)
+        _float_levels(flat, *_bisection(thresholds.tobytes()), out)
     return out.reshape(np.shape(values))
 
 
@@ -121,6 +117,16 @@ def _buckets(thresholds: bytes) -> tuple[I8, int, F8 | None]:
         if k >= most:
             return bucket, k, None
         k *= 2
+
+
+@lru_cache(maxsize=16)
+def _bisection(thresholds: bytes) -> tuple[I8, F8, int, float]:
+    """What `_float_levels` needs: first, thresholds, halvings, K."""
+    bucket, k, _ = _buckets(thresholds)
+    first = np.searchsorted(bucket, np.arange(k + 2))
+    halvings = int(np.diff(first).max(initial=0)).bit_length()
+    padded = np.append(np.frombuffer(thresholds), np.full(1 << halvings, np.nan))
+    return first, padded, halvings, float(k)
 
 
 @kernel(_nrt=False)

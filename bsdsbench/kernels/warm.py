@@ -68,11 +68,14 @@ def matching() -> None:
 @_no_collector()
 def others() -> None:
     """What thresholds and thins a few pixels, and numbers them."""
-    from bsdsbench.kernels.graph import vertex_of, vertices
+    from bsdsbench.kernels.graph import vertices, vertices_of
+    from bsdsbench.kernels.matching import _keep
     from bsdsbench.kernels.thinning import thinning_events
     from bsdsbench.kernels.thresholding import levels
 
     soft, thresholds = np.eye(4), np.array([0.5])
     thinning_events(levels(soft, thresholds), 1)
     pixel, tile = vertices(soft > 0)
-    vertex_of(pixel, 4, tile)
+    vertices_of(pixel, 4, tile, pixel)
+    start, added = np.zeros(1, np.int64), np.ones(1, np.bool_)
+    _keep(start, pixel, added, np.zeros((1, 1), np.uint64), 4, start, pixel, added, tile)

@@ -97,8 +97,10 @@ def binary_map(values: NDArray[Any], what: str) -> Bool:
         raise ShapeError(f"{what}: shape {values.shape}, expected (rows, columns)")
     if values.dtype == bool:
         return values
-    on = values == (255 if values.dtype == np.uint8 and (values == 255).any() else 1)
-    if not np.all(on | (values == 0)):
+    if values.dtype == np.uint8 and values.max(initial=0) <= 1:
+        return values.view(np.bool_)
+    on = values == (255 if values.dtype == np.uint8 else 1)
+    if np.count_nonzero(on) != np.count_nonzero(values):
         raise DataError(
             f"{what}: values other than 0 and 1 (uint8: or 0 and 255), expected a boundary map"
         )

@@ -299,11 +299,10 @@ def boundary_counts(
     radius = protocol.radius(gt_maps.shape[1:])
     with _refusals():
         matched_gt, matched_pred = match_steps(start, pixel, added, gt_maps, radius)
-    present = np.concatenate([[0], np.cumsum(np.where(added, 1, -1))])
+    entered = np.concatenate([[0], np.cumsum(added)])
+    present = (2 * entered[start] - start)[:0:-1]  # less what left
     total_gt = np.full(thresholds.size, np.count_nonzero(gt_maps))
-    counts = BoundaryCounts(
-        thresholds, matched_gt[::-1], total_gt, matched_pred[::-1], present[start[:0:-1]]
-    )
+    counts = BoundaryCounts(thresholds, matched_gt[::-1], total_gt, matched_pred[::-1], present)
     segs = isinstance(pred, Prediction) and pred.segs is not None
     return with_whole_image(counts, gt_maps) if protocol.whole_image and not segs else counts
 

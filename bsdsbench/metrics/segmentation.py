@@ -24,7 +24,7 @@ from bsdsbench.metrics.contour.contour_metric import (
     mean_over_classes,
     params_of,
 )
-from bsdsbench.metrics.contour.instances import class_pair, instance_maps, match
+from bsdsbench.metrics.contour.instances import class_pair, instances_of, match
 from bsdsbench.metrics.contour.pairs import LabelPair, as_pair
 from bsdsbench.protocol.contour_params import ContourParams
 from bsdsbench.protocol.protocol import Protocol
@@ -86,18 +86,17 @@ def segmentation_counts(
     if params.unit == "class":
         pair = class_pair(pred, gt, params) if params.classes else as_pair(pred, gt)
         return SegmentationCounts(_table(pair), **zeros)
-    maps = instance_maps(pred, gt, params)
-    found = match(maps)
-    classes = [
-        np.where(labels < 0, -1, np.append(maps.class_of_value(ids), -1)[labels])
-        for labels, ids in ((maps.pred, maps.pred_ids), (maps.gt, maps.gt_ids))
-    ]
-    pred4, gt4 = (c.astype(np.int32) for c in classes)
-    pair = LabelPair(pred4, gt4, n, (gt4.shape[0], gt4.shape[1]))
+    regions = instances_of(pred, gt, params)
+    found = match(regions)
+    of_pred, of_gt = (
+        np.append(regions.class_of_value(ids), n)[number]
+        for number, ids in ((regions.pred, regions.pred_ids), (regions.gt, regions.gt_ids))
+    )
+    pixels = np.bincount((n + 1) * of_gt + of_pred, regions.pixels, (n + 1) ** 2)
     n_pairs, n_pred = found.iou.size, found.iou.size + found.n_pred_only
     wrong = found.class_of[n_pairs:n_pred][found.void_share <= 0.5]
     return SegmentationCounts(
-        _table(pair),
+        pixels.reshape(n + 1, n + 1),
         tp=np.bincount(found.class_of[:n_pairs], minlength=n),
         fp=np.bincount(wrong, minlength=n),
         fn=np.bincount(found.class_of[n_pred:], minlength=n),

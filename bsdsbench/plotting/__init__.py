@@ -7,14 +7,13 @@ from typing import Any
 
 # Name -> module; imported when first used, so that matplotlib is loaded only for a picture.
 _HOME = {
-    "DETCurveDisplay": "sample_curves",
-    "FThresholdDisplay": "benchmark",
-    "ImageScatterDisplay": "benchmark",
-    "PRCurveDisplay": "benchmark",
-    "PRScoresDisplay": "sample_curves",
-    "ROCCurveDisplay": "sample_curves",
+    "DETCurveDisplay": "displays",
+    "FThresholdDisplay": "displays",
+    "ImageScatterDisplay": "scatter",
+    "PRCurveDisplay": "displays",
+    "ROCCurveDisplay": "displays",
     "plot_f": "run_figures",
-    "plot_curves": "sample_curves",
+    "plot_curves": "curve_display",
     "plot_runs": "run_figures",
     "plot_scatter": "run_figures",
 }

@@ -17,20 +17,14 @@ from bsdsbench.comparison.published import (
 )
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.plotting.benchmark import (
-    FThresholdDisplay,
-    ImageScatterDisplay,
-    PRCurveDisplay,
-    pr_axes,
-    short,
-    unit_axes,
-)
+from bsdsbench.plotting.curve_display import draw_together, short
+from bsdsbench.plotting.displays import FThresholdDisplay, PRCurveDisplay
 from bsdsbench.plotting.palette import HUMAN
+from bsdsbench.plotting.scatter import ImageScatterDisplay
 from bsdsbench.plotting.style import (
     is_grey,
     iso_f_points,
     line_style,
-    new_axes,
     place_legend,
     root_figure,
     save,
@@ -96,13 +90,12 @@ def plot_runs(
         _check(runs, published, human)
     bands = bands or [None] * len(runs)
     with style(look, grey):
-        ax = new_axes()
-        pr_axes(ax, iso_f=True)
-        entries: list[tuple[float, Any]] = []
-        for i, (run, name, band) in enumerate(zip(runs, named, bands, strict=True)):
-            shown = PRCurveDisplay.from_evaluation(run, name, metric, band)
-            shown.plot(ax, **line_style(i))
-            entries.append((shown.best.f if shown.best else 0.0, shown.line_))
+        shown = [
+            PRCurveDisplay.from_evaluation(run, name, metric, band)
+            for run, name, band in zip(runs, named, bands, strict=True)
+        ]
+        ax = draw_together(shown)
+        entries = [(d.best.f if d.best else 0.0, d.line_) for d in shown]
         for i, result in enumerate(extra, len(runs)):
             entries.append((result.boundary["ods"], _draw_published(ax, result, i)))
         if point is not None:
@@ -126,12 +119,11 @@ def plot_f(
     if not force:
         _check(runs)
     with style(look, grey):
-        ax = new_axes(square=False, size=3.4)
-        unit_axes(ax, "Threshold", "F-measure")
         shown = [
-            FThresholdDisplay.from_evaluation(run, name, metric).plot(ax, **line_style(i))
-            for i, (run, name) in enumerate(zip(runs, named, strict=True))
+            FThresholdDisplay.from_evaluation(run, name, metric)
+            for run, name in zip(runs, named, strict=True)
         ]
+        ax = draw_together(shown)
         shown.sort(key=lambda d: -d.best.f if d.best else 0.0)
         place_legend(ax, [d.line_ for d in shown], None)  # curves are everywhere
         return _done(ax, path, runs, named)

@@ -136,7 +136,7 @@ def next_style(ax: Axes) -> dict[str, Any]:
 def new_axes(square: bool = True, size: float = 4.4, legend: bool = True) -> Axes:
     """The axes of a new figure, `size` inches high on the screen.
 
-    square : unit axes of equal scale; legend : there will be one, which may need room beside
+    square : as wide as high; legend : there will be one, which may need room beside
     """
     look = _LOOK.get()[0]
     ratio = 1.0 if square else 1.35
@@ -147,7 +147,7 @@ def new_axes(square: bool = True, size: float = 4.4, legend: bool = True) -> Axe
         height = look.width / 2 if page else width / ratio
     ax = Figure(figsize=(width, height), layout="constrained").add_subplot()
     if square:
-        ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        ax.set_box_aspect(1)
     return ax
 
 
@@ -164,6 +164,17 @@ def name_axes(ax: Axes, x: str, y: str) -> None:
         ax.set_ylabel(y, parse_math=False)
 
 
+def unit_axes(ax: Axes, x: str, y: str, empty: bool = True, room: float = 0.0) -> None:
+    """Axes from 0 to 1 with some room, named; those in use keep their limits and names."""
+    if empty:
+        ends = (-room, 1 + room)
+        ax.set(xlim=ends, ylim=ends, xticks=np.arange(11) / 10, yticks=np.arange(11) / 10)
+        # In a column eleven numbers would touch.
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_ticklabels([f"{k / 10:.1f}" if k % 2 == 0 else "" for k in range(11)])
+    name_axes(ax, x, y)
+
+
 def iso_f_points(f: float, count: int = 201) -> tuple[NDArray[Any], NDArray[Any]]:
     """Recall and precision (count,) of the line of equal F inside the unit square.
 
@@ -174,31 +185,26 @@ def iso_f_points(f: float, count: int = 201) -> tuple[NDArray[Any], NDArray[Any]
     return f / 2 * (1 + np.exp(u)), f / 2 * (1 + np.exp(-u))
 
 
-def draw_iso_f(ax: Axes, levels: Sequence[float] = ISO_LEVELS, label: bool = True) -> list[Any]:
-    """Draw the lines of equal F = 2PR/(P+R) on axes with recall in x and precision in y.
+def draw_iso_f(ax: Axes) -> None:
+    """Draw the lines of equal F = 2PR/(P+R) on axes with recall in x and precision in y, once.
 
-    Returns the lines, one per level; on axes that have them already, none. Labels stand at the
-    right edge, outside unit axes.
+    Labels stand at the right edge, outside unit axes.
     """
     if any(line.get_label() == _ISO for line in ax.lines):
-        return []
+        return
     color, ink = ("#C8C8C8", "#6E6E6E") if is_grey() else ("#B7D7C2", "#4C7A5B")
-    lines = []
-    for f in levels:
-        recall, precision = iso_f_points(f)
-        lines += ax.plot(recall, precision, color=color, linewidth=0.7, zorder=1.1, label=_ISO)
-        if label:
-            ax.annotate(
-                f"F={f:g}",
-                (1, f / (2 - f)),
-                xytext=(3, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=_LOOK.get()[0].font * 0.72,
-                color=ink,
-                annotation_clip=False,
-            )
-    return lines
+    for f in ISO_LEVELS:
+        ax.plot(*iso_f_points(f), color=color, linewidth=0.7, zorder=1.1, label=_ISO)
+        ax.annotate(
+            f"F={f:g}",
+            (1, f / (2 - f)),
+            xytext=(3, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=_LOOK.get()[0].font * 0.72,
+            color=ink,
+            annotation_clip=False,
+        )
 
 
 def place_legend(ax: Axes, handles: Sequence[Any], loc: Any = "lower left") -> None:
@@ -310,9 +316,3 @@ def root_figure(ax: Axes) -> Figure:
     while not isinstance(figure, Figure):
         figure = figure.figure
     return figure
-
-
-def new_row(count: int, size: float = 3.6) -> list[Axes]:
-    """`count` axes side by side in a new figure, each about `size` inches square."""
-    figure = Figure(figsize=(size * count, size), layout="constrained")
-    return list(figure.subplots(1, count, squeeze=False)[0])

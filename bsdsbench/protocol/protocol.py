@@ -229,8 +229,11 @@ class Protocol:
 
     @classmethod
     def preset(cls, name: str) -> Protocol:
-        """The named protocol shipped with the package. Raises ProtocolError for an unknown name."""
-        return cls.from_toml(preset_text(name), name)
+        """The named protocol shipped with the package, read once: protocols do not change.
+
+        Raises ProtocolError for an unknown name.
+        """
+        return _shipped(_preset_name(name))
 
     @classmethod
     def of(cls, protocol: Protocol | str | Path | None) -> Protocol:
@@ -244,6 +247,8 @@ class Protocol:
             raise ProtocolError(
                 f"protocol: {kind_of_value(protocol)}, expected a Protocol or the name of a preset"
             )
+        if isinstance(protocol, str) and protocol in _preset_names():
+            return cls.preset(protocol)
         return protocol if isinstance(protocol, Protocol) else cls.load(protocol)
 
     @classmethod
@@ -420,14 +425,25 @@ def class_names(protocol: Protocol) -> tuple[str, ...]:
     return protocol.semantic.classes if protocol.semantic else ()
 
 
+@cache
+def _shipped(name: str) -> Protocol:
+    return Protocol.from_toml(preset_text(name), name)
+
+
 def preset_text(name: str) -> str:
     """The TOML text of a preset, with its comments. Raises ProtocolError for an unknown name."""
-    if not isinstance(name, str) or name not in preset_names():
+    folder = resources.files("bsdsbench.protocol.presets")
+    return folder.joinpath(f"{_preset_name(name)}.toml").read_text("utf-8")
+
+
+def _preset_name(name: str) -> str:
+    """The name, if it is a preset's; ProtocolError if not."""
+    if not isinstance(name, str) or name not in _preset_names():
         raise ProtocolError(
             f"protocol {kind_of_value(name)}: expected a .toml file or one of "
             f"{', '.join(preset_names())}{did_you_mean(str(name), preset_names())}"
         )
-    return resources.files("bsdsbench.protocol.presets").joinpath(f"{name}.toml").read_text("utf-8")
+    return name
 
 
 def parse_overrides(items: Iterable[str]) -> dict[str, Any]:

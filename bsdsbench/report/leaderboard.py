@@ -189,10 +189,8 @@ def _plain(row: Row) -> dict[str, Any]:
 
 
 def _page(boards: Sequence[Board]) -> str:
-    try:
-        import jinja2
-    except ImportError:
-        raise DataError("leader board: needs jinja2, expected bsdsbench[report]") from None
+    import jinja2
+
     text = resources.files("bsdsbench.report.page").joinpath("leaderboard.html").read_text("utf-8")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     return environment.from_string(text).render(boards=boards, scores=SCORES)

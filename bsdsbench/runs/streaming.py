@@ -20,7 +20,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_array, kind_of_value
+from bsdsbench.files.arguments import kind_of_value, to_numpy
 from bsdsbench.files.errors import DataError, MergeError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.map_checks import binary_map
@@ -165,17 +165,6 @@ def _truth(image_id: str, gts: Any, kind: str) -> GroundTruth:
             return GroundTruth(image_id, labels=array)
         return GroundTruth(image_id, class_boundaries=array != 0)
     return GroundTruth(image_id, tuple(binary_map(a, what) for a in annotator_maps(gts)))
-
-
-def to_numpy(value: Any) -> NDArray[Any]:
-    """A numpy array from an array or a torch tensor on any device."""
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
-        # numpy has no bfloat16; float32 holds every half precision value.
-        if "float16" in str(value.dtype):
-            value = value.float()
-        value = value.numpy()
-    return given_array(value, "array")
 
 
 def _plane(pred: Any) -> NDArray[Any]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
+
 from bsdsbench.files.errors import DataError
 from bsdsbench.tables.read_only import ReadOnly
 from bsdsbench.tables.table import Column, Table, read_at_once
@@ -94,6 +96,16 @@ class ShownCurve(ReadOnly, Shown):
     """A curve, of a dataclass: its arrays are the points, its numbers what is shown of it."""
 
     __slots__ = ()
+
+    def equals(self, other: object) -> bool:
+        """True if `other` has the same type and every field is equal, NaN equal to NaN."""
+        if type(other) is not type(self):
+            return False
+        pairs = ((np.asarray(v), np.asarray(getattr(other, k))) for k, v in self._fields())
+        return all(
+            a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+            for a, b in pairs
+        )
 
     def points(self) -> dict[str, Any]:
         """Name -> array, each (K,)."""

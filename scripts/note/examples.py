@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from bsdsbench import curves
-from bsdsbench.plotting.style import line_style, new_row, root_figure, style
-from note.parts import Row, Section, draw, fraction, grid, number, pair, spaces
+from bsdsbench.plotting.style import line_style, root_figure, style
+from note.parts import Row, Section, draw, fraction, grid, new_row, number, pair, spaces
 
 
 def examples() -> list[Section]:

@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
-from bsdsbench.plotting.style import draw_iso_f, line_style, new_row
+from bsdsbench.plotting.style import draw_iso_f, line_style
 
 
 @dataclass
@@ -49,6 +50,12 @@ def pair(a: float, b: float, digits: int = 3) -> str:
 def fraction(value: float) -> str:
     """2/3."""
     return str(Fraction(value).limit_denominator(1000))
+
+
+def new_row(count: int, size: float = 3.6) -> list[Any]:
+    """`count` axes side by side in a new figure, each about `size` inches square."""
+    figure = Figure(figsize=(size * count, size), layout="constrained")
+    return list(figure.subplots(1, count, squeeze=False)[0])
 
 
 def spaces(count: int = 2, iso_f: bool = True) -> list[Any]:

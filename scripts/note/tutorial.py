@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from bsdsbench import curves
-from bsdsbench.plotting.sample_curves import DETCurveDisplay, PRScoresDisplay, ROCCurveDisplay
-from bsdsbench.plotting.style import line_style, new_row, root_figure, style
-from note.parts import Row, Section, draw, number, spaces
+from bsdsbench.plotting import DETCurveDisplay, PRCurveDisplay, ROCCurveDisplay
+from bsdsbench.plotting.style import line_style, root_figure, style
+from note.parts import Row, Section, draw, new_row, number, spaces
 
 
 def tutorial_sections() -> list[Section]:
@@ -66,7 +66,7 @@ def _row_of(displays: list[Any], titles: list[str]) -> Any:
     """Displays of any kind side by side."""
     axes = new_row(len(displays))
     for ax, display, title in zip(axes, displays, titles, strict=True):
-        display.set_axes(ax)
+        ax.set_box_aspect(1)
         display.plot(ax, **line_style(0))
         ax.set_title(title)
     return root_figure(axes[0])
@@ -88,7 +88,7 @@ def vl_pr() -> Section:
     hidden, stable = curves.pr(labels, cut), curves.pr(labels, cut, stable=True)
     perfect = curves.pr([1, 1, -1, 1], [4.0, 3, 2, 1]).precision
     with style():
-        figure = _row_of([PRScoresDisplay.from_curve(c) for c in found.values()], list(found))
+        figure = _row_of([PRCurveDisplay.from_curve(c) for c in found.values()], list(found))
     table = [
         [name, number(c.auc, 4), number(c.ap, 4), number(c.ap_11, 4), number(c.chance, 4)]
         for name, c in found.items()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from unittest import mock
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
 from bsdsbench import curves
+from bsdsbench.curves import ranked, ranking
 from tests.reference import curves as slow
 
 SETTINGS = settings(max_examples=150, deadline=None)
@@ -37,42 +40,63 @@ def chain(draw, p, n):
     return [(0, 0), *zip(fps, tps, strict=True), (n, p)]
 
 
+def assert_merged_is_sklearn(labels, scores):
+    pr, roc = (f(labels, scores, ties="merge") for f in (curves.pr, curves.roc))
+    precision, recall, thresholds = metrics.precision_recall_curve(labels, scores)
+    np.testing.assert_allclose(pr.precision[::-1], precision, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(pr.recall[::-1], recall, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(pr.thresholds[:0:-1], thresholds)
+    fpr, tpr, thresholds = metrics.roc_curve(labels, scores, drop_intermediate=False)
+    np.testing.assert_allclose([roc.fpr, roc.tpr], [fpr, tpr], rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(roc.thresholds, thresholds)
+    assert abs(pr.ap - metrics.average_precision_score(labels, scores)) < 1e-12
+    assert abs(pr.auc - metrics.auc(recall, precision)) < 1e-12
+    assert abs(roc.auc - metrics.roc_auc_score(labels, scores)) < 1e-12
+
+
 def rates(points, p, n):
     return np.array([f / n for f, _ in points]), np.array([t / p for _, t in points])
 
 
+TOTALS = st.fixed_dictionaries(
+    {}, optional={"num_positives": st.integers(30, 90), "num_negatives": st.integers(30, 900)}
+)
+
+
+@pytest.mark.parametrize("large", [0, 1 << 16], ids=["compiled", "numpy"])
 @SETTINGS
-@given(samples())
-def test_curves_are_their_slow_definition(data):
-    labels, scores = data
-    r = curves.pr(labels, scores)
-    recall, precision, *numbers = slow.vl_pr(labels.tolist(), scores.tolist())
-    np.testing.assert_allclose(r.recall, recall, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(r.precision, precision, rtol=0, atol=1e-12)
-    np.testing.assert_allclose([r.auc, r.ap, r.ap_11], numbers, rtol=0, atol=1e-12)
-    roc = curves.roc(labels, scores)
-    *_, auc, eer, threshold = slow.vl_roc(labels.tolist(), scores.tolist())
-    np.testing.assert_allclose(
-        [roc.auc, roc.eer, roc.eer_threshold], [auc, eer, threshold], rtol=0, atol=1e-12
-    )
-    merged = curves.rank(labels, scores, ties="merge")
-    points = slow.counts(labels.tolist(), scores.tolist(), merge=True)
+@given(
+    data=samples(),
+    dtype=st.sampled_from([np.float64, np.float32]),
+    totals=TOTALS,
+    prior=st.sampled_from([None, 0, 0.2, 1]),
+    interpolate=st.booleans(),
+    plot=st.sampled_from(["fptp", "tntp", "tptn", "fpfn"]),
+)
+def test_curves_are_their_slow_definition(large, data, dtype, totals, prior, interpolate, plot):
+    labels, scores = data[0].tolist(), data[1].tolist()
+    given_scores = data[1].astype(dtype)
+    with mock.patch.object(ranking, "_LARGE", large), mock.patch.object(ranked, "_LARGE", large):
+        options = {**totals, "interpolate": interpolate}
+        pr = curves.pr(labels, given_scores, normalize_prior=prior, **options)
+        roc = curves.roc(labels, given_scores, plot=plot, **totals)
+        merged = curves.rank(labels, given_scores, ties="merge")
+    recall, precision, *numbers = slow.vl_pr(labels, scores, prior=prior, **options)
+    np.testing.assert_allclose(pr.recall, recall, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(pr.precision, precision, rtol=0, atol=1e-15)
+    np.testing.assert_allclose([pr.auc, pr.ap, pr.ap_11], numbers, rtol=0, atol=1e-13)
+    tpr, tnr, *numbers = slow.vl_roc(labels, scores, plot, **totals)
+    np.testing.assert_allclose([roc.tpr, roc.tnr], [tpr, tnr], rtol=0, atol=1e-15)
+    np.testing.assert_allclose([roc.auc, roc.eer, roc.eer_threshold], numbers, rtol=0, atol=1e-13)
+    points = slow.counts(labels, scores, merge=True)
     assert list(zip(merged.thresholds, merged.tp, merged.fp, strict=True)) == points
 
 
 @SETTINGS
 @given(samples())
 def test_merged_is_sklearn(data):
-    labels, scores = data
-    keep = labels != 0
-    y, s = labels[keep], scores[keep]
-    pr, roc = (f(labels, scores, ties="merge") for f in (curves.pr, curves.roc))
-    precision, recall, _ = metrics.precision_recall_curve(y, s)
-    np.testing.assert_allclose(pr.precision[::-1], precision, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(pr.recall[::-1], recall, rtol=0, atol=1e-12)
-    assert abs(pr.ap - metrics.average_precision_score(y, s)) < 1e-12
-    assert abs(pr.auc - metrics.auc(recall, precision)) < 1e-12
-    assert abs(roc.auc - metrics.roc_auc_score(y, s)) < 1e-12
+    keep = data[0] != 0
+    assert_merged_is_sklearn(data[0][keep], data[1][keep])
 
 
 @SETTINGS

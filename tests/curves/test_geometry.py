@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -239,45 +240,35 @@ def test_dominates_takes_results():
     assert curves.dominates(a, b, space="pr")
 
 
-@pytest.mark.parametrize(
-    ("error", "match", "call"),
-    [
-        (DataError, "rule 'best': expected one of", lambda: curves.auc_pr([1], [1], rule="best")),
-        (ShapeError, "precision: 1 values, recall: 2", lambda: curves.auc_pr([1], [0, 1])),
-        (
-            DataError,
-            "recall: expected values that rise",
-            lambda: curves.auc_pr([1] * 3, [0, 1, 0.5]),
-        ),
-        (DataError, r"precision: 1 to 2, expected 0\.\.1", lambda: curves.auc_pr([1, 2], [0, 1])),
-        (DataError, "precision: 1 NaN", lambda: curves.auc_pr([math.nan], [1])),
-        (DataError, "precision 0 at a recall above 0", lambda: curves.auc_pr([0], [1])),
-        (
-            DataError,
-            "rule 'auccalculator': expected positives and negatives",
-            lambda: curves.auc_pr([1], [1], rule="auccalculator"),
-        ),
-        (DataError, "fpr: values from 0 to 2", lambda: curves.roc_convex_hull([0, 2], [0, 1])),
-        (ShapeError, "fpr: 2 values, tpr: 1", lambda: curves.roc_to_pr([0, 1], [0], 1, 1)),
-        (ShapeError, "fpr: 2 values, tpr: 1", lambda: curves.auc_roc([0, 1], [0])),
-        (ShapeError, "tp: 2 values, fp: 1", lambda: curves.interpolate_pr([0, 1], [0], 1)),
-        (DataError, "negatives inf", lambda: curves.roc_to_pr([0], [0], 1, math.inf)),
-        (DataError, "space 'x'", lambda: curves.dominates(CURVE_1, CURVE_2, space="x")),
-        (DataError, "lines 'x'", lambda: curves.dominates(CURVE_1, CURVE_2, lines="x")),
-        (DataError, "within", lambda: curves.dominates(CURVE_1, CURVE_2, within=(0.5, 0.5))),
-        (DataError, "expected a result or a pair", lambda: curves.dominates([1, 2, 3], CURVE_2)),
-        (ShapeError, "1 and 2 values", lambda: curves.dominates(([0], [0, 1]), CURVE_2)),
-        (DataError, "fpr: 1 NaN", lambda: curves.dominates(([math.nan], [0]), CURVE_2)),
-        (
-            DataError,
-            "not turning back",
-            lambda: curves.dominates(([0, 0.6, 0.4], [0, 1, 1]), CURVE_2),
-        ),
-    ],
-)
-def test_bad_input_says_so(error, match, call):
-    with pytest.raises(error, match=match):
-        call()
+BAD_CALLS = {
+    "rule 'best': expected one of": lambda: curves.auc_pr([1], [1], rule="best"),
+    "precision: 1 values, recall: 2": lambda: curves.auc_pr([1], [0, 1]),
+    "recall: expected values that rise": lambda: curves.auc_pr([1] * 3, [0, 1, 0.5]),
+    r"precision: values from 1 to 2, expected 0\.\.1": lambda: curves.auc_pr([1, 2], [0, 1]),
+    "precision: 1 NaN": lambda: curves.auc_pr([math.nan], [1]),
+    "precision 0 at a recall above 0": lambda: curves.auc_pr([0], [1]),
+    "expected positives and negatives": lambda: curves.auc_pr([1], [1], rule="auccalculator"),
+    "fpr: values from 0 to 2": lambda: curves.roc_convex_hull([0, 2], [0, 1]),
+    "fpr: 2 values, tpr: 1": lambda: curves.roc_to_pr([0, 1], [0], 1, 1),
+    "fpr: 2 values, tpr: 1 ": lambda: curves.auc_roc([0, 1], [0]),
+    "tp: 2 values, fp: 1": lambda: curves.interpolate_pr([0, 1], [0], 1),
+    "negatives inf": lambda: curves.roc_to_pr([0], [0], 1, math.inf),
+    "space 'x'": lambda: curves.dominates(CURVE_1, CURVE_2, space="x"),
+    "lines 'x'": lambda: curves.dominates(CURVE_1, CURVE_2, lines="x"),
+    "within": lambda: curves.dominates(CURVE_1, CURVE_2, within=(0.5, 0.5)),
+    "expected a result or a pair": lambda: curves.dominates([1, 2, 3], CURVE_2),
+    "1 and 2 values": lambda: curves.dominates(([0], [0, 1]), CURVE_2),
+    "fpr: 1 NaN": lambda: curves.dominates(([math.nan], [0]), CURVE_2),
+    "not turning back": lambda: curves.dominates(([0, 0.6, 0.4], [0, 1, 1]), CURVE_2),
+}
+
+
+@pytest.mark.parametrize("match", BAD_CALLS)
+def test_bad_input_says_so(match):
+    with pytest.raises(DataError, match=match) as caught:
+        BAD_CALLS[match]()
+    sizes_differ = re.search(r"\d values", match)
+    assert type(caught.value) is (ShapeError if sizes_differ else DataError)
 
 
 @pytest.mark.parametrize("positives", [0, -1, float("nan")])

@@ -39,6 +39,12 @@ def test_preset_round_trips_and_names_its_source(name, tmp_path):
     assert Protocol.load(file) == preset
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_preset_is_one_object(name):
+    assert Protocol.of(name) is Protocol.load(name) is Protocol.preset(name)
+    hash(Protocol.preset(name))  # nothing in it can change
+
+
 # The presets whose constants are stated below; a new one comes with a test of its own.
 STATED = [
     *("biped", "boundary-iou-cityscapes", "boundary-iou-coco", "brind", "bsds300", "bsds500"),

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-import bench_maps
-from bench_measures import Case
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts" / "bench"))
+import maps
+from measures import Case
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def image():
 
 
 def test_upsampled_lines_stay_one_pixel_wide(image):
-    large = bench_maps.upsampled(image, 90, 120)
+    large = maps.upsampled(image, 90, 120)
     assert large.soft.shape == (90, 120)
     assert large.gts.shape == (1, 90, 120)
     assert large.gts.sum(axis=1).max() == 1
@@ -29,17 +29,17 @@ def test_upsampled_lines_stay_one_pixel_wide(image):
 
 
 def test_a_crop_is_the_middle(image):
-    part = bench_maps.cropped(image, 10, 20)
+    part = maps.cropped(image, 10, 20)
     assert np.array_equal(part.soft, image.soft[10:20, 10:30])
     assert part.gts.sum() == 20
 
 
 def test_a_mirrored_image_repeats_its_lines(image):
-    assert bench_maps.mirrored(image, 60, 80).gts.sum() == 2 * 80
+    assert maps.mirrored(image, 60, 80).gts.sum() == 2 * 80
 
 
 def test_scene_has_boundaries_of_every_class_on_few_pixels():
-    labels, soft = bench_maps.scene(3, 64, 128)
+    labels, soft = maps.scene(3, 64, 128)
     assert set(np.unique(labels)) <= {0, 1, 2}
     assert soft.shape == (3, 64, 128)
     assert soft.max() <= 1

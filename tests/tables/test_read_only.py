@@ -43,6 +43,7 @@ def region_score() -> Any:
 MADE: dict[str, Any] = {
     **{f"counts of {m}": counts_of(m) for m in registry.BUILT_IN},
     "Match": bb.match_boundaries(EDGES, EDGES, 1.5),
+    "Assignment": bb.assign(EDGES, EDGES, 1.5),
     "MatchMaps": boundary_match_maps(SOFT, [EDGES], THREE, 0.5),
     "Ranking": bb.curves.rank(*SAMPLES, rows=True),
     "PRResult": bb.curves.pr(*SAMPLES),

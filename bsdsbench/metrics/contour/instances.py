@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
-from bsdsbench.kernels.contingency import runs, tabulate
+from bsdsbench.kernels.contingency import value_pairs
 from bsdsbench.loaders.map_checks import same_shape
 from bsdsbench.metrics.contour.pairs import (
     F8,
@@ -34,18 +34,20 @@ def pair_of(pred: ArrayLike, gt: ArrayLike, at: ContourParams) -> tuple[LabelPai
         if at.classes:
             return class_pair(pred, gt, at), None
         return as_pair(pred, gt), None
-    maps = instance_maps(pred, gt, at)
-    shape = maps.pred.shape[0], maps.pred.shape[1]
+    found = instances_of(pred, gt, at)
+    shape = found.cell.shape[0], found.cell.shape[1]
     if at.unit == "id":
-        both, number = np.unique(np.concatenate([maps.pred_ids, maps.gt_ids]), return_inverse=True)
-        split = maps.pred_ids.size
+        both, number = np.unique(
+            np.concatenate([found.pred_ids, found.gt_ids]), return_inverse=True
+        )
+        split = found.pred_ids.size
         pred_new, gt_new = number[:split], number[split:]
-        class_of = maps.class_of_value(both)
+        class_of = found.class_of_value(both)
     else:
-        matched = match(maps)
+        matched = match(found)
         pred_new, gt_new, class_of = matched.pred_new, matched.gt_new, matched.class_of
     pair = LabelPair(
-        _renumber(maps.pred, pred_new), _renumber(maps.gt, gt_new), class_of.size, shape
+        found.map_of(found.pred, pred_new), found.map_of(found.gt, gt_new), class_of.size, shape
     )
     return pair, class_of
 
@@ -71,14 +73,19 @@ def class_pair(pred: ArrayLike, gt: ArrayLike, at: ContourParams) -> LabelPair:
     return LabelPair(pred4, gt4, n, (void.shape[0], void.shape[1]))
 
 
-class InstanceMaps(NamedTuple):
-    """Regions of both maps numbered 0, 1, .. apart, -1 for none; their values in the files.
+class Instances(NamedTuple):
+    """The regions of both maps, numbered 0, 1, .. apart by their values in the files, ascending.
 
-    void_share f8: how much of each predicted region lay in ignored pixels of the ground truth.
+    The pixels fall into cells: the pairs of values that occur.
+    pred, gt  : i8 (cells,), the region of each map, -1 for none; pixels i8 (cells,)
+    cell      : int32 (H, W), the cell of each pixel
+    void_share: f8, how much of each predicted region lay in ignored pixels of the ground truth
     """
 
-    pred: Labels
-    gt: Labels
+    pred: I8
+    gt: I8
+    pixels: I8
+    cell: Labels
     pred_ids: I8
     gt_ids: I8
     void_share: F8
@@ -88,56 +95,60 @@ class InstanceMaps(NamedTuple):
         """The class of values in the files, from 0."""
         return values // self.at.divisor - self.at.first if self.at.divisor else values * 0
 
+    def map_of(self, regions: I8, new: NDArray[Any]) -> Labels:
+        """(H, W): what `regions` of the cells become, k being new[k]; -1 stays."""
+        return np.append(new, -1).astype(np.int32)[regions][self.cell]
 
-def instance_maps(pred: ArrayLike, gt: ArrayLike, at: ContourParams) -> InstanceMaps:
-    """Both maps with their regions numbered. Raises DataError and ShapeError."""
-    maps = [as_label_map(a, w).astype(np.int64) for a, w in zip((pred, gt), SIDES, strict=True)]
+
+def instances_of(pred: ArrayLike, gt: ArrayLike, at: ContourParams) -> Instances:
+    """The regions of two instance maps. Raises DataError and ShapeError."""
+    maps = [as_label_map(a, w) for a, w in zip((pred, gt), SIDES, strict=True)]
     same_shape(maps[0].shape, maps[1].shape)
-    voids = [_void(labels, at) for labels in maps]
-    kept = [_named(labels, void, at, w) for labels, void, w in zip(maps, voids, SIDES, strict=True)]
-    whole, _ = kept[0], kept[1]
-    number, ids = numbered(whole)
-    all_pixels = np.bincount(number[number >= 0], minlength=ids.size)
-    number[voids[1]] = -1
-    left = np.bincount(number[number >= 0], minlength=ids.size)
-    gt_number, gt_ids = numbered(np.where(voids[1], -1, kept[1]))
-    return InstanceMaps(number, gt_number, ids, gt_ids, 1.0 - ratio(left, all_pixels), at)
+    pairs, cell = value_pairs(*(np.ascontiguousarray(m, np.int64).ravel() for m in maps))
+    pixels = pairs[2]
+    named = [_named(v, at, what) for v, what in zip(pairs[:2], SIDES, strict=True)]
+    (ids, number), (gt_ids, gt_number) = (_numbered(values) for values in named)
+    everywhere = _sums(number, pixels, ids.size)
+    number[_void(pairs[1], at)] = -1
+    void_share = 1.0 - ratio(_sums(number, pixels, ids.size), everywhere)
+    cell = cell.reshape(maps[0].shape)
+    return Instances(number, gt_number, pixels, cell, ids, gt_ids, void_share, at)
 
 
-def _void(labels: NDArray[Any], at: ContourParams) -> NDArray[Any]:
+def _sums(number: I8, pixels: I8, n: int) -> I8:
+    """Pixels of each of n regions."""
+    some = number >= 0
+    return np.bincount(number[some], pixels[some], n).astype(np.int64)
+
+
+def _void(values: I8, at: ContourParams) -> NDArray[np.bool_]:
     if at.ignore < 0:
-        return np.zeros(labels.shape, bool)
-    return (labels // at.divisor if at.divisor else labels) == at.ignore
+        return np.zeros(values.shape, bool)
+    return (values // at.divisor if at.divisor else values) == at.ignore
 
 
-def _named(labels: NDArray[Any], void: NDArray[Any], at: ContourParams, what: str) -> NDArray[Any]:
-    """The map with -1 for what is no instance; values that name no class are an error."""
+def _named(values: I8, at: ContourParams, what: str) -> I8:
+    """The values with -1 for what is no instance; those that name no class are an error."""
+    void = _void(values, at)
     if not at.divisor:
-        return np.where(void | (labels <= 0), -1, labels)
-    classes = labels // at.divisor
+        return np.where(void | (values <= 0), -1, values)
+    classes = values // at.divisor
     nothing = void | (classes == 0) if at.first else void
     wrong = ~nothing & ((classes < at.first) | (classes >= at.first + max(len(at.classes), 1)))
     if wrong.any():
-        value = int(labels[wrong][0])
+        value = int(values[wrong][0])
         raise DataError(
             f"{what}: value {value} is class {value // at.divisor}, expected {at.first} .. "
             f"{at.first + max(len(at.classes), 1) - 1}"
         )
-    return np.where(nothing, -1, labels)
+    return np.where(nothing, -1, values)
 
 
-def numbered(labels: NDArray[Any]) -> tuple[Labels, I8]:
-    """Distinct values from 0 up numbered 0, 1, ...; -1 stays. Also the values."""
-    values, number = np.unique(labels, return_inverse=True)
-    negative = int((values < 0).sum())
-    number = np.maximum(number.reshape(labels.shape) - negative, -1)
-    return number.astype(np.int32), values[negative:].astype(np.int64)
-
-
-def _renumber(labels: Labels, new: NDArray[Any]) -> Labels:
-    """Label k becomes new[k]; -1 stays."""
-    table = np.append(new, -1).astype(np.int32)
-    return np.ascontiguousarray(table[labels])
+def _numbered(values: I8) -> tuple[I8, I8]:
+    """The distinct values from 0 up, ascending; which of them each value is, -1 if none."""
+    ids, number = np.unique(values, return_inverse=True)
+    negative = int((ids < 0).sum())
+    return ids[negative:], np.maximum(number - negative, -1)
 
 
 class Matching(NamedTuple):
@@ -154,20 +165,17 @@ class Matching(NamedTuple):
     void_share: F8
 
 
-def match(maps: InstanceMaps) -> Matching:
+def match(found: Instances) -> Matching:
     """Pairs of one class whose intersection over union is above 0.5; each region is in one."""
-    n_pred, n_gt = maps.pred_ids.size, maps.gt_ids.size
-    rows = np.where(maps.gt < 0, n_gt, maps.gt).ravel().astype(np.int32)
-    cols = np.where(maps.pred < 0, n_pred, maps.pred).reshape(1, -1).astype(np.int32)
-    start, j, shared = tabulate(*runs(rows, cols, np.zeros(2, np.int64)), n_gt + 1, n_pred + 1)
-    i = np.repeat(np.arange(n_gt + 1), np.diff(start))
-    in_gt = np.bincount(i, shared, n_gt + 1)
-    in_pred = np.bincount(j, shared, n_pred + 1)
-    real = (i < n_gt) & (j < n_pred)
-    i, j, shared = i[real], j[real], shared[real]
-    pred_class, gt_class = maps.class_of_value(maps.pred_ids), maps.class_of_value(maps.gt_ids)
+    n_pred, n_gt = found.pred_ids.size, found.gt_ids.size
+    in_pred = _sums(found.pred, found.pixels, n_pred)
+    in_gt = _sums(found.gt, found.pixels, n_gt)
+    both = (found.pred >= 0) & (found.gt >= 0)
+    i, j, shared = found.gt[both], found.pred[both], found.pixels[both]
+    pred_class, gt_class = found.class_of_value(found.pred_ids), found.class_of_value(found.gt_ids)
     iou = ratio(shared, in_gt[i] + in_pred[j] - shared)
-    good = (iou > MATCH_IOU) & (pred_class[j] == gt_class[i])
+    good = np.flatnonzero((iou > MATCH_IOU) & (pred_class[j] == gt_class[i]))
+    good = good[np.argsort(i[good])]
     i, j, iou = i[good], j[good], iou[good]
     pred_new, gt_new = np.full(n_pred, -1), np.full(n_gt, -1)
     pred_new[j] = gt_new[i] = np.arange(i.size)
@@ -180,5 +188,5 @@ def match(maps: InstanceMaps) -> Matching:
         np.concatenate([gt_class[i], pred_class[alone_pred], gt_class[alone_gt]]),
         iou,
         alone_pred.size,
-        maps.void_share[alone_pred],
+        found.void_share[alone_pred],
     )

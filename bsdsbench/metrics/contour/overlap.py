@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import distances as kernel
-from bsdsbench.kernels import tallies
+from bsdsbench.kernels import erosion, tallies
 from bsdsbench.kernels.skeleton import skeletons
-from bsdsbench.metrics.contour.pairs import F8, LabelPair, as_pair, settle
+from bsdsbench.metrics.contour.pairs import F8, LabelPair, as_masks, as_pair, settle
 from bsdsbench.scores.ratios import f_measure, ratio
 
 COCO, CITYSCAPES = 0.02, 0.005  # widths of Boundary IoU, fractions of the diagonal
@@ -38,9 +38,7 @@ def shared(pair: LabelPair) -> I8:
 
 def shell_shared(pair: LabelPair, size: float) -> I8:
     """`shared`, of the inner boundaries of that width."""
-    width = shell_width(pair.shape, size)
-    pred, gt = kernel.shells(pair.pred, width), kernel.shells(pair.gt, width)
-    return tallies.shared(pred.ravel(), gt.ravel(), pair.n)
+    return erosion.label_shells(pair.pred, pair.gt, pair.n, shell_width(pair.shape, size))
 
 
 def trimap_shared(pair: LabelPair, widths: ArrayLike) -> I8:
@@ -78,8 +76,13 @@ def _measure(
     ignore: int | None,
     empty: str,
 ) -> Any:
-    pair = as_pair(pred, gt, classes, ignore)
-    values, n_pred, n_gt = of(pair)
+    return _settled(*of(as_pair(pred, gt, classes, ignore)), classes, empty)
+
+
+def _settled(
+    values: F8, n_pred: NDArray[Any], n_gt: NDArray[Any], classes: int | None, empty: str
+) -> Any:
+    """One number for masks, one per label for label maps."""
     settled = settle(values, n_pred > 0, n_gt > 0, empty, None)
     return float(settled[0]) if classes is None else settled
 
@@ -134,13 +137,15 @@ def boundary_iou(
     0.5862
     """
 
-    def of(pair: LabelPair) -> tuple[F8, NDArray[Any], NDArray[Any]]:
-        found = _of_iou(shell_shared(pair, size))
-        if not with_mask:
-            return found
-        return (np.minimum(found[0], iou(shared(pair))), *found[1:])
-
-    return _measure(pred, gt, of, classes, ignore, empty)
+    if classes is None:
+        masks = as_masks(pred, gt)
+        whole, shells = erosion.mask_shells(*masks, shell_width(masks[1].shape, size))[:, None]
+    else:
+        pair = as_pair(pred, gt, classes, ignore)
+        shells = shell_shared(pair, size)
+        whole = shared(pair) if with_mask else shells
+    values = np.minimum(iou(shells), iou(whole)) if with_mask else iou(shells)
+    return _settled(values, shells[:, 1], shells[:, 2], classes, empty)
 
 
 def trimap_iou(

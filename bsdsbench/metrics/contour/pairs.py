@@ -92,9 +92,7 @@ def as_pair(
 ) -> LabelPair:
     """Masks (classes None) or label maps, checked. Raises DataError or ShapeError."""
     if classes is None:
-        masks = binary_map(np.asarray(pred), "prediction"), binary_map(np.asarray(gt), "gt")
-        same_shape(masks[0].shape, masks[1].shape)
-        return mask_pair(*masks)
+        return mask_pair(*as_masks(pred, gt))
     maps = [as_label_map(a, w) for a, w in ((pred, "prediction"), (gt, "ground truth"))]
     same_shape(maps[0].shape, maps[1].shape)
     void = maps[1] == ignore if ignore is not None and ignore >= 0 else None
@@ -105,6 +103,13 @@ def as_pair(
 
 
 SIDES = ("prediction", "ground truth")
+
+
+def as_masks(pred: ArrayLike, gt: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Two masks of one shape, checked. Raises DataError or ShapeError."""
+    masks = binary_map(np.asarray(pred), "prediction"), binary_map(np.asarray(gt), "gt")
+    same_shape(masks[0].shape, masks[1].shape)
+    return masks
 
 
 def mask_pair(pred: NDArray[np.bool_], gt: NDArray[np.bool_]) -> LabelPair:

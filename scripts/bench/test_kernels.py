@@ -1,6 +1,6 @@
 """The kernels over time: `just bench`, then `just bench --benchmark-compare`.
 
-What scripts/benchmark.py measures in full, on one image of the sample, for pytest-benchmark.
+What scripts/bench boundary measures in full, on one image of the sample, for pytest-benchmark.
 """
 
 from __future__ import annotations

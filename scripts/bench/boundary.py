@@ -1,11 +1,11 @@
 """Measure speed and memory on a folder of predictions, all comparisons in one run.
 
-    python scripts/benchmark.py PRED_DIR GT_DIR [--images 10] [--json FILE]
-    python scripts/benchmark.py PRED_DIR GT_DIR --peer package.module:function
+    python scripts/bench boundary PRED_DIR GT_DIR [--images 10] [--json FILE]
+    python scripts/bench boundary PRED_DIR GT_DIR --peer package.module:function
 
 Sections: stages (milliseconds per image, one core), scratch (the same kernel, each threshold on
 its own), scipy (min_weight_full_bipartite_matching per threshold), peer (any callable, see
-`bench_measures.against_peer`), pixel (the one-pass kernel), scaling (thresholds, annotators), maps
+`measures.against_peer`), pixel (the one-pass kernel), scaling (thresholds, annotators), maps
 (sizes, dense maps, other metrics, what data sets take), command (whole processes).
 Results go to standard output; run from the root of the project.
 """
@@ -20,13 +20,13 @@ from typing import Any
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(name, "1")
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # the project's own bsdsbench, and tests.reference
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
 
-import bench_maps as maps  # noqa: E402
-import bench_measures as measure  # noqa: E402
 import click  # noqa: E402
+import maps  # noqa: E402
+import measures as measure  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
@@ -146,7 +146,3 @@ def main(
         show("python -m bsdsbench evaluate, process start to files written", part["rows"])
     if json_path:
         json_path.write_text(json.dumps(found, indent=1, default=float) + "\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Time the measures of masks against the packages that have them, on the same data in one run.
 
-    python scripts/benchmark_contours.py [--repeat 3] [--sizes 256x256:1,1024x2048:19]
+    python scripts/bench contours [--repeat 3] [--sizes 256x256:1,1024x2048:19]
 
 Each row: one measure on one pair of label maps (1 class: a mask), in a package and here, medians of
 interleaved runs, in seconds of the processor on one thread. torchmetrics' Hausdorff distance is
@@ -234,7 +234,3 @@ def main() -> None:
         print(f"{who:18} median {median(found):7.1f}  least {min(found):6.1f}  ({len(found)} rows)")
     every = [r for found in ratios.values() for r in found]
     print(f"{'all':18} median {median(every):7.1f}  least {min(every):6.1f}  ({len(every)} rows)")
-
-
-if __name__ == "__main__":
-    main()

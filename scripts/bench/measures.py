@@ -1,4 +1,4 @@
-"""What scripts/benchmark.py measures: each function returns plain values for tables and JSON.
+"""What scripts/bench boundary measures: each function returns plain values for tables and JSON.
 
 Times are in milliseconds by `clock`: wall time, or the thread's processor time where other
 programs keep the machine busy. What is compared is run alternately, and the least of several runs

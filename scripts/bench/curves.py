@@ -1,6 +1,6 @@
 """Time the curves of many scores against scikit-learn, on the same data in one run.
 
-    python scripts/benchmark_curves.py [--samples 10000000] [--repeat 3]
+    python scripts/bench curves [--samples 10000000] [--repeat 3]
 
 Each row: PR and ROC curves with their areas from one ranking, the same asked for by two separate
 calls, and the streaming form at 256 thresholds. scikit-learn's precision_recall_curve + roc_curve
@@ -93,7 +93,3 @@ def main() -> None:
         print(f"\n{kind:28}{'clock s':>9}{'ratio':>7}{'processor s':>14}{'ratio':>7}")
         for name, (clock, own) in found.items():
             print(f"{name:28}{clock:9.3f}{base[0] / clock:7.1f}{own:14.3f}{base[1] / own:7.1f}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Maps of other sizes, densities and kinds than BSDS500's, for scripts/benchmark.py.
+"""Maps of other sizes, densities and kinds than BSDS500's, for scripts/bench boundary.
 
 Times are milliseconds of one core, kernels compiled. A larger image can mean three things, kept
 apart here: the same content in more pixels (upsampled), more content (tiled), less of it (cropped).
@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from bench_measures import Case, Values, against, tiled, timed
+from measures import Case, Values, against, tiled, timed
 from scipy.ndimage import gaussian_filter, zoom
 
 import bsdsbench as bb

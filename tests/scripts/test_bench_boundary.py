@@ -25,10 +25,10 @@ def one_pair_short(soft, gts, thresholds, max_dist):
 def test_sections(tiny, tmp_path):
     pred, gt = tiny
     figures = tmp_path / "bench.json"
-    call = [sys.executable, str(ROOT / "scripts" / "benchmark.py"), str(pred), str(gt)]
+    call = [sys.executable, str(ROOT / "scripts" / "bench"), "boundary", str(pred), str(gt)]
     call += ["--images", "2", "--few", "1", "--repeat", "1", "--scipy-thresholds", "2"]
     call += ["--sections", "stages,scratch,scipy,peer", "--json", str(figures)]
-    call += ["--peer", "tests.scripts.test_benchmark_script:one_pair_short"]
+    call += ["--peer", "tests.scripts.test_bench_boundary:one_pair_short"]
     done = subprocess.run(
         call, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path, env=os.environ
     )

@@ -4,7 +4,7 @@
 2. one image's counts against labelling and counting every threshold apart with scikit-image and
    numpy, which must give the same covering, PRI and VOI.
 
-    python scripts/benchmark_regions.py UCM2_DIR GT_DIR [--workers 2] [--images 10]
+    python scripts/bench regions UCM2_DIR GT_DIR [--workers 2] [--images 10]
 """
 
 from __future__ import annotations
@@ -110,7 +110,3 @@ def main() -> None:
     ratio = median(s / f for f, s in pairs)
     print(f"one image, processor time: {1e3 * fast:.1f} ms; thresholds apart {1e3 * slow:.0f} ms")
     print(f"  median ratio {ratio:.0f}")
-
-
-if __name__ == "__main__":
-    main()

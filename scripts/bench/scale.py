@@ -1,6 +1,6 @@
 """Evaluate many small images and print the memory of the parent process as it goes.
 
-    python scripts/scale.py --images 10000 --workers 2
+    python scripts/bench scale --images 10000 --workers 2
 
 The images are made on the fly: a few different ones, linked under many names.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -71,7 +70,3 @@ def main() -> None:
         print(
             f"{len(run.records)} records, counts.npz {size / len(run.records):.0f} bytes per image"
         )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,235 @@
+"""What pictures of curves share: a display, several of them in one figure, which points to draw.
+
+Display objects in the manner of scikit-learn: arrays in the constructor, drawing in
+`plot(ax=None)`, which returns the display; `ax_`, `figure_` and the artists are its attributes.
+Several displays on one axes get different colours; axes that are still empty are given limits and
+labels, others keep theirs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from bsdsbench.files.errors import DataError
+from bsdsbench.plotting.style import (
+    GREY,
+    draw_iso_f,
+    new_axes,
+    next_style,
+    place_legend,
+    root_figure,
+    save,
+    style,
+    unit_axes,
+    untouched,
+)
+from bsdsbench.scores.curve import OperatingPoint
+
+if TYPE_CHECKING:
+    from bsdsbench.comparison.compare import CurveBand
+
+F8 = NDArray[np.float64]
+_D = TypeVar("_D", bound="CurveDisplay")
+_CHANCE: dict[str, Any] = {"color": GREY, "linewidth": 0.9, "linestyle": (0, (4, 3)), "zorder": 1.5}
+_MARK: dict[str, Any] = {"markeredgecolor": "white", "linestyle": "none", "zorder": 3}
+# Steps across an axis that a picture can show; finer moves of a curve are not drawn.
+_STEPS = 4000
+
+
+class CurveDisplay(ABC):
+    """What the displays share: the order of drawing, the axes, the legend, the attributes."""
+
+    ax_: Axes
+    figure_: Figure
+    line_: Any
+    chance_: Any
+    point_: Any
+    band_: Any
+    name: str
+    best: OperatingPoint | None = None
+    band: CurveBand | None = None
+    #: over a figure of this curve alone
+    title = ""
+    #: names of the axes, room beyond 0 and 1, whether empty axes get lines of equal F
+    axis_names: tuple[str, str]
+    room = 0.0
+    iso_f = False
+    #: how the best point or the equal error rate is marked; where the legend of a figure goes
+    mark: ClassVar[dict[str, Any]] = {"marker": "o", "markersize": 5}
+    corner = "lower left"
+    #: what makes the curve of labels and scores; the number in the legend: its word and attribute
+    curve_of: ClassVar[Callable[..., Any]]
+    number: ClassVar[tuple[str, str]] = ("", "")
+
+    @classmethod
+    def from_scores(
+        cls: type[_D], labels: ArrayLike, scores: ArrayLike, name: str = "", **options: Any
+    ) -> _D:
+        """The curve of labels and scores; options : those of `curves.pr`, `.roc` or `.det`."""
+        return cls.from_curve(cls.curve_of(labels, scores, **options), name)
+
+    @classmethod
+    def from_curve(cls: type[_D], curve: Any, name: str = "") -> _D:
+        """The curve and numbers of a result of `curves.pr`, `.roc` or `.det` (not a stable one)."""
+        raise NotImplementedError
+
+    @property
+    def label(self) -> str:
+        """The legend's text: the F of the best point and the name, or the name and a number."""
+        if self.best:
+            return f"[F={short(self.best.f)}] {self.name}".strip()
+        word, attribute = self.number
+        value = getattr(self, attribute, None)
+        if value is None or not np.isfinite(value):
+            return self.name
+        return f"{self.name} ({word} {value:.3f})" if self.name else f"{word} {value:.3f}"
+
+    @abstractmethod
+    def points(self) -> tuple[F8, F8]:
+        """x and y of the line, without the points too close to be seen apart."""
+
+    def random(self) -> tuple[Any, Any] | None:
+        """x and y of the line of a random ranking, if the picture has one."""
+        return None
+
+    def marked(self) -> tuple[float, float] | None:
+        """Where the best point or the equal error rate is, if the picture shows it."""
+        return None
+
+    def reach(self) -> float:
+        """How far the axes must reach, where that differs between curves of one kind."""
+        return 0.0
+
+    def new_axes(self) -> Axes:
+        """Axes of a new figure for this kind of curve."""
+        return new_axes()
+
+    def set_axes(self, ax: Axes, empty: bool = True, iso_f: bool | None = None) -> None:
+        """Name the axes; give empty ones their scales, limits and lines of equal F."""
+        unit_axes(ax, *self.axis_names, empty=empty, room=self.room)
+        if self.iso_f and (empty if iso_f is None else iso_f):
+            draw_iso_f(ax)
+
+    def plot(
+        self: _D,
+        ax: Axes | None = None,
+        *,
+        iso_f: bool | None = None,
+        chance: bool = True,
+        mark: bool = True,
+        **line: Any,
+    ) -> _D:
+        """Draw on `ax` or on a new figure. Returns the display.
+
+        Axes that are still empty get the limits, names and lines of equal F of this kind; others
+        keep theirs. Each further curve on one axes has another colour.
+
+        line   : goes to the curve
+        iso_f  : lines of equal F, where the picture may have some; default: on empty axes
+        chance : also the line of a random ranking; mark : also the best point or equal error rate
+        """
+        with style():
+            fresh = ax is None
+            self.ax_ = ax = self.new_axes() if ax is None else ax
+            self.figure_ = root_figure(ax)
+            empty = fresh or untouched(ax)
+            self.set_axes(ax, empty, iso_f)
+            if empty and self.title and not ax.get_title():
+                ax.set_title(self.title, parse_math=False)
+            ends, at = self.random() if chance else None, self.marked() if mark else None
+            self.chance_ = ax.plot(*ends, **_CHANCE)[0] if ends else None
+            look = {**next_style(ax), "label": self.label or None, **line}
+            (self.line_,) = ax.plot(*self.points(), **look)
+            color = self.line_.get_color()
+            point = {**_MARK, **self.mark, "color": color}
+            self.point_ = ax.plot([at[0]], [at[1]], **point)[0] if at else None
+            self.band_ = None
+            if self.band is not None:
+                edges = self.band.recall, self.band.low, self.band.high
+                self.band_ = ax.fill_between(*edges, color=color, alpha=0.2, linewidth=0)
+            if fresh and look["label"]:
+                place_legend(ax, [self.line_], self.corner)
+        return self
+
+
+def plot_curves(
+    displays: Sequence[CurveDisplay], path: str | Path | None = None, *, title: str = ""
+) -> Figure:
+    """One figure with several displays of one kind, each its own colour, named in a legend.
+
+    path : also write it there, .pdf, .svg or .png. Raises DataError for no display or displays of
+    different kinds.
+    """
+    with style():
+        ax = draw_together(displays, title)
+        lines = [d.line_ for d in displays if d.label]
+        if lines:
+            place_legend(ax, lines, displays[0].corner)
+    figure = root_figure(ax)
+    if path is not None:
+        save(figure, path)
+    return figure
+
+
+def draw_together(displays: Sequence[CurveDisplay], title: str = "") -> Axes:
+    """New axes with several displays of one kind, without a legend.
+
+    A chance line that several share is drawn once (PR curves of other shares of positives have
+    other ones). Raises as `plot_curves`.
+    """
+    if not displays:
+        raise DataError("no curves given, expected at least one to plot")
+    kinds = {_kind(d) for d in displays}
+    if len(kinds) > 1:
+        raise DataError(f"curves of kinds {', '.join(sorted(kinds))}, expected one kind per figure")
+    widest = max(displays, key=lambda d: d.reach())
+    ax = widest.new_axes()
+    widest.set_axes(ax)
+    ax.set_title(title, parse_math=False)
+    drawn: set[Any] = set()
+    for display in displays:
+        chance = getattr(display, "chance", None)
+        display.plot(ax, chance=chance not in drawn)
+        drawn.add(chance)
+    return ax
+
+
+def _kind(display: CurveDisplay) -> str:
+    detail = getattr(display, "variant", None) or getattr(display, "scale", None)
+    return type(display).__name__ + (f" {detail}" if detail else "")
+
+
+def short(value: float) -> str:
+    """A score as the field prints it: .788, 1.000."""
+    text = f"{value:.3f}"
+    return text[1:] if text.startswith("0.") else text
+
+
+def pair(a: ArrayLike, b: ArrayLike, name_a: str, name_b: str, least: int = 1) -> tuple[F8, F8]:
+    x, y = np.asarray(a, np.float64).ravel(), np.asarray(b, np.float64).ravel()
+    if x.size != y.size or x.size < least:
+        found = f"{name_a}, {name_b}: {x.size} and {y.size} values"
+        raise DataError(f"{found}, expected as many{', at least one' if least else ''}")
+    return x, y
+
+
+def visible_points(x: F8, y: F8) -> tuple[F8, F8]:
+    keep = apart(x, y)
+    return x[keep], y[keep]
+
+
+def apart(x: F8, y: F8) -> Any:
+    """Which points to draw: of a run in one cell of a fine grid, the first and the last."""
+    if x.size <= _STEPS:
+        return slice(None)
+    cell = np.round(x * _STEPS) * (4 * _STEPS) + np.round(y * _STEPS)
+    new = cell[1:] != cell[:-1]
+    return np.r_[True, new] | np.r_[new, True]
