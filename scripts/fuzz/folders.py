@@ -69,15 +69,15 @@ class Place:
     def __init__(self, root: Path, make: Callable[[Path], object]) -> None:
         self.root, self.sound, self.now = root, root / "sound", root / "now"
         self.outside = root / "outside"
-        self.outside.mkdir(parents=True)
-        (self.outside / "secret.txt").write_text("secret")
-        (self.outside / "deep").mkdir()
-        (self.outside / "deep" / "im0.png").write_bytes(b"mine")
         make(self.sound)
 
     def spoilt(self, rng: random.Random) -> Path:
         """A copy with one to four things wrong."""
         shutil.rmtree(self.now, ignore_errors=True)
+        shutil.rmtree(self.outside, ignore_errors=True)
+        (self.outside / "deep").mkdir(parents=True)
+        (self.outside / "secret.txt").write_text("secret")
+        (self.outside / "deep" / "im0.png").write_bytes(b"mine")
         shutil.copytree(self.sound, self.now, symlinks=True)
         for _ in range(rng.randint(1, 4)):
             with contextlib.suppress(Exception):  # what is wrong already may be in the way
@@ -138,7 +138,8 @@ def _damaged(place: Place, rng: random.Random) -> None:
 
 def _stranger(place: Place, rng: random.Random) -> None:
     """A file, a folder or a pipe of another's."""
-    folder = rng.choice([place.now, *(p for p in place.files() if p.is_dir())])
+    below = (p for p in place.files() if p.is_dir() and not p.is_symlink())
+    folder = rng.choice([place.now, *below])
     path = folder / rng.choice(("im0_ev1.txt", "zz_ev1.txt", "eval_bdry.txt", "im0.npy", "im9.png"))
     way = rng.randrange(3)
     if way == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -91,6 +92,7 @@ def test_a_mixture_and_a_harm_are_seen(hostile: Any, tmp_path: Path) -> None:
     import folders  # type: ignore[import-not-found]
 
     place = folders.Place(tmp_path, lambda path: path.mkdir())
+    place.spoilt(random.Random(0))
     assert folders._said(place, lambda: 1, [1, 2]) == ("read", "")
     assert folders._said(place, lambda: 3, [1, 2])[0] == "failed"
     assert folders._said(place, lambda: 1 / 0, [1])[0] == "failed"
