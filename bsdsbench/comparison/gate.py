@@ -38,7 +38,7 @@ from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.score_list import flat_scores, full_name
 from bsdsbench.scores.counts import ImageRecord
 
-SCHEMA = "bsdsbench.baseline/2"
+SCHEMA = "bsdsbench.baseline/3"
 FIELDS = ("schema", "name", "n_images", "scores", "tolerances", "protocol", "counts", "checksum")
 TOLERANCE = 0.002
 Path_ = str | os.PathLike[str]
@@ -111,8 +111,8 @@ class Baseline:
 
 
 def _checksum(content: Mapping[str, Any]) -> str:
-    """A hash of all but the checksum, and the tolerances, which may be edited by hand."""
-    kept = {k: v for k, v in content.items() if k not in ("tolerances", "checksum")}
+    """A hash of all but itself."""
+    kept = {k: v for k, v in content.items() if k != "checksum"}
     text = json.dumps(kept, sort_keys=True, ensure_ascii=False)
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 

@@ -10,6 +10,7 @@
 | gt | the ground truth's fingerprint, its first digits |
 | ann | which annotators count |
 | pred | what the predictions are: soft8, soft16, float, ucm2, segs, labels ... |
+| maps | how many maps were taken over from an earlier call of the detector, if any |
 | proto | the preset where it is not bsds500, and its version; what else differs from it follows |
 | thr | how many even thresholds; 8bit for k/255; `0+` before it for the whole image; or values |
 | tol | the tolerance, d a fraction of the diagonal, px pixels |
@@ -29,7 +30,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bsdsbench import __version__
@@ -65,6 +66,7 @@ class Signature:
     match      : "1to1", or "1toN" in a wrong reading
     version    : of this package
     unused     : fields of the protocol, and metrics with options, that have no word here
+    taken_over : maps that an earlier call of the detector made
 
     Examples
     --------
@@ -82,6 +84,7 @@ class Signature:
     match: str = "1to1"
     version: str = field(default=__version__)
     unused: frozenset[str] = frozenset()
+    taken_over: int = 0
 
     def __repr__(self) -> str:
         return f"<Signature {self}>"
@@ -101,6 +104,8 @@ class Signature:
         yield f"gt:{self.gt[:GT_DIGITS]}"
         yield f"ann:{self.annotators}"
         yield f"pred:{self.pred}"
+        if self.taken_over:
+            yield f"maps:{self.taken_over} taken over"
         yield from protocol_words(self.protocol, self.match, self.unused)
 
     @classmethod
@@ -122,6 +127,7 @@ class Signature:
             else:
                 others.append(word)
         keys = set(given)
+        maps = given.pop("maps", "0").partition(" ")[0]
         inputs = {k: given.pop(k, UNKNOWN) for k in ("gt", "ann", "pred", "match")}
         return cls(
             parse_protocol(given, others),
@@ -135,6 +141,7 @@ class Signature:
             start[1],
             _fields(w for w in _WORDS if w.usual is None and w.key not in keys)
             - _fields(w for w in _WORDS if w.key in keys),
+            int(maps) if maps.isdecimal() else 0,
         )
 
     def differences(self, other: Signature) -> list[Difference]:
@@ -242,7 +249,7 @@ def _named(word: str) -> Protocol:
 def _by_key(signature: Signature, unused: frozenset[str]) -> dict[str, str]:
     """Key -> value of every word but the package's version and those of unused fields."""
     found = {}
-    for word in signature.words()[2:]:
+    for word in replace(signature, taken_over=0).words()[2:]:  # they are the same maps
         if word in ("thin", "unthinned"):
             found["thin"] = word
             continue

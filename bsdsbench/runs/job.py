@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bsdsbench.files.errors import DataError, FileFormatError, ShapeError
+from bsdsbench.files.manifest import digest as hash_of
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.loaders import Pair, read_prediction, read_truth
 from bsdsbench.loaders.identity import image_fingerprint
@@ -29,7 +30,7 @@ class Job:
     """What to evaluate.
 
     photo : the picture, where a metric uses it; known : the fingerprint of the record that
-    is already there, if any
+    is already there, if any; hashes : of a detector's maps, what its run wrote
     """
 
     pair: Pair
@@ -39,6 +40,7 @@ class Job:
     humans: bool = False
     photo: Path | None = None
     known: str = ""
+    hashes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +105,16 @@ def fingerprint(job: Job) -> str:
         job.pair.image_id,
     ]
     digest = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=16)
+    expected = dict(zip(job.pair.pred_paths, job.hashes, strict=False))
     for group in (job.pair.pred_paths, job.pair.gt_paths, _photos(job)):
         digest.update(len(group).to_bytes(8, "little"))
         for path in group:
             data = read_bytes(path)
+            if expected.get(path) not in (None, hash_of(data)):
+                raise FileFormatError(
+                    f"{show(path)}: is not the map that the detector's run wrote (altered, or of "
+                    "another run): run the detector again"
+                )
             digest.update(len(data).to_bytes(8, "little"))
             digest.update(data)
     return digest.hexdigest()

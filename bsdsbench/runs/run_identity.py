@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from bsdsbench.loaders.identity import Identity, KnownSet, identify
 from bsdsbench.metrics import metric_options
@@ -25,9 +26,14 @@ def identity_of(records: Sequence[ImageRecord], sets: Sequence[KnownSet] = ()) -
 
 
 def signature_of(
-    protocol: Protocol, records: Sequence[ImageRecord], identity: Identity | None
+    protocol: Protocol,
+    records: Sequence[ImageRecord],
+    identity: Identity | None,
+    provenance: Mapping[str, Any],
 ) -> Signature:
     """The signature of a run: what its metrics use of the protocol, its set, its predictions."""
+    detector = provenance.get("detector")
+    taken = detector.get("taken_over") if isinstance(detector, Mapping) else 0
     forms = sorted({r.form for r in records} - {"none"}) if len(records) <= MOST else []
     size = identity.to_mapping()["of"] if identity else None
     metrics = tuple(records[0].counts) if records else ()
@@ -39,4 +45,5 @@ def signature_of(
         identity.fingerprint if identity else UNKNOWN,
         pred="+".join(f or UNKNOWN for f in forms) or UNKNOWN,
         unused=metric_options.unused(metrics, protocol),
+        taken_over=taken if isinstance(taken, int) and 0 < taken <= len(records) else 0,
     )

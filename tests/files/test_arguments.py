@@ -155,3 +155,19 @@ def test_big_endian_arrays_count_as_the_others(code: str) -> None:
     assert np.array_equal(bb.nms(soft), bb.nms(other))
     match = bb.match_boundaries(EDGES.astype(">i4"), EDGES.astype(">f8"), 2.0)
     assert match.n_matched == EDGES.sum()
+
+
+def test_an_array_of_more_values_than_memory_is_one_line() -> None:
+    """np.broadcast_to tells of 10^12 pixels in a few bytes."""
+    wide = np.broadcast_to(np.float32(0.5), (10**6, 10**6))
+    small = np.zeros((4, 5))
+    for call in (
+        lambda: bb.boundary_counts(wide, [small > 0]),
+        lambda: bb.boundary_counts(small, [np.broadcast_to(True, wide.shape)]),
+        lambda: bb.pixel_counts(wide, [small > 0]),
+        lambda: bb.nms(wide),
+        lambda: bb.seg2bdry(np.broadcast_to(np.int32(1), wide.shape)),
+        lambda: bb.Prediction("a", soft=wide),
+    ):
+        with pytest.raises(bb.DataError, match=r"shape \(1000000, 1000000\), expected at most"):
+            call()

@@ -88,30 +88,6 @@ def test_warm_up_is_called_and_not_counted(three, tmp_path):
     assert found.evaluation is None
 
 
-def test_it_resumes_where_it_was_interrupted(three, tmp_path):
-    state = {"stop_at": 3, "calls": 0}
-
-    def detector(image):
-        state["calls"] += 1
-        if state["calls"] == state["stop_at"]:
-            raise KeyboardInterrupt
-        return np.zeros(image.shape[:2])
-
-    with pytest.raises(KeyboardInterrupt):
-        bb.run(detector, three[0], out=tmp_path / "out")
-    state.update(stop_at=0, calls=0)
-    found = bb.run(detector, three[0], out=tmp_path / "out")
-    assert state["calls"] == 3  # one to warm up, two that were not done
-    assert sorted(found.milliseconds) == sorted(IDS)
-    iio.imwrite(three[0] / "herd1.png", np.zeros((60, 90, 3), np.uint8))
-    state.update(calls=0)
-    bb.run(detector, three[0], out=tmp_path / "out")
-    assert state["calls"] == 2  # the changed picture
-    state.update(calls=0)
-    bb.run(detector, three[0], out=tmp_path / "out", fresh=True)
-    assert state["calls"] == 4
-
-
 def test_a_picture_it_fails_on_is_listed_and_the_rest_goes_on(three, tmp_path):
     images, gt = three
     iio.imwrite(images / "herd1.png", np.full((60, 90, 3), 7, np.uint8))
@@ -184,19 +160,6 @@ def test_labels_and_sweeps_are_read_back_as_they_were(tmp_path):
 def test_a_wrong_function_is_one_line(spec, fault):
     with pytest.raises(bb.DataError, match=fault):
         load_function(spec)
-
-
-def test_times_of_two_machines_are_not_mixed(three, tmp_path, monkeypatch):
-    called = []
-
-    def detector(image):
-        called.append(image.shape)
-        return np.zeros(image.shape[:2])
-
-    for name, calls in (("one", 4), ("one", 4), ("other", 8)):
-        monkeypatch.setattr("bsdsbench.integrations.detectors.machine", lambda name=name: name)
-        found = bb.run(detector, three[0], out=tmp_path / "out")
-        assert (found.machine, len(called)) == (name, calls)
 
 
 def test_a_function_of_the_users_own_file(three, tmp_path, monkeypatch):

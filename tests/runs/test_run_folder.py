@@ -13,9 +13,9 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.files.errors import LINE, DataError, FileFormatError
+from bsdsbench.files.manifest import MANIFEST, write_results
 from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.loading import load_run
-from bsdsbench.runs.manifest import MANIFEST, write_results
 from bsdsbench.runs.store import FOLDER
 from tests.runs.test_runner import bits
 
@@ -198,3 +198,25 @@ def test_a_full_disk_is_named_with_its_path(tmp_path, monkeypatch):
         files.write_atomic(tmp_path / "a.txt", b"x")
     assert caught.value.filename == str(tmp_path / "a.txt")
     assert not list(tmp_path.iterdir())
+
+
+def test_counts_that_decode_to_more_than_a_file_may(tmp_path: Path) -> None:
+    """Gigabytes of zeros in some megabytes, and millions of images of nothing."""
+    path = tmp_path / "counts.npz"
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("boundary.total_gt.npy", "w", force_zip64=True) as file,
+    ):
+        header = {"descr": "<i8", "fortran_order": False, "shape": (7000, 10_000)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for _ in range(70):
+            file.write(bytes(8_000_000))
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(FileFormatError, match=r"counts\.npz: decodes to more than 536870912 bytes"):
+        unpack_records(path)
+    many = 200_001
+    ids = np.arange(many).astype("U8")
+    sizes = np.zeros((many, 2), np.int64)
+    np.savez_compressed(path, ids=ids, sizes=sizes, fingerprints=np.zeros(many, "U1"))
+    with pytest.raises(FileFormatError, match=r"has 200001 images, expected at most 200000"):
+        unpack_records(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import imageio.v3 as iio
@@ -11,7 +12,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.files.errors import MergeError, PairingError, RunLockedError
-from bsdsbench.runs.store import FOLDER, locked
+from bsdsbench.runs.store import FOLDER, run_locked
 
 TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
 
@@ -153,8 +154,11 @@ def test_missing_predictions(tiny):
 
 
 def test_the_second_run_on_one_folder_stops(tiny, tmp_path):
-    with locked(tmp_path / "out"), pytest.raises(RunLockedError, match="another run"):
-        bb.evaluate(*tiny, TEN, workers=1, out=tmp_path / "out")
+    who = f"another run is writing there .process {os.getpid()} on "
+    with run_locked(tmp_path / "out"), ThreadPoolExecutor(1) as pool:
+        other = pool.submit(bb.evaluate, *tiny, TEN, workers=1, out=tmp_path / "out")
+        with pytest.raises(RunLockedError, match=who):
+            other.result()
 
 
 def test_wrong_words_are_reported_together(tiny):

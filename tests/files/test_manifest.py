@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bsdsbench.files.errors import FileFormatError
-from bsdsbench.runs import manifest
-from bsdsbench.runs.manifest import MANIFEST, is_run, verified, write_results
+from bsdsbench.files import manifest
+from bsdsbench.files.errors import DataError, FileFormatError
+from bsdsbench.files.manifest import MANIFEST, is_run, verified, write_results
 
 FILES = {"a.txt": "1 2\n", "per_image/b.txt": "3\n", "result.json": "{}", "counts.npz": b"\0\1"}
 
@@ -63,30 +66,41 @@ def test_a_folder_that_is_none_of_ours_says_what_to_do(tmp_path: Path) -> None:
             verified(out, "a.txt")
 
 
-def test_a_writer_that_dies_anywhere_leaves_no_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("last", range(3 * len(FILES) + 6))
+def test_a_writer_that_dies_anywhere_leaves_a_whole_result_or_none(
+    last: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed before each of its writes in turn, over a finished result of other files."""
-    real = manifest.write_atomic
-    for last in range(len(FILES) + 1):
-        out = written(tmp_path / f"out{last}")
-        calls = 0
+    """Killed before each of its steps in turn, over a finished result with one more file."""
+    out = tmp_path / "out"
+    write_results(out, [*FILES.items(), ("per_image/old.txt", "4\n")])
+    steps = 0
 
-        def dying(path: Path, data: bytes, *, last: int = last, **how: bool) -> None:
-            nonlocal calls
-            if calls > last:
+    def dying(real: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*given: Any, **how: Any) -> Any:
+            nonlocal steps
+            if steps == last:
                 raise KeyboardInterrupt
-            calls += 1
-            real(path, data, **how)
+            steps += 1
+            return real(*given, **how)
 
-        monkeypatch.setattr(manifest, "write_atomic", dying)
-        with pytest.raises(KeyboardInterrupt):
-            write_results(out, [(name, b"new") for name in FILES])
-        monkeypatch.undo()
+        return step
+
+    monkeypatch.setattr(manifest, "write_atomic", dying(manifest.write_atomic))
+    monkeypatch.setattr(manifest.os, "replace", dying(manifest.os.replace))
+    monkeypatch.setattr(manifest, "_clear", dying(manifest._clear))
+    new = {name: b"new" for name in FILES}
+    with suppress(KeyboardInterrupt):
+        write_results(out, new.items())
+    monkeypatch.undo()
+    if last <= 2 * len(FILES) + 2:  # what is written aside harms nothing
+        assert verified(out, *FILES)[0] == b"1 2\n"
+    elif steps == last:
         with pytest.raises(FileFormatError, match=r"the run was not finished.*evaluate again"):
             verified(out, "result.json")
-        write_results(out, [(name, b"new") for name in FILES])
-        assert verified(out, *FILES) == [b"new"] * len(FILES)
+    write_results(out, new.items())
+    assert verified(out, *FILES) == [b"new"] * len(FILES)
+    there = {p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file()}
+    assert there == {*FILES, MANIFEST}
 
 
 def test_files_of_an_earlier_result_are_deleted_and_nothing_else(tmp_path: Path) -> None:
@@ -104,3 +118,28 @@ def test_files_of_an_earlier_result_are_deleted_and_nothing_else(tmp_path: Path)
         "result.json",
     ]
     assert (tmp_path / "outside.txt").read_text() == "mine"
+
+
+def test_nothing_is_written_or_deleted_through_a_linked_folder(tmp_path: Path) -> None:
+    out, elsewhere = written(tmp_path / "out"), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "b.txt").write_text("mine")
+    (out / "per_image" / "b.txt").unlink()
+    (out / "per_image").rmdir()
+    (out / "per_image").symlink_to(elsewhere)
+    with pytest.raises(DataError, match="per_image: is a link, expected a folder of its own"):
+        written(out)
+    assert verified(out, "result.json") == [b"{}"]  # the result that was there
+    write_results(out, [("result.json", "{}")])  # b.txt of the earlier one is stale
+    assert (elsewhere / "b.txt").read_text() == "mine"
+
+
+def test_a_linked_file_is_replaced_and_what_it_led_to_stays(tmp_path: Path) -> None:
+    out = written(tmp_path / "out")
+    (tmp_path / "notes").write_text("mine")
+    for name in ("result.json", MANIFEST):
+        (out / name).unlink()
+        (out / name).symlink_to(tmp_path / "notes")
+        written(out)
+        assert not (out / name).is_symlink()
+    assert (tmp_path / "notes").read_text() == "mine"
