@@ -173,20 +173,7 @@ def _interrupted() -> NoReturn:
     helpers = sys.modules.get("multiprocessing.util")
     if helpers is not None:
         helpers._run_finalizers(0)  # gives semaphores back; those below 0 wait for threads
-    _dismiss_tracker()
     os._exit(130)
-
-
-def _dismiss_tracker() -> None:
-    """End multiprocessing's tracker, which has nothing left to give back and would complain.
-
-    A semaphore that was being given back when Ctrl-C came is gone, but the tracker does not know.
-    """
-    module = sys.modules.get("multiprocessing.resource_tracker")
-    pid = getattr(getattr(module, "_resource_tracker", None), "_pid", None)
-    if pid and hasattr(signal, "SIGKILL"):
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
 
 
 def _unexpected(error: Exception, words: list[str], debug: bool) -> str:

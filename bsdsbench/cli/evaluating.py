@@ -96,9 +96,11 @@ def write_plots(run: Evaluation, out: str) -> None:
 
     if registry.with_curve(run.metrics):
         from bsdsbench.plotting import plot_runs
-        from bsdsbench.plotting.style import save
+        from bsdsbench.plotting.style import picture
+        from bsdsbench.runs.drawn import write_drawn
 
-        save(plot_runs([run], path=Path(out) / "pr.png"), Path(out) / "pr.svg")
+        figure, names = plot_runs([run]), ("pr.png", "pr.svg")
+        write_drawn([run], Path(out), names, [picture(figure, Path(name)) for name in names])
 
 
 def load_plotting() -> None:

@@ -16,6 +16,11 @@ from bsdsbench.cli.options import metrics_or_default, protocol_from, split_proto
 @click.argument("images", type=click.Path())
 @click.option("--gt", type=click.Path(), help="Ground-truth folder; without it nothing is scored.")
 @click.option("-o", "--out", required=True, type=click.Path(), help="Folder for the results.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Take over earlier maps also where their detector's identity cannot be known.",
+)
 @run_options(on_error="skip")
 def command(function: str, images: str, form: str, quiet: bool, **options: Any) -> int:
     """Call a detector on every picture in IMAGES, time it and evaluate what it returns.
@@ -25,8 +30,8 @@ def command(function: str, images: str, form: str, quiet: bool, **options: Any) 
     scikit-image: canny, sobel, scharr, structure-tensor, structure-tensor-raw (without non-maximum
     suppression), or a segmenter, coarse to fine: felzenszwalb, slic, watershed.
 
-    The maps are kept in OUT/maps; an interrupted run resumes. Pictures on which the detector fails
-    are listed, and the exit status is 2.
+    The maps are kept in OUT/maps; a later run takes over those of the same function and pictures,
+    and says so. Pictures on which the detector fails are listed, and the exit status is 2.
     """
     from bsdsbench.cli.progress import progress
     from bsdsbench.cli.show import print_json, print_scores
@@ -52,6 +57,8 @@ def command(function: str, images: str, form: str, quiet: bool, **options: Any) 
         print(f"maps     {found.maps}")
         if found.evaluation:
             print(f"results  {options['out']}")
+    for note in found.notes:
+        print(f"bsdsbench: {note}", file=sys.stderr)
     for image_id, reason in found.failed.items():
         print(f"bsdsbench: failed on {image_id!r}: {reason}", file=sys.stderr)
     return 2 if found.failed else 0

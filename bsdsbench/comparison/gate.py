@@ -31,13 +31,14 @@ from bsdsbench.files.arguments import given_number, given_share
 from bsdsbench.files.bounded import FaultError, read_json, reading
 from bsdsbench.files.errors import DataError, FileFormatError, clip
 from bsdsbench.files.writing import write_atomic
+from bsdsbench.metrics import metric_options
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.score_list import flat_scores, full_name
 from bsdsbench.scores.counts import ImageRecord
 
-SCHEMA = "bsdsbench.baseline/2"
+SCHEMA = "bsdsbench.baseline/3"
 FIELDS = ("schema", "name", "n_images", "scores", "tolerances", "protocol", "counts", "checksum")
 TOLERANCE = 0.002
 Path_ = str | os.PathLike[str]
@@ -101,7 +102,7 @@ class Baseline:
                 raise FaultError("was altered (its checksum differs), expected it as it was made")
             return cls(
                 fields.text(found, "name"),
-                Protocol.stored(fields.table(found, "protocol")),
+                metric_options.stored(fields.table(found, "protocol")),
                 fields.numbers(found, "scores"),
                 fields.whole(found, "n_images"),
                 tolerances,
@@ -110,8 +111,8 @@ class Baseline:
 
 
 def _checksum(content: Mapping[str, Any]) -> str:
-    """A hash of all but the checksum, and the tolerances, which may be edited by hand."""
-    kept = {k: v for k, v in content.items() if k not in ("tolerances", "checksum")}
+    """A hash of all but itself."""
+    kept = {k: v for k, v in content.items() if k != "checksum"}
     text = json.dumps(kept, sort_keys=True, ensure_ascii=False)
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 

@@ -27,11 +27,11 @@ from bsdsbench.diagnosis.other_images import (
 from bsdsbench.diagnosis.recount import METRIC, Counting, counting_of
 from bsdsbench.diagnosis.rule_variants import MEASURES, READINGS, Table, measure
 from bsdsbench.files.errors import DataError
+from bsdsbench.files.manifest import is_run
 from bsdsbench.loaders.identity import shipped_sets
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
-from bsdsbench.runs.manifest import is_run
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.sources import Sources, find_sources
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError, clip
 from bsdsbench.files.escapes import visible
 
+MAX_GIVEN = 10**9  # values of an array: many may be told by few bytes (np.broadcast_to)
+
 
 def refuse_mask(value: Any, what: str) -> None:
     """Raise DataError for a masked array: its mask would be lost."""
@@ -33,7 +35,14 @@ def given_array(value: Any, what: str) -> NDArray[Any]:
         raise DataError(f"{what}: {kind_of_value(value)}, expected an array ({error})") from None
     if array.dtype.kind not in "biuf":
         raise DataError(f"{what}: {kind_of_value(value)}, expected an array of numbers")
+    refuse_size(array, what)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def refuse_size(array: NDArray[Any], what: str, limit: int = MAX_GIVEN) -> None:
+    """Raise DataError for an array of more values than this package has memory for."""
+    if array.size > limit:
+        raise DataError(f"{what}: {kind_of_value(array)}, expected at most {limit} values")
 
 
 def to_numpy(value: Any) -> NDArray[Any]:

@@ -28,7 +28,8 @@ else:
 MAX_FILE_BYTES = 1 << 29
 MAX_PIXELS = 100_000_000
 MAX_DECODED_BYTES = 1 << 29
-MAX_VALUES = 10_000_000
+MAX_VALUES = 5_000_000
+MAX_JSON_BYTES = 1 << 27
 MAX_TOML_BYTES = 1 << 20
 MAX_NESTING = 32
 MAX_DIGITS = 19  # of an integer of 64 bits
@@ -114,7 +115,7 @@ def read_text(path: PathLike, what: str, limit: int | None = None) -> str:
 
 def read_json(path: PathLike, what: str) -> dict[str, Any]:
     """The object in a JSON file. Raises FileFormatError, one line, for anything else."""
-    data = read_bytes(path)
+    data = read_bytes(path, MAX_JSON_BYTES)
     with reading(path, what):
         found = parse_json(data)
         if not isinstance(found, dict):
@@ -127,6 +128,8 @@ def parse_json(data: bytes) -> Any:
 
     Raises FaultError or what the json module raises.
     """
+    if len(data) > MAX_JSON_BYTES:
+        raise FaultError(f"{len(data)} bytes, expected at most {MAX_JSON_BYTES}")
     if sum(data.count(mark) for mark in (b",", b":", b"[", b"{")) > MAX_VALUES:
         raise FaultError(f"has more than {MAX_VALUES} values, expected fewer")
     try:

@@ -6,8 +6,11 @@ import contextlib
 import os
 import tempfile
 from io import BytesIO
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
+
+from bsdsbench.files.errors import DataError
+from bsdsbench.files.escapes import visible
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,6 +44,21 @@ def _write(path: Path, payload: bytes, durable: bool) -> None:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The path of a file that is really below `folder`: no link and no `..` leads to it.
+
+    A link at the end is no harm, as writing and deleting take its place. Raises DataError.
+    """
+    path, (*above, last) = folder, PurePath(name).parts or ("",)
+    if last in ("", "..") or ".." in above or PurePath(name).is_absolute():
+        raise DataError(f"{visible(str(folder / name))}: not in {visible(str(folder))}")
+    for part in above:
+        path /= part
+        if path.is_symlink():
+            raise DataError(f"{visible(str(path))}: is a link, expected a folder of its own there")
+    return path / last
 
 
 def remove_leftovers(folder: Path) -> None:

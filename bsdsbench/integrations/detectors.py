@@ -1,21 +1,18 @@
 """Call a detector on every picture, keep its maps, time it, evaluate it.
 
 The detector is any Python function from an (H, W, 3) uint8 picture to a soft map or to labels.
-What it returned is kept under OUT/maps, one file per picture, and OUT/calls.jsonl has one line per
-call; a later run calls it only where picture, function or machine changed.
+What it returned is kept under OUT/maps (see detector_maps); a later run takes over what the same
+detector made of the same pictures, and the result says so.
 """
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import io
-import json
 import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -28,19 +25,24 @@ from numpy.typing import NDArray
 from bsdsbench.diagnosis.findings import counted
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.escapes import visible
-from bsdsbench.files.writing import png_bytes, write_atomic
+from bsdsbench.files.writing import png_bytes
+from bsdsbench.integrations.call_identity import identity_of
+from bsdsbench.integrations.detector_maps import DetectorMaps
 from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
 from bsdsbench.loaders.reading import listed
 from bsdsbench.metrics import registry
-from bsdsbench.protocol.field_ranges import clipped
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.settings import clipped
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
-from bsdsbench.runs.runner import evaluate
+from bsdsbench.runs.runner import Settings, prepared
+from bsdsbench.runs.runner import run as score
 from bsdsbench.runs.score_tables import METHOD, score_tables
+from bsdsbench.runs.setup import check_run, kind_of, protocol_of
 from bsdsbench.runs.speed import KEY as SPEED
 from bsdsbench.runs.speed import Speed, with_speeds
+from bsdsbench.runs.store import run_locked
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Cell, Column, Table
 
@@ -69,6 +71,10 @@ class DetectorRun(Shown):
         Pictures the detector failed on, with the reason.
     evaluation : Evaluation or None
         The scores, where ground truth was given.
+    taken_over : int
+        How many maps are of an earlier call of the same detector.
+    notes : tuple of str
+        What the user should know, such as why no map was taken over.
     """
 
     name: str
@@ -78,6 +84,8 @@ class DetectorRun(Shown):
     machine: str
     failed: dict[str, str] = field(default_factory=dict)
     evaluation: Evaluation | None = None
+    taken_over: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def ms_per_image(self) -> float:
@@ -103,7 +111,8 @@ class DetectorRun(Shown):
         counts = (("pictures", "Pictures"), ("failed", "Failed"))
         columns = [METHOD, *(Column(*count, "", "d") for count in counts)]
         rows: list[list[Cell]] = [[self.name, len(self.milliseconds), len(self.failed)]]
-        own = with_speeds(Table("detector", "Detector", columns, rows), {self.name: self.speed})
+        table = Table("detector", "Detector", columns, rows, notes=self.notes)
+        own = with_speeds(table, {self.name: self.speed})
         return [own, *(score_tables([self.evaluation]) if self.evaluation else [])]
 
     def to_mapping(self) -> dict[str, Any]:
@@ -116,6 +125,7 @@ class DetectorRun(Shown):
             "machine": self.machine,
             "n_images": len(self.milliseconds),
             "failed": self.failed,
+            "taken_over": self.taken_over,
             "scores": self.evaluation.scores() if self.evaluation else None,
         }
 
@@ -132,6 +142,7 @@ def run(
     split_file: str | Path | None = None,
     workers: int | None = None,
     fresh: bool = False,
+    resume: bool = False,
     on_error: str = "skip",
     progress: Progress | None = None,
 ) -> DetectorRun:
@@ -156,6 +167,9 @@ def run(
         The name in tables; by default that of the function.
     fresh : bool
         Call the function again also where its result is there.
+    resume : bool
+        Take over earlier maps also where it cannot be known that they are of this very function: a
+        lambda, a closure, an object, a module that holds a network.
     on_error : str
         "skip" lists the pictures on which the function fails in `failed`, with the reason; "fail"
         raises when all have been tried.
@@ -171,6 +185,13 @@ def run(
     ------
     DataError
         If the function cannot be imported, there are no pictures, or the function failed on all.
+
+    Notes
+    -----
+    Maps of an earlier run in `out` are taken over if all is the same: the picture, the function and
+    its arguments, the sources of its module and of the modules of yours that it imports, versions
+    and machine. Files that the function reads, such as weights, are not looked at: `fresh` calls it
+    again. Result and signature say how many maps were taken over.
 
     Examples
     --------
@@ -192,37 +213,55 @@ def run(
         raise DataError(f"{visible(str(images))}: no pictures, expected at least one")
     built_in = function if isinstance(function, str) and ":" not in function else None
     shown = name or built_in or str(getattr(detector, "__name__", type(detector).__name__))
-    calls = _Calls(Path(out), detector, fresh)
-    for done, (image_id, path) in enumerate(sorted(photos.items()), 1):
-        calls.add(image_id, path)
-        if progress:
-            progress(done, len(photos), image_id)
+    with run_locked(Path(out)):
+        return _run_and_score(
+            _Calls(Path(out), detector, fresh, resume),
+            *(photos, shown, gt, protocol, metrics, split_file, workers, on_error, progress),
+        )
+
+
+def _run_and_score(
+    calls: _Calls,
+    photos: dict[str, Path],
+    shown: str,
+    gt: str | Path | None,
+    protocol: Protocol | str | None,
+    metrics: str | Sequence[str],
+    split_file: str | Path | None,
+    workers: int | None,
+    on_error: str,
+    progress: Progress | None,
+) -> DetectorRun:
+    out = calls.maps.folder.parent
+    with calls.maps.written(photos):
+        for done, (image_id, path) in enumerate(sorted(photos.items()), 1):
+            calls.add(image_id, path)
+            if progress:
+                progress(done, len(photos), image_id)
     if calls.failed and (on_error == "fail" or not calls.milliseconds):
         lines = [f"{image_id}: {reason}" for image_id, reason in calls.failed.items()]
         raise DataError("\n".join(lines), lines)
     found = DetectorRun(
-        shown, calls.maps, calls.kind(), calls.milliseconds, machine(), calls.failed
+        *(shown, calls.maps.folder, calls.kind(), calls.milliseconds, machine(), calls.failed),
+        taken_over=calls.maps.taken_over,
+        notes=calls.maps.notes(),
     )
     if gt is None:
         return found
-    scores = evaluate(
-        *(found.maps, gt, protocol),
-        metrics=metrics,
+    chosen = registry.chosen(metrics)
+    check_run(shown, workers, out, {"maps": found.maps, "ground truth": gt})
+    blank, jobs = prepared(
+        *(found.maps, gt, protocol_of(protocol, chosen), chosen),
         name=shown,
         split_file=split_file,
         missing="skip",
-        on_error=on_error,
-        pred_kind=found.kind,
-        workers=workers,
-        out=out,
+        kind=kind_of(found.kind, chosen),
     )
-    scores = replace(
-        scores,
-        provenance={**scores.provenance, SPEED: found.speed.to_mapping()},
-        failed={**calls.failed, **scores.failed},
+    told = {**found.speed.to_mapping(), "taken_over": found.taken_over, "call": calls.maps.digest}
+    blank = replace(blank, provenance={**blank.provenance, SPEED: told}, failed=calls.failed)
+    return replace(
+        found, evaluation=score(blank, jobs, Settings(workers, out=out, on_error=on_error))
     )
-    scores.save(out)
-    return replace(found, evaluation=scores)
 
 
 def load_function(spec: str) -> Detector:
@@ -283,20 +322,16 @@ def _processor() -> str:
 
 
 class _Calls:
-    """The calls of one detector, resumed from and appended to OUT/calls.jsonl."""
+    """The calls of one detector on pictures, and what they took."""
 
-    def __init__(self, out: Path, detector: Detector, fresh: bool) -> None:
-        self.out, self.maps, self.detector = out, out / "maps", detector
-        self.log = out / "calls.jsonl"
-        self.key = _identity(detector)
+    def __init__(self, out: Path, detector: Detector, fresh: bool, resume: bool) -> None:
+        self.detector = detector
+        # times of two machines are not mixed
+        self.maps = DetectorMaps(out / "maps", identity_of(detector, machine()), fresh, resume)
         self.milliseconds: dict[str, float] = {}
         self.failed: dict[str, str] = {}
         self.kinds: dict[str, str] = {}
         self.warm = False
-        self.known = {} if fresh else _read_log(self.log)
-        self.maps.mkdir(parents=True, exist_ok=True)
-        if fresh:
-            self.log.unlink(missing_ok=True)
 
     def add(self, image_id: str, path: Path) -> None:
         """Call the detector on one picture, unless the result of the same call is there."""
@@ -305,25 +340,16 @@ class _Calls:
         except DataError as error:
             self.failed[image_id] = str(error)
             return
-        key = hashlib.blake2b(picture.tobytes(), digest_size=12, key=self.key).hexdigest()
-        kept = self.known.get(image_id, {})
-        if kept.get("key") == key and (self.maps / str(kept.get("file"))).is_file():
-            self.milliseconds[image_id], self.kinds[image_id] = kept["ms"], kept["kind"]
-            return
-        for old in self.maps.glob(f"{_escape(image_id)}.*"):
-            old.unlink()
-        try:
-            result, spent = self._timed(picture)
-            kind, suffix, data = encoded(result, picture.shape[:2])
-        except (Exception, SystemExit) as error:  # the user's function may raise anything
-            self.failed[image_id] = _reason(error)
-            return
-        name = f"{image_id}{suffix}"
-        write_atomic(self.maps / name, data, durable=False)
-        self.milliseconds[image_id], self.kinds[image_id] = spent, kind
-        line = {"id": image_id, "file": name, "kind": kind, "ms": spent, "key": key}
-        with self.log.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(line) + "\n")
+        kept = self.maps.kept(image_id, picture)
+        if kept is None:
+            try:
+                result, spent = self._timed(picture)
+                made = encoded(result, picture.shape[:2])
+            except (Exception, SystemExit) as error:  # the user's function may raise anything
+                self.failed[image_id] = _reason(error)
+                return
+            kept = self.maps.add(image_id, picture, made, spent)
+        self.milliseconds[image_id], self.kinds[image_id] = kept.ms, kept.kind
 
     def _timed(self, picture: NDArray[np.uint8]) -> tuple[Any, float]:
         if not self.warm:  # imports, caches and compilers are not the detector's speed
@@ -405,36 +431,6 @@ def _segs_bytes(maps: Sequence[NDArray[np.uint16]]) -> bytes:
     stream = io.BytesIO()
     savemat(stream, {"segs": cell}, do_compression=True)
     return stream.getvalue()
-
-
-def _identity(detector: Detector) -> bytes:
-    """A digest of name, source and machine, so that a changed function is called again."""
-    name = f"{getattr(detector, '__module__', '')}:{getattr(detector, '__qualname__', '')}"
-    try:
-        source = inspect.getsource(detector)
-    except (OSError, TypeError):
-        source = ""
-    told = f"{name}\0{source}\0{machine()}"  # times of two machines are not mixed
-    return hashlib.blake2b(told.encode(), digest_size=16).digest()
-
-
-def _read_log(path: Path) -> dict[str, Mapping[str, Any]]:
-    """The last whole line of each image; a line cut short by a kill is left out."""
-    found: dict[str, Mapping[str, Any]] = {}
-    if not path.is_file():
-        return found
-    for line in path.read_text("utf-8", "replace").splitlines():
-        try:
-            entry = json.loads(line)
-            found[entry["id"]] = entry
-        except (ValueError, KeyError, TypeError):
-            continue
-    return found
-
-
-def _escape(text: str) -> str:
-    """`text` as a pattern of Path.glob that matches itself."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in text)
 
 
 def _reason(error: BaseException) -> str:

@@ -155,7 +155,8 @@ class MetricContract:
         left = [case.columns(row) for row in 1 - np.eye(n, dtype=int)]
         found = compare(runs, n_boot=DRAWS, seed=5, level=0.8, interval=kind)
         assert found.scores == tuple(f"{case.metric.name}.{key}" for key in whole)
-        assert {d.p for d in found.differences if d.p == d.p} <= {1.0}
+        same = {(d.p, d.low, d.high) for d in found.differences if d.p == d.p}
+        assert same <= {(1.0, 0.0, 0.0)}
         for key, value in whole.items():
             drawn, without = (np.array([each[key] for each in some]) for some in (draws, left))
             plain = percentile_interval(drawn, 0.8, n), bca_interval(value, drawn, without, 0.8)
@@ -171,6 +172,16 @@ class MetricContract:
             found, plain = case.columns([1] * len(case.images), protocol), case.plain(protocol)
             for key in found.keys() & plain.keys():
                 assert found[key] == pytest.approx(plain[key], **CLOSE), (key, ods, ap)
+
+    def test_options_said_and_left_out_are_the_same(self, case: MetricCase) -> None:
+        metric, protocol = case.metric, case.run.protocol
+        if metric.options is None:
+            pytest.skip("no options")
+        said = protocol.replace(options={metric.name: metric.options_of(protocol).to_mapping()})
+        for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
+            assert metric.count(pred, gt, said).equals(counts)
+        once = [1] * len(case.images)
+        assert case.columns(once, said) == pytest.approx(case.columns(once), **CLOSE)
 
     def test_saved_pickled_and_merged_it_is_the_same(
         self, case: MetricCase, tmp_path: Path

@@ -13,6 +13,13 @@ KERNEL_VERSION = 2
 _PREFIX = "kernels-"
 
 
+def source_hash() -> str:
+    """A hash of the sources of all kernels; "" in an archive, which has none."""
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    content = b"\0".join(s.read_bytes() for s in sources)
+    return hashlib.sha256(content).hexdigest() if sources else ""
+
+
 def cache_folder() -> Path | None:
     """Where compiled kernels are kept: a folder named by all kernels' sources; None if nowhere.
 
@@ -20,11 +27,10 @@ def cache_folder() -> Path | None:
     cache; the first of these that can be written. Folders of earlier sources beside these are
     removed.
     """
-    here = Path(__file__).parent
-    sources = sorted(here.glob("*.py"))
-    if not sources:  # in an archive
+    here, mark = Path(__file__).parent, source_hash()
+    if not mark:
         return None
-    name = _PREFIX + hashlib.sha256(b"\0".join(s.read_bytes() for s in sources)).hexdigest()[:16]
+    name = _PREFIX + mark[:16]
     given = os.environ.get("NUMBA_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     beside = here / "__pycache__"

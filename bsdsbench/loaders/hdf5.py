@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import zlib
 from collections.abc import Collection
 from typing import Any
 
@@ -13,9 +14,10 @@ from bsdsbench.files import bounded
 from bsdsbench.loaders.budget import MAX_DEPTH, Budget
 from bsdsbench.loaders.reading import FaultError, check_size
 
-REFERENCE_COST = 4096
+ITEM_COST = 1 << 15  # bytes charged per item of a cell or struct: they may lead round in circles
 CHUNK_COST = 8
-SAFE_FILTERS = {"gzip", None}
+MAX_CHUNKS = 100_000
+DEFLATE, SHUFFLE = 1, 2  # the filters that are read, by HDF5's numbers
 CLASS, EMPTY = "MATLAB_class", "MATLAB_empty"
 SKIPPED = {"char", "function_handle", "opaque", "object"}
 
@@ -34,8 +36,9 @@ def read_hdf5(data: bytes, names: Collection[str] | None = None) -> dict[str, An
             "(or save with -v7)"
         ) from None
     with h5py.File(io.BytesIO(data), "r") as file:
-        wanted = [k for k in file if not k.startswith("#") and (names is None or k in names)]
         budget = Budget()
+        budget.spend(len(file) * ITEM_COST)
+        wanted = [k for k in file if not k.startswith("#") and (names is None or k in names)]
         return {k: _value(file, _own(file, k), budget, 0) for k in wanted}
 
 
@@ -55,21 +58,20 @@ def _value(file: Any, item: Any, budget: Budget, depth: int) -> Any:
         raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
     if isinstance(item, h5py.Group):
         return _struct(file, item, budget, depth)
-    kind = item.attrs.get(CLASS, b"")
+    kind = _attribute(item, CLASS, b"")
     kind = kind.decode("latin-1") if isinstance(kind, bytes) else str(kind)
     if kind in SKIPPED:
         return None
-    if item.attrs.get(EMPTY, 0):
+    if _attribute(item, EMPTY, 0):
         return [] if kind == "cell" else np.zeros((0, 0))
-    if item.external or item.is_virtual or item.compression not in SAFE_FILTERS:
-        raise FaultError("keeps its data in another file or an unknown filter, expected plain data")
+    if item.external or item.is_virtual:
+        raise FaultError("keeps its data in another file, expected plain data")
+    _check_chunks(item)
     if item.dtype == h5py.ref_dtype:
         return _cell(file, item, budget, depth)
     if item.dtype.kind not in "iufb":
         return None
     check_size(item.shape, item.dtype.itemsize)
-    # a chunk is decoded whole, beside the array and in a buffer that doubles as it grows
-    check_size(item.chunks or (), CHUNK_COST * item.dtype.itemsize)
     budget.spend(math.prod(item.shape) * item.dtype.itemsize)
     # MATLAB writes column by column: the axes come reversed
     array = np.asarray(item[()]).T
@@ -77,17 +79,48 @@ def _value(file: Any, item: Any, budget: Budget, depth: int) -> Any:
     return array.astype(wanted, copy=False)
 
 
+def _attribute(item: Any, name: str, default: Any) -> Any:
+    """A small attribute, or the default."""
+    import h5py
+
+    if name not in item.attrs:
+        return default
+    found = h5py.h5a.open(item.id, name.encode())
+    check_size(found.shape, 1024 * found.dtype.itemsize)
+    return item.attrs[name]
+
+
+def _check_chunks(item: Any) -> None:
+    """Raise FaultError unless what is compressed decodes to the size it says it has."""
+    plan = item.id.get_create_plist()
+    filters = [plan.get_filter(k)[0] for k in range(plan.get_nfilters())]
+    if filters not in ([], [DEFLATE], [SHUFFLE, DEFLATE]):
+        raise FaultError("is compressed by an unknown filter, expected gzip or none")
+    if not item.chunks:
+        return
+    # a chunk is decoded whole, beside the array and in a buffer that doubles as it grows
+    check_size(item.chunks, CHUNK_COST * item.dtype.itemsize)
+    size, count = math.prod(item.chunks) * item.dtype.itemsize, item.id.get_num_chunks()
+    if count > MAX_CHUNKS or count * size > 2 * bounded.MAX_DECODED_BYTES:
+        raise FaultError(f"has {count} chunks of {size} bytes, expected fewer")
+    for k in range(count if filters else 0):
+        where = item.id.get_chunk_info(k).chunk_offset
+        skipped, raw = item.id.read_direct_chunk(where)
+        if not skipped and len(zlib.decompressobj().decompress(raw, size + 1)) != size:
+            raise FaultError(f"has a chunk that is not of {size} bytes, expected a sound file")
+
+
 def _cell(file: Any, item: Any, budget: Budget, depth: int) -> list[Any]:
     check_size(item.shape, 8)
-    # references may lead round in a circle: every one followed is paid for
-    budget.spend(math.prod(item.shape) * REFERENCE_COST)
+    budget.spend(math.prod(item.shape) * ITEM_COST)
     # reversed axes in C order are MATLAB's column order
     return [_value(file, file[ref], budget, depth + 1) for ref in item[()].ravel()]
 
 
 def _struct(file: Any, group: Any, budget: Budget, depth: int) -> Any:
-    if group.attrs.get(CLASS, b"struct") not in (b"struct", "struct"):
+    if _attribute(group, CLASS, b"struct") not in (b"struct", "struct"):
         return None
+    budget.spend(len(group) * ITEM_COST)
     fields = {k: _value(file, _own(group, k), budget, depth + 1) for k in group}
     # a struct array is a group of cells without the class "cell"
     rows = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_list, kind_of_value, refuse_mask
+from bsdsbench.files.arguments import given_list, kind_of_value, refuse_mask, refuse_size
 from bsdsbench.files.errors import DataError
 
 
@@ -173,6 +173,7 @@ def _check_map(
     if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
         expected = "integer labels" if "f" not in kinds else "an array of numbers"
         raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
+    refuse_size(value, what)
     if value.ndim not in dims:
         axes = " or ".join(map(str, dims))
         raise DataError(f"{what}: shape {value.shape}, expected {axes} axes")

@@ -33,7 +33,7 @@ CLASSES[15] = "u8"
 MATRIX, COMPRESSED = 14, 15
 CELL, STRUCT, SPARSE = 1, 2, 5
 LOGICAL, COMPLEX = 0x02, 0x08
-ITEM_COST = 1024  # bytes charged per item of a cell, so that millions of empty ones are refused
+ITEM_COST = 1024  # bytes charged per item of a cell and name of a field, even if it is empty
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
@@ -228,13 +228,14 @@ def _items(cursor: Cursor, count: int, budget: Budget, depth: int) -> list[Any]:
 
 
 def _struct(cursor: Cursor, head: Header, budget: Budget, depth: int) -> Any:
-    width = cursor.numbers()
-    text = bytes(cursor.element()[1])
+    width, text = cursor.numbers(), cursor.element()[1]
     if width.size != 1 or width.dtype.kind not in "iu" or not 0 < int(width[0]) <= 64:
         raise FaultError("a damaged struct, expected a sound MATLAB file")
     step = int(width[0])
+    budget.spend(len(text) // step * ITEM_COST)
     names = [
-        text[i : i + step].split(b"\0")[0].decode("latin-1") for i in range(0, len(text), step)
+        bytes(text[i : i + step]).split(b"\0")[0].decode("latin-1")
+        for i in range(0, len(text), step)
     ]
     count = math.prod(head.shape)
     values = _items(cursor, count * len(names), budget, depth)

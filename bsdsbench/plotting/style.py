@@ -290,18 +290,24 @@ def save(fig: Figure, path: str | Path) -> Path:
     Raises DataError for another suffix or a folder that does not exist.
     """
     path = Path(path)
+    data = picture(fig, path)
+    if not path.parent.is_dir():
+        raise DataError(f"{path}: folder {path.parent} does not exist, expected an existing one")
+    write_atomic(path, data, durable=False)
+    return path
+
+
+def picture(fig: Figure, path: Path) -> bytes:
+    """The bytes that `save` writes to `path`."""
     kind = path.suffix.lower().lstrip(".")
     if kind not in _METADATA:
         raise DataError(f"{path}: suffix {path.suffix!r}, expected .pdf, .svg or .png")
-    if not path.parent.is_dir():
-        raise DataError(f"{path}: folder {path.parent} does not exist, expected an existing one")
     buffer = io.BytesIO()
     signed = _signed.get(fig)
     more = {_SIGNATURE[kind]: signed} if signed else {}
     with style():
         fig.savefig(buffer, format=kind, metadata={**_METADATA[kind], **more})
-    write_atomic(path, buffer.getvalue(), durable=False)
-    return path
+    return buffer.getvalue()
 
 
 def root_figure(ax: Axes) -> Figure:

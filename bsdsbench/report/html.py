@@ -18,11 +18,11 @@ from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.published import HUMAN_POINT, not_beside, published_beside
 from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError
-from bsdsbench.files.writing import write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.palette import line_look
 from bsdsbench.report.overlays import overlay_metric
 from bsdsbench.report.pictures import gt_picture, image_pictures
+from bsdsbench.runs.drawn import write_drawn
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.loading import as_runs
 from bsdsbench.runs.score_tables import score_tables
@@ -87,7 +87,8 @@ def write_report(
         data=_script_json(data),
         pictures=[_script_json(found) for found in pictures_of],
     )
-    write_atomic(Path(path), page)
+    target = Path(path)
+    write_drawn(runs, target.parent, [target.name], [page])
     return notes
 
 

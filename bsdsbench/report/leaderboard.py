@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -23,15 +22,17 @@ from bsdsbench.comparison.published import (
     not_beside,
     published_sets,
 )
-from bsdsbench.files.errors import DataError
-from bsdsbench.files.writing import write_atomic
+from bsdsbench.files.errors import DataError, FileFormatError
+from bsdsbench.files.locking import WAIT, locked
+from bsdsbench.files.manifest import SITE, Manifest, write_results
 from bsdsbench.loaders.official_txt import safe_name
-from bsdsbench.metrics import registry
+from bsdsbench.metrics import metric_options, registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.loading import load_runs
 from bsdsbench.runs.speed import Speed, speed_of
 
 METRIC = registry.DEFAULT[0]
+REPORT = "report.html"
 SCORES = ("ods", "ois", "ap")
 
 
@@ -77,7 +78,8 @@ def write_leaderboard(
 
     folders : the folders of runs, as `evaluate -o` leaves them; names : in place of their own
     n_boot, seed : samples of the bootstrap, and its seed
-    Raises DataError for runs without boundary counts, OSError.
+    Of a run's report only one that its manifest names is published. Raises DataError for runs
+    without boundary counts, OSError.
     """
     paths = [Path(folder) for folder in folders]
     found = list(zip(paths, load_runs(paths, names), strict=True))
@@ -88,16 +90,18 @@ def write_leaderboard(
     ]
     if faults:
         raise DataError.collect(faults)
-    site = Path(out)
-    links = {run.name: _report(path, run.name, site) for path, run in found}
+    reports = {run.name: _report(path, run.name) for path, run in found}
+    links = {name: link for name, (link, _) in reports.items()}
     boards = [_board(group, links, n_boot, seed) for group in _groups([run for _, run in found])]
-    write_atomic(site / "index.html", _page(boards))
     plain = [
         {"title": b.title, "protocol": b.protocol, "rows": [_plain(r) for r in b.rows]}
         for b in boards
     ]
     text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
-    write_atomic(site / "leaderboard.json", text + "\n")
+    files = {"index.html": _page(boards), "leaderboard.json": text + "\n"}
+    pages = {link: page for link, page in reports.values() if link}
+    with locked(Path(out), wait=WAIT):
+        write_results(Path(out), [*files.items(), *pages.items()], SITE)
     return boards
 
 
@@ -137,7 +141,7 @@ def _board(runs: Sequence[Evaluation], links: Mapping[str, str], n_boot: int, se
     identity = first.identity
     title = identity.describe() if identity else f"{len(first.records)} images, set not known"
     ranked = tuple(sorted(rows, key=lambda row: -row.order))
-    return Board(title, first.protocol.describe(), told.notes, ranked)
+    return Board(title, metric_options.describe([METRIC], first.protocol), told.notes, ranked)
 
 
 def _shown(found: Interval) -> tuple[str, float | None, float | None]:
@@ -166,15 +170,15 @@ def _published(result: PublishedResult, rule: str) -> Row:
     return Row(name, values, result.boundary["ods"], "", "", f"source: {result.source}", True)
 
 
-def _report(path: Path, name: str, site: Path) -> str:
-    """Copy a run's report.html into the site; its link, or ""."""
-    source = path / "report.html"
-    if not source.is_file():
-        return ""
-    target = site / "reports" / f"{safe_name(name)}.html"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
-    return f"reports/{target.name}"
+def _report(path: Path, name: str) -> tuple[str, bytes]:
+    """The link of a run's report.html and its page, if its manifest names it; else "" and b""."""
+    found = Manifest.read(path)
+    if found is None or not found.files.get(REPORT):
+        return "", b""
+    try:
+        return f"reports/{safe_name(name)}.html", found.finished().content(path / REPORT)
+    except FileFormatError:  # altered, or gone
+        return "", b""
 
 
 def _plain(row: Row) -> dict[str, Any]:

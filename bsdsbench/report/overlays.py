@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
-from bsdsbench.files.writing import png_bytes, write_atomic
+from bsdsbench.files.writing import png_bytes
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.curve_metric import MatchingMetric, MatchMaps
+from bsdsbench.runs.drawn import write_drawn
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import ImageRecord
@@ -29,6 +30,7 @@ from bsdsbench.scores.ratios import f_measure, ratio
 NOTHING, MATCHED, FALSE, MISSED = range(4)
 COLORS = ((255, 255, 255), (0, 158, 115), (213, 94, 0), (0, 114, 178))
 PALE = 0.62  # how far a picture under an overlay is drawn towards white
+KINDS = ("best", "ods")
 Progress = Callable[[int, int, str], None]
 
 
@@ -119,7 +121,7 @@ def draw_overlays(
     for done, record in enumerate(run.records, 1):
         pred, gt = sources.load(record.image_id, run)
         photo = sources.photo(record.image_id, gt.shape)
-        for kind, at in (("best", image_threshold(run, record)), ("ods", ods)):
+        for kind, at in zip(KINDS, (image_threshold(run, record), ods), strict=True):
             yield record.image_id, kind, overlay(pred, gt, run, at, record), photo
         if progress:
             progress(done, len(run.records), record.image_id)
@@ -142,9 +144,8 @@ def write_overlays(
     from bsdsbench.loaders.official_txt import safe_name
 
     sources = find_sources(run, pred_dir, gt_dir, images_dir, metric=overlay_metric(run).name)
-    written = []
-    for image_id, kind, found, photo in draw_overlays(run, sources, progress):
-        path = Path(out) / f"{safe_name(image_id)}_{kind}.png"
-        write_atomic(path, png_bytes(paint(found.classes, photo)))
-        written.append(path)
-    return written
+    names = [f"{safe_name(r.image_id)}_{kind}.png" for r in run.records for kind in KINDS]
+    drawn = draw_overlays(run, sources, progress)
+    pictures = (png_bytes(paint(found.classes, photo)) for _, _, found, photo in drawn)
+    write_drawn([run], Path(out), names, pictures)
+    return [Path(out) / name for name in names]

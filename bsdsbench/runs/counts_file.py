@@ -16,8 +16,7 @@ from bsdsbench.loaders.arrays import unpack_npz
 from bsdsbench.metrics import registry
 from bsdsbench.scores.counts import ImageRecord
 
-MAX_COUNTS_BYTES = 1 << 33
-MAX_RATIO = 64  # of decoded counts to the bytes of their file
+MAX_IMAGES = 200_000
 ABOUT = {"ids": "U", "sizes": "iu", "fingerprints": "U"}
 LATER = ("truths", "forms")  # text, not in counts of the first version
 Columns = dict[str, NDArray[Any]]
@@ -54,9 +53,9 @@ def pack_records(records: Iterable[ImageRecord]) -> bytes:
 
 def unpack_records(path: Path, data: bytes | None = None) -> tuple[ImageRecord, ...]:
     """Read what `pack_records` wrote into `path`, or `data` found there. Raises FileFormatError."""
-    data = read_bytes(path, MAX_COUNTS_BYTES) if data is None else data
+    data = read_bytes(path) if data is None else data
     with reading(path, "a bsdsbench counts file"):
-        arrays = unpack_npz(data, text=True, limit=max(MAX_DECODED_BYTES, MAX_RATIO * len(data)))
+        arrays = unpack_npz(data, text=True, limit=MAX_DECODED_BYTES)
         check_columns(arrays)
         return tuple(_row(arrays, i) for i in range(len(arrays["ids"])))
 
@@ -84,6 +83,8 @@ def check_columns(arrays: Mapping[str, NDArray[Any]]) -> None:
         if name not in arrays or arrays[name].dtype.kind not in kinds:
             raise FaultError(f"has no sound array {name!r}, expected it in a counts file")
     count = len(arrays["ids"]) if arrays["ids"].ndim == 1 else -1
+    if count > MAX_IMAGES:
+        raise FaultError(f"has {count} images, expected at most {MAX_IMAGES}")
     expected = {"ids": (count,), "sizes": (count, 2), "fingerprints": (count,)}
     if any(arrays[name].shape != shape for name, shape in expected.items()):
         raise FaultError("ids, sizes and fingerprints of different lengths, expected one per image")

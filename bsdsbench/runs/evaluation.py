@@ -15,17 +15,18 @@ from bsdsbench.files import json_fields as fields
 from bsdsbench.files.arguments import given_list, given_path, kind_of_value
 from bsdsbench.files.bounded import FaultError, parse_json, reading
 from bsdsbench.files.errors import DataError, MergeError
-from bsdsbench.files.writing import write_atomic
+from bsdsbench.files.locking import WAIT
+from bsdsbench.files.manifest import verified, write_results
 from bsdsbench.loaders.identity import Identity
-from bsdsbench.metrics import registry
+from bsdsbench.metrics import metric_options, registry
 from bsdsbench.metrics.base import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.runs.counts_file import pack_records, unpack_records
-from bsdsbench.runs.manifest import verified, write_results
-from bsdsbench.runs.origin import is_own, sign
+from bsdsbench.runs.origin import MARK, is_own, mark_of
 from bsdsbench.runs.run_identity import identity_of, signature_of
 from bsdsbench.runs.score_tables import image_table, score_tables
+from bsdsbench.runs.store import run_locked
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.as_html import to_html
 from bsdsbench.tables.as_text import to_text
@@ -117,7 +118,7 @@ class Evaluation(Shown):
     @property
     def signature(self) -> Signature:
         """How the scores were made, in one line that can be read back."""
-        return signature_of(self.protocol, self.records, self.identity)
+        return signature_of(self.protocol, self.records, self.identity, self.provenance)
 
     def __repr__(self) -> str:
         """One line: name, images, the main scores."""
@@ -206,23 +207,24 @@ class Evaluation(Shown):
     def save(self, folder: str | Path) -> Path:
         """Write result.json, counts.npz, timing.json and the metrics' own files into `folder`.
 
-        Every file is written whole or not at all, and manifest.json, without which the folder is
-        no result, last. Raises OSError.
+        The folder is the earlier result until all is written, and then this one, with all its
+        files named in manifest.json. Raises RunLockedError while others write there, OSError.
         """
         out, scores = Path(folder), self._scores()
         content = _json(self._mapping(scores))
+        times = {r.image_id: round(r.seconds, 4) for r in self.records}
 
         def files() -> Iterator[tuple[str, str | bytes]]:
             for metric, score in scores.items():
                 yield from registry.get(metric).files(score, self.records, self.protocol)
             yield "counts.npz", pack_records(self.records)
             yield "result.json", content
+            yield "timing.json", _json({"seconds": times})
+            if self.own and (mark := mark_of(content.encode())):
+                yield MARK, mark
 
-        write_results(out, files())
-        if self.own:
-            sign(out, content.encode())
-        times = {r.image_id: round(r.seconds, 4) for r in self.records}
-        write_atomic(out / "timing.json", json.dumps({"seconds": times}, indent=1) + "\n")
+        with run_locked(out, WAIT):
+            write_results(out, files())
         return out
 
     def to_json(self) -> str:
@@ -239,7 +241,7 @@ class Evaluation(Shown):
             "schema": SCHEMA,
             "bsdsbench": __version__,
             "name": self.name,
-            "signature": str(signature_of(self.protocol, self.records, identity)),
+            "signature": str(signature_of(self.protocol, self.records, identity, self.provenance)),
             "set": identity.to_mapping() if identity else None,
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
@@ -272,7 +274,7 @@ class Evaluation(Shown):
             if not isinstance(found, dict) or found.get("schema") != SCHEMA:
                 raise FaultError(f"expected schema {SCHEMA!r}")
             run = cls(
-                Protocol.stored(fields.table(found, "protocol")),
+                metric_options.stored(fields.table(found, "protocol")),
                 fields.text(found, "name"),
                 unpack_records(path / "counts.npz", counts),
                 fields.table(found, "provenance"),

@@ -62,8 +62,8 @@ def outcomes(
     if isinstance(executor, Executor):
         yield from _through(executor, deque(jobs), 4 * workers)
     elif isinstance(executor, str) and executor.startswith("dask://"):
-        with cluster(executor, waiting := absolute(jobs)) as (pool, window, check):
-            yield from _through(pool, waiting, window, check)
+        with cluster(executor, waiting := absolute(jobs)) as (pool, window, check, work):
+            yield from _through(pool, waiting, window, check, work)
     elif executor not in ("process", "thread"):
         raise DataError(
             f"executor {executor!r}: expected process, thread, dask://host:port or an Executor"
@@ -73,12 +73,51 @@ def outcomes(
     elif executor == "thread":
         with ThreadPoolExecutor(workers) as pool:
             yield from _through(pool, deque(jobs), JOBS_PER_WORKER * workers)
+    elif fault := _no_semaphores():
+        LOG.warning("bsdsbench: no processes here (%s); working in threads", fault)
+        yield from outcomes(jobs, "thread", workers)
     else:
         yield from _in_processes(deque(jobs), workers)
 
 
+def _no_semaphores() -> str:
+    """Why this system has no semaphores, as where /dev/shm is missing or read-only; "" if it has.
+
+    The tracker that gives back the semaphores of the dead is started here, silent: what it finds
+    after a kill is its own affair.
+    """
+    try:
+        with _nothing_from_this_folder(), _silent():
+            multiprocessing.get_context("spawn").Lock()
+    except (OSError, ImportError, NotImplementedError) as error:
+        return f"semaphores: {getattr(error, 'strerror', None) or error}"
+    return ""
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Processes started meanwhile have nowhere to write errors to."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is no standard error
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
 def _through(
-    pool: Executor, waiting: deque[Job], window: int, check: Callable[[], None] | None = None
+    pool: Executor,
+    waiting: deque[Job],
+    window: int,
+    check: Callable[..., None] | None = None,
+    work: Callable[[Job], Outcome] = run_job,
 ) -> Generator[Outcome, None, None]:
     """Feed the pool, at most `window` jobs at a time.
 
@@ -89,12 +128,14 @@ def _through(
     try:
         while waiting or under_way:
             while waiting and len(under_way) < window:
-                under_way[pool.submit(run_job, waiting[0])] = waiting[0]
+                under_way[pool.submit(work, waiting[0])] = waiting[0]
                 waiting.popleft()
             done, _ = wait(under_way, CHECK_SECONDS if check else None, FIRST_COMPLETED)
             if check:
                 check()
             for future in done:
+                if check and _is_cancelled(future):  # the cluster may be lost, so all of them are
+                    check(True)
                 yield _outcome(future, under_way[future])
                 del under_way[future]
     except BrokenExecutor:
@@ -103,6 +144,13 @@ def _through(
     finally:
         for future in under_way:
             future.cancel()
+
+
+def _is_cancelled(future: Future[Outcome]) -> bool:
+    """Whether nobody works on it any more; Dask has several errors that say so."""
+    if future.cancelled():
+        return True
+    return any(kind.__name__ == "CancelledError" for kind in type(future.exception()).__mro__)
 
 
 def _outcome(future: Future[Outcome], job: Job) -> Outcome:

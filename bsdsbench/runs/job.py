@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bsdsbench.files.errors import DataError, FileFormatError, ShapeError
+from bsdsbench.files.manifest import digest as hash_of
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.loaders import Pair, read_prediction, read_truth
 from bsdsbench.loaders.identity import image_fingerprint
@@ -29,7 +30,7 @@ class Job:
     """What to evaluate.
 
     photo : the picture, where a metric uses it; known : the fingerprint of the record that
-    is already there, if any
+    is already there, if any; hashes : of a detector's maps, what its run wrote
     """
 
     pair: Pair
@@ -39,6 +40,7 @@ class Job:
     humans: bool = False
     photo: Path | None = None
     known: str = ""
+    hashes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +105,16 @@ def fingerprint(job: Job) -> str:
         job.pair.image_id,
     ]
     digest = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=16)
+    expected = dict(zip(job.pair.pred_paths, job.hashes, strict=False))
     for group in (job.pair.pred_paths, job.pair.gt_paths, _photos(job)):
         digest.update(len(group).to_bytes(8, "little"))
         for path in group:
             data = read_bytes(path)
+            if expected.get(path) not in (None, hash_of(data)):
+                raise FileFormatError(
+                    f"{show(path)}: is not the map that the detector's run wrote (altered, or of "
+                    "another run): run the detector again"
+                )
             digest.update(len(data).to_bytes(8, "little"))
             digest.update(data)
     return digest.hexdigest()
@@ -123,14 +131,16 @@ def _photos(job: Job) -> tuple[Path, ...]:
 
 def _evaluate(job: Job) -> ImageRecord:
     metrics = {name: registry.get(name) for name in job.metrics}
-    gt = read_truth(job.pair, metrics[job.metrics[0]].gt_kind, job.protocol)
+    first = metrics[job.metrics[0]]
+    gt = read_truth(job.pair, first.gt_kind, job.protocol, first.reads_instances(job.protocol))
     mark = image_fingerprint(gt) if gt.boundaries else ""
     if job.photo is not None:
         gt = replace(gt, photo=read_photo(job.photo))
     if job.humans:
         human = {name: m.count_humans(gt, job.protocol) for name, m in metrics.items()}
         return ImageRecord(job.pair.image_id, gt.shape, human, truth=mark, form="humans")
-    pred = read_prediction(job.pair, job.pred_kind, gt.shape, job.protocol)
+    n_classes = len(first.class_names(job.protocol)) or 1
+    pred = read_prediction(job.pair, job.pred_kind, gt.shape, n_classes)
     if not all(m.fits(pred, gt, job.protocol) for m in metrics.values()):
         turned = "; it is transposed" if pred.shape == gt.shape[::-1] else ""
         raise ShapeError(

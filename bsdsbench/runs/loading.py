@@ -9,8 +9,8 @@ from typing import Any
 
 from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError, FileFormatError
+from bsdsbench.files.manifest import is_run
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.manifest import is_run
 from bsdsbench.runs.official import ReportedRun, reported_run
 from bsdsbench.runs.store import FOLDER as RECORDS
 

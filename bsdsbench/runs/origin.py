@@ -20,11 +20,10 @@ MARK = ".origin"
 KEY_BYTES = 32
 
 
-def sign(folder: Path, result: bytes) -> None:
-    """Leave a mark beside a result; without a place for the key there is none."""
+def mark_of(result: bytes) -> str | None:
+    """The mark to lie beside a result; None without a place for the key."""
     key = _key(make=True)
-    if key is not None:
-        write_atomic(folder / MARK, _mark(key, result), durable=False)
+    return None if key is None else _mark(key, result)
 
 
 def is_own(folder: Path, result: bytes) -> bool:

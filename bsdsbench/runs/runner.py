@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Sequence
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.loaders import ground_truths, pair
+from bsdsbench.loaders.pairing import maps_in
 from bsdsbench.loaders.photos import find_photos, photos_beside
 from bsdsbench.loaders.reading import show
 from bsdsbench.metrics import registry
-from bsdsbench.protocol.protocol import Protocol, class_names
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.settings import clipped
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
 from bsdsbench.runs.job import Failure, Job, Outcome, Unchanged
 from bsdsbench.runs.setup import check_run, kind_of, protocol_of
-from bsdsbench.runs.store import RecordStore, locked
+from bsdsbench.runs.store import RecordStore, run_locked
 from bsdsbench.scores.counts import ImageRecord
 
+FEW = 10  # missing shards that are named
 Progress = Callable[[int, int, str], None]
 
 
@@ -124,19 +129,51 @@ def evaluate(
     """
     chosen = _check_words(metrics, missing, on_error, shard)
     check_run(name, workers, out, {"predictions": pred_dir, "ground truth": gt_dir})
-    proto = protocol_of(protocol, chosen)
-    kind = kind_of(pred_kind, chosen)
+    blank, jobs = prepared(
+        *(pred_dir, gt_dir, protocol_of(protocol, chosen), chosen),
+        name=name,
+        split_file=split_file,
+        missing=missing,
+        kind=kind_of(pred_kind, chosen),
+        images_dir=images_dir,
+    )
+    settings = Settings(workers, executor, Path(out) if out else None, fresh, on_error, progress)
+    return run(blank, jobs, settings, shard)
+
+
+def prepared(
+    pred_dir: str | Path,
+    gt_dir: str | Path,
+    proto: Protocol,
+    chosen: tuple[str, ...],
+    *,
+    kind: str,
+    name: str | None = None,
+    split_file: str | Path | None = None,
+    missing: str = "error",
+    images_dir: str | Path | None = None,
+) -> tuple[Evaluation, list[Job]]:
+    """An Evaluation that still lacks its records, and the jobs that make them; see `evaluate`."""
+    first = registry.get(chosen[0])
     pairs = pair(
         pred_dir,
         gt_dir,
         split_file=split_file,
         missing=missing,
         pred_kind=kind,
-        gt_kind=registry.get(chosen[0]).gt_kind,
-        classes=class_names(proto),
+        gt_kind=first.gt_kind,
+        classes=first.class_names(proto),
     )
     photos = _photos(chosen, gt_dir, images_dir)
-    jobs = [Job(p, proto, chosen, kind, photo=photos.get(p.image_id)) for p in pairs]
+    maps = {folder: maps_in(folder) for folder in {q.parent for p in pairs for q in p.pred_paths}}
+    jobs = [
+        Job(
+            *(p, proto, chosen, kind),
+            photo=photos.get(p.image_id),
+            hashes=_hashes(p.pred_paths, maps),
+        )
+        for p in pairs
+    ]
     origin: dict[str, Any] = {
         "pred": show(pred_dir),
         "gt": show(gt_dir),
@@ -148,9 +185,7 @@ def evaluate(
         origin["split"] = show(split_file)
     if images_dir is not None:
         origin["photos"] = show(images_dir)
-    whole = Evaluation(proto, name or show(Path(pred_dir).resolve().name), (), origin)
-    settings = Settings(workers, executor, Path(out) if out else None, fresh, on_error, progress)
-    return run(whole, jobs, settings, shard)
+    return Evaluation(proto, name or show(Path(pred_dir).resolve().name), (), origin), jobs
 
 
 def evaluate_humans(
@@ -225,6 +260,16 @@ def evaluate_humans(
     return run(blank, jobs, settings)
 
 
+def _hashes(
+    paths: Sequence[Path], maps: Mapping[Path, Mapping[str, str] | None]
+) -> tuple[str, ...]:
+    """What a detector wrote into the files, if they are maps of one."""
+    found = [maps[path.parent] for path in paths]
+    if None in found:
+        return ()
+    return tuple((m or {}).get(path.name, "") for path, m in zip(paths, found, strict=True))
+
+
 def _photos(
     metrics: Sequence[str], gt_dir: str | Path, images_dir: str | Path | None
 ) -> dict[str, Path]:
@@ -242,7 +287,7 @@ def run(
     mine = list(jobs[shard[0] - 1 :: shard[1]])
     if shard != (1, 1):
         blank = replace(blank, provenance={**blank.provenance, "shard": f"{shard[0]}/{shard[1]}"})
-    with locked(settings.out) if settings.out else nullcontext():
+    with run_locked(settings.out) if settings.out else nullcontext():
         results = _run_jobs(mine, settings)
         problems = {f.image_id: f for f in sorted(results.failures, key=lambda f: f.image_id)}
         if problems and (settings.on_error == "fail" or not results.records):
@@ -251,7 +296,7 @@ def run(
         done = replace(
             blank,
             records=results.records,
-            failed={k: "; ".join(f.problems) for k, f in problems.items()},
+            failed={**blank.failed, **{k: "; ".join(f.problems) for k, f in problems.items()}},
         )
         if settings.out:
             done.save(settings.out)
@@ -368,7 +413,9 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     for number, each in enumerate(runs, 1):
         label = f"run {number} ({each.name})"
         part = each.provenance.get("shard")
-        if part is None:
+        if part is not None and not _is_part(part):
+            problems.append(f"{label}: shard {clipped(part)}, expected I/N as --shard gives it")
+        elif part is None:
             problems.append(f"{label}: not a shard, expected a run made with --shard I/N")
         elif part in shards:
             problems.append(f"{label}: shard {part} again, expected each once")
@@ -377,12 +424,20 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         problems += _mismatches(first, each, label)
     if not problems:
         count = int(next(iter(shards)).partition("/")[2])
-        lost = [f"{i}/{count}" for i in range(1, count + 1) if f"{i}/{count}" not in shards]
-        if lost or len(shards) != count:
-            problems.append(f"merge: shards {', '.join(lost)} are not there, expected all {count}")
+        if len(shards) != count:
+            lost = (f"{i}/{count}" for i in range(1, count + 1) if f"{i}/{count}" not in shards)
+            few, more = list(islice(lost, FEW)), count - len(shards) - FEW
+            told = f"{', '.join(few)}{f' and {more} more' if more > 0 else ''}"
+            problems.append(f"merge: shards {told} are not there, expected all {count}")
     if problems:
         raise MergeError("\n".join(problems), problems)
     return _joined(runs)
+
+
+def _is_part(value: Any) -> bool:
+    """Whether a value that a file gave is I/N with 1 <= I <= N, as --shard gives it."""
+    found = re.fullmatch("([1-9][0-9]{0,6})/([1-9][0-9]{0,6})", str(value))
+    return isinstance(value, str) and bool(found and int(found[1]) <= int(found[2]))
 
 
 def _mismatches(first: Evaluation, other: Evaluation, label: str) -> list[str]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from bsdsbench.files.bounded import read_bytes
-from bsdsbench.files.errors import RunLockedError
-from bsdsbench.files.writing import remove_leftovers, write_atomic
+from bsdsbench.files.locking import locked
+from bsdsbench.files.manifest import digest
+from bsdsbench.files.writing import inside, write_atomic
 from bsdsbench.loaders.official_txt import PER_IMAGE
 from bsdsbench.runs.counts_file import pack_records, unpack_records
-from bsdsbench.runs.manifest import digest
 from bsdsbench.scores.counts import ImageRecord
 
 FOLDER = ".records"
@@ -27,7 +26,7 @@ class RecordStore:
     """
 
     def __init__(self, out: Path) -> None:
-        self.folder = out / FOLDER
+        self.folder = inside(out, f"{FOLDER}/record").parent
         self.known: dict[str, str] = {}
         for path in self.folder.glob("*-*.npz"):
             key, _, mark = path.stem.partition("-")
@@ -83,26 +82,6 @@ def _key(image_id: str) -> str:
     return hashlib.blake2b(raw, digest_size=10).hexdigest()
 
 
-@contextmanager
-def locked(out: Path) -> Iterator[None]:
-    """Hold OUT for one run, free of what a killed run left half written.
-
-    Raises RunLockedError at once if another run holds it.
-    """
-    from filelock import FileLock, Timeout
-
-    out.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(out / ".lock", timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        raise RunLockedError(
-            f"{out}: another run is writing there, expected a folder of its own"
-        ) from None
-    try:
-        for folder in (out, out / FOLDER, out / PER_IMAGE):
-            remove_leftovers(folder)
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            lock.release()
+def run_locked(out: Path, wait: float = 0.0) -> AbstractContextManager[None]:
+    """Hold OUT for one run or one saving. Raises as `locked`."""
+    return locked(out, FOLDER, PER_IMAGE, wait=wait)

@@ -139,7 +139,7 @@ def test_baseline_round_trip_and_refusals(run, tmp_path):
     refused(r"b\.json: is JSON but no object", Baseline.load, path)
     content = {"schema": "bsdsbench.baseline/1", "name": "x"}
     path.write_text(json.dumps(content))
-    refused(r"expected 'bsdsbench.baseline/2': make the b", Baseline.load, path)
+    refused(r"expected 'bsdsbench.baseline/3': make the b", Baseline.load, path)
     refused("no such file, expected a baseline", Baseline.load, tmp_path / "none.json")
 
 
@@ -173,12 +173,11 @@ def test_an_altered_baseline_is_refused(run, tmp_path):
         ({"counts": content["counts"][:-8]}, "was altered"),
         ({"more": 1}, "has fields more, expected schema"),
         ({"tolerances": {"boundary.ap": "x"}}, r"boundary\.ap is 'x', expected a number"),
+        ({"tolerances": {"boundary.ap": 0.5}}, "was altered"),
         ({"checksum": 3}, "checksum is 3, expected text"),
     ):
         path.write_text(json.dumps({**content, **change}), "utf-8")
         refused(rf"b\.json: {words}", Baseline.load, path)
-    path.write_text(json.dumps({**content, "tolerances": {"boundary.ap": 0.5}}), "utf-8")
-    assert Baseline.load(path).tolerances == {"boundary.ap": 0.5}
 
 
 def test_command_line(run, tmp_path):

@@ -1,7 +1,5 @@
 """One-to-one labels of tensors are those of arrays; the loss and its gradient by definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -166,6 +166,73 @@ def test_matlab_cell_of_millions_of_nothing(tmp_path):
     _refused(tmp_path / "a.mat", "decodes to more than 536870912 bytes")
 
 
+def test_matlab_struct_of_millions_of_names(tmp_path):
+    """40 million names of a struct that has no elements: 78 kB that took 2.9 GB."""
+    dims = struct.pack("<IIii", 5, 8, 1, 0)
+    names = struct.pack("<IIII", 5 | 4 << 16, 1, 1, 40_000_000) + bytes(40_000_000)
+    body = struct.pack("<IIII", 6, 8, 2, 0) + dims + struct.pack("<II", 1, 4) + b"ucm2" + bytes(4)
+    body += names
+    (tmp_path / "a.mat").write_bytes(_matlab(_packed(struct.pack("<II", 14, len(body)) + body)))
+    assert (tmp_path / "a.mat").stat().st_size < 100_000
+    _refused(tmp_path / "a.mat", "decodes to more than 536870912 bytes")
+
+
+def test_matlab_7_3_chunk_that_inflates(tmp_path):
+    """A chunk of 64 x 64 doubles that holds more than it says."""
+    h5py = pytest.importorskip("h5py")
+    for size, words in ((1 << 26, "is not of 32768 bytes"), (100, "is not of 32768 bytes")):
+        with h5py.File(tmp_path / "a.mat", "w") as file:
+            options = {"chunks": (64, 64), "compression": "gzip"}
+            item = file.create_dataset("ucm2", (64, 64), "f8", **options)
+            item.id.write_direct_chunk((0, 0), zlib.compress(bytes(size)))
+        _refused(tmp_path / "a.mat", words)
+
+
+@pytest.mark.parametrize(
+    "filters", [{"fletcher32": True}, {"compression": "lzf"}, {"scaleoffset": 4}]
+)
+def test_matlab_7_3_filters_that_matlab_does_not_use(tmp_path, filters):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.mat", "w") as file:
+        file.create_dataset("ucm2", data=np.ones((9, 9), "i4"), **filters)
+    _refused(tmp_path / "a.mat", "unknown filter, expected gzip or none")
+    with h5py.File(tmp_path / "b.mat", "w") as file:
+        file.create_dataset("ucm2", data=np.ones((9, 9)), compression="gzip", shuffle=True)
+    assert load_prediction(tmp_path / "b.mat").ucm2.sum() == 81
+
+
+def test_matlab_7_3_chunks_beyond_what_they_cover(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.mat", "w") as file:
+        options = {"chunks": (1, 4_000_000), "maxshape": (None, None), "compression": "gzip"}
+        item = file.create_dataset("ucm2", (9_000, 1), "f8", **options)
+        raw = zlib.compress(bytes(32_000_000))
+        for row in range(60):
+            item.id.write_direct_chunk((row, 0), raw)
+    _refused(tmp_path / "a.mat", "has 60 chunks of 32000000 bytes, expected fewer")
+
+
+def test_matlab_7_3_groups_in_a_graph_of_hard_links(tmp_path):
+    """Seven groups of 40 links to the next: 40^7 ways through 13 kB."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.mat", "w") as file:
+        below = file.create_dataset("#leaf", data=np.ones((1, 1)))
+        for level in range(7):
+            group = file.create_group("ucm2" if level == 6 else f"#{level}")
+            for k in range(40):
+                group[f"g{k}"] = below
+            below = group
+    _refused(tmp_path / "a.mat", "decodes to more than")
+
+
+def test_matlab_7_3_attribute_of_any_size(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.mat", "w", libver="latest") as file:
+        item = file.create_dataset("ucm2", data=np.ones((3, 3)))
+        item.attrs["MATLAB_class"] = np.zeros(600_000, "S1")
+    _refused(tmp_path / "a.mat", "claims 600000 values")
+
+
 def test_matlab_7_3_references_in_a_circle(tmp_path):
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "a.mat", "w") as file:

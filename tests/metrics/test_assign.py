@@ -1,7 +1,5 @@
 """Assignment at any costs against scipy's dense and sparse solvers, and what the call promises."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -189,7 +189,7 @@ def of_orientations(counts, protocol):
 
 def of_classes(counts, protocol):
     """The mean over classes of their own benchmarks."""
-    n = len(protocol.semantic.classes)
+    n = len(protocol.options["semantic"]["classes"])
     each = [of_curve([c.of_class(k) for c in counts], protocol) for k in range(n)]
     return {f"{key}_mean": np.mean([one[key] for one in each]) for key in ("ods", "ois", "ap")}
 
@@ -248,6 +248,12 @@ def of_regions(counts, protocol):
 
 
 PETS = {"classes": ("none", "cat", "dog")}
+
+
+def masks(metric):
+    return bb.Protocol.preset("masks").replace(options={metric: PETS})
+
+
 CASES = {
     "boundary": (soft_and_edges, soft_folders, FEW, of_curve, matched),
     "region": (partial(regions, 3), region_folders, None, of_regions, None),
@@ -255,19 +261,13 @@ CASES = {
     "superpixel": (partial(regions, 1), region_folders, None, of_superpixels, None),
     "semantic": (
         *(classes, class_folders),
-        FEW.replace(thresholds=(0.3, 0.6), semantic=PETS, thin=False),
+        FEW.replace(thresholds=(0.3, 0.6), options={"semantic": PETS}, thin=False),
         *(of_classes, None),
     ),
     "saliency": (soft_and_mask, soft_folders, None, of_masks, None),
     "crispness": (soft_and_edges, soft_folders, FEW.replace(nms=True), of_crispness, None),
-    "contour": (
-        *(classes, class_folders, bb.Protocol.preset("masks").replace(contour=PETS)),
-        *(of_contours, None),
-    ),
-    "segmentation": (
-        *(classes, class_folders, bb.Protocol.preset("masks").replace(contour=PETS)),
-        *(of_confusion, None),
-    ),
+    "contour": (classes, class_folders, masks("contour"), of_contours, None),
+    "segmentation": (classes, class_folders, masks("segmentation"), of_confusion, None),
     "aiu": (soft_and_edges, soft_folders, FEW, of_cracks, at_their_places),
     "wireframe": (wires, line_folders, None, of_wires, matched),
     "occlusion": (

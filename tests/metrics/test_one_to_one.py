@@ -1,7 +1,5 @@
 """One-to-one labels against their plain definition, solved by scipy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

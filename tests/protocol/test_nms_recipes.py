@@ -1,7 +1,5 @@
 """Each NMS recipe as it is applied, beside the plain definition with the constants written here."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import ndimage

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import bsdsbench as bb
 from bsdsbench.cli.verb_report import command
 from bsdsbench.loaders.identity import shipped_sets
+from bsdsbench.report.html import write_report
 from bsdsbench.report.leaderboard import write_leaderboard
 from tests.helpers.making import make_set
 from tests.helpers.simulated import simulated_run
@@ -27,7 +28,8 @@ def test_runs_of_one_truth_and_protocol_make_a_board(tmp_path):
         saved(runs, name, quality)
     other = bb.Protocol.preset("bsds500").replace(max_dist=0.011)
     saved(runs, "tolerant", 0.3, protocol=other)
-    (runs / "middle" / "report.html").write_text("<p>report</p>", "utf-8")
+    middle = bb.Evaluation.load(runs / "middle")
+    write_report([middle], runs / "middle" / "report.html", pictures=False, n_boot=20)
     boards = write_leaderboard(sorted(runs.iterdir()), tmp_path / "site", n_boot=50)
     assert [len(b.rows) for b in boards] == [3, 1]
     assert [r.name for r in boards[0].rows] == ["<best>", "middle", "worse"]
@@ -108,3 +110,46 @@ def test_the_command_line_and_its_faults(tmp_path):
     bb.evaluate(pred, gt, metrics="pixel", workers=1, executor="thread", out=tmp_path / "other")
     with pytest.raises(bb.DataError, match="other: no boundary counts of images, expected them"):
         write_leaderboard([one, tmp_path / "other"], tmp_path / "s")
+
+
+def test_only_reports_of_the_result_that_is_there_are_published(tmp_path):
+    runs, site = tmp_path / "runs", tmp_path / "site"
+    for name in ("a", "b", "c", "d"):
+        saved(runs, name, 0.3)
+        mine = bb.Evaluation.load(runs / name)
+        write_report([mine], runs / name / "report.html", pictures=False, n_boot=20)
+    write_leaderboard(sorted(runs.iterdir()), site, n_boot=20)
+    assert len(list((site / "reports").iterdir())) == 4
+    saved(runs, "b", 0.4)  # another result takes the place of the first, and its report goes
+    assert not (runs / "b" / "report.html").exists()
+    (runs / "b" / "report.html").write_text("<p>foreign</p>")
+    (runs / "c" / "report.html").write_text("<p>altered</p>")
+    write_report([mine], runs / "b" / "other.html", pictures=False, n_boot=20)  # of d
+    (tmp_path / "secret").write_text("secret")
+    (runs / "d" / "report.html").unlink()
+    (runs / "d" / "report.html").symlink_to(tmp_path / "secret")
+    write_leaderboard(sorted(runs.iterdir()), site, n_boot=20)
+    assert [p.name for p in (site / "reports").iterdir()] == ["a.html"]
+    page = (site / "index.html").read_text("utf-8")
+    assert page.count('href="reports/') == 1
+    saved(runs, "b", 0.3)
+    assert (runs / "b" / "report.html").read_text() == "<p>foreign</p>"  # the user's own
+    assert (runs / "b" / "other.html").exists()
+
+
+def test_nothing_is_written_through_a_link_in_the_site(tmp_path):
+    saved(tmp_path / "runs", "a", 0.3)
+    mine = bb.Evaluation.load(tmp_path / "runs" / "a")
+    write_report([mine], tmp_path / "runs" / "a" / "report.html", pictures=False, n_boot=20)
+    site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
+    site.mkdir()
+    elsewhere.mkdir()
+    (site / "reports").symlink_to(elsewhere)
+    with pytest.raises(bb.DataError, match="reports: is a link"):
+        write_leaderboard([tmp_path / "runs" / "a"], site, n_boot=20)
+    assert not list(elsewhere.iterdir())
+    (site / "reports").unlink()
+    (elsewhere / "mine").write_text("mine")
+    (site / "index.html").symlink_to(elsewhere / "mine")
+    write_leaderboard([tmp_path / "runs" / "a"], site, n_boot=20)
+    assert (elsewhere / "mine").read_text() == "mine"

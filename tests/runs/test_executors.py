@@ -7,7 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections import deque
+from concurrent.futures import CancelledError, Executor, Future
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -302,3 +305,102 @@ def test_a_cluster_without_workers_is_one_line(tiny, tmp_path, monkeypatch):
 @pytest.mark.parametrize("address", ["dask://127.0.0.1", "dask://", "dask://a b:1", "dask:x", 3])
 def test_an_address_that_is_none_is_one_line(tiny, address):
     refused(r"expected (dask://HOST:PORT|process, thread)", bb.evaluate, *tiny, executor=address)
+
+
+@pytest.mark.parametrize(
+    "fault", [FileNotFoundError(2, "No such file or directory"), ImportError("no")]
+)
+def test_without_semaphores_it_works_in_threads_and_says_so(tiny, monkeypatch, caplog, fault):
+    """As where /dev/shm is missing or read-only."""
+    import _multiprocessing
+
+    class Refused:
+        SEM_VALUE_MAX = 1
+
+        def __new__(cls, *given):
+            raise fault
+
+    monkeypatch.setattr(_multiprocessing, "SemLock", Refused)
+    run = bb.evaluate(*tiny, workers=2)
+    assert len(run.records) == 6
+    assert "no processes here (semaphores: " in caplog.text
+    assert "working in threads" in caplog.text
+
+
+def test_the_tracker_of_semaphores_says_nothing_after_a_kill(tiny, tmp_path):
+    """A parent that is killed, and a tracker that fails over what is gone already."""
+    script = (
+        "import os, sys, signal, bsdsbench as bb\n"
+        "from multiprocessing import resource_tracker as t\n"
+        "def die(done, total, image_id):\n"
+        "    t.register('/not-there', 'semaphore')\n"
+        "    os.write(t._resource_tracker._fd, b'UNREGISTER:/never:semaphore\\n')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"bb.evaluate({str(tiny[0])!r}, {str(tiny[1])!r}, workers=2, progress=die)\n"
+    )
+    with (tmp_path / "err").open("wb") as err:
+        found = subprocess.run([sys.executable, "-c", script], stderr=err, cwd=ROOT)
+    assert found.returncode == -signal.SIGKILL
+    time.sleep(1.5)  # the tracker ends after its parent
+    assert (tmp_path / "err").read_text() == ""
+
+
+class _Client:
+    """What `_ready` asks a Dask client."""
+
+    def __init__(self, version):
+        self.version, self.given = version, []
+
+    def wait_for_workers(self, count, timeout):
+        pass
+
+    def run(self, function, *given):
+        (versions, lost) = function(*given)
+        return {"tcp://w1": (versions, lost), "tcp://w2": (versions | self.version, lost)}
+
+    def nthreads(self):
+        return {"tcp://w1": 2, "tcp://w2": 3}
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        ({"bsdsbench": "0.0.9"}, r"w2 has bsdsbench 0\.0\.9, expected "),
+        ({"kernels": "1, 0"}, "w2 has kernels 1, 0, expected "),
+        ({"metric boundary": "0"}, "w2 has metric boundary 0, expected "),
+    ],
+)
+def test_workers_of_another_version_are_refused_before_the_work(tiny, version, words):
+    from bsdsbench.runs.cluster import _ready, run_job_as, version_of
+
+    jobs, here = deque(jobs_of(tiny)), version_of(("boundary",))
+    assert _ready(_Client({}), "dask://a:1", jobs, here) == 5
+    with pytest.raises(bb.DataError, match=words):
+        _ready(_Client(version), "dask://a:1", jobs, here)
+    late = run_job_as(here | version, jobs[0])  # a worker that joined after the check
+    assert isinstance(late, Failure)
+    assert "im000: a worker has " in late.problems[0]
+    assert run_job_as(here, jobs[0]).image_id == "im000"
+
+
+@pytest.mark.parametrize("how", ["cancelled", "raised"])
+def test_a_cluster_that_is_lost_is_one_line(tiny, how):
+    from bsdsbench.runs.cluster import _Watch
+    from bsdsbench.runs.executors import _through
+
+    client = SimpleNamespace(status="running", nthreads=lambda: {"w": 1})
+
+    class Lost(Executor):
+        def submit(self, *given):
+            future = Future()
+            if how == "cancelled":
+                future.cancel()
+                future.set_running_or_notify_cancel()
+            else:
+                future.set_exception(CancelledError("lost"))
+            threading.Timer(0.3, lambda: setattr(client, "status", "connecting")).start()
+            return future
+
+    with pytest.raises(bb.DataError, match="the Dask scheduler has gone") as caught:
+        list(_through(Lost(), deque(jobs_of(tiny)), 9, _Watch(client, "dask://a:1")))
+    assert len(caught.value.problems) == 1

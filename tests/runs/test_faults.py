@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import bsdsbench as bb
 from bsdsbench.runs.store import FOLDER
 from tests.helpers.making import make_set
 from tests.helpers.runs import bits, refused
+from tests.helpers.simulated import simulated_run
 
 ROOT = Path(__file__).parents[2]
 IMAGES = 60
@@ -188,3 +190,22 @@ def test_a_full_disk_is_one_line_and_a_later_run_goes_on(tiny, tmp_path, monkeyp
     monkeypatch.undo()
     run = bb.evaluate(*tiny, workers=1, out=out)
     assert len(json.loads((out / "result.json").read_text("utf-8"))["images"]) == len(run.records)
+
+
+@pytest.mark.parametrize(
+    ("shard", "words"),
+    [
+        ("1/300000000", "shard '1/300000000', expected I/N as --shard gives it"),
+        (3, "shard 3, expected I/N"),
+        ([1, 2], r"shard \[1, 2\], expected I/N"),
+        ({"a": 1}, "shard .*, expected I/N"),
+        ("2/1", "shard '2/1', expected I/N"),
+        ("x", "shard 'x', expected I/N"),
+        ("1/9999999", "shards 2/9999999, .* 11/9999999 and 9999988 more are not there"),
+    ],
+)
+def test_a_shard_that_a_file_tells_is_one_of_some(shard, words):
+    run = simulated_run("a", 3)
+    with pytest.raises(bb.DataError, match=words) as caught:
+        bb.merge([replace(run, provenance={"shard": shard})])
+    assert len(caught.value.problems) == 1

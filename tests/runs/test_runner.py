@@ -1,6 +1,7 @@
 """Runs: the same bits however they are carried out, faults that name their file, resume."""
 
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import imageio.v3 as iio
@@ -9,7 +10,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.files.errors import MergeError, PairingError, RunLockedError
-from bsdsbench.runs.store import FOLDER, locked
+from bsdsbench.runs.store import FOLDER, run_locked
 from tests.helpers.runs import bits, refused
 
 TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
@@ -137,8 +138,10 @@ def test_missing_predictions(tiny):
 
 
 def test_the_second_run_on_one_folder_stops(tiny, tmp_path):
-    with locked(tmp_path / "out"), pytest.raises(RunLockedError, match="another run"):
-        bb.evaluate(*tiny, TEN, workers=1, out=tmp_path / "out")
+    who = f"another run is writing there .process {os.getpid()} on "
+    with run_locked(tmp_path / "out"), ThreadPoolExecutor(1) as pool:
+        other = pool.submit(bb.evaluate, *tiny, TEN, workers=1, out=tmp_path / "out")
+        refused(who, other.result, error=RunLockedError)
 
 
 def test_wrong_words_are_reported_together(tiny):
@@ -163,16 +166,7 @@ def test_a_file_that_changes_while_it_is_read(tiny, monkeypatch):
 
 
 def test_kinds_and_ground_truths_that_do_not_go_together(tiny):
-    refused(
-        "metric saliency: takes predictions of kind soft",
-        bb.evaluate,
-        *tiny,
-        metrics="saliency",
-        pred_kind="labels",
-    )
-    refused(
-        "boundary, saliency: read different ground truth",
-        bb.evaluate,
-        *tiny,
-        metrics=("boundary", "saliency"),
-    )
+    with pytest.raises(bb.DataError, match="metric saliency: takes predictions of kind soft"):
+        bb.evaluate(*tiny, metrics="saliency", pred_kind="labels")
+    with pytest.raises(bb.DataError, match="boundary, saliency: read different ground truth"):
+        bb.evaluate(*tiny, metrics=("boundary", "saliency"))

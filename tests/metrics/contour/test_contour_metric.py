@@ -1,7 +1,5 @@
 """From folders of label maps, masks and instance maps to scores, comparisons, gates and reports."""
 
-from __future__ import annotations
-
 import imageio.v3 as iio
 import numpy as np
 import pytest
@@ -45,7 +43,8 @@ def maps():
 def folders(maps, tmp_path_factory):
     root = tmp_path_factory.mktemp("labels")
     gt, near, far = (write(root / n, m) for n, m in zip(("gt", "near", "far"), maps, strict=True))
-    protocol = bb.Protocol.preset("masks").replace(contour={"classes": list(CLASSES)})
+    options = {metric: {"classes": list(CLASSES)} for metric in METRICS}
+    protocol = bb.Protocol.preset("masks").replace(options=options)
     (root / "mine.toml").write_text(protocol.to_toml(), "utf-8")
     return root, gt, near, far
 

@@ -1,45 +1,34 @@
-"""Damage what runs and people hand each other: no traceback, no score that changed in silence.
-
-    python scripts/fuzz_results.py --count 100000 --seed 0
+"""Damaged results: no score that changes in silence.
 
 Records, result.json, counts.npz, manifests, baselines, protocols in TOML, score lists in CSV and
-official tables are damaged and read. A reader must give what the sound file gave, or raise
-DataError in one short printable line; a damaged record counts as none. Protocols, score lists and
-tables are text for people, without a checksum: what still is such a text may read differently. In
-every second damaged run the manifest is made to fit, as a forger would. Input N is made from (seed,
-N) alone. Exit status 1 if anything failed.
+official tables. A reader must give what the sound file gave, or refuse it in one line; a damaged
+record counts as none. Protocols, score lists and tables are text for people, without a checksum:
+what still is such a text may read differently. In every second damaged run the manifest is made to
+fit, as a forger would.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
-import resource
-import sys
-import tempfile
 import traceback
 import warnings
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-from fuzz_inputs import _damage
+from files import Attempt, damage
 
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline
 from bsdsbench.files.errors import LINE, DataError
+from bsdsbench.files.manifest import MANIFEST, write_results
 from bsdsbench.loaders.official_txt import format_ev1, read_ev1, read_rows
 from bsdsbench.loaders.scores import read_scores
 from bsdsbench.runs.loading import load_run
-from bsdsbench.runs.manifest import MANIFEST, write_results
 from bsdsbench.runs.store import FOLDER, RecordStore
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 
-MEMORY_BOUND = 512 << 20
 TOKENS = (
     *(b"NaN", b"-1", b"1e999", b"-Infinity", b"9" * 5000, b"[" * 3000, b"{}", b"[]", b"null"),
     *(b'""', b"true", b"\\ud800", b"\0", b"x" * 131_073, b"1e308", b"0.5,", b"\xff", b"\n", b"inf"),
@@ -47,7 +36,7 @@ TOKENS = (
 Reader = Callable[[], object]
 
 
-def _run(folder: Path, shift: int) -> bb.Evaluation:
+def made(folder: Path, shift: int) -> bb.Evaluation:
     """Three made images under five thresholds."""
     proto = bb.Protocol.preset("bsds500").replace(thresholds=5)
     rng = np.random.default_rng(shift)
@@ -57,7 +46,7 @@ def _run(folder: Path, shift: int) -> bb.Evaluation:
         half = total // 2
         counts = BoundaryCounts(proto.threshold_array(), half, total, half, total)
         records.append(ImageRecord(f"im{k}", (30, 40), {"boundary": counts}, f"{k:032x}", 0.5))
-    run = bb.Evaluation(proto, "made", records, {"pred": "p", "gt": "g"})
+    run = bb.Evaluation(proto, "made", records, {"pred": "p", "gt": "g", "shard": "1/1"})
     run.save(folder)
     return run
 
@@ -74,7 +63,7 @@ class Case:
 def cases(root: Path) -> dict[str, Case]:
     """Name -> case, their files below `root`."""
     out = root / "out"
-    run = _run(out, 0)
+    run = made(out, 0)
     store = RecordStore(out)
     store.add(run.records[0])
     Baseline.of(run).save(root / "baseline.json")
@@ -113,12 +102,12 @@ def cases(root: Path) -> dict[str, Case]:
 def damaged(data: bytes, other: bytes, rng: random.Random) -> bytes:
     """Random damages of bytes, or a token where it may hurt."""
     if rng.random() < 0.6:
-        return _damage(data, other, rng)
+        return damage(data, other, rng)
     at, span = rng.randrange(len(data) + 1), rng.choice((0, 1, 3, 10, 40))
     return data[:at] + rng.choice(TOKENS) + data[at + span :]
 
 
-def attempt(name: str, case: Case, forged: bool) -> tuple[str, str]:
+def verdict_of(name: str, case: Case, forged: bool) -> tuple[str, str]:
     """("refused" | "same" | "other" | "failed", why) of a damaged file that lies in its place."""
     try:
         with warnings.catch_warnings():
@@ -140,55 +129,32 @@ def attempt(name: str, case: Case, forged: bool) -> tuple[str, str]:
     return ("same", "") if found == case.expected else ("failed", f"changed in silence: {found}")
 
 
-def run(first: int, count: int, seed: int) -> list[str]:
-    """Damage and read; prints a table and returns the failures."""
-    tally: dict[str, Counter[str]] = {}
-    failures = []
-    with tempfile.TemporaryDirectory(prefix="fuzz_results_") as folder:
-        found = cases(Path(folder))
-        names = sorted(found)
-        start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        for number in range(first, first + count):
-            rng = random.Random(f"{seed}/{number}")
-            name = names[number % len(names)]
-            case = found[name]
-            data = damaged(case.sound, found[rng.choice(names)].sound, rng)
-            case.path.write_bytes(data)
-            forged = name in ("result.json", "counts.npz") and rng.random() < 0.5
-            if forged:
-                _fit(case.path.parent)
-            verdict, why = attempt(name, case, forged)
-            tally.setdefault(name, Counter())[verdict] += 1
-            if verdict == "failed":
-                failures.append(f"input {number} ({name}{', forged' * forged}): {why}")
+def attempts(root: Path) -> dict[str, Attempt]:
+    """Name of a kind of file -> what damages and reads one."""
+    found = cases(root)
+    others = [case.sound for case in found.values()]
+    return {f"result: {name}": _attempt(name, found, others) for name in found}
+
+
+def _attempt(name: str, found: dict[str, Case], others: list[bytes]) -> Attempt:
+    case = found[name]
+
+    def attempt(rng: random.Random) -> tuple[str, str]:
+        case.path.write_bytes(damaged(case.sound, rng.choice(others), rng))
+        forged = name in ("result.json", "counts.npz") and rng.random() < 0.5
+        if forged:
+            _fit(case.path.parent)
+        try:
+            return verdict_of(name, case, forged)
+        finally:
             case.path.write_bytes(case.sound)
             if forged:
                 (case.path.parent / MANIFEST).write_bytes(found["manifest"].sound)
-        grown = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start)
-    for name, seen in sorted(tally.items()):
-        print(f"{name:12} {sum(seen.values()):7}", dict(seen))
-    print(f"memory: grew by {grown / 2**20:.0f} MiB")
-    if grown > MEMORY_BOUND:
-        failures.append(f"memory grew by {grown} bytes")
-    return failures
+
+    return attempt
 
 
 def _fit(out: Path) -> None:
     """A manifest for the files as they are."""
     names = ("result.json", "counts.npz")
     write_results(out, [(name, (out / name).read_bytes()) for name in names])
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=100_000)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    failures = run(args.first, args.count, args.seed)
-    print(*failures[:20], f"{len(failures)} failures", sep="\n")
-    return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,17 +1,16 @@
 """Coverage-guided fuzzing of the loaders with atheris (`pip install atheris`).
 
-    python scripts/fuzz_guided.py prediction --seconds 600
-    python scripts/fuzz_guided.py all --seconds 60
+    python scripts/fuzz guided --count 60                        # seconds of each target
+    python scripts/fuzz guided --only prediction --count 600
 
 Targets: prediction, truth, mat, npz, image, official, scores, json, toml, counts, baseline. Each
 starts from small sound files, is free in the sizes its input claims, and fails on anything but a
 result or one short printable line, on a warning, and on memory over LIMIT MiB. Inputs that fail
-are left in --keep as crash-*. Exit status 1 if one was found.
+are left in fuzz_found as crash-*.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -22,13 +21,12 @@ from pathlib import Path
 
 LIMIT = 1536
 SECONDS_PER_INPUT = 20
-HERE = Path(__file__).parent
+KEEP = Path("fuzz_found")
 
 
 def _files(target: str) -> list[tuple[str, bytes, Callable[[Path], object]]]:
     """Name, sound bytes and reader of the files of a target."""
-    sys.path.insert(0, str(HERE))
-    import fuzz_inputs
+    import files
 
     from bsdsbench.files.bounded import read_json
     from bsdsbench.loaders.scores import read_scores
@@ -44,7 +42,7 @@ def _files(target: str) -> list[tuple[str, bytes, Callable[[Path], object]]]:
         return [("p.toml", Protocol.preset("bsds500").to_toml().encode(), Protocol.load)]
     if target in ("counts", "baseline"):
         return [_run_file(target)]
-    sound = fuzz_inputs.sound_files()
+    sound = files.sound_files()
     if target in kinds:
         return [(n, d, f) for n, (d, f) in sound.items() if Path(n).suffix in kinds[target]]
     wanted = "load_prediction" if target == "prediction" else "load_ground_truth"
@@ -52,13 +50,13 @@ def _files(target: str) -> list[tuple[str, bytes, Callable[[Path], object]]]:
 
 
 def _run_file(target: str) -> tuple[str, bytes, Callable[[Path], object]]:
-    import fuzz_results
-    from bsdsbench.runs.compressed import unpack_records
+    import results
 
     from bsdsbench.comparison.gate import Baseline
+    from bsdsbench.runs.counts_file import unpack_records
 
     with tempfile.TemporaryDirectory() as folder:
-        run = fuzz_results._run(Path(folder), 0)
+        run = results.made(Path(folder), 0)
         if target == "counts":
             return "counts.npz", (Path(folder) / "counts.npz").read_bytes(), unpack_records
         Baseline.of(run).save(Path(folder) / "b.json")
@@ -107,31 +105,20 @@ def child(target: str, seconds: int, keep: Path) -> None:
     atheris.Fuzz()
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("target", choices=(*TARGETS, "all"))
-    parser.add_argument("--seconds", type=int, default=600)
-    parser.add_argument("--keep", type=Path, default=Path("fuzz_found"))
-    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.child:
-        child(args.target, args.seconds, args.keep)
-        return 0
-    args.keep.mkdir(parents=True, exist_ok=True)
-    failed = 0
-    for target in TARGETS if args.target == "all" else (args.target,):
-        command = [sys.executable, __file__, target, "--child", "--seconds", str(args.seconds)]
-        command += ["--keep", str(args.keep)]
+def run(only: str, seconds: int, seed: int) -> list[str]:
+    """Fuzz the targets whose name holds `only`, each for some seconds; the failures."""
+    KEEP.mkdir(exist_ok=True)
+    failures = []
+    for target in (name for name in TARGETS if only in name):
+        command = [sys.executable, __file__, target, str(seconds)]
         found = subprocess.run(command, capture_output=True, text=True, env={**os.environ})
         lines = found.stderr.splitlines()
         runs = next((line for line in reversed(lines) if line.startswith("Done ")), "")
         print(f"{target:11} {runs or 'failed'}", flush=True)
         if found.returncode:
-            failed += 1
-            print(*lines[-25:], sep="\n")
-    print(f"{failed} targets failed")
-    return 1 if failed else 0
+            failures.append("\n".join([target, *lines[-25:]]))
+    return failures
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    child(sys.argv[1], int(sys.argv[2]), KEEP)

@@ -1,0 +1,96 @@
+"""Short runs of the programs in scripts/fuzz; the long ones are heavy."""
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FUZZ = ROOT / "scripts" / "fuzz"
+
+
+def _run(kind, *options):
+    found = subprocess.run(
+        [sys.executable, str(FUZZ), kind, *options],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert found.stdout.endswith("0 failures\n")
+    return found.stdout
+
+
+def test_hostile_files_and_folders():
+    found = _run("hostile", "--count", "600", "--seed", "7")
+    for kind in ("ucm2.mat", "claim: hdf5", "result: manifest", "folder: run", "folder: save"):
+        assert f"\n{kind} " in found
+    assert "refused" in found
+
+
+@pytest.mark.heavy
+def test_many_hostile_files_and_folders():
+    _run("hostile", "--count", "50000", "--seed", "8")
+
+
+def test_one_large_file():
+    assert "MiB" in _run("large", "--only", "small.npz")
+
+
+@pytest.mark.heavy
+def test_all_large_files():
+    _run("large")
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for workers in /proc")
+def test_killed_commands_leave_no_mixture():
+    assert "\n" in _run("kills", "--count", "6", "--seed", "5", "--only", "run")
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for workers in /proc")
+def test_many_killed_commands():
+    _run("kills", "--count", "300", "--seed", "6")
+
+
+@pytest.fixture
+def hostile(monkeypatch):
+    monkeypatch.syspath_prepend(FUZZ)
+    import hostile  # type: ignore[import-not-found]
+
+    return hostile
+
+
+def test_a_crash_and_a_hang_are_seen(hostile, monkeypatch):
+    """The harness itself: a child that dies or stops is a failure of the input it was at."""
+    child = (
+        "import json,sys,time,os\n"
+        "print(json.dumps({'begin': 5, 'name': 'x.png'}), flush=True)\n"
+        "os._exit(3) if sys.argv[-1] == 'crash' else time.sleep(60)\n"
+    )
+    real = hostile.subprocess.Popen
+    monkeypatch.setattr(hostile, "SECONDS_TO_HANG", 0.5)
+    for way, words in (("crash", "crash, exit status 3"), ("hang", "hang")):
+        command = [sys.executable, "-c", child, way]
+        monkeypatch.setattr(
+            hostile.subprocess, "Popen", lambda _, command=command, **kw: real(command, **kw)
+        )
+        tally = hostile.Tally()
+        assert hostile.one_child(5, 9, 0, tally) == 6
+        assert tally.failures == [(5, "x.png", words)]
+
+
+def test_a_mixture_and_a_harm_are_seen(hostile, tmp_path):
+    """The checks themselves: another result, and a write outside, are failures."""
+    import folders  # type: ignore[import-not-found]
+
+    place = folders.Place(tmp_path, lambda path: path.mkdir())
+    place.spoilt(random.Random(0))
+    assert folders._said(place, lambda: 1, [1, 2]) == ("read", "")
+    assert folders._said(place, lambda: 3, [1, 2])[0] == "failed"
+    assert folders._said(place, lambda: 1 / 0, [1])[0] == "failed"
+    (place.outside / "more.txt").write_text("x")
+    assert folders._said(place, lambda: 1, [1])[0] == "failed"
