@@ -26,10 +26,10 @@ class SemanticParams:
     border   : pixels along the border that have no part in it
     border_rule : "crop" them off both sides, so that the tolerance is that of what is left; or
                "ignore": labels get a frame of the ignored label, predictions are 0 there
-    scale    : the ground truth is scaled to this, by the nearest pixel
+    scale    : the ground truth is scaled to this, by the nearest pixel as imresize
     scaled   : "labels" are scaled and then drawn, or their "boundaries" once they are drawn
-    resize   : predictions of another size than the ground truth: "refuse", "nearest", or "bicubic"
-               as MATLAB's imresize
+    resize   : predictions of another size than the ground truth: "refuse", "nearest" as Pillow, or
+               "bicubic" as MATLAB's imresize
     """
 
     classes: tuple[str, ...] = ()
