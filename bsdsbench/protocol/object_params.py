@@ -25,7 +25,8 @@ class SemanticParams:
     thin_gt  : boundaries of the ground truth are thinned
     border   : pixels along the border that have no part in it
     border_rule : "crop" them off both sides, so that the tolerance is that of what is left; or
-               "ignore": labels get a frame of the ignored label, predictions are 0 there
+               "ignore": labels get a frame of the ignored label, predictions are 0 there; the
+               tolerance is that of the full size
     scale    : the ground truth is scaled to this, by the nearest pixel as imresize
     scaled   : "labels" are scaled and then drawn, or their "boundaries" once they are drawn
     resize   : predictions of another size than the ground truth: "refuse", "nearest" as Pillow, or
