@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.core.records import BoundaryCounts
 from bsdsbench.integrations.compat import CityscapesEvaluator, SBDEvaluator
 from bsdsbench.integrations.compat.py_edge_eval import named_scores
 from bsdsbench.metrics.boundary import score_of
 from bsdsbench.metrics.class_maps import prepare_classes
 from bsdsbench.metrics.semantic import semantic_counts
+from bsdsbench.scores.counts import BoundaryCounts
 from tests.masks import blobs
 
 

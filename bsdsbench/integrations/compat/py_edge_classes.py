@@ -35,7 +35,7 @@ class ClassesEvaluator(ABC):
 
     PRED_SUFFIX: str
     PRESET: str
-    DRAWN: dict[str, Any]
+    DRAWN: ClassVar[dict[str, Any]]
     SCALE = 1.0
     MAX_DIST = 0.02
     MODES_FIX_DIST = False
