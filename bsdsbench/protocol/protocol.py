@@ -32,6 +32,7 @@ from bsdsbench.protocol.object_params import SaliencyParams, SemanticParams
 from bsdsbench.protocol.plain_values import plain_fields, short, toml_text
 
 UNSTATED = "unstated"  # the name of a protocol of which only the thresholds are known
+UNSTATED_GRID = "unstated-thresholds"  # and of one of which not even these are
 
 
 def even_thresholds(count: int) -> tuple[float, ...]:
@@ -220,7 +221,7 @@ class Protocol:
     @property
     def stated(self) -> bool:
         """False for others' result files, of which nothing but the thresholds is known."""
-        return self.name != UNSTATED
+        return self.name not in (UNSTATED, UNSTATED_GRID)
 
     @property
     def whole_image(self) -> bool:
@@ -339,7 +340,8 @@ class Protocol:
         mine, theirs = self.to_mapping(), other.to_mapping()
         skip = {"name", "version"} | (set() if self.nms and other.nms else {"nms_params"})
         if not (self.stated and other.stated):
-            skip = mine.keys() - {"thresholds"}
+            known = UNSTATED_GRID not in (self.name, other.name)
+            skip = mine.keys() - ({"thresholds"} if known else set())
         return [
             f"{key}: {short(mine[key])} / {short(theirs[key])}"
             for key in mine
@@ -350,6 +352,8 @@ class Protocol:
         """One line with everything that moves a score, for printing beside it."""
         t, px = self.thresholds, self.max_dist_px
         grid = f"{len(t)} thresholds {t[0]:.4g}..{t[-1]:.4g}"
+        if self.name == UNSTATED_GRID:
+            return "protocol and thresholds not stated"
         if not self.stated:
             row = ", the first of them the whole image" if self.whole_image else ""
             return f"{grid}{row}; the rest of the protocol is not stated"

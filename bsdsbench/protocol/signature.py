@@ -36,6 +36,7 @@ from bsdsbench.protocol.contour_params import ContourParams
 from bsdsbench.protocol.difference_costs import COSTS
 from bsdsbench.protocol.protocol import (
     UNSTATED,
+    UNSTATED_GRID,
     NMSParams,
     Protocol,
     byte_thresholds,
@@ -172,7 +173,7 @@ def protocol_words(protocol: Protocol, match: str = "1to1") -> Iterator[str]:
     """The part of the line that the protocol fills."""
     p = protocol
     if not p.stated:
-        yield f"thr:{_thresholds_word(p.thresholds)}"
+        yield f"thr:{UNKNOWN if p.name == UNSTATED_GRID else _thresholds_word(p.thresholds)}"
         yield from (f"{key}:{UNKNOWN}" for key in ("tol", "match", "nms", "thin", "ap"))
         return
     base = _base(p)
@@ -205,7 +206,7 @@ def parse_protocol(given: dict[str, str], others: list[str]) -> Protocol:
     base = _named(given.pop("proto", f"{_BASE}.1"))
     changes: dict[str, Any] = {}
     if UNKNOWN in given.values():
-        changes["name"] = UNSTATED
+        changes["name"] = UNSTATED_GRID if given.get("thr") == UNKNOWN else UNSTATED
         given = {k: v for k, v in given.items() if v != UNKNOWN}
     readers = {
         "thr": lambda text: {"thresholds": _parse_thresholds(text)},
