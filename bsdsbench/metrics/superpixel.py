@@ -122,8 +122,8 @@ def boundary_recall(labels: ArrayLike, gt: ArrayLike, radius: int | None = None)
 
 
 def recall_radius(shape: tuple[int, ...]) -> int:
-    """Radius of boundary recall by default, in pixels. Stutz's program has 0.0025 as a float, which is
-    just below it: 1.5 pixels of a diagonal of 600 are 1, not 2."""
+    """Radius of boundary recall by default, in pixels. Stutz's program has 0.0025 as a float, which
+    is just below it: 1.5 pixels of a diagonal of 600 are 1, not 2."""
     return math.floor(float(np.float32(0.0025)) * math.sqrt(sum(n * n for n in shape)) + 0.5)
 
 
