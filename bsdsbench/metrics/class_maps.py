@@ -115,7 +115,7 @@ class SemanticOptions(Settings):
     )
     scale: float = setting(
         1.0,
-        "The ground truth is scaled to this, by the nearest pixel.",
+        "The ground truth is scaled to this, by the nearest pixel as imresize.",
         (lambda v: is_number(v) and 0 < v <= 1, "a number in (0, 1]"),
         describe=lambda o: f"{o.scaled} scaled by {o.scale:g}" if o.scale != 1 else "",
     )
@@ -126,8 +126,8 @@ class SemanticOptions(Settings):
     )
     resize: str = setting(
         "refuse",
-        'Predictions of another size than the ground truth: "refuse", "nearest", or "bicubic" as '
-        "MATLAB's imresize.",
+        'Predictions of another size than the ground truth: "refuse", "nearest" as Pillow, or '
+        '"bicubic" as MATLAB\'s imresize.',
         one_of("refuse", "nearest", "bicubic"),
         describe="resized {}",
     )
@@ -386,10 +386,10 @@ def _fitted(maps: NDArray[Any], shape: tuple[int, ...], how: str) -> NDArray[Any
 
 
 def _nearest(array: NDArray[Any], scale: float) -> NDArray[Any]:
-    """(H, W) at ceil(scale x size), each pixel the one whose centre is nearest, halves upwards."""
+    """(H, W) at ceil(scale x size), each pixel the nearest one, as MATLAB's imresize has it."""
     if scale == 1:
         return array
-    at = [_nearest_index(n, math.ceil(n * scale)) for n in array.shape]
+    at = [_scaled_index(n, scale) for n in array.shape]
     return np.ascontiguousarray(array[at[0]][:, at[1]])
 
 
@@ -399,5 +399,15 @@ def _all_nearest(maps: Bool, scale: float) -> Bool:
 
 
 def _nearest_index(size: int, wanted: int) -> NDArray[np.int64]:
-    at = np.floor((np.arange(wanted) + 0.5) * (size / wanted)).astype(np.int64)
-    return np.minimum(at, size - 1)
+    """The sample nearest to each resized one's centre; positions are added up, as Pillow does."""
+    steps = np.full(wanted, size / wanted)
+    steps[:1] /= 2
+    return np.minimum(np.cumsum(steps).astype(np.int64), size - 1)
+
+
+def _scaled_index(size: int, scale: float) -> NDArray[np.int64]:
+    """Positions by the scale, halves upwards, mirrored beyond the end: 1, 3, 4 of 5 halved."""
+    wanted = np.arange(1, math.ceil(size * scale) + 1)
+    centre = wanted / scale + 0.5 * (1 - 1 / scale)
+    at = (np.floor(centre + 0.5).astype(np.int64) - 1) % (2 * size)
+    return np.minimum(at, 2 * size - 1 - at)
