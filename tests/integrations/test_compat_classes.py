@@ -42,15 +42,19 @@ def sbd(tmp_path):
         a = np.zeros((60, 80), np.uint8)
         a[15:45, 20:60] = label
         drawn = class_boundaries(a, params)
-        between = np.zeros(a.shape, bool)
-        between[15:45, 39] = label == 15
+        apart = np.where(a > 0, 1, 0)
+        apart[15:45, 40:60] = 1 + (label == 15)
+        outlines = [
+            class_boundaries((apart == v) * 1, params)[0] for v in range(1, apart.max() + 1)
+        ]
         savemat(root / "cls" / f"{name}.mat", {"GTcls": {"Boundaries": cells(drawn), **seg(a)}})
-        struct = {"Boundaries": cells([between, between]), "Categories": [label, label], **seg(a)}
-        savemat(root / "inst" / f"{name}.mat", {"GTinst": struct})
+        struct = {"Boundaries": cells(outlines), "Categories": [label] * len(outlines)}
+        savemat(root / "inst" / f"{name}.mat", {"GTinst": struct | seg(apart.astype(float))})
         for k in range(20):
             folder = tmp_path / "pred" / f"class_{k + 1:03d}"
             folder.mkdir(parents=True, exist_ok=True)
-            iio.imwrite(folder / f"{name}.bmp", soft(rng, drawn[k] | between * (k + 1 == label)))
+            edges = np.any([drawn[k], *outlines], 0) if k + 1 == label else drawn[k]
+            iio.imwrite(folder / f"{name}.bmp", soft(rng, edges))
     (root / "val.txt").write_text("x1\nx2\n")
     return root, tmp_path / "pred"
 
