@@ -47,7 +47,9 @@ def undersegmentation_error(labels: ArrayLike, gt: ArrayLike) -> float:
 def undersegmentation_error_levin(labels: ArrayLike, gt: ArrayLike) -> float:
     """Undersegmentation error of Levinshtein et al., 0 is best, not bounded by 1.
 
-    (1/G) sum_j ((sum of a_i over i that meet j) - b_j) / b_j, over the G annotated regions.
+    (1/G) sum_j ((sum of a_i over i that meet j) - b_j) / b_j, over the G annotated regions. Stutz's
+    program divides by the largest label + 1 in place of G: the same for labels 0 .. G - 1, less
+    where a label is missing, as in labels from 1.
     Source: Levinshtein et al., TurboPixels, PAMI 2009.
     """
     table = table_of(labels, [gt])
