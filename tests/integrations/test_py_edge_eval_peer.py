@@ -11,7 +11,6 @@ import warnings
 import cv2
 import numpy as np
 import pytest
-from bsdsbench.core.records import BoundaryCounts
 
 import bsdsbench as bb
 from bsdsbench.integrations.compat import CityscapesEvaluator, SBDEvaluator
@@ -19,6 +18,7 @@ from bsdsbench.integrations.compat.py_edge_eval import named_scores
 from bsdsbench.metrics.boundary import score_of
 from bsdsbench.metrics.class_maps import prepare_classes
 from bsdsbench.metrics.semantic import SemanticMetric, semantic_counts
+from bsdsbench.scores.counts import BoundaryCounts
 from tests.masks import blobs
 
 SEMANTIC = SemanticMetric()
