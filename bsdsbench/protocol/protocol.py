@@ -40,7 +40,8 @@ from bsdsbench.tables.read_only import ReadOnlyDict
 MAX_THRESHOLDS = 32_767  # what the kernels count in 16 bits
 MAX_PX = 1_000
 DEFAULT = "default"  # an option that is not given
-UNSTATED = "unstated"  # the name of a protocol of which only the thresholds are known
+# The names of a protocol of which only the thresholds are known, and of which not even these are.
+UNSTATED, UNSTATED_GRID = "unstated", "unstated-thresholds"
 
 
 def even_thresholds(count: int) -> tuple[float, ...]:
@@ -218,7 +219,7 @@ class Protocol(Settings):
     @property
     def stated(self) -> bool:
         """False for others' result files, of which nothing but the thresholds is known."""
-        return self.name != UNSTATED
+        return self.name not in (UNSTATED, UNSTATED_GRID)
 
     @property
     def whole_image(self) -> bool:
@@ -354,16 +355,14 @@ class Protocol(Settings):
         return out | inner
 
     def differences(self, other: Protocol) -> list[str]:
-        """What makes scores under the two incomparable, one line per field; empty if nothing.
-
-        The name is not a difference, and nms_params only where NMS is applied.
-        """
+        """What makes scores under the two incomparable, one line per field; empty if nothing. The
+        name is no difference, and nms_params only where NMS is applied."""
         mine, theirs = self.leaves(), other.leaves()
         keys = [k for k in {**mine, **theirs} if k not in ("name", "version")]
         if not (self.nms and other.nms):
             keys = [k for k in keys if not k.startswith("nms_params.")]
         if not (self.stated and other.stated):
-            keys = ["thresholds"]
+            keys = [] if UNSTATED_GRID in (self.name, other.name) else ["thresholds"]
         pairs = [(k, mine.get(k, DEFAULT), theirs.get(k, DEFAULT)) for k in keys]
         return [f"{key}: {short(a)} / {short(b)}" for key, a, b in pairs if a != b]
 
@@ -376,6 +375,8 @@ class Protocol(Settings):
         words = self.words()
         if not self.stated:
             row = ", the first of them the whole image" if self.whole_image else ""
+            if self.name == UNSTATED_GRID:
+                return "thresholds and protocol not stated"
             return f"{words['thresholds']}{row}; the rest of the protocol is not stated"
         if used is None:
             more = [

@@ -39,6 +39,7 @@ from bsdsbench.protocol.nms_recipes import NMSParams
 from bsdsbench.protocol.protocol import (
     DEFAULT,
     UNSTATED,
+    UNSTATED_GRID,
     Protocol,
     byte_thresholds,
     even_thresholds,
@@ -181,7 +182,7 @@ def protocol_words(
     p, base = protocol, _base(protocol)
     words = [w for w in _WORDS if not w.fields <= unused]
     if not p.stated:
-        yield f"thr:{_thresholds_word(p.thresholds)}"
+        yield f"thr:{UNKNOWN if p.name == UNSTATED_GRID else _thresholds_word(p.thresholds)}"
         yield from (f"{w.key}:{UNKNOWN}" for w in words if w.usual is None and w.key != "thr")
         return
     if (base.name, base.version) != (_BASE, 1):
@@ -207,7 +208,7 @@ def parse_protocol(given: dict[str, str], others: list[str]) -> Protocol:
     base = _named(given.pop("proto", f"{_BASE}.1"))
     changes: dict[str, Any] = {}
     if UNKNOWN in given.values():
-        changes["name"] = UNSTATED
+        changes["name"] = UNSTATED_GRID if given.get("thr") == UNKNOWN else UNSTATED
         given = {k: v for k, v in given.items() if v != UNKNOWN}
     readers = {w.key: w.read for w in _WORDS}
     for key, text in given.items():

@@ -17,6 +17,7 @@ from bsdsbench.files.errors import DataError, PairingError, ProtocolError, Shape
 from bsdsbench.loaders.kinds import read_truth
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries, prepare_classes
 from bsdsbench.metrics.semantic import SemanticMetric, semantic_counts
@@ -374,3 +375,19 @@ def test_maps_of_another_size_are_resized_where_the_protocol_says_how(folders, h
         evaluated(pred, gt)
     found = evaluated(pred, gt, PROTO.replace(options={"semantic": {"resize": how}}))
     assert found.score("semantic").ods_mean > 0.6
+
+
+@pytest.mark.parametrize("metric", ["semantic", "crispness", "segmentation"])
+def test_counts_below_zero_are_refused(metric):
+    """Every field of whole numbers, of the metric's own example."""
+    found = registry.get(metric)
+    pred, gt, protocol = found.example()
+    counts = found.count(pred, gt, protocol)
+    whole = [name for name, array in counts.arrays().items() if array.dtype == np.int64]
+    assert whole
+    for name in whole:
+        arrays = counts.arrays()
+        wrong = arrays[name].copy()
+        wrong.flat[0] = -1
+        with pytest.raises(DataError, match=f"{name}: from -1 to"):
+            type(counts)(**{**arrays, name: wrong})
