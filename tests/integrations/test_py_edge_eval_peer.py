@@ -15,10 +15,10 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.integrations.compat import CityscapesEvaluator, SBDEvaluator
 from bsdsbench.integrations.compat.py_edge_eval import named_scores
-from bsdsbench.metrics.boundary import score_of
+from bsdsbench.metrics.boundary import boundary_score
 from bsdsbench.metrics.class_maps import prepare_classes
 from bsdsbench.metrics.semantic import SemanticMetric, semantic_counts
-from bsdsbench.scores.counts import BoundaryCounts
+from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 from tests.masks import blobs
 
 SEMANTIC = SemanticMetric()
@@ -188,8 +188,11 @@ def test_the_keys_and_values_of_its_metrics(tmp_path):
             images[str(k)] = (matched, np.full(19, total_gt), matched, total_pred)
         samples = [{"name": name, "rows": rows} for name, rows in images.items()]
         expected = calculate(lambda sample: sample["rows"], 19, samples, nproc=1)[2]
-        counts = {i: BoundaryCounts(thresholds, *four) for i, four in images.items()}
-        found = named_scores(score_of(iter(counts.items()), protocol), strict=True)
+        records = [
+            ImageRecord(i, (9, 9), {"boundary": BoundaryCounts(thresholds, *four)})
+            for i, four in images.items()
+        ]
+        found = named_scores(boundary_score(records, protocol), strict=True)
         assert list(found) == list(expected)
         for key, value in expected.items():
             assert found[key] == pytest.approx(value, rel=1e-12, abs=1e-12), (seed, key)
