@@ -336,9 +336,10 @@ def drawn_by_py_edge_eval(count: int) -> Iterator[Row]:
 
     from bsdsbench.integrations.compat import SBDEvaluator
     from bsdsbench.metrics.class_maps import prepare_classes
+    from bsdsbench.metrics.semantic import SemanticMetric
     from tests.integrations.test_py_edge_eval_peer import label_maps
 
-    params = SBDEvaluator("cls", "pred").protocol().semantic
+    params = SemanticMetric().options_of(SBDEvaluator("cls", "pred").protocol())
     cells: list[Cells] = []
     for seed in range(300):
         labels, parts = label_maps(seed, [0, 1, 2, 15, 20], 22)

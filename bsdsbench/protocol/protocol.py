@@ -355,8 +355,7 @@ class Protocol(Settings):
         return out | inner
 
     def differences(self, other: Protocol) -> list[str]:
-        """What makes scores under the two incomparable, one line per field; empty if nothing. The
-        name is no difference, and nms_params only where NMS is applied."""
+        """What makes scores incomparable, a line per field; nms_params only where there is NMS."""
         mine, theirs = self.leaves(), other.leaves()
         keys = [k for k in {**mine, **theirs} if k not in ("name", "version")]
         if not (self.nms and other.nms):
