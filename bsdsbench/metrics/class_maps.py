@@ -110,12 +110,13 @@ class SemanticOptions(Settings):
     border_rule: str = setting(
         "crop",
         '"crop" them off both sides, so that the tolerance is that of what is left; or "ignore": '
-        "labels get a frame of the ignored label, predictions are 0 there.",
+        "labels get a frame of the ignored label, predictions are 0 there; the tolerance is that "
+        "of the full size.",
         one_of("crop", "ignore"),
     )
     scale: float = setting(
         1.0,
-        "The ground truth is scaled to this, by the nearest pixel.",
+        "The ground truth is scaled to this, by the nearest pixel as imresize.",
         (lambda v: is_number(v) and 0 < v <= 1, "a number in (0, 1]"),
         describe=lambda o: f"{o.scaled} scaled by {o.scale:g}" if o.scale != 1 else "",
     )
@@ -126,8 +127,8 @@ class SemanticOptions(Settings):
     )
     resize: str = setting(
         "refuse",
-        'Predictions of another size than the ground truth: "refuse", "nearest", or "bicubic" as '
-        "MATLAB's imresize.",
+        'Predictions of another size than the ground truth: "refuse", "nearest" as Pillow, or '
+        '"bicubic" as MATLAB\'s imresize.',
         one_of("refuse", "nearest", "bicubic"),
         describe="resized {}",
     )

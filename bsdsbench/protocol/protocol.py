@@ -354,10 +354,7 @@ class Protocol(Settings):
         return out | inner
 
     def differences(self, other: Protocol) -> list[str]:
-        """What makes scores under the two incomparable, one line per field; empty if nothing.
-
-        The name is not a difference, and nms_params only where NMS is applied.
-        """
+        """What makes scores incomparable, a line per field; nms_params only where there is NMS."""
         mine, theirs = self.leaves(), other.leaves()
         keys = [k for k in {**mine, **theirs} if k not in ("name", "version")]
         if not (self.nms and other.nms):
@@ -378,6 +375,8 @@ class Protocol(Settings):
         words = self.words()
         if not self.stated:
             row = ", the first of them the whole image" if self.whole_image else ""
+            if self.name == UNSTATED_GRID:
+                return "thresholds and protocol not stated"
             return f"{words['thresholds']}{row}; the rest of the protocol is not stated"
         if used is None:
             more = [
