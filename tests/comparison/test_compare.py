@@ -383,7 +383,7 @@ def test_refusals_name_the_fault(pair):
         bb.compare([a, fewer])
     assert bb.compare([a, fewer], n_boot=10, common=True).n_images == 24
     other = replace(b, protocol=b.protocol.replace(max_dist=0.011))
-    with pytest.raises(bb.DataError, match=r"tolerance: .0075d / .011d.*do not compare"):
+    with pytest.raises(bb.DataError, match=r"tolerance: .0075d / .011d.*are not comparable"):
         bb.compare([a, other])
     forced = bb.compare([a, other], n_boot=10, force=True)
     assert "tolerance" in forced.notes[0]
