@@ -1,7 +1,7 @@
 """The command line: one verb, one module. Verbs call the public API only.
 
-Results go to standard output, progress and logs to standard error. Exit status: 0 done; 1 the
-answer is no, such as a regression; 2 the input or the call was wrong; 130 interrupted.
+Results go to standard output, progress and logs to standard error. Exit status: 0 success, 1 a
+check failed (such as a regression), 2 invalid input or call, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ VERBS = tuple(verb for group in GROUPS.values() for verb in group)
 
 
 PATIENCE = 2.0  # seconds until an interrupt that had no effect is raised again
-REPORT = "this is a fault of bsdsbench: please report it to the project"
+REPORT = "this is a bug in bsdsbench: please report it to the project"
 
 
 class _Verbs(click.Group):
@@ -78,7 +78,7 @@ def main() -> None:
     from bsdsbench.files.errors import DataError, grouped
     from bsdsbench.files.escapes import visible
 
-    gc.set_threshold(100_000)  # importing makes much and discards little: a seventh of a short run
+    gc.set_threshold(100_000)  # imports allocate many long-lived objects: 1/7 of a short run
     words = sys.argv[1:]
     debug = "--debug" in words  # wherever it stands
     _insist_on_ctrl_c()
@@ -177,7 +177,7 @@ def _interrupted() -> NoReturn:
 
 
 def _unexpected(error: Exception, words: list[str], debug: bool) -> str:
-    """One line about a fault of ours; its traceback goes into a file, or is shown."""
+    """One line about a bug in bsdsbench; its traceback goes into a file, or is shown."""
     import tempfile
     import traceback
 

@@ -1,4 +1,4 @@
-"""What `evaluate`, `run` and `merge` share: the options of a run, its tables, what it left out."""
+"""Shared by `evaluate`, `run` and `merge`: a run's options, its tables, the images left out."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def announce_compiling(quiet: bool) -> None:
 
     if bb.kernels.never_compiled():
         if not quiet:
-            print("first run: compiling the kernels, some 10 seconds", file=sys.stderr)
+            print("first run: compiling the kernels, about 10 seconds", file=sys.stderr)
         from bsdsbench.kernels.warm import compile_once
 
         compile_once()

@@ -1,4 +1,4 @@
-"""Options that several verbs share, and what their words mean."""
+"""Options that several verbs share, and how their values are parsed."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def print_scores(runs: Sequence[Evaluation]) -> None:
 
 
 def show_tables(tables: Sequence[Table], out: str | None, form: str) -> None:
-    """Tables in a form, printed or written to `out`; names on standard error what it wrote."""
+    """Tables in a form, printed or written to `out`; reports the written files on stderr."""
     from bsdsbench.tables.output import render, write_tables
     from bsdsbench.tables.table import read_at_once
 

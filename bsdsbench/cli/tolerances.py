@@ -1,4 +1,4 @@
-"""evaluate --max-dist FIRST:LAST:COUNT: scores over the match tolerance."""
+"""evaluate --max-dist FIRST:LAST:COUNT: scores as a function of the match tolerance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bsdsbench compare: are these methods different?"""
+"""bsdsbench compare: test whether methods differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bsdsbench curves: PR, ROC or DET of any list of labels and scores."""
+"""bsdsbench curves: PR, ROC or DET curves for any list of labels and scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from bsdsbench.cli.options import format_option, verb
 
 PICTURES = (".png", ".svg", ".pdf")
-# What belongs to which kind; an option that would do nothing is an error.
+# Options valid for each kind; an option that would do nothing is an error.
 ONLY = {
     "interpolate": ("pr",),
     "normalize_prior": ("pr",),

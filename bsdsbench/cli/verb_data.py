@@ -1,4 +1,4 @@
-"""bsdsbench data: which set a folder is (check), whether this installation is right (certify)."""
+"""bsdsbench data: identify a ground-truth set (check), verify this installation (certify)."""
 
 from __future__ import annotations
 

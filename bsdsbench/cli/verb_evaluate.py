@@ -1,4 +1,4 @@
-"""bsdsbench evaluate: a folder of predictions and a folder of ground truth to scores."""
+"""bsdsbench evaluate: score a folder of predictions against a folder of ground truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bsdsbench explain: which setting brings a score to the published one."""
+"""bsdsbench explain: find settings that reproduce a published score."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _between(a: str, b: str) -> int:
     for difference in found:
         print(difference.line())
     if not found:
-        print("nothing that is known differs: the scores compare")
+        print("no known difference: the scores are comparable")
     return 1 if found else 0
 
 

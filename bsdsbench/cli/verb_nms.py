@@ -1,4 +1,4 @@
-"""bsdsbench nms: raw maps to thin ones, as pictures."""
+"""bsdsbench nms: raw maps to thin ones, written as PNG."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def comparison_tables(found: Any) -> list[Table]:
     """Scores with intervals and letters; differences with p-values; win, tie, loss per image.
 
     One run alone has the first only. Scores that other tables do not show have tables of their own,
-    which stand aside.
+    which are supplementary.
     """
     more = [s for s in found.scores if (c := column_of(s)) is not None and c.shown == "never"]
     shown = [s for s in found.scores if s not in more]

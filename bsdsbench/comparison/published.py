@@ -1,7 +1,7 @@
 """Published results with their sources, AP rules and confidence: for tables and plots.
 
-AP values of different rules differ by up to .04 for the same counts, so a result carries its rule:
-one of `bsdsbench.scores.curve_rules`, or "unknown" where no source says which.
+AP values by different rules differ by up to .04 for the same counts, so each result names its rule:
+one of `bsdsbench.scores.curve_rules`, or "unknown" if no source states it.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def published_as(
     mine = own_set or "a set without a name"
     return (
         f"It is the published result of {row.name} on {row.set} ({row.source}); this run is of "
-        f"{mine}: scores of other images do not compare."
+        f"{mine}: scores of other images are not comparable."
     )
 
 
@@ -181,7 +181,7 @@ def published_beside(keys: Iterable[str], runs: Sequence[Any]) -> tuple[list[Any
     found = find_published(keys)
     sets = dict.fromkeys(result.set for result in found)
     odd = [f"{run.name}: {why}" for run in runs for name in sets if (why := not_beside(run, name))]
-    return published_rows(found, runs), [f"{line}; they do not compare." for line in odd]
+    return published_rows(found, runs), [f"{line}; they are not comparable." for line in odd]
 
 
 def not_beside(run: Any, name: str = "bsds500-test") -> str:

@@ -1,6 +1,7 @@
-"""What people do differently, as settings that count images again, and as choices of images.
+"""Common deviations: settings that need images counted again, and choices of images.
 
-A setting changes the protocol, the annotators or the matching. Two of one kind exclude each other.
+A setting changes the protocol, the annotators or the matching. Two settings of one kind exclude
+each other.
 """
 
 from __future__ import annotations

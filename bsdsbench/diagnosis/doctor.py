@@ -1,9 +1,9 @@
-"""What is wrong with these inputs, said before an hour is spent on them.
+"""The doctor: errors in the inputs, found before a long run.
 
-Names are compared first, then every file is read once (sizes, values), and what needs a transform
-(polarity, thickness, traces of JPEG, shift) is measured on a few images spread over the set. Each
-finding has the files and what fixes it. Errors make a score wrong or impossible; warnings may be
-meant.
+Names are compared first, then every file is read once (sizes, values). Properties that need a
+transform (polarity, thickness, traces of JPEG, shift) are measured on a few images spread over the
+set. Each finding lists its files and the fix. Errors make a score wrong or impossible; warnings may
+be intended.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the doctor says: faults with their files, and on how much they rest."""
+"""The doctor's findings: errors and warnings with their files, and the images they are based on."""
 
 from __future__ import annotations
 

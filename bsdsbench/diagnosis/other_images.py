@@ -1,4 +1,4 @@
-"""Images beside those of a run: a target may be that of another split, or of all of them."""
+"""Images outside a run: a target may come from another split, or from all splits."""
 
 from __future__ import annotations
 

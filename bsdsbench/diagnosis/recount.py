@@ -1,4 +1,4 @@
-"""Counts of a run's images under other settings, made once each and kept."""
+"""Counts of a run's images under other settings, computed once and kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What numbers can be read off counts that are there: no image is counted again.
+"""Scores that existing counts give under other rules; no image is counted again.
 
 A table is i8 (N, T, 4): per image and threshold matched_gt, total_gt, matched_pred, total_pred.
 """

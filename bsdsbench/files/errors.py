@@ -1,4 +1,4 @@
-"""Errors a user can cause. All are one line: the file, what it has, what was expected."""
+"""Errors that a user can cause, each one line: the file, what it has, what was expected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text from files and users, made safe to show: no control or direction character acts."""
+"""Text from files and users made safe to show: control and direction characters are escaped."""
 
 from __future__ import annotations
 

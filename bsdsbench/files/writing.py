@@ -1,4 +1,4 @@
-"""Writing files whole or not at all, and pictures as PNG."""
+"""Atomic writing of files, and pictures as PNG."""
 
 from __future__ import annotations
 

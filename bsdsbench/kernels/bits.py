@@ -1,4 +1,4 @@
-"""Sets of flat indices or pixels as bits of 64-bit words."""
+"""Sets of flat indices or pixels as bits of 64-bit words (n words, or rows x words)."""
 
 from __future__ import annotations
 

@@ -1,23 +1,23 @@
 """Exact one-to-one boundary matching at all thresholds at once.
 
-Per annotator and threshold, predicted pixels are matched one to one with ground-truth pixels so
-that as little as possible is paid: round(100 d) for a pair at distance d, C for each pair short
-(graph.py has the costs and the rule for ties). Among the optima one is singled out, so every count
-is a function of the maps alone: neither the order of the thresholds nor anything before matters.
+Per annotator and threshold, predicted pixels are matched one to one with ground-truth pixels at the
+least total cost: round(100 d) for a pair at distance d, C for each missing pair (graph.py has the
+costs and the rule for ties). The optimum is unique, so every count is a function of the maps alone
+and does not depend on the order of the thresholds.
 
-Maps at neighbouring thresholds differ little. Hence the matching of one threshold, with the duals
-that prove it optimal, is turned into the next one's:
+Maps at neighbouring thresholds differ little. So the matching at one threshold, with the duals that
+prove it optimal, is updated to the next:
 
-1. pixels that leave the map free their mates. Such a mate keeps its dual, which is no longer 0 as
-   a free vertex' should be: in what follows it counts as matched to a dummy of its own;
-2. pixels that enter take their place, one after another (search.py);
-3. each mate freed in 1 and still free enters anew from its side, by the same search mirrored.
+1. Pixels that leave the map free their mates. Such a mate keeps its dual, which is no longer 0 as
+   a free vertex's must be: from here it counts as matched to a private dummy.
+2. Pixels that enter are inserted one after another (search.py).
+3. Each mate freed in 1 and still free is inserted again from its side, by the mirrored search.
 
-Adding and removing in any order is right, so maps need not nest (segmentations do not).
+Pixels may be added and removed in any order, so maps need not nest (segmentations do not).
 
 A pixel that is matched with several annotators counts once in `matched_pred`. Each predicted
-pixel carries one bit a threshold; an annotator sets the bits of the range of thresholds in which
-the pixel is matched, at its end.
+pixel has one bit per threshold; when its range of matched thresholds ends, the annotator sets the
+bits of that range.
 """
 
 from __future__ import annotations

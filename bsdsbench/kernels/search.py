@@ -1,22 +1,22 @@
 """Vertices enter a matching that is optimal without them: the search for the new optimum.
 
-Duals. Every vertex has a dual >= 0; the duals of an edge's ends sum to at least its weight (the
-excess is its slack), to exactly its weight if it is matched; a free vertex has dual 0. That
+Duals. Every vertex has a dual >= 0, and a free vertex has dual 0. The duals of an edge's ends sum
+to at least its weight (the excess is its slack), to exactly its weight if it is matched. That
 certifies a matching of maximum weight (linear programming duality).
 
 A vertex enters with the smallest dual its edges allow. If the other end of a tight edge is free,
-they are matched. Else the last rule alone is broken, and it is mended by the cheapest alternating
-path from the new vertex (Dijkstra on slacks; matched edges cost nothing). While it waits, the other
-side's duals only rise: its own may become larger than need be, and the path's ends as much dearer.
-A path can end in three ways:
+they are matched. Otherwise the new vertex is free with a positive dual, and the cheapest
+alternating path from it repairs this (Dijkstra on slacks; matched edges cost nothing). While it
+waits, the other side's duals only rise: its own may be larger than necessary, and the path's ends
+dearer by as much. A path can end in three ways:
 
     stay     the new vertex stays free                           costs its dual
     reach    the path reaches a free vertex of the other side    costs its length
     oust     it ends at a vertex of the own side, which is
              matched now and will be free                        costs its length and that dual
 
-Nothing longer than the cheapest end known so far is followed. Then the duals move by what each
-vertex is nearer than the end, and the path is flipped.
+No path longer than the cheapest known end is followed. Then each dual moves by how much nearer its
+vertex is than the end, and the path is flipped.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def work(n: int) -> Work:
 def enter(roots, own, other, geo, work, step):
     """Give each of the free vertices `roots` its place. Returns how many pairs that brings.
 
-    Those that have to search wait for those that need not.
+    Roots that need a search come last.
     """
     node, there, waiting = own.node, other.node, work.waiting
     pairs, n_waiting = 0, 0

@@ -1,15 +1,15 @@
-"""Thinning to one-pixel lines, and how the thinned map changes from threshold to threshold.
+"""Thinning of (H, W) maps to one-pixel lines, and the changes from threshold to threshold.
 
-Two subiterations, each of which deletes pixels by what their eight neighbours are (judging.py has
-the conditions), follow each other until neither deletes anything. All pixels of a subiteration are
-judged on the map before it, everything outside the image is off.
+Two subiterations alternate until neither deletes a pixel; each deletes pixels by their eight
+neighbours (judging.py has the conditions). All pixels of a subiteration are judged on the map
+before it; pixels outside the image are off.
 
 The map is held as bits, 64 pixels of a row in a word, so that one logical operation judges them
-all; the words of a column lie together, and the processor takes several rows at a time. Each
-threshold is thinned from the start, but only where something happens: the map is cut into tiles of
-one word by 32 rows, and a tile is judged again only if it changed in the last two subiterations, or
-a neighbour did at the border to it. Thinning does not depend on where a pixel is, so the bits cover
-just the box of the pixels that are ever on.
+all. The words of a column are contiguous, so the processor takes several rows at a time. Each
+threshold is thinned from scratch, but only where something changes: the map is divided into tiles
+of one word by 32 rows, and a tile is judged again only if it changed in the last two subiterations,
+or a neighbour changed at their common border. Thinning does not depend on position, so the bits
+cover only the bounding box of the pixels that are ever on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The boundary kernels compiled in two processes at once, before the first image needs them."""
+"""Compiles the boundary kernels in two processes at once, before the first image needs them."""
 
 from __future__ import annotations
 

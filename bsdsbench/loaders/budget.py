@@ -1,4 +1,4 @@
-"""How much a nested file may hold, shared by the readers of MATLAB 5 and 7.3."""
+"""Limits on the content of a nested file, shared by the readers of MATLAB 5 and 7.3."""
 
 from __future__ import annotations
 

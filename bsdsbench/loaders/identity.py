@@ -1,4 +1,4 @@
-"""Which ground-truth set a folder holds: a fingerprint of its content, whatever the file format.
+"""Identity of a ground-truth set: a fingerprint of its content, independent of the file format.
 
 An image's fingerprint is the first 16 hex digits of sha256 over "ROWSxCOLSxANNOTATORS\\n" in ASCII,
 then over each annotator's boundaries in file order, one bit per pixel (row-major, big bit order). A

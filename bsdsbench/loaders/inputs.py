@@ -1,4 +1,4 @@
-"""What the loaders hand to the metrics: a prediction, an image's ground truth. No disk here."""
+"""The inputs of metrics: a prediction, and an image's ground truth. No disk access here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one way from an image's files to arrays, for every kind of prediction and ground truth.
+"""From an image's files to arrays, for every kind of prediction and ground truth.
 
 | prediction | what the files hold |
 |---|---|

@@ -1,4 +1,4 @@
-"""What every metric asks of the arrays it is given: maps of one size, in a known range."""
+"""Checks of the arrays given to a metric: maps (H, W) of one size, in a known range."""
 
 from __future__ import annotations
 

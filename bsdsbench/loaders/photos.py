@@ -1,4 +1,4 @@
-"""The pictures that were annotated: input of detectors, ground of overlays and reports."""
+"""The annotated photographs: input to detectors, background of overlays and reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What loaders share: the suffixes they know, image ids, and the bounded reading of core."""
+"""Shared by the loaders: known suffixes, image ids, and bounded reading."""
 
 from __future__ import annotations
 

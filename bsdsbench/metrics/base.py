@@ -1,8 +1,8 @@
-"""What a metric is: everything that differs between one benchmark and another, in one object.
+"""The interface of a metric: everything that differs between benchmarks, in one object.
 
-A metric says what it needs of the inputs, counts one image, makes scores of many counts, and names
-the columns they are shown in. Nothing outside `bsdsbench.metrics` names one; the registry finds
-them by name, those of other packages by the entry point group `bsdsbench.metrics`.
+A metric states the inputs it needs, counts one image, computes scores from many counts, and names
+their columns. Nothing outside `bsdsbench.metrics` names a metric; the registry finds them, also
+those of other packages in the entry point group `bsdsbench.metrics`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Boundary maps as they are matched: annotators', cleaned ones, the whole image at threshold 0."""
+"""Boundary maps (H, W) ready to be matched: annotators', cleaned, or the whole image at 0."""
 
 from __future__ import annotations
 

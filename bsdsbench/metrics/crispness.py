@@ -1,10 +1,9 @@
 """Crispness: how thin the raw edges are, and what thickness costs.
 
 Average crispness is the mean over images of sum(NMS map) / sum(raw map). Its NMS (2, 5, 1.01)
-compares the unsmoothed map, so that a map which is one pixel thin has about 1; only the orientation
-comes from a smoothed one. SEval is the standard evaluation (NMS, then thinning, with the recipe of
-its own programs: the protocol's nms_params), CEval the one without either, in which thick edges pay
-in precision. All three take the raw maps.
+compares the unsmoothed map, so that a one-pixel-thin map scores about 1; only the orientation comes
+from a smoothed map. SEval is the standard evaluation with NMS (the protocol's nms_params) and
+thinning. CEval uses neither, so thick edges lose precision. All three take the raw maps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Maps resized as MATLAB's imresize does: antialiased where they shrink, mirrored at the ends."""
+"""Maps (H, W) resized like MATLAB's imresize: antialiased if they shrink, mirrored at the ends."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Occlusion boundaries: edges matched as in the boundary benchmark, and their orientation.
 
 A pair of the matching is right if the angles at its two pixels, in radians, differ by at most a
-quarter turn: |a - b| modulo 2 pi is at most pi / 2, or at least 3 pi / 2. Three curves come of the
-counts at each threshold, each with ODS, OIS and AP by the rules of the boundary benchmark:
+quarter turn: |a - b| modulo 2 pi is at most pi / 2, or at least 3 pi / 2. The counts at each
+threshold give three curves, each with ODS, OIS and AP by the rules of the boundary benchmark:
 
 | curve | recall | precision |
 |---|---|---|
@@ -10,8 +10,8 @@ counts at each threshold, each with ODS, OIS and AP by the rules of the boundary
 | orientation | the same | predicted in a right pair / predicted |
 | accuracy | the same | predicted in a right pair / matched predicted |
 
-A predicted pixel counts once, whatever number of annotators has it in a (right) pair. Where the
-sizes differ, edges and angles are resized to the ground truth, bilinearly, before the NMS. Source:
+A predicted pixel counts once, however many annotators have it in a (right) pair. If sizes differ,
+edges and angles are resized to the ground truth bilinearly before NMS. Source:
 DOOBNet (Wang, Wang, Li, ACCV 2018), EvaluateSingle.m and correspondOccPixels.m.
 """
 

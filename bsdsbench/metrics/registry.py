@@ -1,6 +1,6 @@
-"""Which metrics there are: ours, and those of the entry point group `bsdsbench.metrics`.
+"""The available metrics: built-in ones, and those in the entry point group `bsdsbench.metrics`.
 
-Their names cost no import of numpy, so that the help of the command line can list them.
+Their names are known without importing numpy, so the command line's help can list them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Label maps as they are: IoU per class, mean IoU, accuracy, Dice, panoptic quality.
 
-Everything comes from the confusion table of all pixels, and from instances paired by overlap; both
-add over images, so that a score of many images is that of their sums.
+Everything comes from the confusion table of all pixels and from instances paired by overlap. Both
+are additive over images, so the score of many images is computed from their sums.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Edge non-maximum suppression, and all else that is done to a soft map before its thresholds.
+"""Edge non-maximum suppression, and everything else done to a soft map before its thresholds.
 
-Networks answer with edges several pixels thick; the field thins them with one small program
-before the benchmark. What it does (E the soft map, all maps float32):
+Networks produce edges several pixels thick; the field thins them with one small program before the
+benchmark. Its steps (E is the soft map (H, W), all maps are float32):
 
 1. With `smooth` (the HED line of work; structured edges go without) E is filtered with the
    triangle kernel [1 2 1] / 4 in rows and columns, mirrored at the border.
@@ -12,13 +12,13 @@ before the benchmark. What it does (E the soft map, all maps float32):
    normal, for any d in -radius .. radius but 0. Coordinates are clamped to the image.
 4. The k-th row and column from each border, k = 0 .. border-1, is multiplied by k / border.
 
-Two things follow from the formulas and are kept. A ridge that is exactly horizontal, straight and
-of equal height has Gxy = 0, hence O = 0, and is not thinned. A pixel and its neighbour may both
-stay if they differ by less than the multiplier says.
+Two consequences of the formulas are kept. A ridge that is exactly horizontal, straight and of equal
+height has Gxy = 0, hence O = 0, and is not thinned. A pixel and its neighbour may both stay if they
+differ by less than the multiplier requires.
 
 Rounding: maps are rounded to float32 after each step (each pass of a filter, each difference,
 cosine and sine of the angle), one pixel of a step is computed in float64. Other implementations
-round elsewhere, so a pixel whose comparison is a tie within about 1e-6 may fall otherwise.
+round elsewhere, so a pixel whose comparison is a tie within about 1e-6 may differ.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def unit(soft: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def quantise(prob: NDArray[Any], bits: int) -> NDArray[Any]:
-    """A map in [0, 1] as the uint8 or uint16 a picture of `bits` 8 or 16 holds, halves upwards."""
+    """A map in [0, 1] as the uint8 or uint16 of an 8- or 16-bit picture; halves round up."""
     top, dtype = (255, np.uint8) if bits == 8 else (65535, np.uint16)
     return np.floor(np.asarray(prob, np.float64) * top + 0.5).astype(dtype)
 

@@ -1,9 +1,9 @@
 """Measures of superpixel segmentations, on one label map, one annotator's, and the image.
 
-n(i,j): pixels in superpixel i and annotated region j; a_i, b_j: areas; N: pixels of the image.
-Every distinct label value is one region. All raise DataError for what is no (H, W) integer label
-map or holds no pixel, ShapeError where shapes differ. For several annotators take the mean, the
-minimum or the maximum, and say which: the literature does all three.
+n(i,j) is the number of pixels in superpixel i and annotated region j, a_i and b_j are areas, and N
+is the number of pixels. Every distinct label value is one region. All functions raise DataError if
+an input is not an (H, W) integer label map or is empty, ShapeError if shapes differ. For several
+annotators take the mean, minimum or maximum, and say which: the literature does all three.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def boundary_recall(labels: ArrayLike, gt: ArrayLike, radius: int | None = None)
     Raises
     ------
     DataError
-        For a negative radius, and for what is no label map.
+        For a negative radius, or if an input is not a label map.
     ShapeError
         If the shapes differ.
 

@@ -4,8 +4,8 @@ At each score threshold the lines above it are drawn and matched one to one with
 ones (bsdsbench.loaders.line_maps, bsdsbench.metrics.boundary). TP are the matched predicted pixels,
 summed over images; precision is TP / predicted pixels, recall TP / annotated pixels.
 
-Then, as L-CNN's program has it, recalls in ascending and precisions in descending order are paired
-by rank, whatever threshold they come from. F^H is the largest F of these pairs; AP^H the area under
+Then, as in L-CNN's program, recalls in ascending and precisions in descending order are paired by
+rank, regardless of their thresholds. F^H is the largest F of these pairs. AP^H is the area under
 the largest precision at a recall or a higher one, with precision 0 at recall 0 and at recall 1.
 """
 

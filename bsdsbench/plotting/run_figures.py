@@ -174,7 +174,7 @@ def _check(
         faults += [f"{run.name}: {why}" for run in runs if (why := not_beside(run))]
     if faults:
         raise DataError.collect(
-            [DataError(f"{f}; such curves do not compare (force draws them)") for f in faults]
+            [DataError(f"{f}; such curves are not comparable (force draws them)") for f in faults]
         )
 
 

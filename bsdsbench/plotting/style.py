@@ -1,7 +1,7 @@
-"""One look for every picture: colours, rc settings, axes, iso-F lines, and files with fixed bytes.
+"""One style for every picture: colours, rc settings, axes, iso-F lines, and reproducible files.
 
-Figures are made without pyplot: no global state, no window, safe in threads and headless. Sizes are
-those of `LOOKS`: for the screen, for one column of a paper, for its full width.
+Figures are made without pyplot: no global state, no window, safe in threads and headless. `LOOKS`
+has the sizes: for the screen, one column of a paper, or its full width.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One HTML page for one or more runs: nothing is loaded from anywhere, data and pictures inside.
+"""One HTML page for one or more runs, with data and pictures inside; it loads nothing.
 
 The page is a jinja2 template (page/) that escapes all text; the table, the plots and the viewer are
-drawn by its scripts from one block of JSON. The pictures of each image are a block of their own,
-read only when the image is looked at, so that a page with thousands of pictures opens at once.
+drawn by its scripts from one block of JSON. The pictures of each image are in a separate block,
+read only when the image is viewed, so that a page with thousands of pictures opens at once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A static leader board: one page of runs, a board for each set and protocol.
+"""A static leaderboard: one page of runs, with one board for each set and protocol.
 
-Runs stand on one board if they are of the same ground truth and no field of their protocols
-differs. Intervals and groups come from the paired bootstrap; published rows stand only on the board
-of their own set, and an AP of another rule carries its rule.
+Runs share a board if they have the same ground truth and no field of their protocols differs.
+Intervals and groups come from the paired bootstrap. Published results appear only on the board for
+their own data set, and an AP by a different rule is labelled with that rule.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def write_leaderboard(
     paths = [Path(folder) for folder in folders]
     found = list(zip(paths, load_runs(paths, names), strict=True))
     faults = [
-        DataError(f"{path}: no {METRIC} counts of images, expected them for a leader board")
+        DataError(f"{path}: no {METRIC} counts of images, expected them for a leaderboard")
         for path, run in found
         if not run.records or METRIC not in run.metrics
     ]

@@ -1,4 +1,4 @@
-"""Which pixels were matched, as pictures: matched green, false orange, missed blue.
+"""Pictures of the matching: matched pixels green, false ones orange, missed ones blue.
 
 Overlays come from the matching itself (`MatchingMetric.match_maps`), so their pixels add up to the
 counts of the scores. The colours are those of Okabe and Ito, which everyone can distinguish.

@@ -1,4 +1,4 @@
-"""The pictures of a report, small: photographs as thumbnails, lines as palette PNG."""
+"""Small pictures for a report: photographs as thumbnails, lines as palette PNG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The precision-recall curve, and a point of it. What is read off a curve: `scores.curve_rules`."""
+"""The precision-recall curve and its points. `scores.curve_rules` computes ODS and AP from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read off a precision-recall curve: ODS and AP by their rules, R50. One curve or a stack.
+"""ODS and AP by their rules, and R50, from one precision-recall curve or a stack.
 
 All programs below share the counts and differ only here. L is the 101 recall levels 0, 0.01 .. 1.
 
@@ -14,8 +14,8 @@ All programs below share the counts and differ only here. L is the 101 recall le
 `101-point` is also the last column of the SBD programs' result file. The ODS rules are
 `interpolated` (100 steps between neighbouring thresholds) and `maximum` (the thresholds alone).
 
-Sources: collect_eval_bdry.m of BSDS500 (ODS, OIS, bsds); edgesEvalImg.m of EDTER (edter);
-plot-edge-pr-curves (endpoints); eval_cont.m and general_ap.m of SEISM (seism); the SBD benchmark;
+Sources: BSDS500's collect_eval_bdry.m (ODS, OIS, bsds), EDTER's edgesEvalImg.m (edter),
+plot-edge-pr-curves (endpoints), SEISM's eval_cont.m and general_ap.m (seism), the SBD benchmark,
 the edges toolbox (R50).
 """
 
@@ -211,7 +211,7 @@ def edges_r50(curve: PRCurve, precision: float = 0.5) -> float:
 
     Over the distinct precisions, in ascending order, recall is interpolated at max(0.5, the lowest
     precision); where the toolbox writes NaN, as the curve lies below, 0. A curve that never falls
-    to 0.5 has its largest recall here.
+    to 0.5 returns its maximum recall.
     """
     distinct, first = np.unique(curve.precision, return_index=True)
     target = max(precision, float(distinct[0]))

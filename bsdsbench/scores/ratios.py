@@ -1,7 +1,7 @@
 """Precision, recall and F from counts: `ratio` is the one function that divides.
 
-A ratio is made from sums of integers, of one image or of a data set; a mean of ratios is never
-taken where counts can be summed.
+A ratio is computed from integer sums, of one image or a data set, and never as a mean of ratios if
+counts can be summed.
 """
 
 from __future__ import annotations

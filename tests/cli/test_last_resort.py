@@ -33,7 +33,7 @@ def test_an_unexpected_error_is_one_line_and_its_traceback_a_file(faulty, monkey
     assert (status, shown.out) == (2, "")
     (line,) = shown.err.splitlines()
     assert line.startswith(r"bsdsbench: unexpected TypeError: no \x1b[31m such\nthing xxx")
-    assert "in protocols; this is a fault of bsdsbench: please report it" in line
+    assert "in protocols; this is a bug in bsdsbench: please report it" in line
     assert line.isprintable()
     assert len(line) <= LINE
     text = Path(re.search(r"traceback \(in (.*)\)", line)[1]).read_text("utf-8")

@@ -287,7 +287,7 @@ def test_refusals_name_the_fault(pair):
     fewer, other = replace(b, records=b.records[1:]), replace(b, protocol=Protocol(max_dist=0.011))
     refused("1 images are not in every run, such as 'im0000'", bb.compare, [a, fewer])
     assert bb.compare([a, fewer], n_boot=10, common=True).n_images == 24
-    refused(r"tolerance: .0075d / .011d.*do not compare", bb.compare, [a, other])
+    refused(r"tolerance: .0075d / .011d.*are not comparable", bb.compare, [a, other])
     forced = bb.compare([a, other], n_boot=10, force=True)
     assert "tolerance" in forced.notes[0]
     for run in (a, other):

@@ -154,7 +154,7 @@ def test_other_images_and_other_ground_truth_are_refused(run, statistical):
     for mine, stored, words in (
         (renamed, baseline, "2 images are not in every run, such as 'im0000'; expected the same"),
         (redrawn, Baseline.of(marked), "ours, baseline: ground truth of image 'im0000' differs"),
-        (fewer, baseline, "ground truth of image 'im0000' differs; such scores do not compare"),
+        (fewer, baseline, "ground truth of image 'im0000' differs; such scores are not comparable"),
     ):
         refused(words, check, mine, stored, statistical=statistical)
         assert check(mine, replace(stored, records=()), tolerance=1.0).passed

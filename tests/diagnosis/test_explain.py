@@ -75,7 +75,7 @@ def test_one_setting_is_the_first_answer(raw, label):
     assert told.answer.gap == 0
     assert any(t.label == "as it is" for t in told.trials)
     assert told.sentence().startswith("The target (ODS ")
-    assert f"is this run with {label}: ODS from" in told.sentence()
+    assert f"with {label!r}: ODS from" in told.sentence()
 
 
 def test_a_setting_is_what_evaluating_with_it_gives(raw):
@@ -222,7 +222,7 @@ def test_between_two_signatures(many, tmp_path):
         "that",
     ]
     same = CliRunner().invoke(command, ["--between", str(many.signature), str(many.signature)])
-    assert same.stdout == "nothing that is known differs: the scores compare\n"
+    assert same.stdout == "no known difference: the scores are comparable\n"
     wrong = CliRunner().invoke(command, ["--between", "x", other])
     assert "expected 'bsdsbench VERSION" in str(wrong.exception)
 

@@ -118,4 +118,4 @@ def test_a_published_result_of_another_set_is_named(halves):
     arguments = [str(root / "out"), "--target", target, "--quiet", "--seconds", "1"]
     told = CliRunner().invoke(command, arguments, catch_exceptions=False)
     assert "It is the published result of Roberts on bsds500-test (" in told.stdout
-    assert "this run is of a set without a name: scores of other images do not" in told.stdout
+    assert "this run is of a set without a name: scores of other images are not" in told.stdout

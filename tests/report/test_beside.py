@@ -19,7 +19,7 @@ def test_published_rows_and_what_they_do_not_fit(tmp_path):
     text = path.read_text("utf-8")
     assert "HED (2015, published)" in text
     assert "5 images, but published results are of the 200 BSDS500 test images" in text
-    assert "they do not compare" in text
+    assert "they are not comparable" in text
 
 
 def test_human_agreement_on_bsds500_stands_beside_its_test_images_only(tmp_path):

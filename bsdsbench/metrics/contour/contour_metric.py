@@ -1,4 +1,4 @@
-"""Contours of masks as a metric: runs from folders, compared with intervals, gated and reported."""
+"""Contours of masks as a metric, so that runs, `compare`, `check` and `report` can use them."""
 
 from __future__ import annotations
 
