@@ -75,8 +75,7 @@ def cli(debug: bool) -> None:
 
 def main() -> None:
     """Run the command line; every expected failure becomes a line and an exit status."""
-    from bsdsbench.files.errors import DataError, grouped
-    from bsdsbench.files.escapes import visible
+    from bsdsbench.files.errors import DataError, grouped, visible
 
     gc.set_threshold(100_000)  # imports allocate many long-lived objects: 1/7 of a short run
     words = sys.argv[1:]
@@ -121,7 +120,7 @@ def main() -> None:
 
 def _wrong_call(error: click.ClickException) -> str:
     """A wrong call in one line, and where help is; or the help of a group without a verb."""
-    from bsdsbench.files.escapes import visible
+    from bsdsbench.files.errors import visible
 
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":  # since click 8.2
@@ -181,8 +180,7 @@ def _unexpected(error: Exception, words: list[str], debug: bool) -> str:
     import tempfile
     import traceback
 
-    from bsdsbench.files.errors import clip
-    from bsdsbench.files.escapes import visible
+    from bsdsbench.files.errors import clip, visible
 
     what = clip(visible(f"{type(error).__name__}: {error}"), 200)
     verb = next((word for word in words if word in VERBS), "the start")

@@ -90,7 +90,7 @@ def command(
 
     Several files go into one picture.
     """
-    from bsdsbench.cli.show import print_json
+    from bsdsbench.cli.evaluating import print_json
     from bsdsbench.loaders.scores import read_scores
 
     _check(kind, out, options, len(files))
@@ -206,7 +206,7 @@ def _write_points(target: str, kind: str, curve: Any) -> None:
 
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:
-    from bsdsbench.cli.show import print_tables
+    from bsdsbench.cli.evaluating import print_tables
     from bsdsbench.tables.table import Column, Table
 
     columns = [

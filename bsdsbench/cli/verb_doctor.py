@@ -37,7 +37,7 @@ def command(
     Exit status 2 if there are errors, 0 if there are only warnings.
     """
     import bsdsbench as bb
-    from bsdsbench.cli.show import print_json
+    from bsdsbench.cli.evaluating import print_json
 
     protocol = protocol_from(**options)
     kind = pred_kind or "soft"

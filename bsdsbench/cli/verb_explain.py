@@ -80,8 +80,7 @@ def command(
     """
     from dataclasses import asdict
 
-    from bsdsbench.cli.progress import progress
-    from bsdsbench.cli.show import print_json
+    from bsdsbench.cli.evaluating import print_json, progress
     from bsdsbench.diagnosis.explain import explain, parse_targets, run_of
 
     if between:

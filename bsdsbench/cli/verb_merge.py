@@ -29,7 +29,7 @@ def command(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, fo
     import bsdsbench as bb
     from bsdsbench.cli.evaluating import show_run, write_plots
     from bsdsbench.runs import best_of as choosing
-    from bsdsbench.runs.loading import load_runs
+    from bsdsbench.runs.evaluation import load_runs
 
     if Path(out).resolve() in [Path(each).resolve() for each in outs]:
         raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")

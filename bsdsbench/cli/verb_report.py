@@ -76,11 +76,11 @@ def command(
     For --rules, the threshold-0 row that the rule edter needs is computed from the ground truth; if
     that is not found the value is "-".
     """
-    from bsdsbench.cli.show import show_tables
+    from bsdsbench.cli.evaluating import show_tables
     from bsdsbench.comparison.published import published_beside
     from bsdsbench.files.errors import DataError
     from bsdsbench.report import score_tables
-    from bsdsbench.runs.loading import load_runs
+    from bsdsbench.runs.evaluation import load_runs
     from bsdsbench.tables.output import form_of
 
     if not rules and _is_site(out, form):
@@ -127,7 +127,7 @@ def _leaderboard(
 def _page(
     runs: list[Any], out: str, quiet: bool, *, pred_dirs: tuple[str, ...], **options: Any
 ) -> None:
-    from bsdsbench.cli.progress import progress
+    from bsdsbench.cli.evaluating import progress
     from bsdsbench.report import write_report
 
     with progress("report", quiet) as shown:

@@ -41,12 +41,10 @@ from bsdsbench.comparison.significance import (
 from bsdsbench.files.arguments import given_share, given_whole, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import metric_options, registry
-from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.loading import as_runs
+from bsdsbench.runs.evaluation import Evaluation, as_runs
 from bsdsbench.runs.score_list import full_name
-from bsdsbench.runs.speed import Speed, speeds_of
-from bsdsbench.scores.curve_rules import RECALL_LEVELS, precision_at_levels
-from bsdsbench.scores.weighted import summed_curve
+from bsdsbench.runs.score_tables import Speed, speeds_of
+from bsdsbench.scores.curve import RECALL_LEVELS, precision_at_levels, summed_curve
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 

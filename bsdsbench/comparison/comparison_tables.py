@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bsdsbench.metrics import base, registry
-from bsdsbench.runs.score_tables import METHOD, signature_lines, table_column
-from bsdsbench.runs.speed import with_speeds
+from bsdsbench.runs.score_tables import METHOD, signature_lines, table_column, with_speeds
 from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.table import Cell, Column, Estimate, Table
 

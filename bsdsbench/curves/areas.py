@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.curves.geometry import above_zero, check_counts, interpolate_pr
 from bsdsbench.curves.samples import F8, Pair, floats, same_size, shares
 from bsdsbench.files.errors import DataError
-from bsdsbench.scores.curve import PRCurve
-from bsdsbench.scores.curve_rules import area
+from bsdsbench.scores.curve import PRCurve, area
 from bsdsbench.scores.ratios import ratio
 
 Rule = Literal[

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.pairing import read_split
-from bsdsbench.protocol.nms_recipes import RECIPES, NMSParams
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.settings import RECIPES, NMSParams
 
 MAX_SPLIT_BYTES = 1 << 20
 MAX_SPLIT_FILES = 50

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bsdsbench.loaders.reading import listed
+from bsdsbench.loaders.formats import listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,7 +152,7 @@ class Counting:
 
     def with_whole_image(self) -> Table:
         """The run's counts with the row of threshold 0, which the ground truth alone gives."""
-        from bsdsbench.metrics.boundary_maps import truth_maps, whole_image_counts
+        from bsdsbench.metrics.maps import truth_maps, whole_image_counts
 
         if self.own.thresholds[0] == 0 or self.own.thresholds[-1] > 1:
             return self.own

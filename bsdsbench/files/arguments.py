@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError, clip
-from bsdsbench.files.escapes import visible
+from bsdsbench.files.errors import DataError, clip, visible
 
 MAX_GIVEN = 10**9  # values of an array: many may be told by few bytes (np.broadcast_to)
 

@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from bsdsbench.files.errors import DataError, FileFormatError, clip
-from bsdsbench.files.escapes import visible
+from bsdsbench.files.errors import DataError, FileFormatError, clip, visible
 
 if sys.version_info >= (3, 11):
     import tomllib

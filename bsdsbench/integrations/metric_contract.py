@@ -1,7 +1,6 @@
 """What every metric has to keep, as tests: a class to inherit beside a metric of another package.
 
     import pytest
-    from bsdsbench.integrations.metric_contract import MetricCase, MetricContract
 
     MINE = MetricCase(MyMetric(), images=((pred_a, truth_a), (pred_b, truth_b)))
 
@@ -32,14 +31,13 @@ from bsdsbench.comparison.compare import INTERVALS, compare
 from bsdsbench.comparison.significance import bca_interval, percentile_interval
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import Metric, column_values
-from bsdsbench.metrics.curve_metric import CurveMetric
+from bsdsbench.metrics.base import CurveMetric, Metric, column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.streaming import StreamingEvaluator
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.curve_rules import AP_RULES, ODS_RULES
+from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
 CLOSE: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12, "nan_ok": True}
 DRAWS = 12  # more than are summed without compiled code

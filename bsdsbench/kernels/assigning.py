@@ -41,8 +41,7 @@ from bsdsbench.kernels.graph import (
     vertices,
 )
 from bsdsbench.kernels.jit import kernel
-from bsdsbench.kernels.matching import BAND
-from bsdsbench.kernels.search import enter, work
+from bsdsbench.kernels.matching import BAND, enter, work
 
 I8 = NDArray[np.int64]
 I4 = NDArray[np.int32]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.bits import ones, pack
 from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.thinning import ones, pack
 
 Bits = NDArray[np.uint64]
 Bool = NDArray[np.bool_]

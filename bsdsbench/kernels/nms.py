@@ -128,7 +128,7 @@ def suppress(image, cos, sin, radius, border, multiplier):
 
 @kernel
 def edge_nms(image, radius, border, multiplier, smooth):
-    """The whole of it: float32 (H, W) in, float32 (H, W) out. See bsdsbench.metrics.soft_maps."""
+    """The whole of it: float32 (H, W) in, float32 (H, W) out. See bsdsbench.metrics.maps."""
     if image.size == 0:
         return image.copy()
     if smooth:

@@ -24,10 +24,10 @@ import numpy as np
 
 from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.files.writing import write_atomic
+from bsdsbench.loaders.formats import read_bytes, show
 from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.loaders.pairing import Pair, ground_truths
-from bsdsbench.loaders.reading import read_bytes, show
 from bsdsbench.protocol.protocol import Protocol
 
 DIGITS = 16

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import FileFormatError
 from bsdsbench.files.manifest import MANIFEST, Manifest, manifest_over
-from bsdsbench.loaders.reading import FaultError, id_of, read_bytes, reading, show
+from bsdsbench.loaders.formats import FaultError, id_of, read_bytes, reading, show
 from bsdsbench.scores.counts import BoundaryCounts
 
 COLUMNS = {

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bsdsbench.files.arguments import given_path, given_word
-from bsdsbench.files.errors import FileFormatError, PairingError
-from bsdsbench.files.json_fields import is_text
+from bsdsbench.files.errors import FileFormatError, PairingError, is_text
 from bsdsbench.files.manifest import MAPS, Manifest
-from bsdsbench.loaders.reading import (
+from bsdsbench.loaders.formats import (
     GROUND_TRUTH_SUFFIXES,
     PREDICTION_SUFFIXES,
     id_of,

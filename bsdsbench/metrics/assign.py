@@ -36,8 +36,7 @@ from bsdsbench.files.arguments import (
     given_word,
 )
 from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.loaders.inputs import GroundTruth
-from bsdsbench.loaders.map_checks import binary_map, same_shape
+from bsdsbench.loaders.inputs import GroundTruth, binary_map, same_shape
 from bsdsbench.protocol.protocol import MAX_PX
 from bsdsbench.scores.counts import frozen
 from bsdsbench.tables.read_only import ReadOnly

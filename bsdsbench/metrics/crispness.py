@@ -25,9 +25,9 @@ from bsdsbench.metrics.boundary import (
     boundary_counts,
     boundary_result,
 )
-from bsdsbench.metrics.soft_maps import as_float32, invert, nms
-from bsdsbench.protocol.nms_recipes import NMSParams
+from bsdsbench.metrics.maps import as_float32, invert, nms
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.settings import NMSParams
 from bsdsbench.scores.counts import (
     BoundaryCounts,
     Counts,
@@ -36,10 +36,8 @@ from bsdsbench.scores.counts import (
     count_field,
     thresholds_field,
 )
-from bsdsbench.scores.curve import four_counts, pr_curve
-from bsdsbench.scores.curve_rules import best_point
-from bsdsbench.scores.ratios import ratio
-from bsdsbench.scores.weighted import Weights, curve_columns, weighted_mean
+from bsdsbench.scores.curve import best_point, curve_columns, four_counts, pr_curve
+from bsdsbench.scores.ratios import Weights, ratio, weighted_mean
 from bsdsbench.tables.result_object import ShownScore
 
 # Ye et al., arXiv 2306.15172: their eval_crispness.m

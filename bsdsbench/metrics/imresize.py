@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.loaders.map_checks import soft_map
-from bsdsbench.metrics.soft_maps import unit
+from bsdsbench.loaders.inputs import soft_map
+from bsdsbench.metrics.maps import unit
 
 F8 = NDArray[np.float64]
 

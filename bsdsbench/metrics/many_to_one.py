@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.boundary import threshold_events
-from bsdsbench.metrics.boundary_maps import truth_maps
+from bsdsbench.metrics.maps import truth_maps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import BoundaryCounts
 

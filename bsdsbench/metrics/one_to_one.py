@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_number, to_numpy
 from bsdsbench.files.errors import ShapeError
-from bsdsbench.loaders.map_checks import soft_map
+from bsdsbench.loaders.inputs import soft_map
 from bsdsbench.metrics.assign import Assignment, assign
-from bsdsbench.metrics.soft_maps import unit
+from bsdsbench.metrics.maps import unit
 
 
 def one_to_one_labels(

@@ -24,12 +24,11 @@ from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import salient_measures as measures
 from bsdsbench.metrics.base import Column, Metric
-from bsdsbench.metrics.soft_maps import invert
+from bsdsbench.metrics.maps import invert
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import BOOL, POSITIVE, Settings, one_of, setting
 from bsdsbench.scores.counts import Counts, Stack, count_field
-from bsdsbench.scores.ratios import ratio
-from bsdsbench.scores.weighted import Weights, weighted_mean, weighted_sum
+from bsdsbench.scores.ratios import Weights, ratio, weighted_mean, weighted_sum
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

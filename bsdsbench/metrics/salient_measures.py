@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.metrics.soft_maps import as_float32, unit
+from bsdsbench.metrics.maps import as_float32, unit
 from bsdsbench.scores.ratios import ratio
 
 F8 = NDArray[np.float64]

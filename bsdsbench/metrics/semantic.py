@@ -39,10 +39,8 @@ from bsdsbench.scores.counts import (
     count_field,
     thresholds_field,
 )
-from bsdsbench.scores.curve import pr_curve
-from bsdsbench.scores.curve_rules import best_point
-from bsdsbench.scores.ratios import or_none, ratio
-from bsdsbench.scores.weighted import Weights, curve_columns, weighted_sum
+from bsdsbench.scores.curve import best_point, curve_columns, pr_curve
+from bsdsbench.scores.ratios import Weights, or_none, ratio, weighted_sum
 from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]

@@ -28,8 +28,7 @@ from bsdsbench.metrics.region.contingency_table import (
 from bsdsbench.metrics.region.measures import measure
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack, count_field
-from bsdsbench.scores.ratios import ratio
-from bsdsbench.scores.weighted import Weights, weighted_mean
+from bsdsbench.scores.ratios import Weights, ratio, weighted_mean
 
 
 def undersegmentation_error(labels: ArrayLike, gt: ArrayLike) -> float:

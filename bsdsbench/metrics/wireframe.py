@@ -19,14 +19,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import CURVE, MAPS, MATCHING, Column
+from bsdsbench.metrics.base import (
+    CURVE,
+    MAPS,
+    MATCHING,
+    Column,
+    CurveMetric,
+    CurveScore,
+    MatchingMetric,
+    MatchMaps,
+)
 from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps
-from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric, MatchMaps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import BoundaryCounts, Stack
-from bsdsbench.scores.curve import PRCurve
-from bsdsbench.scores.ratios import f_measure
-from bsdsbench.scores.weighted import Weights, summed_curve
+from bsdsbench.scores.curve import PRCurve, summed_curve
+from bsdsbench.scores.ratios import Weights, f_measure
 
 F8 = NDArray[np.float64]
 

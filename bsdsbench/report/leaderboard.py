@@ -20,17 +20,16 @@ from bsdsbench.comparison.compare import Interval, compare
 from bsdsbench.comparison.published import (
     PublishedResult,
     find_published,
-    not_beside,
     published_sets,
 )
 from bsdsbench.files.errors import DataError, FileFormatError
-from bsdsbench.files.locking import WAIT, locked
 from bsdsbench.files.manifest import SITE, Manifest, write_results
+from bsdsbench.files.writing import WAIT, locked
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import metric_options, registry
-from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.loading import load_runs
-from bsdsbench.runs.speed import Speed, speed_of
+from bsdsbench.runs.evaluation import Evaluation, load_runs
+from bsdsbench.runs.run_identity import not_beside
+from bsdsbench.runs.score_tables import Speed, speed_of
 
 METRIC = registry.DEFAULT[0]
 REPORT = "report.html"

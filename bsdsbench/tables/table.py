@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from bsdsbench.files.errors import DataError
-from bsdsbench.files.escapes import visible
+from bsdsbench.files.errors import DataError, visible
 
 UNDEFINED = "-"
 

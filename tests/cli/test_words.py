@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from bsdsbench.cli import cli
-from bsdsbench.cli.progress import _Pace, _PlainLines
+from bsdsbench.cli.evaluating import _Pace, _PlainLines
 from bsdsbench.files.errors import DataError, FileFormatError, grouped
 from bsdsbench.files.writing import png_bytes
 from bsdsbench.loaders.groundtruth import load_ground_truth
@@ -69,14 +69,14 @@ def test_a_bar_shows_how_long_the_rest_takes(monkeypatch, capsys):
     """Before the second image there is nothing to reckon with: "starting", and no time left."""
     from rich.progress import Progress
 
-    from bsdsbench.cli.progress import _bar
+    from bsdsbench.cli.evaluating import _bar
 
     shown, clock = [], [0.0]
     update = Progress.update
     monkeypatch.setattr(
         Progress, "update", lambda *a, **k: (shown.append(k["pace"]), update(*a, **k))
     )
-    monkeypatch.setattr("bsdsbench.cli.progress.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("bsdsbench.cli.evaluating.time.monotonic", lambda: clock[0])
     with _bar("x") as report:
         clock[0] = 60.0
         report(1, 100, "a")

@@ -27,7 +27,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.region.metric import region_score
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report import comparison_mapping, comparison_tables, to_csv, to_latex, to_markdown
-from bsdsbench.runs.loading import load_run
+from bsdsbench.runs.evaluation import load_run
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 from tests.helpers.runs import counted, refused
 from tests.helpers.simulated import simulated_run

@@ -15,7 +15,7 @@ from bsdsbench.comparison.published import (
     published_sets,
 )
 from bsdsbench.files.errors import DataError
-from bsdsbench.scores.curve_rules import AP_RULES
+from bsdsbench.scores.curve import AP_RULES
 
 
 def test_rows_have_scores_sources_and_rules():

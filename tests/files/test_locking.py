@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from bsdsbench.files.errors import DataError, RunLockedError
-from bsdsbench.files.locking import LOCK, locked
+from bsdsbench.files.writing import LOCK, locked
 
 
 def in_another_thread(out, wait=0.0):

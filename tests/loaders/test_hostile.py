@@ -20,7 +20,7 @@ from scipy.io import savemat
 from bsdsbench.files import bounded as shared
 from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.loaders import load_ground_truth, load_prediction
-from bsdsbench.loaders.reading import id_of, read_bytes, show
+from bsdsbench.loaders.formats import id_of, read_bytes, show
 from tests.helpers.runs import refused
 
 GRAY = (np.arange(30 * 50).reshape(30, 50) % 256).astype(np.uint8)

@@ -2,8 +2,7 @@
 
 import pickle
 
-from bsdsbench.files.errors import DataError, FileFormatError
-from bsdsbench.files.escapes import visible
+from bsdsbench.files.errors import DataError, FileFormatError, visible
 
 
 def test_lines_stay_lines():

@@ -12,8 +12,8 @@ from bsdsbench.cli.verb_evaluate import command
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders import load_ground_truth
 from bsdsbench.metrics.crispness import evaluations, image_crispness
-from bsdsbench.protocol.nms_recipes import NMSParams
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.settings import NMSParams
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.sweep import parse_range, tolerance_sweep
 from tests.helpers.crops import crops

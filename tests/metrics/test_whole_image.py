@@ -9,11 +9,10 @@ from hypothesis.extra.numpy import arrays
 from bsdsbench.loaders import load_ground_truth
 from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps, match_boundaries
-from bsdsbench.metrics.boundary_maps import whole_image_counts
+from bsdsbench.metrics.maps import whole_image_counts
 from bsdsbench.metrics.pixel import pixel_counts
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.curve import PRCurve, pr_curve
-from bsdsbench.scores.curve_rules import area
+from bsdsbench.scores.curve import PRCurve, area, pr_curve
 
 WITH_ZERO = Protocol.preset("bsds500").replace(thresholds=(0, 0.25, 0.5))
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from bsdsbench.metrics.soft_maps import prepare
-from bsdsbench.protocol.nms_recipes import RECIPES
+from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.settings import RECIPES
 from tests.protocol.test_protocol import RECIPE_CONSTANTS
 from tests.reference.nms import edge_nms
 

@@ -6,14 +6,14 @@ import re
 import pytest
 
 from bsdsbench.files.errors import FileFormatError, ProtocolError
-from bsdsbench.protocol.nms_recipes import RECIPES, NMSParams
-from bsdsbench.protocol.overrides import parse_overrides
 from bsdsbench.protocol.protocol import (
     Protocol,
     even_thresholds,
     preset_names,
     preset_text,
 )
+from bsdsbench.protocol.settings import RECIPES, NMSParams
+from bsdsbench.protocol.signature import parse_overrides
 from tests.helpers.runs import refused
 
 NAMES = preset_names()

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from bsdsbench.cli.verb_nms import command
 from bsdsbench.files.errors import DataError
-from bsdsbench.metrics.soft_maps import nms, quantise
+from bsdsbench.metrics.maps import nms, quantise
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.convert import nms_files
 from bsdsbench.runs.runner import evaluate

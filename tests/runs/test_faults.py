@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.runs.store import FOLDER
+from bsdsbench.runs.counts_file import FOLDER
 from tests.helpers.making import make_set
 from tests.helpers.runs import bits, refused
 from tests.helpers.simulated import simulated_run
@@ -172,7 +172,7 @@ def test_spawned_workers_give_the_same_bytes(many, undisturbed, tmp_path):
 
 
 def test_a_full_disk_is_one_line_and_a_later_run_goes_on(tiny, tmp_path, monkeypatch):
-    import bsdsbench.runs.store as store
+    import bsdsbench.runs.counts_file as store
 
     real, calls = store.write_atomic, []
 

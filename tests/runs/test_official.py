@@ -15,7 +15,7 @@ from bsdsbench.comparison.published import find_published
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature, protocol_words
 from bsdsbench.report import score_tables, to_csv, to_markdown
-from bsdsbench.runs.loading import load_run, load_runs
+from bsdsbench.runs.evaluation import load_run, load_runs
 from bsdsbench.runs.official import ReportedRun
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.runs.origin import MARK
+from bsdsbench.runs.run_identity import MARK
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.runs import refused
 

@@ -11,9 +11,8 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.files.errors import LINE, DataError, FileFormatError
 from bsdsbench.files.manifest import MANIFEST, write_results
-from bsdsbench.runs.counts_file import pack_records, unpack_records
-from bsdsbench.runs.loading import load_run
-from bsdsbench.runs.store import FOLDER
+from bsdsbench.runs.counts_file import FOLDER, pack_records, unpack_records
+from bsdsbench.runs.evaluation import load_run
 from tests.helpers.runs import bits, counted, refused
 
 FIVE = bb.Protocol.preset("bsds500").replace(thresholds=5)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.comparison.published import find_published, not_beside, published_rows
+from bsdsbench.comparison.published import find_published, published_rows
 from bsdsbench.loaders.identity import folder_fingerprints, set_fingerprint
 from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.run_identity import identity_of
+from bsdsbench.runs.run_identity import identity_of, not_beside
 from bsdsbench.tables.table import mark
 from tests.helpers.simulated import simulated_run
 

@@ -10,7 +10,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.files.errors import MergeError, PairingError, RunLockedError
-from bsdsbench.runs.store import FOLDER, run_locked
+from bsdsbench.runs.counts_file import FOLDER, run_locked
 from tests.helpers.runs import bits, refused
 
 TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)

@@ -10,7 +10,7 @@ import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.report import score_tables
 from bsdsbench.report.leaderboard import write_leaderboard
-from bsdsbench.runs.speed import KEY, Speed, speed_of
+from bsdsbench.runs.score_tables import KEY, Speed, speed_of
 from tests.helpers.simulated import simulated_run
 
 

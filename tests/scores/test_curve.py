@@ -12,17 +12,19 @@ from bsdsbench.metrics.boundary import boundary_score
 from bsdsbench.metrics.pixel import PixelCounts, pixel_score
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
-from bsdsbench.scores.curve import PRCurve, four_counts, pr_curve
-from bsdsbench.scores.curve_rules import (
+from bsdsbench.scores.curve import (
+    PRCurve,
     area,
     average_precision,
     best,
     best_point,
+    curve_columns,
     edges_r50,
+    four_counts,
+    pr_curve,
     recall_at_precision,
 )
 from bsdsbench.scores.ratios import f_measure, ratio
-from bsdsbench.scores.weighted import curve_columns
 from tests.helpers.runs import refused
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bsdsbench.scores.weighted import weighted_mean, weighted_sum
+from bsdsbench.scores.ratios import weighted_mean, weighted_sum
 
 VALUES = np.array([[1.0, np.nan], [2.0, 5.0], [np.nan, np.nan]])
 WEIGHTS = np.array([[1, 1, 0], [0, 2, 0], [0, 3, 1], [2, 0, 0]])

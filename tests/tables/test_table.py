@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from bsdsbench.files.escapes import visible
+from bsdsbench.files.errors import visible
 from bsdsbench.tables.table import Column, Estimate, Table, arrow
 from tests.helpers.runs import refused
 

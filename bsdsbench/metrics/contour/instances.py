@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels.contingency import value_pairs
-from bsdsbench.loaders.map_checks import same_shape
+from bsdsbench.loaders.inputs import same_shape
 from bsdsbench.metrics.contour.label_options import LabelOptions
 from bsdsbench.metrics.contour.pairs import (
     F8,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.loaders.map_checks import binary_map, same_shape
+from bsdsbench.loaders.inputs import binary_map, same_shape
 
 F8 = NDArray[np.float64]
 Labels = NDArray[np.int32]
