@@ -1,6 +1,6 @@
 """The files of a folder belong together: a manifest names each with its hash.
 
-Results, the maps of a detector and the site of a leader board are such folders. A manifest that is
+Results, the maps of a detector and the site of a leaderboard are such folders. A manifest that is
 "being written" names all that may be there and none of it is read; it is finished last. So whoever
 dies in between leaves a folder that no reader takes for whole, and the next writer knows what to
 clear away. A reader gets the bytes that the manifest says, or one line. What no manifest names is
@@ -36,7 +36,7 @@ DRAWN = ("pr.png", "pr.svg")
 AGAIN = {
     RESULT: "run evaluate again with -o on this folder (stored records are used), or make it anew",
     MAPS: "run the detector again",
-    SITE: "write the leader board again",
+    SITE: "write the leaderboard again",
 }
 
 

@@ -1,6 +1,6 @@
-"""One image as a piece of work: read, check, count. What a worker runs, in whatever process.
+"""One image as a job for a worker: read, check, count.
 
-A job is small (paths and a protocol) and its answer is small (counts), so that it travels well.
+A job (paths and a protocol) and its result (counts) are small, so they are cheap to send.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ def run_job(job: Job) -> Outcome:
     except OSError as error:
         where = error.filename or job.pair.image_id
         return Failure(job.pair.image_id, (f"{show(where)}: {error.strerror or error}",))
-    except Exception as error:  # a fault of ours costs one image, and says where it is
+    except Exception as error:  # a bug in bsdsbench costs one image, and says where it is
         place = traceback.extract_tb(error.__traceback__)[-1]
         line = f"{job.pair.image_id}: unexpected {type(error).__name__}: {error}"
         where = f"{os.path.basename(place.filename)}, line {place.lineno}"
-        return Failure(job.pair.image_id, (f"{line} (a fault of bsdsbench, in {where})",))
+        return Failure(job.pair.image_id, (f"{line} (a bug in bsdsbench, in {where})",))
 
 
 def fingerprint(job: Job) -> str:

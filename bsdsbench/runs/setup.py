@@ -1,4 +1,4 @@
-"""What a run of some metrics needs before it starts: the protocol, the kind of prediction."""
+"""Settings that a run needs before it starts: the protocol and the kind of prediction."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ MAX_WORKERS = 4096
 
 
 def usual_protocol(metrics: Sequence[str]) -> str:
-    """The preset that the first metric is meant with, bsds500 where it names none."""
+    """The first metric's default preset, bsds500 if it names none."""
     return registry.get(metrics[0]).default_protocol or "bsds500"
 
 
 def protocol_of(protocol: Protocol | str | None, metrics: Sequence[str]) -> Protocol:
-    """The protocol meant: the one given, or the default of the first metric.
+    """The resolved protocol: the one given, or the default of the first metric.
 
     Raises ProtocolError for options that no metric has or a value out of its range, if it lacks
     what a metric needs, or if there is no default.

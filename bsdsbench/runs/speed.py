@@ -1,4 +1,4 @@
-"""What a detector took per image, as `bsdsbench run` measured it: a column beside the scores."""
+"""A detector's time per image, measured by `bsdsbench run`, as a column of score tables."""
 
 from __future__ import annotations
 
