@@ -1,4 +1,4 @@
-"""One writer at a time in a folder, by a lock that says who holds it."""
+"""One writer at a time in a folder, by a lock that names its holder."""
 
 from __future__ import annotations
 
