@@ -24,7 +24,7 @@ def command(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, fo
     With --best-of, OUT are runs of one method on the same images, or folders of official
     ID_ev1.txt files: for each image and threshold the counts of the run with the best F are taken,
     as methods with a granularity setting report them. The name of the result says that it chose by
-    the ground truth: it does not compare with other scores.
+    the ground truth: it is not comparable with other scores.
     """
     import bsdsbench as bb
     from bsdsbench.cli.evaluating import show_run, write_plots

@@ -1,10 +1,10 @@
-"""The files of a folder belong together: a manifest names each with its hash.
+"""Manifests: the files of a folder with their hashes, so that they are read together or not at all.
 
-Results, the maps of a detector and the site of a leader board are such folders. A manifest that is
-"being written" names all that may be there and none of it is read; it is finished last. So whoever
-dies in between leaves a folder that no reader takes for whole, and the next writer knows what to
-clear away. A reader gets the bytes that the manifest says, or one line. What no manifest names is
-the user's and is never deleted.
+Results, a detector's maps and a leaderboard's site are such folders. A manifest that is "being
+written" names every file that may be there, and none of them is read; it is finished last. So a
+killed writer leaves a folder that no reader takes for complete, and the next writer knows what to
+delete. A reader gets bytes that match the manifest, or a one-line error. Files that no manifest
+names are the user's and are never deleted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DRAWN = ("pr.png", "pr.svg")
 AGAIN = {
     RESULT: "run evaluate again with -o on this folder (stored records are used), or make it anew",
     MAPS: "run the detector again",
-    SITE: "write the leader board again",
+    SITE: "write the leaderboard again",
 }
 
 

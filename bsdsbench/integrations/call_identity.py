@@ -1,10 +1,10 @@
-"""Whether two calls of a detector are of one detector: a hash of what it is made of.
+"""Identity of a detector between calls: a hash of its sources, arguments and libraries.
 
 Known is a function that stands in a module, by its name there, or a partial of one with plain
 arguments. Its hash is of the files of its module and of all modules of the user's that these import
-(a library counts by its version), and of the plain values that these modules hold by now. A lambda,
-a closure, an object, or a module that holds one (a network), has content that no source shows: why
-stands in `unknown`. Files that a function reads are not looked at.
+(a library counts by its version), and of the plain values that these modules now hold. A lambda, a
+closure, an object, or a module that holds one (a network), has content that no source shows;
+`unknown` gives the reason. Files that a function reads are not checked.
 """
 
 from __future__ import annotations

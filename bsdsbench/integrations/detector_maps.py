@@ -1,8 +1,8 @@
-"""The maps of one detector in a folder: which call they belong to is in the folder's manifest.
+"""A folder of one detector's maps, whose manifest records the call they belong to.
 
-While the detector is called the manifest is "being written" and names all files that may come, so
-a killed run leaves maps that no reader scores and a later run knows as ours. What the manifest does
-not name is the user's: it is neither scored nor touched.
+While the detector is called the manifest is "being written" and names all files that may follow, so
+a killed run leaves maps that no reader scores and a later run recognises. Files that the manifest
+does not name are the user's: they are neither scored nor touched.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Call a detector on every picture, keep its maps, time it, evaluate it.
 
 The detector is any Python function from an (H, W, 3) uint8 picture to a soft map or to labels.
-What it returned is kept under OUT/maps (see detector_maps); a later run takes over what the same
-detector made of the same pictures, and the result says so.
+Its maps are kept under OUT/maps (see detector_maps); a later run reuses those that the same
+detector made from the same pictures, and the result says so.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reading .npy and .npz without ever unpickling, every header checked before its array is made."""
+"""Reading .npy and .npz without unpickling; headers are checked before arrays are allocated."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _fill(file: IO[bytes], flat: NDArray[Any]) -> None:
         room[at : at + len(part)] = np.frombuffer(part, np.uint8)
         at += len(part)
     if file.read(1):  # also makes zipfile check the sum
-        raise FaultError("goes on after its array, expected its end")
+        raise FaultError("has trailing bytes after its array, expected its end")
 
 
 def npy_arrays(path: str | os.PathLike[str], indices: bool) -> dict[str, NDArray[Any]]:

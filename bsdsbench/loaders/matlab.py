@@ -1,7 +1,7 @@
 """Reading MATLAB 5 to 7 .mat files (and handing 7.3 to `hdf5`): numeric arrays, cells, structs.
 
-An own reader, because a corrupted file must neither crash the process nor claim its memory: every
-size is checked against the bytes that are there before anything is allocated. It is as fast as
+This reader exists because a corrupted file must neither crash the process nor claim its memory:
+every size is checked against the bytes present before anything is allocated. It is as fast as
 scipy.io.loadmat and saves its import (0.3 s). Source: MathWorks, "MAT-File Format", level 5.
 
 Values: numeric arrays as ndarray in MATLAB's class (logical as bool, sparse as dense), cells as a

@@ -91,7 +91,7 @@ class SemanticOptions(Settings):
         False,
         "Boundaries between instances of one class count too (needs an instance map).",
         BOOL,
-        describe="instances apart",
+        describe="instances separated",
     )
     instance_from: int = setting(
         1,

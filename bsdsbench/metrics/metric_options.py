@@ -1,4 +1,4 @@
-"""What metrics make of a protocol: their options checked and settled, and what they use of it."""
+"""The options of metrics in a protocol, checked and resolved, and the fields that metrics use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a difference between two signatures is called, and what it usually costs.
+"""Names of the differences between two signatures, and their usual effect on scores.
 
 Sizes are of published counts or of our own runs; each says of which.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 # word of the signature -> (what it is, what it usually costs)
 COSTS: dict[str, tuple[str, str]] = {
-    "set": ("images", "scores of other images do not compare"),
-    "gt": ("ground truth", "the same names, other annotations: scores do not compare"),
+    "set": ("images", "scores of other images are not comparable"),
+    "gt": ("ground truth", "the same names, other annotations: scores are not comparable"),
     "ann": (
         "annotators",
         "all of them count in the benchmark; with one, precision falls, as pixels that only "

@@ -232,7 +232,7 @@ class Protocol(Settings):
 
     @classmethod
     def of(cls, protocol: Protocol | str | Path | None) -> Protocol:
-        """The protocol meant: one, the name of one or its .toml file; None is bsds500.
+        """The resolved protocol: one, the name of one or its .toml file; None is bsds500.
 
         Raises as `load`.
         """
@@ -251,7 +251,7 @@ class Protocol(Settings):
         """A preset by name, or the protocol in a .toml file.
 
         A file may hold `base = "bsds500"` and only the fields it changes.
-        Raises ProtocolError for what is neither, FileFormatError for a broken file.
+        Raises ProtocolError for anything else, FileFormatError for a broken file.
         """
         path = given_path(name_or_path, "protocol")
         if path.suffix != ".toml":
@@ -302,7 +302,7 @@ class Protocol(Settings):
         """A copy with some fields changed.
 
         What differs from the preset it is named after has a star behind its name: derived from the
-        fields, so that a change undone loses it. `name` may be changed too, but not to a preset's.
+        fields, so reverting the change removes it. `name` may change too, but not to a preset's.
         A mapping given for nms_params or for the options of a metric changes only the entries it
         names; an option that is None is the default again.
         """

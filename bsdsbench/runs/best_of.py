@@ -1,4 +1,4 @@
-"""Best of M: several runs of one method made into one, which chooses by the ground truth.
+"""Best of M: several runs of one method merged into one that chooses by the ground truth.
 
 Models with a granularity are run at M of them. Their programs (UAED, MuGE, SAUGE, DDN) take, for
 each image and threshold, the run of the largest F there, of equal ones the first that is given; its

@@ -1,4 +1,4 @@
-"""An evaluation: a protocol and one record per image; its scores, its folder on disk, its sum."""
+"""An evaluation: a protocol and one record per image, with scores, storage and sums."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Evaluation(Shown):
     DataError
         For records with counts of different metrics.
     MergeError
-        For an id that is there twice, or a sum of different protocols or metrics.
+        For a duplicate id, or a sum of different protocols or metrics.
     """
 
     protocol: Protocol

@@ -158,7 +158,7 @@ def _outcome(future: Future[Outcome], job: Job) -> Outcome:
         return future.result()
     except BrokenExecutor:
         raise
-    except Exception as error:  # a fault of ours, or of a cluster: the other images go on
+    except Exception as error:  # a bug in bsdsbench or the cluster: the other images continue
         return Failure(
             job.pair.image_id, (f"{job.pair.image_id}: {type(error).__name__}: {error}",)
         )
@@ -245,7 +245,7 @@ class _Pool(ProcessPoolExecutor):
         codes = [c.exitcode for c in children]
         own = [c for c in codes if c not in (None, 0, 255, -signal.SIGTERM)]
         if not own:
-            return "no word of it"
+            return "no exit status available"
         if own[0] > 0:
             return f"exit status {own[0]}"
         hint = ": out of memory?" if own[0] == -9 else ""

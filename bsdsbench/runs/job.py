@@ -1,6 +1,6 @@
-"""One image as a piece of work: read, check, count. What a worker runs, in whatever process.
+"""One image as a job for a worker: read, check, count.
 
-A job is small (paths and a protocol) and its answer is small (counts), so that it travels well.
+A job (paths and a protocol) and its result (counts) are small, so they are cheap to send.
 """
 
 from __future__ import annotations
@@ -89,11 +89,11 @@ def run_job(job: Job) -> Outcome:
     except OSError as error:
         where = error.filename or job.pair.image_id
         return Failure(job.pair.image_id, (f"{show(where)}: {error.strerror or error}",))
-    except Exception as error:  # a fault of ours costs one image, and says where it is
+    except Exception as error:  # a bug in bsdsbench costs one image, and says where it is
         place = traceback.extract_tb(error.__traceback__)[-1]
         line = f"{job.pair.image_id}: unexpected {type(error).__name__}: {error}"
         where = f"{os.path.basename(place.filename)}, line {place.lineno}"
-        return Failure(job.pair.image_id, (f"{line} (a fault of bsdsbench, in {where})",))
+        return Failure(job.pair.image_id, (f"{line} (a bug in bsdsbench, in {where})",))
 
 
 def fingerprint(job: Job) -> str:
@@ -161,12 +161,12 @@ MAX_WORKERS = 4096
 
 
 def usual_protocol(metrics: Sequence[str]) -> str:
-    """The preset that the first metric is meant with, bsds500 where it names none."""
+    """The first metric's default preset, bsds500 if it names none."""
     return registry.get(metrics[0]).default_protocol or "bsds500"
 
 
 def protocol_of(protocol: Protocol | str | None, metrics: Sequence[str]) -> Protocol:
-    """The protocol meant: the one given, or the default of the first metric.
+    """The resolved protocol: the one given, or the default of the first metric.
 
     Raises ProtocolError for options that no metric has or a value out of its range, if it lacks
     what a metric needs, or if there is no default.

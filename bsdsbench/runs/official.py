@@ -1,7 +1,7 @@
 """Runs from official result files, whichever program wrote them.
 
 ID_ev1.txt files hold the counts of each image, so a folder of them is a whole Evaluation, to be
-compared and bootstrapped like one's own. From eval_*.txt alone come a curve and scores.
+compared and bootstrapped like your own. eval_*.txt alone give a curve and scores.
 """
 
 from __future__ import annotations

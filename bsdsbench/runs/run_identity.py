@@ -1,4 +1,4 @@
-"""What set a run is of, and its signature."""
+"""The ground-truth set of a run, and its signature."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def made_how(runs: Sequence[Any], names: Sequence[str]) -> tuple[str, list[str]]
     if len({run.protocol for run in runs}) < 2:
         return "; ".join(ways), signatures
     lines = [f"{', '.join(who)}: {text}." for text, who in ways.items()]
-    return "", ["Protocols differ; such scores do not compare.", *lines, *signatures]
+    return "", ["Protocols differ; such scores are not comparable.", *lines, *signatures]
 
 
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:

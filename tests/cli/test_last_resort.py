@@ -19,7 +19,7 @@ def call(monkeypatch, capsys, *words):
 
 @pytest.fixture
 def faulty(monkeypatch, tmp_path):
-    """`bsdsbench protocols` with a fault of ours in it."""
+    """`bsdsbench protocols` with a bug in it."""
 
     def broken(name):
         raise TypeError("no \x1b[31m such\nthing " + 1000 * "x")

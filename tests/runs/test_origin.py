@@ -32,8 +32,8 @@ def test_the_run_of_another_user_is_read_but_not_the_folders_it_names(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other user"))
     run = bb.Evaluation.load(out)
     assert run.boundary_score().ods.f > 0
-    refused(r"are not read unasked, expected them to be given", find_sources, run)
-    refused("are not read unasked", find_sources, run, pred_dir=tiny[0])
+    refused("are read only if given explicitly", find_sources, run)
+    refused("are read only if given explicitly", find_sources, run, pred_dir=tiny[0])
     assert len(find_sources(run, *tiny).pairs) == 6
     # made into one's own by no way of saving it again
     run.save(tmp_path / "again")
@@ -66,5 +66,5 @@ def test_a_fault_of_ours_costs_one_image(tiny, monkeypatch):
     monkeypatch.setattr(job, "_evaluate", faulty)
     run = bb.evaluate(*tiny, FIVE, workers=1, on_error="skip")
     assert list(run.failed) == ["im003"]
-    words = "im003: unexpected ZeroDivisionError: by zero (a fault of bsdsbench, in test_origin.py"
+    words = "im003: unexpected ZeroDivisionError: by zero (a bug in bsdsbench, in test_origin.py"
     assert run.failed["im003"].startswith(words)

@@ -1,4 +1,4 @@
-"""What label maps hold, and which contour measures are taken of them at which sizes."""
+"""Options for label maps: their content, and the contour measures with their sizes."""
 
 from __future__ import annotations
 
