@@ -60,6 +60,7 @@ _MODULES = {
     "crispness": "metrics.crispness",
     "curves": "curves",
     "explain": "diagnosis.explain",
+    "integrations": "integrations",
     "kernels": "kernels",
     "plotting": "plotting",
     "report": "report",
