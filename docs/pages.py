@@ -132,7 +132,7 @@ def protocol_pages() -> dict[str, str]:
         text = folder.joinpath(f"{name}.toml").read_text("utf-8")
         proto = bb.Protocol.preset(name)
         source = "\n".join(_comments(text))
-        rows = "\n".join(f"| `{k}` | {_value(v)} |" for k, v in proto.to_mapping().items())
+        rows = "\n".join(f"| `{k}` | {_value(v)} |" for k, v in proto.leaves().items())
         pages[name] = (
             f"# {name}\n\n{proto.describe()}\n\n{source}\n\n"
             f'Use it with `--protocol {name}` or `bb.Protocol.preset("{name}")`.\n\n'

@@ -135,7 +135,7 @@ def class_boundaries(count: int) -> Iterator[Row]:
         worst, cells = 0.0, 0
         base = Protocol.preset("sbd")
         changes = {"classes": ("cat", "dog"), "interior": interior}
-        protocol = base.replace(thresholds=grid, max_dist=0.05, semantic=changes)
+        protocol = base.replace(thresholds=grid, max_dist=0.05, options={"semantic": changes})
         for seed in range(6):
             labels = regions(seed, (41, 57))
             truth, maps = drawn(labels, TWO), soft_boundaries(seed, labels)

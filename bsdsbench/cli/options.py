@@ -246,9 +246,9 @@ def protocol_from(
 
     Raises ProtocolError, UsageError for a field that is given in two ways.
     """
-    from dataclasses import asdict
-
-    from bsdsbench.protocol.protocol import NMSParams, Protocol, parse_overrides
+    from bsdsbench.metrics.metric_options import settled
+    from bsdsbench.protocol.nms_recipes import NMSParams
+    from bsdsbench.protocol.protocol import Protocol, parse_overrides
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.runs.setup import usual_protocol
 
@@ -276,8 +276,8 @@ def protocol_from(
     if nms not in (None, True, PROTOCOL_S):
         given = changes.get("nms_params")
         more = given if isinstance(given, dict) else {}
-        short["nms_params"] = asdict(NMSParams.recipe(str(nms))) | more
-    return base.replace(**changes | short)
+        short["nms_params"] = NMSParams.recipe(str(nms)).to_mapping() | more
+    return settled(base.replace(**changes | short))
 
 
 def _thresholds(text: str) -> int | tuple[float, ...]:

@@ -38,7 +38,7 @@ from bsdsbench.comparison.significance import (
 )
 from bsdsbench.files.arguments import given_share, given_whole, given_word
 from bsdsbench.files.errors import DataError
-from bsdsbench.metrics import registry
+from bsdsbench.metrics import metric_options, registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.loading import as_runs
 from bsdsbench.runs.score_list import full_name
@@ -291,7 +291,9 @@ def compare(
         seed=seed,
         level=level,
         interval=interval,
-        protocol=" / ".join(dict.fromkeys(run.protocol.describe() for run in kept)),
+        protocol=" / ".join(
+            dict.fromkeys(metric_options.describe(metrics, r.protocol) for r in kept)
+        ),
         notes=tuple(notes),
         signatures=tuple(str(run.signature) for run in kept),
         speeds=speeds_of(labels, kept),

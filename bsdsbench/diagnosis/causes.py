@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.pairing import read_split
-from bsdsbench.protocol.nms_recipes import RECIPES
-from bsdsbench.protocol.protocol import NMSParams, Protocol
+from bsdsbench.protocol.nms_recipes import RECIPES, NMSParams
+from bsdsbench.protocol.protocol import Protocol
 
 MAX_SPLIT_BYTES = 1 << 20
 MAX_SPLIT_FILES = 50

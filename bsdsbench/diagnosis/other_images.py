@@ -51,7 +51,7 @@ def groups_beside(run: Evaluation, sources: Sources) -> list[Group]:
     for label, pred_dir, gt_dir in places:
         pairs = _pairs(pred_dir, gt_dir, sources, set(sources.pairs))
         if pairs and len(pairs) <= MOST:
-            more = Sources(pairs, {}, sources.pred_kind, sources.gt_kind)
+            more = Sources(pairs, {}, sources.pred_kind, sources.metric)
             found.append(Group(label, more))
     return found
 
@@ -60,7 +60,7 @@ def _pairs(pred: Path, gt: Path, sources: Sources, known: set[str]) -> dict[str,
     try:
         ids = {id_of(p) for p in find_files(pred, PREDICTION_SUFFIXES)}
         ids &= possible_ids(find_files(gt, GROUND_TRUTH_SUFFIXES))
-        kinds = {"pred_kind": sources.pred_kind, "gt_kind": sources.gt_kind}
+        kinds = {"pred_kind": sources.pred_kind, "gt_kind": sources.metric.gt_kind}
         wanted = ids - known
         return {p.image_id: p for p in pair(pred, gt, ids=wanted, **kinds)} if wanted else {}
     except DataError:

@@ -32,8 +32,8 @@ from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
 from bsdsbench.loaders.reading import listed
 from bsdsbench.metrics import registry
-from bsdsbench.protocol.field_ranges import clipped
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.settings import clipped
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.runner import Settings, prepared

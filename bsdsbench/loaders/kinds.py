@@ -44,35 +44,39 @@ from bsdsbench.protocol.protocol import Protocol
 Shape = tuple[int, int]
 
 
-def read_prediction(pair: Pair, kind: str, shape: Shape, protocol: Protocol) -> Prediction:
+def read_prediction(pair: Pair, kind: str, shape: Shape, n_classes: int = 1) -> Prediction:
     """An image's prediction of a kind; where it has no files, nothing is predicted.
 
     shape is that of its ground truth. Raises FileFormatError, ShapeError.
     """
-    return _PREDICTIONS[kind](pair, shape, protocol)
+    if kind == "classes" and not pair.pred_paths:
+        return Prediction(pair.image_id, classes=np.zeros((n_classes, *shape), bool))
+    return _PREDICTIONS[kind](pair, shape)
 
 
-def read_truth(pair: Pair, kind: str, protocol: Protocol) -> GroundTruth:
-    """An image's ground truth of a kind. Raises FileFormatError, DataError."""
+def read_truth(pair: Pair, kind: str, protocol: Protocol, instances: bool = False) -> GroundTruth:
+    """An image's ground truth of a kind, of classes with instances where they are asked for.
+
+    Raises FileFormatError, DataError.
+    """
+    if kind == "classes":
+        return _class_truth(pair, instances)
     return _TRUTHS[kind](pair, protocol)
 
 
-def _soft(pair: Pair, shape: Shape, protocol: Protocol) -> Prediction:
+def _soft(pair: Pair, shape: Shape) -> Prediction:
     if not pair.pred_paths:
         return Prediction(pair.image_id, soft=np.zeros(shape, np.uint8))
     return load_prediction(pair, kind="soft")
 
 
-def _labels(pair: Pair, shape: Shape, protocol: Protocol) -> Prediction:
+def _labels(pair: Pair, shape: Shape) -> Prediction:
     if not pair.pred_paths:
         return Prediction(pair.image_id, soft=np.zeros(shape, np.uint8))
     return load_prediction(pair, kind="labels")
 
 
-def _classes(pair: Pair, shape: Shape, protocol: Protocol) -> Prediction:
-    if not pair.pred_paths:
-        count = len(protocol.semantic.classes) if protocol.semantic else 1
-        return Prediction(pair.image_id, classes=np.zeros((count, *shape), bool))
+def _classes(pair: Pair, shape: Shape) -> Prediction:
     maps = [_one_array(path) for path in pair.pred_paths]
     if len({m.shape for m in maps}) > 1:
         raise ShapeError(
@@ -87,7 +91,7 @@ def _annotators(pair: Pair, protocol: Protocol) -> GroundTruth:
     return load_ground_truth(pair, **protocol.gt_options())
 
 
-def _class_truth(pair: Pair, protocol: Protocol) -> GroundTruth:
+def _class_truth(pair: Pair, wanted: bool) -> GroundTruth:
     path = _single(pair)
     found = read_arrays(path, indices=True)
     if "GTcls" in found:
@@ -96,28 +100,24 @@ def _class_truth(pair: Pair, protocol: Protocol) -> GroundTruth:
             raise DataError(f"{show(path)}: no struct GTcls with Boundaries and Segmentation")
         drawn = np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]])
         labels = np.asarray(struct["Segmentation"])
-        instances = _instances(path, protocol, drawn)
+        instances = _instances(path, drawn) if wanted else None
         return GroundTruth(
             pair.image_id, path=path, class_boundaries=drawn, labels=labels, instances=instances
         )
     array = _only(found, path)
     if array.ndim == 2:
-        instances = _instances(path, protocol)
+        instances = _instances(path) if wanted else None
         return GroundTruth(pair.image_id, path=path, labels=array, instances=instances)
     return GroundTruth(pair.image_id, path=path, class_boundaries=array != 0)
 
 
-def _instances(
-    path: Path, protocol: Protocol, drawn: NDArray[np.bool_] | None = None
-) -> NDArray[Any] | None:
-    """The instance map of a file of classes, where the protocol asks for one: the file of its name
-    in the folder `inst` (SBD) or `instances` beside its own. None where there is none.
+def _instances(path: Path, drawn: NDArray[np.bool_] | None = None) -> NDArray[Any] | None:
+    """The instance map of a file of classes: the file of its name in the folder `inst` (SBD) or
+    `instances` beside its own. None where there is none.
 
     The boundaries of SBD's struct GTinst, one per instance, or one per class in the refined
     annotations, are added to `drawn`, in place.
     """
-    if protocol.semantic is None or not protocol.semantic.instances:
-        return None
     places = (path.parents[1] / folder / path.name for folder in ("inst", "instances"))
     file = next((place for place in places if place.is_file()), None)
     if file is None:
@@ -137,22 +137,6 @@ def _instances(
         for category, outline in zip(classes.tolist(), outlines, strict=True):
             drawn[category - 1] |= outline
     return np.asarray(struct["Segmentation"])
-
-
-def _lines(pair: Pair, shape: Shape, protocol: Protocol) -> Prediction:
-    return lines_prediction(pair, shape)
-
-
-def _lines_truth(pair: Pair, protocol: Protocol) -> GroundTruth:
-    return lines_truth(pair)
-
-
-def _oriented(pair: Pair, shape: Shape, protocol: Protocol) -> Prediction:
-    return oriented_prediction(pair, shape)
-
-
-def _oriented_truth(pair: Pair, protocol: Protocol) -> GroundTruth:
-    return oriented_truth(pair)
 
 
 def _mask(pair: Pair, protocol: Protocol) -> GroundTruth:
@@ -186,17 +170,16 @@ def _only(found: dict[str, Any], path: Path) -> NDArray[Any]:
     return arrays[0]
 
 
-_PREDICTIONS: dict[str, Callable[[Pair, Shape, Protocol], Prediction]] = {
+_PREDICTIONS: dict[str, Callable[[Pair, Shape], Prediction]] = {
     "soft": _soft,
     "labels": _labels,
     "classes": _classes,
-    "lines": _lines,
-    "oriented": _oriented,
+    "lines": lines_prediction,
+    "oriented": oriented_prediction,
 }
 _TRUTHS: dict[str, Callable[[Pair, Protocol], GroundTruth]] = {
     "annotators": _annotators,
-    "classes": _class_truth,
     "mask": _mask,
-    "lines": _lines_truth,
-    "oriented": _oriented_truth,
+    "lines": lambda pair, protocol: lines_truth(pair),
+    "oriented": lambda pair, protocol: oriented_truth(pair),
 }

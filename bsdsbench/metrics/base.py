@@ -16,15 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_list, kind_of_value
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.settings import Settings
 from bsdsbench.scores.counts import Counts, ImageRecord, Stack
 from bsdsbench.scores.ratios import or_none
 from bsdsbench.scores.weighted import Weights
 from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
+# Fields of the protocol that move scores: all that change a soft map or the reading of annotators,
+# all that make a curve's numbers, and with them those of matching.
+MAPS = ("invert", "normalise", "nms", "nms_params")
+ANNOTATED = ("gt_invert", "gt_threshold", "gt_kind")
+CURVE = ("thresholds", "operator", "ap_rule", "ods_rule")
+MATCHING = ("max_dist", "max_dist_px", "thin", "clean", "gt_thin")
+MATCHED = (*MAPS, *ANNOTATED, *CURVE, *MATCHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +142,13 @@ class Metric(ABC):
         The columns of those tables, see `parts`.
     default_protocol : str or None
         The preset that is meant where none is given; None: one must be given.
+    options : type or None
+        Its own options, a frozen dataclass derived from `Settings`; a table of its name in a
+        protocol, `--set NAME.FIELD=VALUE`. A changed default is a new `version`.
+    options_were : str or None
+        The metric that had these options in runs saved before this one had its own.
+    uses : tuple of str
+        The fields of a protocol that move its scores; signature and caption say no others.
     """
 
     name: ClassVar[str]
@@ -147,6 +162,9 @@ class Metric(ABC):
     image_columns: ClassVar[tuple[Column, ...]]
     part_columns: ClassVar[tuple[Column, ...]] = ()
     default_protocol: ClassVar[str | None] = "bsds500"
+    options: ClassVar[type[Settings] | None] = None
+    options_were: ClassVar[str | None] = None
+    uses: ClassVar[tuple[str, ...]] = Protocol.names()
 
     @abstractmethod
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Counts:
@@ -205,9 +223,26 @@ class Metric(ABC):
         """False if a prediction of that size cannot be compared with the ground truth."""
         return pred.shape == gt.shape
 
+    def options_of(self, protocol: Protocol) -> Any:
+        """Its options in a protocol. Raises ProtocolError for an unknown one and a wrong value."""
+        if self.options is None:
+            raise ProtocolError(f"options {self.name!r}: this metric has none, expected none")
+        try:
+            return self.options.from_mapping(protocol.options.get(self.name, {}))
+        except ProtocolError as error:
+            raise ProtocolError(f"{self.name} {error}") from None
+
     def describe(self, protocol: Protocol) -> str:
-        """The conventions in words, to be printed under the scores."""
-        return f"protocol {protocol.describe()}"
+        """Its own conventions in words, printed under the scores beside what it uses; or ""."""
+        return self.options_of(protocol).describe() if self.options else ""
+
+    def class_names(self, protocol: Protocol) -> tuple[str, ...]:
+        """The classes whose maps are a prediction's files; none where it is one file."""
+        return ()
+
+    def reads_instances(self, protocol: Protocol) -> bool:
+        """True if the ground truth's instance maps are read too."""
+        return False
 
     def files(
         self, score: Any, records: Sequence[ImageRecord], protocol: Protocol

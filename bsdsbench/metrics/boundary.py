@@ -27,12 +27,11 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.map_checks import binary_map, same_shape, soft_map
 from bsdsbench.loaders.official_txt import boundary_files
-from bsdsbench.metrics.base import Column, at_least_two, counts_in_order
+from bsdsbench.metrics.base import MATCHED, Column, at_least_two, counts_in_order
 from bsdsbench.metrics.boundary_maps import clean, replayed, truth_maps, with_whole_image, without
 from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric, MatchMaps
 from bsdsbench.metrics.soft_maps import prepare
-from bsdsbench.protocol.field_ranges import MAX_PX
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import MAX_PX, Protocol
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord, Stack, frozen
 from bsdsbench.scores.curve import OperatingPoint, PRCurve
 from bsdsbench.scores.curve_rules import area, best_point, edges_r50, recall_at_precision
@@ -77,6 +76,7 @@ class BoundaryMetric(MatchingMetric):
 
     name = "boundary"
     title = "Boundaries"
+    uses = MATCHED
     columns: ClassVar[tuple[Column, ...]] = (
         *CurveMetric.columns[:-1],
         Column("r50", "R50"),

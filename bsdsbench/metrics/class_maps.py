@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,132 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics.imresize import bicubic
-from bsdsbench.protocol.protocol import SemanticParams
+from bsdsbench.protocol.settings import (
+    BOOL,
+    LABEL,
+    NAMES,
+    Settings,
+    is_int,
+    is_number,
+    one_of,
+    setting,
+    whole,
+)
 
 Bool = NDArray[np.bool_]
 
 
+def _is_labels(values: Any) -> bool:
+    return isinstance(values, tuple) and all(is_int(v) and 0 <= v < 2**31 for v in values)
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticOptions(Settings):
+    """What the programs of per-class boundaries do differently, and the classes."""
+
+    classes: tuple[str, ...] = setting(
+        (),
+        "The names in the order of their labels.",
+        NAMES,
+        describe=lambda o: f"{len(o.classes)} classes",
+    )
+    first: int = setting(0, "The label of the first class; the others follow without a gap.", LABEL)
+    ids: tuple[int, ...] = setting(
+        (),
+        "Or the label of each class, where there are gaps; other labels up to the largest are of "
+        "no class.",
+        (_is_labels, "labels from 0"),
+    )
+    ignore: int | tuple[int, ...] = setting(
+        255,
+        "Label of pixels that belong to nothing, or -1 for none; also several labels.",
+        (lambda v: (is_int(v) and -1 <= v < 2**31) or _is_labels(v), "a label, labels, or -1"),
+    )
+    radius: int = setting(
+        0,
+        "Half width of the boundaries drawn from label maps, pixels; 0 is the one-pixel rule.",
+        whole(0, 99, "0 to 99"),
+        describe="radius {}",
+    )
+    ignored_rule: str = setting(
+        "drop",
+        'With a radius, ignored pixels are never boundary and no side of one ("drop"), or a strip '
+        'of them that is thin enough is boundary, as py-edge-eval draws ("span").',
+        one_of("drop", "span"),
+        describe="ignored labels {}",
+    )
+    interior: str = setting(
+        "keep",
+        '"keep"; or "kill": predictions inside a region of their class, further from its boundary '
+        'than the tolerance, are taken out after thinning; "kill_first": before it.',
+        one_of("keep", "kill", "kill_first"),
+        describe=lambda o: f"interior {o.interior}",
+    )
+    absent: str = setting(
+        "count",
+        '"count" the predictions of a class in images without it, or "skip" such images.',
+        one_of("count", "skip"),
+        describe=lambda o: f"absent {o.absent}",
+    )
+    instances: bool = setting(
+        False,
+        "Boundaries between instances of one class count too (needs an instance map).",
+        BOOL,
+        describe="instances apart",
+    )
+    instance_from: int = setting(
+        1,
+        "The smallest value of an instance map that is an instance (Cityscapes: 1000).",
+        whole(1, 2**31 - 1, "a value from 1"),
+    )
+    thin_gt: bool = setting(
+        False, "Boundaries of the ground truth are thinned.", BOOL, describe="ground truth thinned"
+    )
+    border: int = setting(
+        0,
+        "Pixels along the border that have no part in it.",
+        whole(0, 9999, "0 to 9999 pixels"),
+        describe=lambda o: f"border of {o.border} {o.border_rule}" if o.border else "",
+    )
+    border_rule: str = setting(
+        "crop",
+        '"crop" them off both sides, so that the tolerance is that of what is left; or "ignore": '
+        "labels get a frame of the ignored label, predictions are 0 there.",
+        one_of("crop", "ignore"),
+    )
+    scale: float = setting(
+        1.0,
+        "The ground truth is scaled to this, by the nearest pixel.",
+        (lambda v: is_number(v) and 0 < v <= 1, "a number in (0, 1]"),
+        describe=lambda o: f"{o.scaled} scaled by {o.scale:g}" if o.scale != 1 else "",
+    )
+    scaled: str = setting(
+        "labels",
+        '"labels" are scaled and then drawn, or their "boundaries" once they are drawn.',
+        one_of("labels", "boundaries"),
+    )
+    resize: str = setting(
+        "refuse",
+        'Predictions of another size than the ground truth: "refuse", "nearest", or "bicubic" as '
+        "MATLAB's imresize.",
+        one_of("refuse", "nearest", "bicubic"),
+        describe="resized {}",
+    )
+
+    @property
+    def class_labels(self) -> tuple[int, ...]:
+        """The label of each class."""
+        return self.ids or tuple(range(self.first, self.first + len(self.classes)))
+
+    @property
+    def ignored(self) -> tuple[int, ...]:
+        """The labels of pixels that belong to nothing, none for -1."""
+        given = self.ignore if isinstance(self.ignore, tuple) else (self.ignore,)
+        return tuple(label for label in given if label >= 0)
+
+
 def class_boundaries(
-    labels: NDArray[Any], params: SemanticParams, instances: NDArray[Any] | None = None
+    labels: NDArray[Any], params: SemanticOptions, instances: NDArray[Any] | None = None
 ) -> Bool:
     """The boundary of every class of a label map.
 
@@ -33,7 +153,7 @@ def class_boundaries(
     ----------
     labels : (H, W) integer
         `params` names the labels (first, first + 1, ..) and the one to ignore.
-    params : SemanticParams
+    params : SemanticOptions
         With radius 0 a pixel is boundary of a class where it and the pixel below, to the right or
         below-right are not both in the class or both out of it (the rule of seg2bdry); with radius
         r, where the other side of the class's outline is at most r pixels away. Ignored pixels are
@@ -73,7 +193,7 @@ def class_boundaries(
     return out
 
 
-def _present(labels: NDArray[Any], params: SemanticParams) -> set[int]:
+def _present(labels: NDArray[Any], params: SemanticOptions) -> set[int]:
     """The labels there are. Raises DataError for one that the protocol does not know."""
     present = set(np.unique(labels).tolist())
     known = params.class_labels
@@ -160,7 +280,7 @@ def interior(mask: Bool, boundary: Bool, max_dist_px: float) -> Bool:
 def prepare_classes(
     pred: NDArray[Any],
     gt: NDArray[Any],
-    params: SemanticParams,
+    params: SemanticOptions,
     labels: NDArray[Any] | None = None,
     instances: NDArray[Any] | None = None,
 ) -> tuple[NDArray[Any], Bool, NDArray[Any] | None]:
@@ -191,7 +311,7 @@ def prepare_classes(
 
 
 def _from_labels(
-    labels: NDArray[Any], params: SemanticParams, instances: NDArray[Any] | None, thin: bool
+    labels: NDArray[Any], params: SemanticOptions, instances: NDArray[Any] | None, thin: bool
 ) -> Bool:
     from bsdsbench.kernels.thinning import thin_each
 
@@ -207,7 +327,7 @@ def _from_labels(
     return drawn
 
 
-def _of_classes(array: NDArray[Any], params: SemanticParams, what: str) -> NDArray[Any]:
+def _of_classes(array: NDArray[Any], params: SemanticOptions, what: str) -> NDArray[Any]:
     if array.ndim != 3 or array.shape[0] != len(params.classes):
         raise ShapeError(
             f"{what}: shape {array.shape}, expected ({len(params.classes)}, rows, columns)"
@@ -215,7 +335,7 @@ def _of_classes(array: NDArray[Any], params: SemanticParams, what: str) -> NDArr
     return array
 
 
-def _framed(labels: NDArray[Any], params: SemanticParams) -> NDArray[Any]:
+def _framed(labels: NDArray[Any], params: SemanticOptions) -> NDArray[Any]:
     """The label map with a frame of the ignored label, where the border rule is "ignore"."""
     if not params.border or params.border_rule != "ignore" or not params.ignored:
         return labels
@@ -231,7 +351,7 @@ def _inner(shape: tuple[int, ...], border: int) -> tuple[slice, slice]:
 
 
 def _bordered(
-    maps: NDArray[Any], truth: Bool, labels: NDArray[Any] | None, params: SemanticParams
+    maps: NDArray[Any], truth: Bool, labels: NDArray[Any] | None, params: SemanticOptions
 ) -> tuple[NDArray[Any], Bool, NDArray[Any] | None]:
     if not params.border:
         return maps, truth, labels

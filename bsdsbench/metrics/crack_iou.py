@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import Column, Metric
+from bsdsbench.metrics.base import ANNOTATED, MAPS, Column, Metric
 from bsdsbench.metrics.pixel import PixelCounts, PixelMetric, pixel_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
@@ -30,6 +30,7 @@ class CrackMetric(Metric):
     title = "Average IoU"
     counts_type = PixelCounts
     default_protocol = "crack-aiu"
+    uses = ("thresholds", "operator", *MAPS, *ANNOTATED)
     columns: ClassVar[tuple[Column, ...]] = (
         Column("aiu", "AIU"),
         Column("n_images", "images", "n", digits=0, shown="own", score=False),

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import boundary_files
-from bsdsbench.metrics.base import Column, Metric, counts_in_order, within
+from bsdsbench.metrics.base import MATCHED, Column, Metric, counts_in_order, within
 from bsdsbench.metrics.boundary import (
     BoundaryMetric,
     BoundaryScore,
@@ -27,7 +27,8 @@ from bsdsbench.metrics.boundary import (
     boundary_result,
 )
 from bsdsbench.metrics.soft_maps import as_float32, invert, nms
-from bsdsbench.protocol.protocol import NMSParams, Protocol
+from bsdsbench.protocol.nms_recipes import NMSParams
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import (
     BoundaryCounts,
     Counts,
@@ -117,6 +118,8 @@ class CrispnessMetric(Metric):
         Column("ceval", "CEval F"),
     )
 
+    uses = tuple(field for field in MATCHED if field not in ("nms", "thin"))
+
     def check(self, protocol: Protocol) -> None:
         """NMS and thinning of its own presets are not to be changed. Raises ProtocolError."""
         preset = protocol.name.removesuffix("*")
@@ -174,11 +177,8 @@ class CrispnessMetric(Metric):
         return {"SEval": score.seval, "CEval": score.ceval}
 
     def describe(self, protocol: Protocol) -> str:
-        """The protocols of both evaluations."""
-        return "; ".join(
-            f"{name} protocol {p.describe()}"
-            for name, p in zip(("SEval", "CEval"), evaluations(protocol).values(), strict=True)
-        )
+        """How the two evaluations differ."""
+        return f"SEval thinned after NMS {protocol.nms_params.describe()}, CEval neither"
 
     def files(
         self, score: CrispnessScore, records: Sequence[ImageRecord], protocol: Protocol

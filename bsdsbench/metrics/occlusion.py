@@ -29,7 +29,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.map_checks import same_shape, soft_map
 from bsdsbench.loaders.official_txt import boundary_rows as official_rows
 from bsdsbench.loaders.official_txt import format_rows, safe_name, table_files
-from bsdsbench.metrics.base import Column, Metric, counts_in_order, within
+from bsdsbench.metrics.base import CURVE, MAPS, MATCHING, Column, Metric, counts_in_order, within
 from bsdsbench.metrics.boundary import (
     BoundaryMetric,
     BoundaryScore,
@@ -115,6 +115,7 @@ class OcclusionMetric(Metric):
     gt_kind = "oriented"
     counts_type = OcclusionCounts
     default_protocol = "occlusion"
+    uses = (*MAPS, *CURVE, *MATCHING)
     columns: ClassVar[tuple[Column, ...]] = (
         *(
             Column(f"{part}.{key}", f"{title} {key.upper()}", f"{short}-{key.upper()}", shown=shown)

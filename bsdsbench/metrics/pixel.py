@@ -22,7 +22,7 @@ from bsdsbench.curves.results import ROCResult
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.map_checks import annotated_maps, same_shape, soft_map
-from bsdsbench.metrics.base import Column
+from bsdsbench.metrics.base import ANNOTATED, CURVE, MAPS, Column
 from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore
 from bsdsbench.metrics.soft_maps import prepare
 from bsdsbench.protocol.protocol import Protocol
@@ -131,6 +131,8 @@ class PixelMetric(CurveMetric):
         CurveMetric.columns[-1],
     )
     image_columns: ClassVar[tuple[Column, ...]] = (Column("f", "pixel F", "F"),)
+
+    uses = (*MAPS, *ANNOTATED, *CURVE)
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> PixelCounts:
         """See `pixel_counts`."""

@@ -9,7 +9,7 @@ mean precision and the mean recall.
 Thresholds are the levels 0 .. 255 of the map as an 8-bit picture, `>=`. `max_*` is the largest
 value of the mean curve over the levels, `mean_*` its mean, `adaptive_*` the value at each image's
 own threshold; what has none of these words (IoU, Dice, BER) is at one half. The rules in which
-programs differ are fields of `protocol.saliency`; the measures: bsdsbench.metrics.salient_measures.
+programs differ are `SaliencyOptions`; the measures: bsdsbench.metrics.salient_measures.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import salient_measures as measures
 from bsdsbench.metrics.base import Column, Metric
 from bsdsbench.metrics.soft_maps import invert
-from bsdsbench.protocol.protocol import Protocol, SaliencyParams
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.settings import BOOL, POSITIVE, Settings, one_of, setting
 from bsdsbench.scores.counts import Counts, Stack, count_field
 from bsdsbench.scores.ratios import ratio
 from bsdsbench.scores.weighted import Weights, weighted_mean, weighted_sum
@@ -33,6 +34,49 @@ from bsdsbench.scores.weighted import Weights, weighted_mean, weighted_sum
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 LEVELS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class SaliencyOptions(Settings):
+    """What programs do differently. The defaults are PySODMetrics' rules."""
+
+    beta2: float = setting(0.3, "beta^2 of F.", POSITIVE, describe=lambda o: f"beta^2 {o.beta2:g}")
+    stretch: bool = setting(
+        True,
+        "Each map that is not constant is stretched to 0 .. 1 first.",
+        BOOL,
+        describe={True: "maps stretched to 0 .. 1", False: "maps as they are"},
+    )
+    levels: str = setting(
+        "floor",
+        'The level of a strength p: "floor" of 255 p, or 255 p "round"ed, halves up.',
+        one_of("floor", "round"),
+        describe=lambda o: f"levels {o.levels}(255 p), >=",
+    )
+    operator: str = setting(
+        ">",
+        'IoU, Dice and BER at one threshold are of strengths ">" or ">=" 0.5.',
+        one_of(">", ">="),
+        describe=lambda o: f"IoU, Dice, BER at p {o.operator} 0.5",
+    )
+    cap: str = setting(
+        "one",
+        'The adaptive threshold is min(2 mean, 1), or with "max" min(2 mean, the largest p).',
+        one_of("one", "max"),
+        describe={"one": "adaptive min(2 mean, 1)", "max": "adaptive min(2 mean, max)"},
+    )
+    e_divisor: str = setting(
+        "pixels-1",
+        'The E-measure\'s sum is divided by "pixels-1", or by "pixels".',
+        one_of("pixels-1", "pixels"),
+        describe=lambda o: f"E by {o.e_divisor}",
+    )
+    centroid: str = setting(
+        "even",
+        'A centroid half way between two pixels goes to the "even" one, or "up" (S-measure).',
+        one_of("even", "up"),
+        describe=lambda o: f"centroid {o.centroid}",
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +105,7 @@ class SaliencyCounts(Counts):
 def saliency_counts(
     soft: NDArray[Any],
     mask: NDArray[np.bool_],
-    params: SaliencyParams | None = None,
+    params: SaliencyOptions | None = None,
     *,
     what: str = "saliency",
 ) -> SaliencyCounts:
@@ -71,8 +115,8 @@ def saliency_counts(
     params : the conventions, those of the preset if None; what : names the image in errors
     Raises ShapeError if the sizes differ, DataError for an empty image.
     """
-    rules, mask = params or SaliencyParams(), np.asarray(mask, bool)
-    value = measures.strengths(soft, rules)
+    rules, mask = params or SaliencyOptions(), np.asarray(mask, bool)
+    value = measures.strengths(soft, rules.stretch)
     if value.shape != mask.shape:
         raise ShapeError(f"{what}: map {value.shape}, expected the mask's {mask.shape}")
     if not value.size:
@@ -99,7 +143,7 @@ def _at_least(levels: NDArray[np.uint8]) -> NDArray[np.int64]:
     return np.cumsum(np.bincount(levels.ravel(), minlength=256)[::-1])[::-1]
 
 
-def _image_values(stack: Stack, rules: SaliencyParams) -> tuple[dict[str, F8], dict[str, F8]]:
+def _image_values(stack: Stack, rules: SaliencyOptions) -> tuple[dict[str, F8], dict[str, F8]]:
     """Each image's numbers (N,), and its curves over the levels (N, 256), by name."""
     tp, fp, at_half = stack["tp"], stack["fp"], (stack["half_tp"], stack["half_fp"])
     positives, pixels = stack["positives"], stack["pixels"]
@@ -124,7 +168,7 @@ def _image_values(stack: Stack, rules: SaliencyParams) -> tuple[dict[str, F8], d
     return numbers, {name: curve[:, :LEVELS] for name, curve in curves.items()}
 
 
-def _summed_values(stack: Stack, weights: Weights, rules: SaliencyParams) -> dict[str, F8]:
+def _summed_values(stack: Stack, weights: Weights, rules: SaliencyOptions) -> dict[str, F8]:
     """Ratios of counts added over the images, (S,)."""
     total = {name: weighted_sum(weights, values) for name, values in stack.items()}
     pos, n, at_half = total["positives"], total["pixels"], (total["half_tp"], total["half_fp"])
@@ -151,6 +195,8 @@ class SaliencyMetric(Metric):
     gt_kind = "mask"
     counts_type = SaliencyCounts
     default_protocol = "saliency"
+    options = SaliencyOptions
+    uses = ("invert",)
     columns: ClassVar[tuple[Column, ...]] = (
         Column("mae_mean", "MAE", lower=True, digits=3),
         Column("max_f_mean", "max F", digits=3),
@@ -195,11 +241,11 @@ class SaliencyMetric(Metric):
         if pred.soft is None or gt.mask is None:
             raise DataError(f"{what}: expected one soft map and one mask")
         soft = invert(pred.soft) if protocol.invert else pred.soft
-        return saliency_counts(soft, gt.mask, protocol.saliency, what=what)
+        return saliency_counts(soft, gt.mask, self.options_of(protocol), what=what)
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
         """Means over images, the best of mean curves, and ratios of sums."""
-        rules = _params(protocol)
+        rules = self.options_of(protocol)
         numbers, curves = _image_values(stack, rules)
         out = {f"{name}_mean": weighted_mean(weights, value) for name, value in numbers.items()}
         for name, curve in curves.items():
@@ -218,10 +264,6 @@ class SaliencyMetric(Metric):
             "weighted_f": float(counts.weighted_f),
         }
 
-    def describe(self, protocol: Protocol) -> str:
-        """The conventions that the numbers depend on."""
-        return f"protocol {protocol.name} v{protocol.version}: {_params(protocol).describe()}"
-
     def same_truth(self, a: SaliencyCounts, b: SaliencyCounts) -> bool:
         """True if both have the same numbers of mask pixels."""
         return int(a.positives) == int(b.positives) and int(a.pixels) == int(b.pixels)
@@ -231,8 +273,4 @@ class SaliencyMetric(Metric):
         soft = np.zeros((12, 16), np.uint8)
         soft[3:9, 5:9] = 200
         truth = GroundTruth("a", mask=soft > 0)
-        return Prediction("a", soft=soft), truth, Protocol(saliency=SaliencyParams())
-
-
-def _params(protocol: Protocol) -> SaliencyParams:
-    return protocol.saliency or SaliencyParams()
+        return Prediction("a", soft=soft), truth, Protocol()

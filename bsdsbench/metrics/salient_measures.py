@@ -1,6 +1,6 @@
 """Measures of one salient-object map against its mask, without tolerance: numbers from arrays.
 
-What the programs in use do differently is in `SaliencyParams` (bsdsbench.protocol.protocol); its
+What the programs in use do differently is in `SaliencyOptions` (bsdsbench.metrics.saliency); its
 defaults are those of PySODMetrics, which most tables of the field come from, and with them all
 values here are equal to its values (to 1e-9 on 8-bit maps), but for
 
@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.metrics.soft_maps import as_float32, unit
-from bsdsbench.protocol.protocol import SaliencyParams
 from bsdsbench.scores.ratios import ratio
 
 F8 = NDArray[np.float64]
 _EPS = float(np.spacing(1.0))
 
 
-def strengths(soft: NDArray[Any], params: SaliencyParams) -> NDArray[Any]:
+def strengths(soft: NDArray[Any], stretch: bool) -> NDArray[Any]:
     """A map as floats in [0, 1], stretched where the protocol says so and it is not constant.
 
     (H, W) uint8, uint16 or bool gives float64; float maps keep their precision, as their levels
@@ -33,7 +32,7 @@ def strengths(soft: NDArray[Any], params: SaliencyParams) -> NDArray[Any]:
     as_float32(soft)  # for its checks
     soft = np.asarray(soft)
     value = soft if soft.dtype.kind == "f" else unit(soft) if soft.dtype != bool else soft * 1.0
-    if params.stretch and value.size and value.max() > value.min():
+    if stretch and value.size and value.max() > value.min():
         value = (value - value.min()) / (value.max() - value.min())
     return value
 

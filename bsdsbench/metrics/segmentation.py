@@ -22,11 +22,10 @@ from bsdsbench.metrics.contour.contour_metric import (
     faults_named,
     label_maps,
     mean_over_classes,
-    params_of,
 )
 from bsdsbench.metrics.contour.instances import class_pair, instances_of, match
+from bsdsbench.metrics.contour.label_options import LabelOptions
 from bsdsbench.metrics.contour.pairs import LabelPair, as_pair
-from bsdsbench.protocol.contour_params import ContourParams
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack, count_field
 from bsdsbench.scores.ratios import ratio
@@ -62,20 +61,17 @@ class SegmentationCounts(Counts):
             raise ShapeError(f"confusion: shape {self.confusion.shape}, expected {n + 1} x {n + 1}")
 
 
-def segmentation_counts(
-    pred: ArrayLike, gt: ArrayLike, params: ContourParams
-) -> SegmentationCounts:
+def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> SegmentationCounts:
     """Count one image's label maps, or its instance maps if `params.unit` is "instance".
 
     pred, gt : (H, W) integer; masks if there are no classes (then class 0 is the object)
-    params   : classes, first, ignore, unit and divisor, see `ContourParams`
 
     Raises DataError for a label of no class, ShapeError for unequal shapes.
 
     Examples
     --------
-    >>> from bsdsbench.protocol.contour_params import ContourParams
-    >>> counts = segmentation_counts([[0, 0, 1]], [[0, 1, 1]], ContourParams(classes=("a", "b")))
+    >>> options = LabelOptions(classes=("a", "b"))
+    >>> counts = segmentation_counts([[0, 0, 1]], [[0, 1, 1]], options)
     >>> counts.confusion.tolist()
     [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
     >>> class_iou(counts.confusion).tolist()
@@ -169,7 +165,7 @@ def panoptic(counts: Any) -> tuple[F8, F8, F8]:
     return ratio(counts.iou_sum, weight) + nan, sq, ratio(counts.tp, weight) + nan
 
 
-def panoptic_quality(pred: ArrayLike, gt: ArrayLike, params: ContourParams) -> F8:
+def panoptic_quality(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> F8:
     """Panoptic quality of one image's instance maps, of each class (C,); see `panoptic`.
 
     pred, gt : (H, W) instance maps, class x `params.divisor` + instance
@@ -235,6 +231,9 @@ class SegmentationMetric(Metric):
     gt_kind = "classes"
     counts_type = SegmentationCounts
     default_protocol = "masks"
+    options = LabelOptions
+    options_were = "contour"
+    uses = ()
     columns: ClassVar[tuple[Column, ...]] = (
         Column("mean_iou", "mean IoU"),
         Column("fw_iou", "frequency-weighted IoU", "fwIoU"),
@@ -257,7 +256,7 @@ class SegmentationMetric(Metric):
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> SegmentationCounts:
         """See `segmentation_counts`."""
-        at = params_of(protocol)
+        at = self.options_of(protocol)
         with faults_named(pred, gt):
             return segmentation_counts(*label_maps(pred, gt, at), at)
 
@@ -270,7 +269,7 @@ class SegmentationMetric(Metric):
     ) -> SegmentationScore:
         """The scores, those of each class besides."""
         total = _summed(stack, np.ones((1, len(ids)), np.int64))
-        names, gt = params_of(protocol).class_names, _parts(total.confusion)[2][0]
+        names, gt = self.options_of(protocol).class_names, _parts(total.confusion)[2][0]
         columns = {key: value[0] for key, value in _class_values(total).items()}
         per_class = {
             name: ClassSegmentation(
@@ -294,17 +293,17 @@ class SegmentationMetric(Metric):
         return np.array_equal(a.confusion.sum(axis=1), b.confusion.sum(axis=1))
 
     def describe(self, protocol: Protocol) -> str:
-        """What was compared."""
+        """What was compared, and the order of the means."""
         return (
-            f"segmentation: {params_of(protocol).describe()}; pixels and instances of all images "
-            "together, then means over the classes that either map has"
+            f"{super().describe(protocol)}; pixels and instances of all images together, then "
+            "means over the classes that either map has"
         )
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
         """Two halves."""
         labels = np.zeros((12, 16), np.uint8)
         labels[:, 8:] = 1
-        protocol = Protocol(contour=ContourParams(classes=("left", "right")))
+        protocol = Protocol(options={self.name: LabelOptions(classes=("left", "right"))})
         return Prediction("a", classes=labels), GroundTruth("a", labels=labels), protocol
 
 

@@ -1,9 +1,9 @@
 """Per-class boundaries: each class is a boundary benchmark of its own, then the mean over classes.
 
 Arrays: a label map is (H, W) integer; boundaries of all classes are (C, H, W), bool for ground
-truth and soft (or bool) for a prediction, classes in the order of `protocol.semantic.classes`.
+truth and soft (or bool) for a prediction, classes in the order of `SemanticOptions.classes`.
 
-Options are in protocol.semantic (see SemanticParams) and done by bsdsbench.metrics.class_maps:
+What `SemanticOptions` says of maps is done by bsdsbench.metrics.class_maps; here
 `interior = "kill"` takes predictions out that lie in a region of their class further from its
 boundary than the tolerance, after thinning as the SBD programs do, or with "kill_first" before it
 as SEISM does; `absent = "skip"` leaves an image out of the classes it does not have.
@@ -22,15 +22,15 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import boundary_files, safe_name
-from bsdsbench.metrics.base import Column, Metric, counts_in_order, within
+from bsdsbench.metrics.base import CURVE, MAPS, MATCHING, Column, Metric, counts_in_order, within
 from bsdsbench.metrics.boundary import (
     BoundaryMetric,
     BoundaryScore,
     boundary_counts,
     boundary_result,
 )
-from bsdsbench.metrics.class_maps import interior, prepare_classes
-from bsdsbench.protocol.protocol import Protocol, SemanticParams, presets_with
+from bsdsbench.metrics.class_maps import SemanticOptions, interior, prepare_classes
+from bsdsbench.protocol.protocol import Protocol, preset_names
 from bsdsbench.scores.counts import (
     BoundaryCounts,
     Counts,
@@ -114,7 +114,7 @@ def semantic_counts(
     ----------
     pred : (H, W) labels, or (C, H, W) soft maps or bool
     gt : (H, W) labels, or (C, H, W) bool boundaries
-    protocol : Protocol with `semantic`
+    protocol : Protocol with options of this metric
     labels : (H, W), optional
         The regions beside boundaries in `gt`, which only an `interior` that kills needs.
     instances : (H, W) integer, optional
@@ -134,7 +134,7 @@ def semantic_counts(
     ProtocolError
         If the protocol has no classes.
     """
-    params = _params(protocol)
+    params = SemanticMetric().options_of(protocol)
     maps, truth, labels = prepare_classes(pred, gt, params, labels, instances)
     if params.interior != "keep" and labels is None:
         raise DataError(
@@ -156,15 +156,6 @@ def semantic_counts(
     return counts
 
 
-def _params(protocol: Protocol) -> SemanticParams:
-    if protocol.semantic is None:
-        raise ProtocolError(
-            f"protocol {protocol.name}: no classes, expected one of "
-            f"{', '.join(presets_with('semantic'))}, or a file with a [semantic] table"
-        )
-    return protocol.semantic
-
-
 class SemanticMetric(Metric):
     """Each class is a boundary benchmark of its own, then the mean over the classes."""
 
@@ -174,6 +165,8 @@ class SemanticMetric(Metric):
     gt_kind = "classes"
     counts_type = SemanticCounts
     default_protocol = None
+    options = SemanticOptions
+    uses = (*MAPS, *CURVE, *MATCHING)
     columns: ClassVar[tuple[Column, ...]] = (
         Column("ods_mean", "mean ODS"),
         Column("ois_mean", "mean OIS"),
@@ -184,16 +177,31 @@ class SemanticMetric(Metric):
     part_columns = BoundaryMetric.columns
     image_columns: ClassVar[tuple[Column, ...]] = (Column("f", "mean F of its classes", "F"),)
 
-    def check(self, protocol: Protocol) -> None:
-        """Raise ProtocolError, which names those there are, unless the protocol has classes."""
-        _params(protocol)
+    def options_of(self, protocol: Protocol) -> SemanticOptions:
+        """Its options. Raises ProtocolError, which names presets, unless there are classes."""
+        found: SemanticOptions = super().options_of(protocol)
+        if not found.classes:
+            presets = [n for n in preset_names() if self.name in Protocol.preset(n).options]
+            raise ProtocolError(
+                f"protocol {protocol.name}: no classes, expected one of "
+                f"{', '.join(presets)}, or a file with a [{self.name}] table"
+            )
+        return found
+
+    def class_names(self, protocol: Protocol) -> tuple[str, ...]:
+        """The classes."""
+        return self.options_of(protocol).classes
+
+    def reads_instances(self, protocol: Protocol) -> bool:
+        """True where boundaries between instances count."""
+        return self.options_of(protocol).instances
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> SemanticCounts:
         """See `semantic_counts`."""
         if pred.classes is None:
             raise DataError(f"{pred.path or pred.image_id}: no class maps, expected them")
         # a band on both sides is drawn from the labels, whatever boundaries are stored
-        band = _params(protocol).radius > 0 and gt.labels is not None
+        band = self.options_of(protocol).radius > 0 and gt.labels is not None
         truth = gt.labels if band or gt.class_boundaries is None else gt.class_boundaries
         if truth is None:
             raise DataError(f"{gt.path or gt.image_id}: no labels of classes, expected them")
@@ -201,9 +209,9 @@ class SemanticMetric(Metric):
             pred.classes, truth, protocol, labels=gt.labels, instances=gt.instances
         )
         thresholds = protocol.threshold_array()
-        rows = np.zeros((4, len(_params(protocol).classes), thresholds.size), np.int64)
+        rows = np.zeros((4, len(self.options_of(protocol).classes), thresholds.size), np.int64)
         counted = np.zeros(rows.shape[1], np.int64)
-        for k, name in enumerate(_params(protocol).classes):
+        for k, name in enumerate(self.options_of(protocol).classes):
             if name in found:
                 counted[k] = 1
                 rows[:, k] = [getattr(found[name], field) for field in _FOUR]
@@ -211,7 +219,7 @@ class SemanticMetric(Metric):
 
     def fits(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> bool:
         """True also for maps of another size where the protocol says how they are resized."""
-        return super().fits(pred, gt, protocol) or _params(protocol).resize != "refuse"
+        return super().fits(pred, gt, protocol) or self.options_of(protocol).resize != "refuse"
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
         """ODS, OIS and AP of each class, NaN for those that a data set's ground truth does not
@@ -233,7 +241,7 @@ class SemanticMetric(Metric):
     ) -> SemanticScore:
         """The score of each class, and the means. Raises DataError if no class has ground truth."""
         four, per_class, absent = _four(stack), {}, []
-        for k, name in enumerate(_params(protocol).classes):
+        for k, name in enumerate(self.options_of(protocol).classes):
             if not four[:, k, :, 1].any():
                 absent.append(name)
                 continue
@@ -263,7 +271,7 @@ class SemanticMetric(Metric):
     ) -> Iterator[tuple[str, str]]:
         """The official tables of each class, in a folder of its name."""
         images = dict(counts_in_order(records, self.name))
-        for k, name in enumerate(_params(protocol).classes):
+        for k, name in enumerate(self.options_of(protocol).classes):
             if name not in score.per_class:
                 continue
             for file, text in boundary_files(score.per_class[name], _images_of(images, k)):
@@ -277,8 +285,8 @@ class SemanticMetric(Metric):
         """Two halves."""
         labels = np.ones((12, 16), np.uint8)
         labels[:, 8:] = 2
-        params = SemanticParams(classes=("left", "right"), first=1)
-        protocol = Protocol(thresholds=(0.25, 0.5), semantic=params)
+        options = SemanticOptions(classes=("left", "right"), first=1)
+        protocol = Protocol(thresholds=(0.25, 0.5), options={self.name: options})
         return Prediction("a", classes=labels), GroundTruth("a", labels=labels), protocol
 
 

@@ -29,7 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.loaders.map_checks import soft_map
-from bsdsbench.protocol.protocol import NMSParams, Protocol
+from bsdsbench.protocol.nms_recipes import NMSParams
+from bsdsbench.protocol.protocol import Protocol
 
 
 def nms(
@@ -81,8 +82,7 @@ def nms(
     """
     from bsdsbench.kernels.nms import edge_nms
 
-    params = NMSParams(radius, border, multiplier, smooth, bits=0)
-    Protocol(nms_params=params)  # checks the ranges
+    NMSParams(radius, border, multiplier, smooth)  # checks the ranges
     return edge_nms(as_float32(prob), radius, border, float(multiplier), bool(smooth))
 
 

@@ -210,6 +210,7 @@ class SuperpixelMetric(Metric):
     title = "Superpixels"
     pred_kinds = ("labels",)
     photo = True
+    uses = ()
     counts_type = SuperpixelCounts
     columns: ClassVar[tuple[Column, ...]] = (
         Column("ue.mean", "UE", lower=True),
@@ -272,7 +273,7 @@ class SuperpixelMetric(Metric):
         return {**out, **rest}
 
     def describe(self, protocol: Protocol) -> str:
-        """The conventions."""
+        """The conventions, which no field of the protocol changes."""
         return (
             "superpixels: means over annotators, then over images; boundary recall within "
             "0.0025 of the diagonal"

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import Column
+from bsdsbench.metrics.base import CURVE, MAPS, MATCHING, Column
 from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps
 from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric, MatchMaps
 from bsdsbench.protocol.protocol import Protocol
@@ -51,6 +51,7 @@ class WireframeMetric(MatchingMetric):
     pred_kinds = ("lines",)
     gt_kind = "lines"
     default_protocol = "wireframe"
+    uses = (*MAPS, *CURVE, *MATCHING)
     columns: ClassVar[tuple[Column, ...]] = (
         Column("fh", "F^H"),
         Column("aph", "AP^H"),

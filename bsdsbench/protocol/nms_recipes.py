@@ -1,17 +1,71 @@
-"""Edge NMS as published programs run it, by name: `--nms rcf`, `nms_params = "rcf"`.
+"""The constants of edge NMS, and those of published programs by name: `--nms rcf`.
 
-The constants are (radius, border, multiplier, smooth, bits) of `NMSParams`; bits 0 keeps float32.
 Names with equal constants are one recipe under several names; a protocol is described by the first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from bsdsbench.files.errors import ProtocolError
+from bsdsbench.protocol.settings import BOOL, Settings, is_number, one_of, setting, whole
+
+
+@dataclass(frozen=True, slots=True)
+class NMSParams(Settings):
+    """Edge non-maximum suppression as a data set's users run it: `bsdsbench.metrics.soft_maps`."""
+
+    called: ClassVar[str] = "nms "
+
+    radius: int = setting(
+        1, "Pixels compared on each side along the normal.", whole(1, 99, "1 to 99 pixels")
+    )
+    border: int = setting(5, "Pixels faded at the border.", whole(0, 9999, "0 to 9999 pixels"))
+    multiplier: float = setting(
+        1.01,
+        "A pixel survives if multiplier * value is not below its neighbours.",
+        (lambda v: is_number(v) and 0 < v <= 1e6, "a number above 0"),
+    )
+    smooth: bool = setting(True, "Filter the soft map once more before the comparison.", BOOL)
+    bits: int = setting(
+        8,
+        "8 or 16: the result is rounded as a PNG of that depth would; 0: kept in float32.",
+        one_of(0, 8, 16),
+    )
+
+    @classmethod
+    def recipe(cls, name: str) -> NMSParams:
+        """The constants of a recipe. Raises ProtocolError."""
+        if name not in RECIPES:
+            raise ProtocolError(f"NMS recipe {name!r}: expected one of {', '.join(RECIPES)}")
+        return cls(*RECIPES[name].constants)
+
+    @classmethod
+    def read(cls, given: Any) -> Any:
+        """The constants from the name of a recipe, or from their values."""
+        if isinstance(given, str):
+            return cls.recipe(given)
+        return cls.from_mapping(given) if isinstance(given, Mapping) else given
+
+    def describe(self) -> str:
+        """The constants in a few words, with the name of their recipe."""
+        depth = f"{self.bits} bit" if self.bits else "float"
+        smooth = "" if self.smooth else ", not smoothed"
+        name = f"{self.recipe_name}: " if self.recipe_name else ""
+        return f"{name}{self.radius}, {self.border}, {self.multiplier:g} ({depth}{smooth})"
+
+    @property
+    def recipe_name(self) -> str | None:
+        """The first recipe with these constants, or None."""
+        mine = (self.radius, self.border, self.multiplier, self.smooth, self.bits)
+        return next((name for name, r in RECIPES.items() if r.constants == mine), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Constants of an edge NMS, and the program they were read in."""
+    """The constants of `NMSParams` in their order, and the program they were read in."""
 
     constants: tuple[int, int, float, bool, int]
     source: str

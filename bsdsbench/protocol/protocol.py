@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import MISSING, dataclass, replace
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +18,28 @@ from numpy.typing import NDArray
 from bsdsbench.files.arguments import given_list, given_path, kind_of_value
 from bsdsbench.files.bounded import MAX_TOML_BYTES, parse_toml, read_text, reading
 from bsdsbench.files.errors import ProtocolError, clip, did_you_mean
-from bsdsbench.protocol.contour_params import ContourParams
-from bsdsbench.protocol.field_ranges import (
-    CONTOUR,
-    FIELDS,
-    MAX_THRESHOLDS,
-    NMS,
-    SALIENCY,
-    SEMANTIC,
-    check_fields,
+from bsdsbench.protocol.nms_recipes import NMSParams
+from bsdsbench.protocol.settings import (
+    BOOL,
+    TEXT,
+    Settings,
     clipped,
+    is_int,
+    is_number,
+    one_of,
+    option_tables,
+    optional,
+    setting,
+    short,
+    toml_text,
+    whole,
 )
-from bsdsbench.protocol.nms_recipes import RECIPES
-from bsdsbench.protocol.object_params import SaliencyParams, SemanticParams
-from bsdsbench.protocol.plain_values import plain_fields, short, toml_text
+from bsdsbench.scores.curve_rules import AP_RULES, ODS_RULES
+from bsdsbench.tables.read_only import ReadOnlyDict
 
+MAX_THRESHOLDS = 32_767  # what the kernels count in 16 bits
+MAX_PX = 1_000
+DEFAULT = "default"  # an option that is not given
 UNSTATED = "unstated"  # the name of a protocol of which only the thresholds are known
 
 
@@ -44,178 +53,167 @@ def byte_thresholds() -> tuple[float, ...]:
     return tuple((np.arange(1, 256) / 255).tolist())
 
 
-@dataclass(frozen=True, slots=True)
-class NMSParams:
-    """Edge non-maximum suppression as a data set's users run it (see bsdsbench.metrics.soft_maps).
-
-    Parameters
-    ----------
-    radius, border : int
-        Pixels compared on each side along the normal; pixels faded at the border.
-    multiplier : float
-        A pixel survives if multiplier * value is not below its neighbours.
-    smooth : bool
-        Filter the soft map once more before the comparison.
-    bits : int
-        8 or 16: the result is rounded as a PNG of that depth would; 0: kept in float32.
-    """
-
-    radius: int = 1
-    border: int = 5
-    multiplier: float = 1.01
-    smooth: bool = True
-    bits: int = 8
-
-    @classmethod
-    def recipe(cls, name: str) -> NMSParams:
-        """The constants of a recipe (bsdsbench.protocol.nms_recipes). Raises ProtocolError."""
-        if name not in RECIPES:
-            raise ProtocolError(f"NMS recipe {name!r}: expected one of {', '.join(RECIPES)}")
-        return cls(*RECIPES[name].constants)
-
-    def describe(self) -> str:
-        """The constants in a few words, with the name of their recipe."""
-        depth = f"{self.bits} bit" if self.bits else "float"
-        smooth = "" if self.smooth else ", not smoothed"
-        name = f"{self.recipe_name}: " if self.recipe_name else ""
-        return f"{name}{self.radius}, {self.border}, {self.multiplier:g} ({depth}{smooth})"
-
-    @property
-    def recipe_name(self) -> str | None:
-        """The first recipe with these constants, or None."""
-        mine = (self.radius, self.border, self.multiplier, self.smooth, self.bits)
-        return next((name for name, r in RECIPES.items() if r.constants == mine), None)
+def _thresholds(given: Any) -> tuple[float, ...]:
+    """Thresholds from a number of even ones, "8bit", or their values. Raises ProtocolError."""
+    if isinstance(given, np.ndarray):
+        given = tuple(given_list(given, "thresholds", "numbers"))
+    if isinstance(given, str) and given == "8bit":
+        return byte_thresholds()
+    if is_int(given):
+        if not 1 <= given <= MAX_THRESHOLDS:
+            raise ProtocolError(
+                f"thresholds {clip(str(given), 40)}: expected 1 to {MAX_THRESHOLDS} of them"
+            )
+        return even_thresholds(given)
+    try:
+        return tuple(float(t) for t in given)
+    except (TypeError, ValueError, OverflowError):
+        raise ProtocolError(
+            f"thresholds {clipped(given)}: expected a number of them, a list, or '8bit'"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class Protocol(Settings):
     """How a prediction is turned into counts. Equal protocols give comparable scores.
 
-    Parameters
-    ----------
-    name : str
-        Its name; a changed preset carries a star.
-    version : int
-        Raised whenever a constant of the preset changes.
-    thresholds : tuple of float
-        Increasing, in [0, 1]; in a file or in `replace` also an int (that many even ones) or "8bit"
-        (k/255). With operator ">=" a threshold 0 stands for the whole image, every pixel on and not
-        thinned, as EDTER's programs add it.
-    max_dist : float
-        Match tolerance, a fraction of the image diagonal.
-    max_dist_px : float or None
-        The same in pixels; overrides max_dist when set.
-    thin : bool
-        Thin each thresholded map to one pixel before matching.
-    clean : bool
-        Then drop pixels without one of the eight neighbours.
-    gt_thin : bool
-        Thin each annotator's map to one pixel before matching.
-    normalise : bool
-        Divide each map by its largest value, before NMS.
-    nms : bool
-        Apply edge NMS to the soft map before thresholding. Off in the presets of data sets, as only
-        the user knows whether the files on disk have had it.
-    nms_params : NMSParams
-        The constants `nms` uses; also the name of a recipe.
-    invert : bool
-        The prediction is dark on bright (1 - value is taken).
-    gt_invert : bool
-        Ground-truth pictures are dark boundaries on bright ground.
-    gt_threshold : float or None
-        Gray ground-truth pictures are boundary from this value in (0, 1] on; None refuses gray.
-    gt_kind : str
-        "boundaries", or "labels" for ground-truth pictures and arrays of region labels.
-    ap_rule : str
-        How AP is read off the curve, a name of bsdsbench.scores.curve_rules.AP_RULES.
-    ods_rule : str
-        "interpolated" between thresholds, or "maximum" over the thresholds.
-    operator : str
-        ">=" or ">": which values are on at a threshold.
-    semantic : SemanticParams or None
-        Options of per-class boundaries, or None where there are no classes.
-    contour : ContourParams or None
-        Options of the measures of masks and label maps, or None for their defaults.
-    saliency : SaliencyParams or None
-        Options of salient objects, or None where there are none.
-    regions_from_soft : bool
-        Region measures close soft boundary maps into regions at each threshold.
-
-    Raises
-    ------
-    ProtocolError
-        Naming the field, for a value out of its range.
+    A value out of its range raises ProtocolError, which names the field.
     """
 
-    name: str = "custom"
-    version: int = 1
-    thresholds: tuple[float, ...] = even_thresholds(99)
-    max_dist: float = 0.0075
-    max_dist_px: float | None = None
-    thin: bool = True
-    clean: bool = False
-    gt_thin: bool = False
-    normalise: bool = False
-    nms: bool = False
-    nms_params: NMSParams = NMSParams()
-    invert: bool = False
-    gt_invert: bool = False
-    gt_threshold: float | None = None
-    gt_kind: str = "boundaries"
-    ap_rule: str = "bsds"
-    ods_rule: str = "interpolated"
-    operator: str = ">="
-    semantic: SemanticParams | None = None
-    contour: ContourParams | None = None
-    saliency: SaliencyParams | None = None
-    regions_from_soft: bool = False
+    name: str = setting("custom", "Its name; a changed preset carries a star.", TEXT)
+    version: int = setting(
+        1,
+        "Raised whenever a constant of the preset changes.",
+        whole(1, 10**6, "a whole number from 1"),
+    )
+    thresholds: tuple[float, ...] = setting(
+        even_thresholds(99),
+        'Increasing, in [0, 1]; also an int (that many even ones) or "8bit" (k/255). With operator '
+        '">=" a threshold 0 stands for the whole image, every pixel on and not thinned.',
+        (
+            lambda v: any(x > 0 for x in v) and all(0 <= x <= 1 for x in v),
+            "values in [0, 1], one or more above 0",
+        ),
+        (lambda v: all(a < b for a, b in pairwise(v)), "strictly increasing values"),
+        (lambda v: len(v) <= MAX_THRESHOLDS, f"at most {MAX_THRESHOLDS} values"),
+        read=_thresholds,
+        describe=lambda p: (
+            f"{len(p.thresholds)} thresholds {p.thresholds[0]:.4g}..{p.thresholds[-1]:.4g}"
+        ),
+    )
+    max_dist: float = setting(
+        0.0075,
+        "Match tolerance, a fraction of the image diagonal.",
+        (lambda v: is_number(v) and 0 < v < 1, "a fraction in (0, 1) of the diagonal"),
+        describe=lambda p: (
+            f"max_dist {p.max_dist:g} of the diagonal"
+            if p.max_dist_px is None
+            else f"max_dist {p.max_dist_px:g} px"
+        ),
+    )
+    max_dist_px: float | None = setting(
+        None,
+        "The same in pixels; overrides max_dist when set.",
+        optional((lambda v: is_number(v) and 0 <= v <= MAX_PX, f"pixels, 0 to {MAX_PX}")),
+    )
+    thin: bool = setting(
+        True,
+        "Thin each thresholded map to one pixel before matching.",
+        BOOL,
+        describe={True: "thinned", False: "not thinned"},
+    )
+    nms: bool = setting(
+        False,
+        "Apply edge NMS to the soft map before thresholding. Off in the presets of data sets, as "
+        "only the user knows whether the files on disk have had it.",
+        BOOL,
+        describe=lambda p: f"NMS {p.nms_params.describe()}" if p.nms else "no NMS",
+    )
+    nms_params: NMSParams = setting(
+        NMSParams(),
+        "The constants `nms` uses; also the name of a recipe.",
+        (lambda v: isinstance(v, NMSParams), "the entries of NMSParams"),
+        read=NMSParams.read,
+    )
+    operator: str = setting(
+        ">=",
+        '">=" or ">": which values are on at a threshold.',
+        one_of(">=", ">"),
+        describe="value {} threshold",
+    )
+    clean: bool = setting(
+        False,
+        "After thinning drop pixels without one of the eight neighbours.",
+        BOOL,
+        describe="single pixels dropped",
+    )
+    gt_thin: bool = setting(
+        False,
+        "Thin each annotator's map to one pixel before matching.",
+        BOOL,
+        describe="ground truth thinned",
+    )
+    normalise: bool = setting(
+        False,
+        "Divide each map by its largest value, before NMS.",
+        BOOL,
+        describe="divided by its maximum",
+    )
+    invert: bool = setting(
+        False, "The prediction is dark on bright (1 - value is taken).", BOOL, describe="inverted"
+    )
+    gt_invert: bool = setting(
+        False,
+        "Ground-truth pictures are dark boundaries on bright ground.",
+        BOOL,
+        describe="ground truth inverted",
+    )
+    gt_threshold: float | None = setting(
+        None,
+        "Gray ground-truth pictures are boundary from this value in (0, 1] on; None refuses gray.",
+        optional((lambda v: is_number(v) and 0 < v <= 1, "a value in (0, 1]")),
+        describe="ground truth from {:g} on",
+    )
+    gt_kind: str = setting(
+        "boundaries",
+        '"boundaries", or "labels" for ground-truth pictures and arrays of region labels.',
+        one_of("boundaries", "labels"),
+        describe="ground truth from labels",
+    )
+    regions_from_soft: bool = setting(
+        False,
+        "Region measures close soft boundary maps into regions at each threshold.",
+        BOOL,
+        describe="regions from soft maps",
+    )
+    ods_rule: str = setting(
+        "interpolated",
+        '"interpolated" between thresholds, or "maximum" over the thresholds.',
+        one_of(*ODS_RULES),
+        describe="ODS rule {}",
+    )
+    ap_rule: str = setting(
+        "bsds",
+        "How AP is read off the curve, a name of bsdsbench.scores.curve_rules.AP_RULES.",
+        one_of(*AP_RULES),
+        describe=lambda p: f"AP rule {p.ap_rule}",
+    )
+    options: Mapping[str, Any] = setting(
+        MISSING,
+        "Metric to its own options, those that are given, read-only. In a file each is a table, "
+        "`[saliency]`. The metric checks them (`Metric.options_of`).",
+        read=option_tables,
+        default_factory=ReadOnlyDict,
+        hash=False,
+    )
 
     def __post_init__(self) -> None:
-        given: Any = self.thresholds
-        if isinstance(given, np.ndarray):
-            given = tuple(given_list(given, "thresholds", "numbers"))
-        if isinstance(given, str) and given == "8bit":
-            given = byte_thresholds()
-        elif isinstance(given, int) and not isinstance(given, bool):
-            if not 1 <= given <= MAX_THRESHOLDS:
-                raise ProtocolError(
-                    f"thresholds {clip(str(given), 40)}: expected 1 to {MAX_THRESHOLDS} of them"
-                )
-            given = even_thresholds(given)
-        try:
-            object.__setattr__(self, "thresholds", tuple(float(t) for t in given))
-        except (TypeError, ValueError, OverflowError):
-            raise ProtocolError(
-                f"thresholds {clipped(given)}: expected a number of them, a list, or '8bit'"
-            ) from None
-        if isinstance(self.nms_params, str):
-            object.__setattr__(self, "nms_params", NMSParams.recipe(self.nms_params))
-        for name, kind in _TABLES.items():
-            value = getattr(self, name)
-            if isinstance(value, Mapping):
-                object.__setattr__(self, name, _nested(kind, value))
-        self._check()
+        Settings.__post_init__(self)
         if self.name in preset_names() and not self._is_preset(self.name):
             raise ProtocolError(
                 f"name {self.name!r}: a preset's, whose fields differ; expected another name, "
                 f"'{self.name}*' for a changed form, or Protocol.preset({self.name!r})"
             )
-
-    def _check(self) -> None:
-        """Every field in its range; the first that is not is named. Raises ProtocolError."""
-        check_fields(self, FIELDS)
-        for name, kind, rules, prefix in (
-            ("nms_params", NMSParams, NMS, "nms "),
-            ("semantic", SemanticParams, SEMANTIC, ""),
-            ("contour", ContourParams, CONTOUR, "contour "),
-            ("saliency", SaliencyParams, SALIENCY, ""),
-        ):
-            value = getattr(self, name)
-            if isinstance(value, kind):
-                check_fields(value, rules, prefix)
-            elif name == "nms_params" or value is not None:
-                expected = f"the entries of {kind.__name__}"
-                raise ProtocolError(f"{name} {clipped(value)}: expected {expected}")
 
     @property
     def stated(self) -> bool:
@@ -229,10 +227,7 @@ class Protocol:
 
     @classmethod
     def preset(cls, name: str) -> Protocol:
-        """The named protocol shipped with the package, read once: protocols do not change.
-
-        Raises ProtocolError for an unknown name.
-        """
+        """The named protocol shipped with the package. Raises ProtocolError for an unknown name."""
         return _shipped(_preset_name(name))
 
     @classmethod
@@ -277,20 +272,30 @@ class Protocol:
     @classmethod
     def stored(cls, values: Mapping[str, Any]) -> Protocol:
         """The protocol of a saved run: as `from_mapping`, but a preset's name whose fields were
-        others then, in an earlier version, gets a star."""
-        name = values.get("name") if isinstance(values, Mapping) else None
-        if not isinstance(name, str) or name not in preset_names():
+        others then, in an earlier version, gets a star.
+
+        Earlier versions wrote null for options that were not given.
+        """
+        if not isinstance(values, Mapping):
             return cls.from_mapping(values)
-        return cls.from_mapping({**values, "name": name + "*"}).named(name)
+        known = cls.names()
+        kept = {k: v for k, v in values.items() if v is not None or k in known}
+        name = kept.get("name")
+        if not isinstance(name, str) or name not in preset_names():
+            return cls.from_mapping(kept)
+        return cls.from_mapping({**kept, "name": name + "*"}).named(name)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Protocol:
-        """A protocol from a TOML or JSON mapping. Raises ProtocolError for unknown names."""
+        """A protocol from a TOML or JSON mapping; a table that is no field holds options.
+
+        Raises ProtocolError for unknown names.
+        """
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
-        rest = dict(values)
+        rest = _with_options(values)
         base = cls.preset(str(rest.pop("base"))) if "base" in rest else None
-        _known(cls, rest)
+        cls.check_names(rest, "protocol ")
         return base.replace(**rest) if base else cls(**rest)
 
     def replace(self, **changes: Any) -> Protocol:
@@ -298,22 +303,32 @@ class Protocol:
 
         What differs from the preset it is named after has a star behind its name: derived from the
         fields, so that a change undone loses it. `name` may be changed too, but not to a preset's.
-        A mapping given for nms_params, semantic or contour changes only the entries it names.
+        A mapping given for nms_params or for the options of a metric changes only the entries it
+        names; an option that is None is the default again.
         """
-        _known(type(self), changes)
-        for name, kind in _TABLES.items():
-            given = changes.get(name)
-            if isinstance(given, Mapping):
-                old = getattr(self, name)
-                changes[name] = _nested(kind, {**(plain_fields(old) if old else {}), **given})
-        if "name" in changes:
-            return replace(self, **changes)
+        self.check_names(changes, "protocol ")
+        given = changes.get("nms_params")
+        if isinstance(given, Mapping):
+            changes["nms_params"] = {**self.nms_params.to_mapping(), **given}
+        given = changes.get("options")
+        if isinstance(given, Mapping):
+            changes["options"] = dict(self.options) | {
+                name: {**self.options.get(name, {}), **t} if isinstance(t, Mapping) else t
+                for name, t in given.items()
+            }
+        return replace(self, **changes) if "name" in changes else self._changed(changes)
+
+    def _changed(self, changes: Mapping[str, Any]) -> Protocol:
         plain = self.name.removesuffix("*")
         changed = replace(self, **{**changes, "name": plain + "*"})
         if plain in preset_names():
             return changed.named(plain)
         same = self.name == plain and replace(self, name=changed.name) == changed
         return self if same else changed
+
+    def with_options(self, options: Mapping[str, Any]) -> Protocol:
+        """A copy with these options and no others."""
+        return self._changed({"options": options})
 
     def named(self, name: str) -> Protocol:
         """A copy of that name, with a star behind it if it is a preset's and the fields differ."""
@@ -323,67 +338,52 @@ class Protocol:
     def _is_preset(self, name: str) -> bool:
         return replace(self, name=name + "*") == _starred(name)
 
-    def to_mapping(self) -> dict[str, Any]:
-        """Plain values for JSON; `from_mapping` reads them back to an equal protocol."""
-        return plain_fields(self)
-
     def to_toml(self) -> str:
         """TOML text that `from_toml` reads back to an equal protocol."""
-        return toml_text(self.to_mapping())
+        values = self.to_mapping()
+        options = values.pop("options")
+        return toml_text(values | options)
+
+    def leaves(self) -> dict[str, Any]:
+        """Plain values by name, those of tables as "nms_params.radius", "saliency.beta2"."""
+        values = self.to_mapping()
+        options = values.pop("options")
+        tables = {k: v for k, v in values.items() if isinstance(v, dict)} | options
+        out = {k: v for k, v in values.items() if k not in tables}
+        inner = {f"{name}.{k}": v for name, table in tables.items() for k, v in table.items()}
+        return out | inner
 
     def differences(self, other: Protocol) -> list[str]:
         """What makes scores under the two incomparable, one line per field; empty if nothing.
 
         The name is not a difference, and nms_params only where NMS is applied.
         """
-        mine, theirs = self.to_mapping(), other.to_mapping()
-        skip = {"name", "version"} | (set() if self.nms and other.nms else {"nms_params"})
+        mine, theirs = self.leaves(), other.leaves()
+        keys = [k for k in {**mine, **theirs} if k not in ("name", "version")]
+        if not (self.nms and other.nms):
+            keys = [k for k in keys if not k.startswith("nms_params.")]
         if not (self.stated and other.stated):
-            skip = mine.keys() - {"thresholds"}
-        return [
-            f"{key}: {short(mine[key])} / {short(theirs[key])}"
-            for key in mine
-            if key not in skip and mine[key] != theirs[key]
-        ]
+            keys = ["thresholds"]
+        pairs = [(k, mine.get(k, DEFAULT), theirs.get(k, DEFAULT)) for k in keys]
+        return [f"{key}: {short(a)} / {short(b)}" for key, a, b in pairs if a != b]
 
-    def describe(self) -> str:
-        """One line with everything that moves a score, for printing beside it."""
-        t, px = self.thresholds, self.max_dist_px
-        grid = f"{len(t)} thresholds {t[0]:.4g}..{t[-1]:.4g}"
+    def describe(self, used: Collection[str] | None = None, more: Iterable[str] = ()) -> str:
+        """One line with everything that moves a score, for printing beside it.
+
+        used : the fields that scores depend on; without it all, and the options as they are
+        more : what the metrics say of their own
+        """
+        words = self.words()
         if not self.stated:
             row = ", the first of them the whole image" if self.whole_image else ""
-            return f"{grid}{row}; the rest of the protocol is not stated"
-        parts = [
-            grid,
-            f"max_dist {self.max_dist:g} of the diagonal" if px is None else f"max_dist {px:g} px",
-            "thinned" if self.thin else "not thinned",
-        ]
-        parts.append(f"NMS {self.nms_params.describe()}" if self.nms else "no NMS")
-        if self.operator != ">=":
-            parts.append(f"value {self.operator} threshold")
-        for field, words in (
-            ("clean", "single pixels dropped"),
-            ("gt_thin", "ground truth thinned"),
-            ("normalise", "divided by its maximum"),
-            ("invert", "inverted"),
-        ):
-            if getattr(self, field):
-                parts.append(words)
-        if self.gt_invert:
-            parts.append("ground truth inverted")
-        if self.gt_threshold is not None:
-            parts.append(f"ground truth from {self.gt_threshold:g} on")
-        if self.gt_kind != "boundaries":
-            parts.append("ground truth from labels")
-        if self.regions_from_soft:
-            parts.append("regions from soft maps")
-        if self.semantic:
-            parts.append(self.semantic.describe())
-        if self.contour:
-            parts.append(self.contour.describe())
-        if self.ods_rule != "interpolated":
-            parts.append(f"ODS rule {self.ods_rule}")
-        return f"{self.name} v{self.version}: {'; '.join([*parts, f'AP rule {self.ap_rule}'])}"
+            return f"{words['thresholds']}{row}; the rest of the protocol is not stated"
+        if used is None:
+            more = [
+                f"{name}: {', '.join(f'{k} {short(v)}' for k, v in table.items())}"
+                for name, table in self.options.items()
+            ]
+        said = [text for name, text in words.items() if used is None or name in used]
+        return f"{self.name} v{self.version}: {'; '.join([*said, *more])}"
 
     def gt_options(self) -> dict[str, Any]:
         """What `load_ground_truth` has to know."""
@@ -412,19 +412,6 @@ class Protocol:
         return self.max_dist * math.hypot(*shape)
 
 
-_TABLES: dict[str, Any] = {
-    "nms_params": NMSParams,
-    "semantic": SemanticParams,
-    "saliency": SaliencyParams,
-    "contour": ContourParams,
-}
-
-
-def class_names(protocol: Protocol) -> tuple[str, ...]:
-    """The classes of a protocol; none where it has no classes."""
-    return protocol.semantic.classes if protocol.semantic else ()
-
-
 @cache
 def _shipped(name: str) -> Protocol:
     return Protocol.from_toml(preset_text(name), name)
@@ -449,36 +436,56 @@ def _preset_name(name: str) -> str:
 def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
     """`["max_dist=0.011", "nms_params.radius=2"]` -> the changes for `Protocol.replace`.
 
-    Values are TOML (true, 0.011, [0.2, 0.5], "text"); anything else is taken as text. Raises
-    ProtocolError for an item without "=", and for a field that is given twice.
+    Values are TOML (true, 0.011, [0.2, 0.5], "text"); anything else is taken as text. Options of a
+    metric are `saliency.beta2=.5`, or `saliency.beta2=default`. Raises ProtocolError for an item
+    without "=", and for a field that is given twice.
     """
     changes: dict[str, Any] = {}
     for item in items:
         key, equals, text = item.partition("=")
-        key, text = key.strip().replace("-", "_"), text.strip()
-        if not equals or not key or not text:
+        table, dot, name = key.strip().rpartition(".")
+        name, text = name.replace("-", "_"), text.strip()
+        if not (equals and name and text and bool(dot) == bool(table)):
             raise ProtocolError(f"{item!r}: expected FIELD=VALUE")
-        try:
-            value = parse_toml(f"value = {text}".encode("utf-8", "surrogatepass"))["value"]
-        except (ValueError, RecursionError):
-            value = None if text in ("none", "None") else text
-        outer, dot, inner = key.partition(".")
-        if dot:
-            changes.setdefault(outer, {})
-            if not isinstance(changes[outer], dict):
-                raise ProtocolError(f"{item!r}: {outer} is already given whole")
-        into, name = (changes[outer], inner) if dot else (changes, key)
-        if name in into:
-            raise ProtocolError(f"{item!r}: {key} is given more than once")
-        into[name] = value
+        place: Any = changes
+        if table and (own := table.replace("-", "_")) in Protocol.names():
+            place, table = changes.setdefault(own, {}), own
+        elif table:
+            place = changes.setdefault("options", {})
+            place = place.setdefault(table, {}) if isinstance(place, dict) else None
+        if not isinstance(place, dict):
+            raise ProtocolError(f"{item!r}: {table} is already given whole")
+        if name in place:
+            raise ProtocolError(f"{item!r}: {key.strip()} is given more than once")
+        place[name] = None if table and text == DEFAULT else _override(text)
     return changes
+
+
+def _override(text: str) -> Any:
+    """TOML, also numbers without the zero before the point; other text as it is."""
+    number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)
+    try:
+        return parse_toml(f"value = {number}".encode("utf-8", "surrogatepass"))["value"]
+    except (ValueError, RecursionError):
+        return None if text in ("none", "None") else text
+
+
+def _with_options(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields, with the tables that are none of them in `options`."""
+    known = (*Protocol.names(), "base")
+    tables = {k: v for k, v in values.items() if k not in known and isinstance(v, Mapping)}
+    rest = {k: v for k, v in values.items() if k not in tables}
+    given = rest.get("options", {})
+    if tables and isinstance(given, Mapping):
+        rest["options"] = {**given, **tables}
+    return rest
 
 
 @cache
 def _starred(name: str) -> Protocol:
     """The preset under its name with a star, which any protocol may have."""
     values = parse_toml(preset_text(name).encode())
-    return Protocol(**{**values, "name": name + "*"})
+    return Protocol(**{**_with_options(values), "name": name + "*"})
 
 
 def preset_names() -> list[str]:
@@ -490,21 +497,3 @@ def preset_names() -> list[str]:
 def _preset_names() -> tuple[str, ...]:
     folder = resources.files("bsdsbench.protocol.presets")
     return tuple(sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".toml")))
-
-
-def presets_with(table: str) -> list[str]:
-    """The presets that have options of that name, as "semantic"."""
-    return [name for name in preset_names() if getattr(Protocol.preset(name), table) is not None]
-
-
-def _known(kind: type, values: Mapping[str, Any]) -> None:
-    known = [f.name for f in fields(kind)]
-    for name in values:
-        if name not in known:
-            raise ProtocolError(f"protocol field {name!r}: expected one of {', '.join(known)}")
-
-
-def _nested(kind: Any, values: Mapping[str, Any]) -> Any:
-    """A record of `kind` from a mapping."""
-    _known(kind, values)
-    return kind(**values)

@@ -19,7 +19,9 @@
 | thin | thin or unthinned |
 | op, ods | the threshold operator and the ODS rule where they are not >= and interpolated |
 | ap | the AP rule |
-| FIELD=VALUE | any other field of the protocol that differs from the preset |
+| FIELD=VALUE | any other field that differs from the preset, options as saliency.beta2=0.5 |
+
+A line has only words of what its metrics use; a word that is not there means the preset's value.
 
 `?` is what is not known. `|` and `%` inside a word are written %7C and %25.
 """
@@ -27,17 +29,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bsdsbench import __version__
 from bsdsbench.files.errors import ProtocolError
-from bsdsbench.protocol.contour_params import ContourParams
 from bsdsbench.protocol.difference_costs import COSTS
+from bsdsbench.protocol.nms_recipes import NMSParams
 from bsdsbench.protocol.protocol import (
+    DEFAULT,
     UNSTATED,
-    NMSParams,
     Protocol,
     byte_thresholds,
     even_thresholds,
@@ -48,11 +50,6 @@ from bsdsbench.protocol.protocol import (
 UNKNOWN = "?"
 GT_DIGITS = 8
 _BASE = "bsds500"
-# Fields that have a word of their own.
-_WORDS = (
-    *("name", "version", "thresholds", "max_dist_px", "nms", "nms_params", "thin"),
-    *("ap_rule", "ods_rule", "operator"),
-)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -68,6 +65,7 @@ class Signature:
     pred       : the kind of prediction
     match      : "1to1", or "1toN" in a wrong reading
     version    : of this package
+    unused     : fields of the protocol, and metrics with options, that have no word here
     taken_over : maps that an earlier call of the detector made
 
     Examples
@@ -85,6 +83,7 @@ class Signature:
     pred: str = UNKNOWN
     match: str = "1to1"
     version: str = field(default=__version__)
+    unused: frozenset[str] = frozenset()
     taken_over: int = 0
 
     def __repr__(self) -> str:
@@ -107,7 +106,7 @@ class Signature:
         yield f"pred:{self.pred}"
         if self.taken_over:
             yield f"maps:{self.taken_over} taken over"
-        yield from protocol_words(self.protocol, self.match)
+        yield from protocol_words(self.protocol, self.match, self.unused)
 
     @classmethod
     def parse(cls, text: str) -> Signature:
@@ -128,6 +127,7 @@ class Signature:
             else:
                 others.append(word)
         maps = given.pop("maps", "0").partition(" ")[0]
+        keys = set(given)
         inputs = {k: given.pop(k, UNKNOWN) for k in ("gt", "ann", "pred", "match")}
         return cls(
             parse_protocol(given, others),
@@ -139,12 +139,18 @@ class Signature:
             inputs["pred"],
             inputs["match"],
             start[1],
+            _fields(w for w in _WORDS if w.usual is None and w.key not in keys)
+            - _fields(w for w in _WORDS if w.key in keys),
             int(maps) if maps.isdecimal() else 0,
         )
 
     def differences(self, other: Signature) -> list[Difference]:
-        """What differs, in the order of the line; unknown words differ from nothing."""
-        mine, theirs = _by_key(self), _by_key(other)
+        """What differs, in the order of the line; unknown words differ from nothing.
+
+        Only words that both lines can have are compared.
+        """
+        unused = self.unused | other.unused
+        mine, theirs = _by_key(self, unused), _by_key(other, unused)
         found = []
         for key in [*mine, *(k for k in theirs if k not in mine)]:
             a, b = mine.get(key, ""), theirs.get(key, "")
@@ -175,36 +181,32 @@ class Difference:
         return f"{self.title}: {self.a or 'as the preset'} / {self.b or 'as the preset'}{tail}"
 
 
-def protocol_words(protocol: Protocol, match: str = "1to1") -> Iterator[str]:
-    """The part of the line that the protocol fills."""
-    p = protocol
+def protocol_words(
+    protocol: Protocol, match: str = "1to1", unused: frozenset[str] = frozenset()
+) -> Iterator[str]:
+    """The part of the line that the protocol fills, without the words of unused fields."""
+    p, base = protocol, _base(protocol)
+    words = [w for w in _WORDS if not w.fields <= unused]
     if not p.stated:
         yield f"thr:{_thresholds_word(p.thresholds)}"
-        yield from (f"{key}:{UNKNOWN}" for key in ("tol", "match", "nms", "thin", "ap"))
+        yield from (f"{w.key}:{UNKNOWN}" for w in words if w.usual is None and w.key != "thr")
         return
-    base = _base(p)
     if (base.name, base.version) != (_BASE, 1):
         yield f"proto:{base.name}.{base.version}"
-    yield f"thr:{_thresholds_word(p.thresholds)}"
-    px = p.max_dist_px
-    yield f"tol:{_number(p.max_dist)}d" if px is None else f"tol:{_number(px)}px"
-    yield f"match:{match}"
-    yield f"nms:{_nms_word(p.nms_params) if p.nms else 'none'}"
-    yield "thin" if p.thin else "unthinned"
-    if (p.operator, base.operator) != (">=", ">="):
-        yield f"op:{p.operator}"
-    if (p.ods_rule, base.ods_rule) != ("interpolated", "interpolated"):
-        yield f"ods:{p.ods_rule}"
-    yield f"ap:{p.ap_rule}"
-    said = (*_WORDS, *(("max_dist",) if px is None else ()))
-    mine, usual = _leaves(p.to_mapping(), said), _leaves(base.to_mapping(), said)
-    if p.contour and not base.contour:
-        # Only what differs from the defaults, and always what empty masks give.
-        usual |= _leaves(replace(p, contour=ContourParams()).to_mapping(), said)
-        usual.pop("contour.empty")
-    for name, value in mine.items():
-        if name not in usual or usual[name] != value:
-            yield f"{name}={'none' if value is None else json.dumps(value, ensure_ascii=False)}"
+    for word in words:
+        text = match if word.key == "match" else word.write(p)
+        if (text, word.write(base)) != (word.usual, word.usual):
+            yield text if word.key == "thin" else f"{word.key}:{text}"
+    said = {"name", "version"} | _fields(_WORDS)
+    said -= {"max_dist"} if p.max_dist_px is not None else set()
+    mine, usual = p.leaves(), base.leaves()
+    for name in {**mine, **usual}:
+        value = mine.get(name, DEFAULT)
+        if {name, name.rpartition(".")[0]} & (said | unused) or value == usual.get(name, DEFAULT):
+            continue
+        plain = value is None or name not in mine
+        text = (value or "none") if plain else json.dumps(value, ensure_ascii=False)
+        yield f"{name}={text}"
 
 
 def parse_protocol(given: dict[str, str], others: list[str]) -> Protocol:
@@ -214,18 +216,10 @@ def parse_protocol(given: dict[str, str], others: list[str]) -> Protocol:
     if UNKNOWN in given.values():
         changes["name"] = UNSTATED
         given = {k: v for k, v in given.items() if v != UNKNOWN}
-    readers = {
-        "thr": lambda text: {"thresholds": _parse_thresholds(text)},
-        "tol": _parse_tolerance,
-        "nms": _parse_nms,
-        "thin": lambda text: {"thin": text == "thin"},
-        "op": lambda text: {"operator": text},
-        "ods": lambda text: {"ods_rule": text},
-        "ap": lambda text: {"ap_rule": text},
-    }
+    readers = {w.key: w.read for w in _WORDS}
     for key, text in given.items():
         if key not in readers:
-            known = ", ".join(readers)
+            known = ", ".join(k for k in readers if k != "match")
             raise ProtocolError(f"signature {key}:{text}: expected one of {known}, proto")
         changes |= readers[key](text)
     try:
@@ -252,21 +246,8 @@ def _named(word: str) -> Protocol:
     return preset
 
 
-def _leaves(mapping: dict[str, Any], said: tuple[str, ...]) -> dict[str, Any]:
-    """Fields without a word of their own; those of tables as table.field."""
-    out: dict[str, Any] = {}
-    for name, value in mapping.items():
-        if name in said:
-            continue
-        if isinstance(value, dict):
-            out |= {f"{name}.{inner}": entry for inner, entry in value.items()}
-        else:
-            out[name] = value
-    return out
-
-
-def _by_key(signature: Signature) -> dict[str, str]:
-    """Key -> value of every word but the package's version."""
+def _by_key(signature: Signature, unused: frozenset[str]) -> dict[str, str]:
+    """Key -> value of every word but the package's version and those of unused fields."""
     found = {}
     for word in replace(signature, taken_over=0).words()[2:]:  # they are the same maps
         if word in ("thin", "unthinned"):
@@ -275,7 +256,9 @@ def _by_key(signature: Signature) -> dict[str, str]:
         colon, equals = word.find(":"), word.find("=")
         at = colon if colon >= 0 and not 0 <= equals < colon else equals
         found[word[:at]] = word[at + 1 :]
-    return {"set": signature._set_word(), **found}
+    silent = {w.key for w in _WORDS if w.fields <= unused}
+    kept = {k: v for k, v in found.items() if not {k, k.rpartition(".")[0]} & (silent | unused)}
+    return {"set": signature._set_word(), **kept}
 
 
 def _parse_set(word: str) -> tuple[str | None, int | None, int | None]:
@@ -346,6 +329,64 @@ def _parse_nms(text: str) -> dict[str, Any]:
         "nms": True,
         "nms_params": NMSParams(radius, border, multiplier, parts[3] == "smooth", bits),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word of the line: the fields it stands for, how it is written and read.
+
+    usual : the text that is left out where the preset has it too; None is never left out
+    """
+
+    key: str
+    fields: frozenset[str]
+    write: Callable[[Protocol], str]
+    read: Callable[[str], dict[str, Any]]
+    usual: str | None = None
+
+
+def _tolerance_word(p: Protocol) -> str:
+    px = p.max_dist_px
+    return f"{_number(p.max_dist)}d" if px is None else f"{_number(px)}px"
+
+
+def _plain(key: str, name: str, usual: str | None = None) -> _Word:
+    """The word of a field whose value is text."""
+    return _Word(
+        key, frozenset([name]), lambda p: getattr(p, name), lambda text: {name: text}, usual
+    )
+
+
+def _fields(words: Iterable[_Word]) -> frozenset[str]:
+    return frozenset[str]().union(*(word.fields for word in words))
+
+
+_TOLERANCE = frozenset(["max_dist", "max_dist_px"])
+_WORDS = (
+    _Word(
+        "thr",
+        frozenset(["thresholds"]),
+        lambda p: _thresholds_word(p.thresholds),
+        lambda text: {"thresholds": _parse_thresholds(text)},
+    ),
+    _Word("tol", _TOLERANCE, _tolerance_word, lambda text: _parse_tolerance(text)),
+    _Word("match", _TOLERANCE, lambda p: "1to1", lambda text: {}),
+    _Word(
+        "nms",
+        frozenset(["nms", "nms_params"]),
+        lambda p: _nms_word(p.nms_params) if p.nms else "none",
+        lambda text: _parse_nms(text),
+    ),
+    _Word(
+        "thin",
+        frozenset(["thin"]),
+        lambda p: "thin" if p.thin else "unthinned",
+        lambda text: {"thin": text == "thin"},
+    ),
+    _plain("op", "operator", ">="),
+    _plain("ods", "ods_rule", "interpolated"),
+    _plain("ap", "ap_rule"),
+)
 
 
 def _float(text: str, key: str) -> float:

@@ -26,7 +26,7 @@ from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.files.locking import WAIT, locked
 from bsdsbench.files.manifest import SITE, Manifest, write_results
 from bsdsbench.loaders.official_txt import safe_name
-from bsdsbench.metrics import registry
+from bsdsbench.metrics import metric_options, registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.loading import load_runs
 from bsdsbench.runs.speed import Speed, speed_of
@@ -141,7 +141,7 @@ def _board(runs: Sequence[Evaluation], links: Mapping[str, str], n_boot: int, se
     identity = first.identity
     title = identity.describe() if identity else f"{len(first.records)} images, set not known"
     ranked = tuple(sorted(rows, key=lambda row: -row.order))
-    return Board(title, first.protocol.describe(), told.notes, ranked)
+    return Board(title, metric_options.describe([METRIC], first.protocol), told.notes, ranked)
 
 
 def _shown(found: Interval) -> tuple[str, float | None, float | None]:

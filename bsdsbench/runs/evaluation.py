@@ -18,7 +18,7 @@ from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.files.locking import WAIT
 from bsdsbench.files.manifest import verified, write_results
 from bsdsbench.loaders.identity import Identity
-from bsdsbench.metrics import registry
+from bsdsbench.metrics import metric_options, registry
 from bsdsbench.metrics.base import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
@@ -274,7 +274,7 @@ class Evaluation(Shown):
             if not isinstance(found, dict) or found.get("schema") != SCHEMA:
                 raise FaultError(f"expected schema {SCHEMA!r}")
             run = cls(
-                Protocol.stored(fields.table(found, "protocol")),
+                metric_options.stored(fields.table(found, "protocol")),
                 fields.text(found, "name"),
                 unpack_records(path / "counts.npz", counts),
                 fields.table(found, "provenance"),

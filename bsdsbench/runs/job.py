@@ -131,14 +131,16 @@ def _photos(job: Job) -> tuple[Path, ...]:
 
 def _evaluate(job: Job) -> ImageRecord:
     metrics = {name: registry.get(name) for name in job.metrics}
-    gt = read_truth(job.pair, metrics[job.metrics[0]].gt_kind, job.protocol)
+    first = metrics[job.metrics[0]]
+    gt = read_truth(job.pair, first.gt_kind, job.protocol, first.reads_instances(job.protocol))
     mark = image_fingerprint(gt) if gt.boundaries else ""
     if job.photo is not None:
         gt = replace(gt, photo=read_photo(job.photo))
     if job.humans:
         human = {name: m.count_humans(gt, job.protocol) for name, m in metrics.items()}
         return ImageRecord(job.pair.image_id, gt.shape, human, truth=mark, form="humans")
-    pred = read_prediction(job.pair, job.pred_kind, gt.shape, job.protocol)
+    n_classes = len(first.class_names(job.protocol)) or 1
+    pred = read_prediction(job.pair, job.pred_kind, gt.shape, n_classes)
     if not all(m.fits(pred, gt, job.protocol) for m in metrics.values()):
         turned = "; it is transposed" if pred.shape == gt.shape[::-1] else ""
         raise ShapeError(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bsdsbench.loaders.identity import Identity, KnownSet, identify
+from bsdsbench.metrics import metric_options
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import UNKNOWN, Signature
 from bsdsbench.scores.counts import ImageRecord
@@ -30,11 +31,12 @@ def signature_of(
     identity: Identity | None,
     provenance: Mapping[str, Any],
 ) -> Signature:
-    """The signature of a run: its protocol, its set, the form of its predictions."""
+    """The signature of a run: what its metrics use of the protocol, its set, its predictions."""
     detector = provenance.get("detector")
     taken = detector.get("taken_over") if isinstance(detector, Mapping) else 0
     forms = sorted({r.form for r in records} - {"none"}) if len(records) <= MOST else []
     size = identity.to_mapping()["of"] if identity else None
+    metrics = tuple(records[0].counts) if records else ()
     return Signature(
         protocol,
         identity.name if identity else None,
@@ -42,5 +44,6 @@ def signature_of(
         size,
         identity.fingerprint if identity else UNKNOWN,
         pred="+".join(f or UNKNOWN for f in forms) or UNKNOWN,
+        unused=metric_options.unused(metrics, protocol),
         taken_over=taken if isinstance(taken, int) and 0 < taken <= len(records) else 0,
     )

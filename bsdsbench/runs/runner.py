@@ -19,8 +19,8 @@ from bsdsbench.loaders.pairing import maps_in
 from bsdsbench.loaders.photos import find_photos, photos_beside
 from bsdsbench.loaders.reading import show
 from bsdsbench.metrics import registry
-from bsdsbench.protocol.field_ranges import clipped
-from bsdsbench.protocol.protocol import Protocol, class_names
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.settings import clipped
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
 from bsdsbench.runs.job import Failure, Job, Outcome, Unchanged
@@ -154,14 +154,15 @@ def prepared(
     images_dir: str | Path | None = None,
 ) -> tuple[Evaluation, list[Job]]:
     """An Evaluation that still lacks its records, and the jobs that make them; see `evaluate`."""
+    first = registry.get(chosen[0])
     pairs = pair(
         pred_dir,
         gt_dir,
         split_file=split_file,
         missing=missing,
         pred_kind=kind,
-        gt_kind=registry.get(chosen[0]).gt_kind,
-        classes=class_names(proto),
+        gt_kind=first.gt_kind,
+        classes=first.class_names(proto),
     )
     photos = _photos(chosen, gt_dir, images_dir)
     maps = {folder: maps_in(folder) for folder in {q.parent for p in pairs for q in p.pred_paths}}

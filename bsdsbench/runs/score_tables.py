@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bsdsbench.metrics import registry
+from bsdsbench.metrics import metric_options, registry
 from bsdsbench.metrics.base import Column, column_values
 from bsdsbench.runs.speed import speeds_of, with_speeds
 from bsdsbench.tables import table as model
@@ -122,8 +122,9 @@ def made_how(runs: Sequence[Any], names: Sequence[str]) -> tuple[str, list[str]]
     """The caption that says how the scores were made; notes where the runs differ in it."""
     ways: dict[str, list[str]] = {}
     for run, name in zip(runs, names, strict=True):
-        for line in dict.fromkeys(registry.get(m).describe(run.protocol) for m in run.metrics):
-            ways.setdefault(line, []).append(name)
+        ways.setdefault(
+            f"protocol {metric_options.describe(run.metrics, run.protocol)}", []
+        ).append(name)
     signatures = signature_lines(names, [str(getattr(run, "signature", "")) for run in runs])
     if len({run.protocol for run in runs}) < 2:
         return "; ".join(ways), signatures

@@ -12,9 +12,9 @@ from bsdsbench.files.arguments import kind_of_value
 from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.json_fields import is_text
-from bsdsbench.metrics import registry
-from bsdsbench.protocol.field_ranges import clipped
+from bsdsbench.metrics import metric_options, registry
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.settings import clipped
 
 MAX_WORKERS = 4096
 
@@ -27,9 +27,11 @@ def usual_protocol(metrics: Sequence[str]) -> str:
 def protocol_of(protocol: Protocol | str | None, metrics: Sequence[str]) -> Protocol:
     """The protocol meant: the one given, or the default of the first metric.
 
-    Raises ProtocolError if it lacks what a metric needs, or if there is no default.
+    Raises ProtocolError for options that no metric has or a value out of its range, if it lacks
+    what a metric needs, or if there is no default.
     """
-    proto = Protocol.of(usual_protocol(metrics) if protocol is None else protocol)
+    given = Protocol.of(usual_protocol(metrics) if protocol is None else protocol)
+    proto = metric_options.settled(given)
     for metric in metrics:
         registry.get(metric).check(proto)
     return proto

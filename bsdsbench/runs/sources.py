@@ -20,7 +20,8 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
 from bsdsbench.loaders.reading import show
 from bsdsbench.metrics import registry
-from bsdsbench.protocol.protocol import Protocol, class_names
+from bsdsbench.metrics.base import Metric
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 
 Folder = str | os.PathLike[str]
@@ -28,24 +29,29 @@ Folder = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sources:
-    """Where the files of a run are: image id -> pair, image id -> picture (may lack some)."""
+    """Where the files of a run are: image id -> pair, image id -> picture (may lack some).
+
+    metric : the one whose ground truth is read
+    """
 
     pairs: dict[str, Pair]
     photos: dict[str, Path]
     pred_kind: str
-    gt_kind: str
+    metric: Metric
 
     def load(
         self, image_id: str, run: Evaluation, protocol: Protocol | None = None
     ) -> tuple[Prediction, GroundTruth]:
         """Prediction and ground truth of an image, as the run read them. Raises DataError."""
         found, proto = self.pairs[image_id], protocol or run.protocol
-        gt = read_truth(found, self.gt_kind, proto)
-        return read_prediction(found, self.pred_kind, gt.shape, proto), gt
+        gt = self.truth(image_id, proto)
+        n_classes = len(self.metric.class_names(proto)) or 1
+        return read_prediction(found, self.pred_kind, gt.shape, n_classes), gt
 
     def truth(self, image_id: str, protocol: Protocol) -> GroundTruth:
         """The ground truth alone. Raises DataError."""
-        return read_truth(self.pairs[image_id], self.gt_kind, protocol)
+        instances = self.metric.reads_instances(protocol)
+        return read_truth(self.pairs[image_id], self.metric.gt_kind, protocol, instances)
 
     def photo(self, image_id: str, shape: tuple[int, int]) -> NDArray[np.uint8] | None:
         """The picture, or None if there is none of that size."""
@@ -81,7 +87,7 @@ def find_sources(
         raise DataError(f"{run.name}: where its predictions and ground truth are is not known")
     if not run.metrics:
         raise DataError(f"{run.name}: no images, expected a run with records")
-    gt_kind = registry.get(metric or run.metrics[0]).gt_kind
+    found = registry.get(metric or run.metrics[0])
     pred_kind = str(run.provenance.get("pred_kind") or _kind(run))
     missing = str(run.provenance.get("missing", "zero"))
     wanted = run.image_ids
@@ -92,8 +98,8 @@ def find_sources(
             gt,
             missing="zero" if missing == "zero" else "error",
             pred_kind=pred_kind,
-            gt_kind=gt_kind,
-            classes=class_names(run.protocol),
+            gt_kind=found.gt_kind,
+            classes=found.class_names(run.protocol),
             ids=wanted,
         )
     }
@@ -101,7 +107,7 @@ def find_sources(
     if lost:
         raise DataError(f"{show(pred)}: no files of image {lost[0]!r}, expected those of the run")
     folder = images_dir or photos_beside(gt)
-    return Sources(pairs, find_photos(folder) if folder else {}, pred_kind, gt_kind)
+    return Sources(pairs, find_photos(folder) if folder else {}, pred_kind, found)
 
 
 def _kind(run: Evaluation) -> str:

@@ -18,8 +18,10 @@ import bsdsbench as bb
 from bsdsbench.loaders.photos import read_photo
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 
+instances = {"unit": "instance", "ignore": -1}
 protocol = bb.Protocol.preset("masks").replace(
-    name="regions", contour={"unit": "instance", "ignore": -1, "empty": "diagonal"}
+    name="regions",
+    options={"contour": {**instances, "empty": "diagonal"}, "segmentation": instances},
 )
 segmenters = {
     "felzenszwalb": lambda image: felzenszwalb(image, scale=1600, sigma=0.8, min_size=400),

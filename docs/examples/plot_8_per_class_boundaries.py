@@ -37,7 +37,10 @@ for folder, shift in (("gt", 0), ("pred", 4)):
 # A protocol of one's own, with both boundaries as they are drawn from the labels (not thinned).
 
 proto = bb.Protocol(
-    name="two shapes", max_dist=0.01, thin=False, semantic={"classes": ("disc", "bar"), "first": 1}
+    name="two shapes",
+    max_dist=0.01,
+    thin=False,
+    options={"semantic": {"classes": ("disc", "bar"), "first": 1}},
 )
 run = bb.evaluate(out / "pred", out / "gt", proto, metrics="semantic", workers=1)
 score = run.score("semantic")

@@ -24,8 +24,8 @@ import numpy as np
 from scipy import ndimage
 
 from bsdsbench.metrics import contour, segmentation
+from bsdsbench.metrics.contour.label_options import LabelOptions
 from bsdsbench.metrics.region.connectomics import adapted_rand_error, voi_split_merge
-from bsdsbench.protocol.contour_params import ContourParams
 
 SIZES = "128x128:1,256x256:1,512x512:1,512x512:5,1024x2048:19"
 Case = tuple[str, str, Callable[[], Any], Callable[[], Any]]
@@ -125,7 +125,7 @@ def torch_cases(pred: np.ndarray, gt: np.ndarray, classes: int) -> Iterator[Case
         theirs = lambda: seen(tm.hausdorff_distance(*hot, n, **at))  # noqa: E731
         yield "Hausdorff", "torchmetrics", theirs, run(contour.hausdorff)
     if tm := package("torchmetrics.functional.classification"):
-        params = ContourParams(classes=tuple(map(str, range(n))))
+        params = LabelOptions(classes=tuple(map(str, range(n))))
         jaccard = lambda: tm.multiclass_jaccard_index(*both, n, average="none").numpy()  # noqa: E731
         iou = lambda: segmentation.class_iou(  # noqa: E731
             segmentation.segmentation_counts(pred, gt, params).confusion

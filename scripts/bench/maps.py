@@ -6,7 +6,6 @@ apart here: the same content in more pixels (upsampled), more content (tiled), l
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -132,9 +131,8 @@ def other_metrics(image: Case, repeat: int) -> Values:
     """An image of a semantic and of a saliency benchmark, and edge NMS."""
     labels, soft = scene(19)
     whole = Protocol.preset("cityscapes")  # at full size, from labels 0 .. 18 alone
-    whole = whole.replace(
-        semantic=replace(whole.semantic, ids=(), ignore=(255,), instances=False, scale=1.0)
-    )
+    changes = {"ids": (), "ignore": (255,), "instances": False, "scale": 1.0}
+    whole = whole.replace(options={"semantic": changes})
     thick = unit(gaussian_filter(unit(image.soft), 2)).astype(np.float32)
     mask, salient = np.zeros((300, 400), bool), np.zeros((300, 400))
     mask[80:200, 120:300] = True

@@ -87,7 +87,7 @@ def project_jobs(ucm2: Path | None, gt_dir: Path | None) -> dict[str, Job]:
     jobs: dict[str, Job] = {}
     bsds = bb.Protocol.preset("bsds500")
     names = [f"c{k}" for k in range(CLASSES)]
-    params = bb.Protocol(contour={"classes": names, "unit": "instance", "divisor": DIVISOR}).contour
+    params = contour.LabelOptions(tuple(names), unit="instance", divisor=DIVISOR)
     pred, gt = instances()
     jobs["panoptic quality"] = lambda: segmentation.panoptic_quality(pred, gt, params)
     for shape in SIZES:
@@ -114,7 +114,7 @@ def project_jobs(ucm2: Path | None, gt_dir: Path | None) -> dict[str, Job]:
             name = f"{raw.shape[1]} x {raw.shape[0]}, {name}"
             jobs[name] = lambda s=soft: bb.boundary_counts(s, large, bsds)
     city = bb.Protocol.preset("cityscapes").replace(
-        semantic={"ids": (), "ignore": (255,), "instances": False, "scale": 1.0}
+        options={"semantic": {"ids": (), "ignore": (255,), "instances": False, "scale": 1.0}}
     )
     labels = (gt // DIVISOR).astype(np.uint8)[::2, ::2]
     soft = [gaussian_filter(lines(labels == k).astype(np.float32), 3) for k in range(CLASSES)]

@@ -11,6 +11,7 @@ from scipy.sparse import csc_matrix
 import bsdsbench as bb
 from bsdsbench.integrations.compat import CityscapesEvaluator, SBDEvaluator
 from bsdsbench.metrics.class_maps import class_boundaries
+from bsdsbench.metrics.semantic import SemanticMetric
 
 KEYS = (
     *("ODS_threshold", "ODS_recall", "ODS_precision", "ODS_f1"),
@@ -36,7 +37,7 @@ def sbd(tmp_path):
     rng, root = np.random.default_rng(4), tmp_path / "dataset"
     for folder in ("cls", "inst"):
         (root / folder).mkdir(parents=True)
-    params = bb.Protocol.preset("sbd").semantic
+    params = SemanticMetric().options_of(bb.Protocol.preset("sbd"))
     for name, label in (("x1", 1), ("x2", 15)):
         a = np.zeros((60, 80), np.uint8)
         a[15:45, 20:60] = label
@@ -121,7 +122,7 @@ def test_cityscapes_has_the_numbers_of_the_preset(tmp_path):
     for kind, array in (("label", labels), ("instance", instances)):
         iio.imwrite(truth / f"ulm_0_gtFine_{kind}Ids.png", array)
         iio.imwrite(folders[f"{kind}s"] / "ulm_0.png", array)
-    params = bb.Protocol.preset("cityscapes").semantic
+    params = SemanticMetric().options_of(bb.Protocol.preset("cityscapes"))
     drawn = class_boundaries(labels, params, instances)
     for k in range(19):
         picture = soft(rng, drawn[k])
@@ -143,7 +144,7 @@ def test_cityscapes_has_the_numbers_of_the_preset(tmp_path):
         assert set(found) == {"road", "car"}
     theirs.set_eval_params(eval_mode="pre-seal")
     assert theirs.protocol().max_dist == 0.02
-    assert not theirs.protocol().semantic.instances
+    assert not SemanticMetric().options_of(theirs.protocol()).instances
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,15 @@ from PIL import Image
 from scipy import ndimage
 
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.metrics.class_maps import class_boundaries, prepare_classes
+from bsdsbench.metrics import metric_options
+from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries, prepare_classes
 from bsdsbench.metrics.imresize import bicubic
-from bsdsbench.metrics.semantic import semantic_counts
-from bsdsbench.protocol.protocol import Protocol, SemanticParams
+from bsdsbench.metrics.semantic import SemanticMetric, semantic_counts
+from bsdsbench.protocol.protocol import Protocol
 from tests.reference import semantic as slow
 from tests.reference import thinning
 
-TWO = SemanticParams(classes=("cat", "dog"), first=1)
+TWO = SemanticOptions(classes=("cat", "dog"), first=1)
 
 
 def regions(seed, shape, count=3):
@@ -43,7 +44,7 @@ def soft_boundaries(seed, labels, count=2):
 def test_boundaries_are_those_of_the_disk(seed, radius):
     labels = regions(seed, (23, 31))
     labels[:, -4:] = 255
-    found = class_boundaries(labels, SemanticParams(("cat", "dog"), 1, radius=radius))
+    found = class_boundaries(labels, SemanticOptions(("cat", "dog"), 1, radius=radius))
     for k in (0, 1):
         expected = slow.disk_boundary(labels == k + 1, labels != 255, radius)
         assert np.array_equal(found[k], expected)
@@ -55,7 +56,7 @@ def test_instances_add_the_boundary_of_each(radius):
     labels[3:13, 4:20] = 1
     instances = np.zeros(labels.shape, np.uint16)
     instances[3:13, 4:12], instances[3:13, 12:20] = 7, 9
-    params = SemanticParams(("cat", "dog"), 1, radius=radius)
+    params = SemanticOptions(("cat", "dog"), 1, radius=radius)
     plain, found = class_boundaries(labels, params), class_boundaries(labels, params, instances)
     apart = [class_boundaries((instances == v).astype(np.uint8), params)[0] for v in (7, 9)]
     assert np.array_equal(found[0], plain[0] | apart[0] | apart[1])
@@ -67,7 +68,7 @@ def test_instances_add_the_boundary_of_each(radius):
 def test_labels_may_have_gaps_and_several_be_ignored():
     labels = np.zeros((9, 12), np.uint8)
     labels[:, 4:8], labels[:, 8:] = 7, 11
-    params = SemanticParams(("road", "wall"), ids=(7, 11), ignore=(2, 3))
+    params = SemanticOptions(("road", "wall"), ids=(7, 11), ignore=(2, 3))
     found = class_boundaries(labels, params)
     assert np.flatnonzero(found[0].all(axis=0)).tolist() == [3, 7]
     assert np.flatnonzero(found[1].all(axis=0)).tolist() == [7]
@@ -85,7 +86,7 @@ def test_labels_may_have_gaps_and_several_be_ignored():
 def test_counts_of_the_sbd_benchmark_threshold_by_threshold(interior, thin):
     thresholds = (0.2, 0.35, 0.5, 0.8)
     base = Protocol.preset("sbd").to_mapping()
-    base["semantic"] |= {"classes": ["cat", "dog"], "interior": interior}
+    base["options"]["semantic"] |= {"classes": ["cat", "dog"], "interior": interior}
     protocol = Protocol.from_mapping(
         base | {"name": "pets", "thresholds": thresholds, "max_dist": 0.05, "thin": thin}
     )
@@ -111,16 +112,18 @@ def test_nothing_is_killed_where_the_class_has_no_boundary():
     labels = np.ones((12, 17), np.uint8)
     soft = np.zeros((2, 12, 17), np.uint8)
     soft[0, 6, 3:9] = 200
-    protocol = Protocol(thresholds=(0.5,), semantic=TWO).replace(semantic={"interior": "kill"})
+    protocol = Protocol(thresholds=(0.5,), options={"semantic": TWO}).replace(
+        options={"semantic": {"interior": "kill"}}
+    )
     assert semantic_counts(soft, labels, protocol)["cat"].total_pred.tolist() == [6]
 
 
 def test_the_border_is_cropped_and_the_tolerance_is_that_of_what_is_left():
     labels = regions(5, (40, 60))
     maps = soft_boundaries(5, labels)
-    crop = SemanticParams(TWO.classes, 1, border=5)
-    protocol = Protocol(thresholds=(0.4, 0.6), max_dist=0.02, semantic=crop)
-    plain = Protocol(thresholds=(0.4, 0.6), max_dist=0.02, semantic=TWO)
+    crop = SemanticOptions(TWO.classes, 1, border=5)
+    protocol = Protocol(thresholds=(0.4, 0.6), max_dist=0.02, options={"semantic": crop})
+    plain = Protocol(thresholds=(0.4, 0.6), max_dist=0.02, options={"semantic": TWO})
     truth = class_boundaries(labels, TWO)
     expected = semantic_counts(maps[:, 5:-5, 5:-5], truth[:, 5:-5, 5:-5], plain)
     found = semantic_counts(maps, labels, protocol)
@@ -132,7 +135,7 @@ def test_the_border_is_cropped_and_the_tolerance_is_that_of_what_is_left():
 def test_or_the_border_is_ignored():
     labels = regions(5, (40, 60))
     maps = soft_boundaries(5, labels)
-    params = SemanticParams(TWO.classes, 1, border=5, border_rule="ignore", radius=2)
+    params = SemanticOptions(TWO.classes, 1, border=5, border_rule="ignore", radius=2)
     framed = labels.astype(np.int16)
     framed[:5], framed[-5:], framed[:, :5], framed[:, -5:] = 255, 255, 255, 255
     soft, truth, left = prepare_classes(maps, labels, params)
@@ -149,14 +152,16 @@ def test_half_resolution_of_labels_and_of_boundaries():
     half = labels[1::2][:, np.minimum(2 * np.arange(31) * 61 // 62 + 1, 60)]
     assert half.shape == (20, 31)
     even = labels[:, :60]
-    thin = SemanticParams(TWO.classes, 1, radius=1, thin_gt=True, scale=0.5, resize="bicubic")
+    thin = SemanticOptions(TWO.classes, 1, radius=1, thin_gt=True, scale=0.5, resize="bicubic")
     _, truth, left = prepare_classes(maps[:, :, :60], even, thin)
-    drawn = class_boundaries(even[1::2, 1::2], SemanticParams(TWO.classes, 1, radius=1))
+    drawn = class_boundaries(even[1::2, 1::2], SemanticOptions(TWO.classes, 1, radius=1))
     assert np.array_equal(left, even[1::2, 1::2])
     assert np.array_equal(truth, np.stack([thinning.thin(b) for b in drawn]))
-    raw = SemanticParams(TWO.classes, 1, radius=2, scale=0.5, scaled="boundaries", resize="bicubic")
+    raw = SemanticOptions(
+        TWO.classes, 1, radius=2, scale=0.5, scaled="boundaries", resize="bicubic"
+    )
     soft, truth, _ = prepare_classes(maps[:, :, :60], even, raw)
-    full = class_boundaries(even, SemanticParams(TWO.classes, 1, radius=2))
+    full = class_boundaries(even, SemanticOptions(TWO.classes, 1, radius=2))
     assert np.array_equal(truth, full[:, 1::2, 1::2])
     assert soft.shape == truth.shape == (2, 20, 30)
 
@@ -200,16 +205,16 @@ def test_other_sizes_are_refused_or_resized():
     small = maps[:, ::2, ::2]
     with pytest.raises(ShapeError, match=r"prediction \(15, 20\), expected the size \(30, 40\)"):
         prepare_classes(small, labels, TWO)
-    nearest = SemanticParams(TWO.classes, 1, resize="nearest")
+    nearest = SemanticOptions(TWO.classes, 1, resize="nearest")
     soft, _, _ = prepare_classes(small, labels, nearest)
     assert np.array_equal(soft, np.kron(small, np.ones((2, 2), np.uint8)))
-    same, _, _ = prepare_classes(maps, labels, SemanticParams(TWO.classes, 1, resize="bicubic"))
+    same, _, _ = prepare_classes(maps, labels, SemanticOptions(TWO.classes, 1, resize="bicubic"))
     assert same is maps
 
 
 def test_missing_instances_are_said():
     labels = regions(2, (30, 40))
-    params = SemanticParams(TWO.classes, 1, instances=True)
+    params = SemanticOptions(TWO.classes, 1, instances=True)
     with pytest.raises(DataError, match="no instance map, expected one for instances = true"):
         prepare_classes(labels, labels, params)
     with pytest.raises(ShapeError, match=r"instance map: uint8 of shape \(30, 39\)"):
@@ -232,8 +237,8 @@ def test_missing_instances_are_said():
 )
 def test_fields_are_checked(change):
     name = next(iter(change))
-    with pytest.raises(ProtocolError, match=f"^{name} .*: expected"):
-        Protocol.preset("sbd").replace(semantic=change)
+    with pytest.raises(ProtocolError, match=f"^semantic {name} .*: expected"):
+        metric_options.settled(Protocol.preset("sbd").replace(options={"semantic": change}))
 
 
 def test_published_forms():
@@ -241,10 +246,9 @@ def test_published_forms():
     rows = {}
     for name in ("sbd", "sbd-seal", "sbd-seal-raw", "sbd-reannotated", "sbd-reannotated-raw"):
         p = Protocol.preset(name)
-        rows[name] = p.semantic.border, p.thin, p.max_dist, p.semantic.instances
-        assert (p.semantic.interior, p.semantic.absent) == (
-            ("kill", "skip") if name == "sbd" else ("keep", "count")
-        )
+        s = SemanticMetric().options_of(p)
+        rows[name] = s.border, p.thin, p.max_dist, s.instances
+        assert (s.interior, s.absent) == (("kill", "skip") if name == "sbd" else ("keep", "count"))
         assert p.ap_rule == "sbd"
     assert rows == {
         "sbd": (0, True, 0.02, False),
@@ -255,7 +259,7 @@ def test_published_forms():
     }
     for name, thin, radius in (("cityscapes", True, 1), ("cityscapes-raw", False, 2)):
         p = Protocol.preset(name)
-        s = p.semantic
+        s = SemanticMetric().options_of(p)
         assert (s.border, p.thin, p.max_dist, s.radius, s.scale) == (0, thin, 0.0035, radius, 0.5)
         assert (s.scaled, s.thin_gt) == (("labels", True) if thin else ("boundaries", False))
 
@@ -266,7 +270,7 @@ def test_ignored_pixels_as_py_edge_eval_draws_them(radius):
     rng = np.random.default_rng(radius)
     labels = np.repeat(np.repeat(rng.integers(0, 3, (5, 7)), 4, 0), 3, 1).astype(np.uint8)
     labels[:, 8:10] = labels[9, :] = 255
-    params = SemanticParams(TWO.classes, 1, radius=radius, ignored_rule="span")
+    params = SemanticOptions(TWO.classes, 1, radius=radius, ignored_rule="span")
     drawn = class_boundaries(labels, params)
     places = np.argwhere(np.ones(labels.shape))
     for k, label in enumerate(params.class_labels):
@@ -280,5 +284,5 @@ def test_ignored_pixels_as_py_edge_eval_draws_them(radius):
         for y, x in places:
             total = distance(y, x, ~inside) + distance(y, x, labels == label)
             assert drawn[k, y, x] == (0 < total <= radius), (y, x)
-    plain = class_boundaries(labels, SemanticParams(TWO.classes, 1, radius=radius))
+    plain = class_boundaries(labels, SemanticOptions(TWO.classes, 1, radius=radius))
     assert not plain[:, labels == 255].any()

@@ -14,7 +14,8 @@ from bsdsbench.cli.verb_evaluate import command
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders import load_ground_truth
 from bsdsbench.metrics.crispness import evaluations, image_crispness
-from bsdsbench.protocol.protocol import NMSParams, Protocol
+from bsdsbench.protocol.nms_recipes import NMSParams
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.sweep import parse_range, tolerance_sweep
 from tests.crops import crops
@@ -108,8 +109,10 @@ def test_command_line(raw):
         catch_exceptions=False,
     )
     assert "SEval" in result.stdout
-    assert "SEval protocol crispness-seval* v1" in result.stdout
-    assert "; CEval protocol crispness-ceval* v1" in result.stdout
+    assert "protocol crispness-seval* v1: 5 thresholds" in result.stdout
+    assert (
+        "; SEval thinned after NMS edter-nyud: 2, 5, 1.01 (8 bit), CEval neither" in result.stdout
+    )
     assert "\\n" not in result.stdout
 
 

@@ -11,12 +11,13 @@ import pytest
 
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics import saliency, salient_measures
+from bsdsbench.metrics.saliency import SaliencyOptions
 from bsdsbench.metrics.salient_measures import f_beta, weighted_f
-from bsdsbench.protocol.protocol import Protocol, SaliencyParams
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord
 
 # the rules of the papers, where PySODMetrics has others
-PAPER = SaliencyParams(
+PAPER = SaliencyOptions(
     stretch=False, levels="round", operator=">=", cap="max", e_divisor="pixels", centroid="up"
 )
 
@@ -31,7 +32,7 @@ def saliency_counts(soft, mask, params=PAPER, **options):
 
 def saliency_score(images):
     records = [ImageRecord(str(k), (1, 1), {"saliency": c}) for k, c in enumerate(images)]
-    return saliency.SaliencyMetric().score(records, Protocol(saliency=PAPER))
+    return saliency.SaliencyMetric().score(records, Protocol(options={"saliency": PAPER}))
 
 
 def e_measure(*counts):
@@ -227,7 +228,7 @@ def test_folders_and_command_line(tmp_path):
     arguments = [str(pred), "--gt", str(gt), "--metrics", "saliency", "--quiet", "--workers", "1"]
     text = CliRunner().invoke(command, arguments, catch_exceptions=False).stdout
     assert f"{score.mae_mean:.3f}" in text
-    assert "protocol saliency v2: maps stretched to 0 .. 1; levels floor(255 p), >=" in text
+    assert "protocol saliency v2: beta^2 0.3; maps stretched to 0 .. 1; levels floor(" in text
     found = json.loads(CliRunner().invoke(command, [*arguments, "--format", "json"]).stdout)
     assert found["scores"]["saliency"] == score.to_mapping()
     np.save(gt / "c.npy", np.ones((2, 12, 17), np.uint8))

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from bsdsbench.metrics import salient_measures as measures
-from bsdsbench.metrics.saliency import SaliencyMetric, saliency_counts
-from bsdsbench.protocol.protocol import Protocol, SaliencyParams
+from bsdsbench.metrics.saliency import SaliencyMetric, SaliencyOptions, saliency_counts
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord
 
 STORED = json.loads((Path(__file__).parent / "pysodmetrics.json").read_text("utf-8"))
@@ -22,7 +22,7 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "pysodmetrics_values.py"
 
 def saliency_score(images, rules):
     records = [ImageRecord(str(k), (1, 1), {"saliency": c}) for k, c in enumerate(images)]
-    return SaliencyMetric().score(records, Protocol(saliency=rules))
+    return SaliencyMetric().score(records, Protocol(options={"saliency": rules}))
 
 
 CURVES = ("f", "e", "iou", "dice", "ber")
@@ -34,7 +34,7 @@ def unpacked(case, key):
 
 def ours(pred, gt, stretch):
     """The same names, from the counts of one image and from its score."""
-    rules = SaliencyParams(stretch=stretch)
+    rules = SaliencyOptions(stretch=stretch)
     mask = gt > 128
     counts = saliency_counts(pred, mask, rules)
     score = saliency_score([counts], rules)
@@ -98,7 +98,7 @@ def test_live_values(stretch):
 def test_data_set_means_are_those_of_the_peer():
     """Its data-set values are means over images, at each threshold where there are thresholds."""
     cases = STORED["cases"][:6]
-    rules = SaliencyParams()
+    rules = SaliencyOptions()
     images = [saliency_counts(unpacked(c, "map"), unpacked(c, "mask") > 128) for c in cases]
     score = saliency_score(images, rules)
     for ours_name, theirs in (
@@ -127,7 +127,7 @@ def test_what_differs_from_the_peer_is_defined():
 
 def test_float_maps_of_bytes_have_the_levels_of_the_bytes():
     levels = np.arange(256, dtype=np.uint8).reshape(8, 32)
-    rules = SaliencyParams(stretch=False)
+    rules = SaliencyOptions(stretch=False)
     for value in (levels, levels / 255, (levels / 255).astype(np.float32)):
         found = measures.level_map(measures.strengths(value, rules), "floor")
         assert np.array_equal(found, levels)

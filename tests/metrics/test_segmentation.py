@@ -10,12 +10,12 @@ from sklearn import metrics as sk
 
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics import segmentation as seg
-from bsdsbench.protocol.contour_params import ContourParams
+from bsdsbench.metrics.contour.label_options import LabelOptions
 from tests.masks import label_pairs
 
 
 def params(classes, **options):
-    return ContourParams(classes=tuple(map(str, range(classes))), **options)
+    return LabelOptions(classes=tuple(map(str, range(classes))), **options)
 
 
 def test_scores_agree_with_scikit_learn():
@@ -52,7 +52,7 @@ def test_ignored_pixels_are_in_no_cell():
 def test_masks_count_the_object_as_the_one_class():
     gt, pred = np.zeros((30, 40), bool), np.zeros((30, 40), bool)
     gt[4:9, 4:9], pred[4:9, 5:11] = True, True
-    table = seg.segmentation_counts(pred, gt, ContourParams()).confusion
+    table = seg.segmentation_counts(pred, gt, LabelOptions()).confusion
     assert table.tolist() == [[20, 5], [10, 1165]]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.metrics import segmentation as seg
-from bsdsbench.protocol.contour_params import ContourParams
+from bsdsbench.metrics.contour.label_options import LabelOptions
 from tests.masks import blobs, label_pairs, mask_pairs
 
 FLOAT32 = {"rel": 1e-6, "abs": 1e-6}
@@ -28,7 +28,7 @@ def quiet(name):
 
 
 def params(classes, **options):
-    return ContourParams(classes=tuple(map(str, range(classes))), **options)
+    return LabelOptions(classes=tuple(map(str, range(classes))), **options)
 
 
 def test_torchmetrics_classes():
@@ -70,7 +70,7 @@ def test_pysodmetrics_of_masks():
         "accuracy": (sod.OverallAccuracyHandler, None),
     }
     for name, pred, gt in mask_pairs():
-        table = seg.segmentation_counts(pred, gt, ContourParams()).confusion
+        table = seg.segmentation_counts(pred, gt, LabelOptions()).confusion
         for key, (handler, ours) in handlers.items():
             cm = sod.FmeasureV2(
                 {key: handler(with_dynamic=False, with_adaptive=False, with_binary=True)}
@@ -92,7 +92,7 @@ def test_panoptica_panoptic_quality():
         gt = blobs(rng, (40, 53), 7, 4)
         pred = np.where(rng.random(gt.shape) < 0.1, blobs(rng, gt.shape, 7, 4), gt)
         result = evaluator.evaluate(pred.astype(np.uint8), gt.astype(np.uint8), verbose=False)
-        found = seg.segmentation_counts(pred, gt, ContourParams(unit="instance"))
+        found = seg.segmentation_counts(pred, gt, LabelOptions(unit="instance"))
         theirs = result["ungrouped"]
         assert (theirs.tp, theirs.fp, theirs.fn) == (found.tp[0], found.fp[0], found.fn[0])
         pq, sq, rq = (v[0] for v in seg.panoptic(found))

@@ -16,14 +16,19 @@ from bsdsbench.cli.verb_evaluate import command
 from bsdsbench.files.errors import DataError, PairingError, ProtocolError, ShapeError
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.boundary import boundary_counts
-from bsdsbench.metrics.class_maps import class_boundaries
-from bsdsbench.metrics.semantic import semantic_counts
-from bsdsbench.protocol.protocol import Protocol, SemanticParams
+from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries
+from bsdsbench.metrics.semantic import SemanticMetric, semantic_counts
+from bsdsbench.protocol.protocol import Protocol
 
-PARAMS = SemanticParams(classes=("cat", "dog", "sheep"), first=1)
+PARAMS = SemanticOptions(classes=("cat", "dog", "sheep"), first=1)
 PROTO = Protocol(
-    name="pets", thresholds=(0.25, 0.5, 0.75), max_dist_px=1.5, thin=False, semantic=PARAMS
+    name="pets",
+    thresholds=(0.25, 0.5, 0.75),
+    max_dist_px=1.5,
+    thin=False,
+    options={"semantic": PARAMS},
 )
+KILLED = PROTO.replace(options={"semantic": {"interior": "kill"}})
 
 
 def labels():
@@ -53,7 +58,7 @@ def test_ignored_pixels_have_no_boundary():
     assert not drawn[2:9, 24:].any()
     assert not drawn[:, 27:].any()
     a[:, 27:] = 0
-    everything = class_boundaries(a, SemanticParams(PARAMS.classes, 1, ignore=-1, radius=1))
+    everything = class_boundaries(a, SemanticOptions(PARAMS.classes, 1, ignore=-1, radius=1))
     assert everything[2][2:10, 26].all()
 
 
@@ -61,7 +66,7 @@ def test_radius_draws_a_band_on_both_sides():
     a = np.zeros((9, 20), np.uint8)
     a[:, 10:] = 1
     for radius in (1, 2, 3):
-        band = class_boundaries(a, SemanticParams(("half",), 1, radius=radius))[0]
+        band = class_boundaries(a, SemanticOptions(("half",), 1, radius=radius))[0]
         assert np.flatnonzero(band.all(axis=0)).tolist() == list(range(10 - radius, 10 + radius))
         assert band.sum() == 2 * radius * 9
 
@@ -95,7 +100,7 @@ def test_label_map_predictions():
 
 def test_absent_classes_are_counted_or_skipped():
     soft = np.full((3, 24, 30), 0.6, np.float32)
-    skip = PROTO.replace(semantic={"absent": "skip"})
+    skip = PROTO.replace(options={"semantic": {"absent": "skip"}})
     assert list(semantic_counts(soft, labels(), skip)) == ["cat", "dog"]
 
 
@@ -106,17 +111,17 @@ def test_interior_is_kept_or_killed():
     soft[0, 6:10, 3] = 1  # inside, within 1.5
     soft[0, 21, 2:8] = 1  # outside: 6 pixels
     kept = semantic_counts(soft, labels(), PROTO)["cat"]
-    killed = semantic_counts(soft, labels(), PROTO.replace(semantic={"interior": "kill"}))["cat"]
+    killed = semantic_counts(soft, labels(), KILLED)["cat"]
     assert kept.total_pred.tolist() == [15, 15, 15]
     assert killed.total_pred.tolist() == [10, 10, 10]
     assert np.array_equal(killed.matched_pred, kept.matched_pred)
     boundaries = class_boundaries(labels(), PARAMS)
     with pytest.raises(DataError, match="expected labels"):
-        semantic_counts(soft, boundaries, PROTO.replace(semantic={"interior": "kill"}))
+        semantic_counts(soft, boundaries, KILLED)
 
 
 def test_thin_and_raw():
-    soft = class_boundaries(labels(), SemanticParams(PARAMS.classes, 1, radius=2)).astype(
+    soft = class_boundaries(labels(), SemanticOptions(PARAMS.classes, 1, radius=2)).astype(
         np.float32
     )
     raw = semantic_counts(soft, labels(), PROTO)["cat"]
@@ -184,8 +189,7 @@ def test_every_form_on_disk_gives_the_same(folders, tmp_path):
         got = evaluated(pred, gt)
         for a, b in zip(got.records, want.records, strict=True):
             assert a.counts["semantic"].equals(b.counts["semantic"])
-    killed = PROTO.replace(semantic={"interior": "kill"})
-    assert evaluated(folders[0], as_mat, killed).records
+    assert evaluated(folders[0], as_mat, KILLED).records
     (per_class / "dog" / "b.png").unlink()
     with pytest.raises(PairingError, match="b: 2 maps, expected one in the folder of each of"):
         evaluated(per_class, folders[1])
@@ -219,7 +223,7 @@ def test_command_line_and_saved_classes(folders, tmp_path):
     found = json.loads(CliRunner().invoke(command, [*arguments, "--format", "json"]).stdout)
     assert found["scores"]["semantic"]["ods_mean"] == pytest.approx(2 / 3)
     assert found["scores"]["semantic"]["absent"] == ["sheep"]
-    assert found["protocol"]["semantic"]["classes"] == ["cat", "dog", "sheep"]
+    assert found["protocol"]["options"]["semantic"]["classes"] == ["cat", "dog", "sheep"]
 
 
 def test_without_classes_the_protocols_that_have_some_are_named(folders):
@@ -237,8 +241,10 @@ def test_instances_from_files(tmp_path):
     instances[4:18, 12:21] = 1002
     iio.imwrite(gt / "a.png", a)
     iio.imwrite(inst / "a.png", instances)
-    proto = PROTO.replace(semantic={"instances": True, "instance_from": 1000, "radius": 1})
-    params = proto.semantic
+    proto = PROTO.replace(
+        options={"semantic": {"instances": True, "instance_from": 1000, "radius": 1}}
+    )
+    params = SemanticMetric().options_of(proto)
     drawn = class_boundaries(a, params, instances)
     assert drawn[0][10, 11]
     assert not class_boundaries(a, params)[0][10, 11]
@@ -275,7 +281,7 @@ def test_boundaries_of_instances_of_sbd(tmp_path):
     pred = tmp_path / "pred"
     pred.mkdir()
     np.save(pred / "a.npy", soft)
-    proto = PROTO.replace(semantic={"instances": True})
+    proto = PROTO.replace(options={"semantic": {"instances": True}})
     for protocol, total in ((PROTO, plain[0].sum()), (proto, (plain[0] | between).sum())):
         run = bb.evaluate(pred, cls, protocol, metrics="semantic", workers=1)
         assert run.records[0].counts["semantic"].of_class(0).total_gt.tolist() == [int(total)] * 3
@@ -288,5 +294,5 @@ def test_maps_of_another_size_are_resized_where_the_protocol_says_how(folders, h
         np.save(path, np.kron(np.load(path), np.ones((1, 2, 2), np.float32)))
     with pytest.raises(DataError, match=r"48x60 \(rows x columns\), expected 24x30"):
         evaluated(pred, gt)
-    found = evaluated(pred, gt, PROTO.replace(semantic={"resize": how}))
+    found = evaluated(pred, gt, PROTO.replace(options={"semantic": {"resize": how}}))
     assert found.score("semantic").ods_mean > 0.6

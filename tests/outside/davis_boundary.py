@@ -2,20 +2,34 @@
 
 The boundary F of DAVIS (Perazzi et al., CVPR 2016): boundaries of two masks meet within 0.008 of
 the image diagonal, many to one. A soft map has a mask at each threshold of the protocol.
+Options: another bound, and masks without their holes.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import binary_dilation
+from scipy.ndimage import binary_dilation, binary_fill_holes
 
 import bsdsbench as bb
+from bsdsbench.protocol.settings import BOOL, Settings, setting
 
-BOUND = 0.008
+
+@dataclass(frozen=True, slots=True)
+class DavisOptions(Settings):
+    """How far boundaries may be apart, and which boundaries there are."""
+
+    bound: float = setting(
+        0.008,
+        "Tolerance, a fraction of the image diagonal.",
+        (lambda v: isinstance(v, float) and 0 < v < 1, "a fraction in (0, 1)"),
+        describe=lambda o: f"boundaries within {o.bound:g} of the diagonal",
+    )
+    fill: bool = setting(False, "Holes of both masks are filled.", BOOL, describe="holes filled")
 
 
 class DavisBoundary(bb.CurveMetric):
@@ -25,6 +39,8 @@ class DavisBoundary(bb.CurveMetric):
     title = "DAVIS boundary F"
     pred_kinds = ("soft",)
     gt_kind = "mask"
+    options = DavisOptions
+    uses = ("thresholds", "ap_rule", "ods_rule")
 
     def count(
         self, pred: bb.Prediction, gt: bb.GroundTruth, protocol: bb.Protocol
@@ -33,10 +49,11 @@ class DavisBoundary(bb.CurveMetric):
         if pred.soft is None or gt.mask is None:
             raise bb.DataError(f"{pred.image_id}: expected a soft map and a mask")
         soft = pred.soft / 255 if pred.soft.dtype == np.uint8 else pred.soft
-        theirs, around = _near(gt.mask)
+        options = self.options_of(protocol)
+        theirs, around = _near(gt.mask, options)
         rows = []
         for threshold in protocol.thresholds:
-            mine, near = _near(soft >= threshold)
+            mine, near = _near(soft >= threshold, options)
             rows.append([(theirs & near).sum(), theirs.sum(), (mine & around).sum(), mine.sum()])
         return bb.BoundaryCounts(protocol.threshold_array(), *np.transpose(rows))
 
@@ -48,9 +65,9 @@ class DavisBoundary(bb.CurveMetric):
         return pred, bb.GroundTruth("a", mask=mask), bb.Protocol(thresholds=(0.5,))
 
 
-def _near(mask: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _near(mask: NDArray[Any], options: DavisOptions) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """The boundary of a mask, and the pixels within the bound of it."""
-    edge = bb.seg2bdry(mask)
-    radius = math.ceil(BOUND * math.hypot(*mask.shape))
+    edge = bb.seg2bdry(binary_fill_holes(mask) if options.fill else mask)
+    radius = math.ceil(options.bound * math.hypot(*mask.shape))
     y, x = np.ogrid[-radius : radius + 1, -radius : radius + 1]
     return edge, binary_dilation(edge, y * y + x * x <= radius * radius)

@@ -112,6 +112,36 @@ def test_shards_merged_and_a_resumed_run_have_the_same_bytes(call, data, runs, t
     assert contents(again) == contents(runs / "good")
 
 
+def test_its_options_are_set_printed_stored_and_part_of_what_is_resumed(call, data, runs, tmp_path):
+    """By --set, by a file, by the signature that is printed; another value is counted again."""
+    out, file = tmp_path / "wide", tmp_path / "wide.toml"
+    shutil.copytree(runs / "poor", out)
+    text = call(*evaluate(data, "poor"), "-o", out, "--set", "davis-f.bound=.05")
+    assert "; AP rule bsds; boundaries within 0.05 of the diagonal" in text
+    stored = json.loads((out / "result.json").read_text())
+    assert stored["protocol"]["options"] == {"davis-f": {"bound": 0.05}}
+    assert "|thr:9|ap:bsds|davis-f.bound=0.05" in stored["signature"]
+    assert "tol:" not in stored["signature"]
+    before = json.loads((runs / "poor" / "result.json").read_text())
+    narrow, wide = (r["scores"]["davis-f"]["ods"]["f"] for r in (before, stored))
+    assert wide > narrow
+    line = call("-m", "bsdsbench", "explain", "--between", runs / "poor", out, status=1)
+    assert "davis-f.bound" in line
+
+    file.write_text('base = "bsds500"\nthresholds = 9\n[davis-f]\nbound = 0.05\nfill = false\n')
+    options = ("--gt", data / "gt", "--metrics", "davis-f", "--quiet")
+    for given in (("--protocol", file), ("--signature", stored["signature"])):
+        again = tmp_path / given[0]
+        call("-m", "bsdsbench", "evaluate", data / "poor", *options, *given, "-o", again)
+        assert contents(again) == contents(out)
+    for wrong, message in (
+        ("davis-f.bound=2", "davis-f bound 2: expected a fraction in (0, 1)"),
+        ("davis-f.fil=true", "did you mean 'fill'?"),
+        ("davis.fill=true", "options 'davis': expected the name of a metric"),
+    ):
+        assert message in call(*evaluate(data, "poor"), "--set", wrong, status=2)
+
+
 def test_compare_check_plot_and_report_have_its_labels(call, runs, tmp_path):
     good, poor = runs / "good", runs / "poor"
     text = call("-m", "bsdsbench", "compare", good, poor, "--n-boot", "200")

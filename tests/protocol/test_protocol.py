@@ -8,9 +8,8 @@ import re
 import pytest
 
 from bsdsbench.files.errors import FileFormatError, ProtocolError
-from bsdsbench.protocol.nms_recipes import RECIPES
+from bsdsbench.protocol.nms_recipes import RECIPES, NMSParams
 from bsdsbench.protocol.protocol import (
-    NMSParams,
     Protocol,
     even_thresholds,
     parse_overrides,
@@ -92,8 +91,8 @@ def test_preset_constants():
         "sbd-seal-raw",
         "wireframe",
     ]
-    assert len(rows["sbd"].semantic.classes) == 20
-    assert len(rows["cityscapes"].semantic.classes) == 19
+    assert len(rows["sbd"].options["semantic"]["classes"]) == 20
+    assert len(rows["cityscapes"].options["semantic"]["classes"]) == 19
 
 
 # recipe: radius, border, multiplier, smoothed first, bits; read in the named programs
@@ -190,15 +189,19 @@ def test_overrides_reach_every_kind_of_field():
             "name=mine",
             "thresholds=[0.2, 0.5]",
             "max_dist_px=none",
-            "semantic.interior=kill",
+            "semantic.interior=keep",
+            "semantic.absent=default",
+            "saliency.beta2=.5",
         ]
     )
     mine = Protocol.preset("sbd").replace(**changes)
     assert (mine.max_dist, mine.thin, mine.name) == (0.011, False, "mine")
     assert mine.nms_params == NMSParams(radius=2, bits=0)
     assert mine.thresholds == (0.2, 0.5)
-    assert mine.semantic.interior == "kill"
-    assert len(mine.semantic.classes) == 20
+    assert mine.options["semantic"]["interior"] == "keep"
+    assert len(mine.options["semantic"]["classes"]) == 20
+    assert mine.options["saliency"] == {"beta2": 0.5}
+    assert "absent" not in mine.options["semantic"]
 
 
 def test_differences_leave_out_what_moves_no_score():
@@ -245,8 +248,12 @@ def test_describe_says_what_moves_a_score():
         ({"nms_params": {"radius": 0}}, "nms radius 0"),
         ({"nms_params": {"bits": 12}}, "nms bits 12: expected 0, 8 or 16"),
         ({"nms_params": {"width": 1}}, "'width': expected one of radius"),
-        ({"semantic": {"classes": ["a", "a"]}}, "classes"),
-        ({"semantic": {"classes": ["a"], "interior": "drop"}}, "interior 'drop'"),
+        ({"nms_params": {"bit": 8}}, "nms field 'bit': expected one of radius, border"),
+        ({"nms_params": {"bit": 8}}, "smooth, bits; did you mean 'bits'?"),
+        ({"semantic": {"radius": 1}}, "protocol field 'semantic': expected one of name"),
+        ({"options": 3}, "options 3: expected a table for each metric"),
+        ({"options": {"semantic": 3}}, "options {'semantic': 3}: expected a table of options"),
+        ({"options": {"semantic": {"first": {}}}}, "semantic first {}: expected a number, text"),
         ({"tolerance": 1}, "'tolerance': expected one of name"),
         ({"version": True}, "version True"),
     ],
@@ -262,8 +269,9 @@ def test_values_out_of_range_are_named(changes, message):
 def test_any_wrong_value_of_any_field_is_a_protocol_error(value):
     """Whatever a file holds: a protocol that checks out, or one line that names the field."""
     base = Protocol.preset("sbd").to_mapping()
-    for outer in base:
-        inner = base[outer] if isinstance(base[outer], dict) else {"": None}
+    base |= base.pop("options")
+    for outer in (*base, "options"):
+        inner = base[outer] if isinstance(base.get(outer), dict) else {"": None}
         for name in ("", *filter(None, inner)):
             wrong = value if not name else {**base[outer], name: value}
             try:
@@ -306,37 +314,6 @@ def test_command_line_lists_and_shows(tmp_path):
     assert Protocol.from_toml(toml) == Protocol.preset("sbd")
     found = json.loads(CliRunner().invoke(command, ["--format", "json"]).stdout)
     assert [Protocol.from_mapping(p) for p in found] == [Protocol.preset(n) for n in NAMES]
-
-
-def test_contour_options():
-    coco = Protocol.preset("boundary-iou-coco")
-    assert coco.contour.measures() == ("iou", "biou@0.02", "biou-min@0.02")
-    assert coco.describe().count("instances paired by IoU > 0.5, empty masks: skip") == 1
-    davis = Protocol.preset("davis").contour
-    assert davis.measures() == ("iou", "f@0.008")
-    assert davis.describe() == "instances paired by number, empty masks: perfect"
-    one = Protocol().replace(contour={"spacing": [2, 0.5], "classes": ["a"]})
-    assert one.contour.spacing == (2.0, 0.5)
-    assert one.replace(contour={"empty": "inf"}).contour.spacing == (2.0, 0.5)
-    assert one.contour.describe() == "1 classes, spacing 2 x 0.5, empty masks: skip"
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "expected"),
-    [
-        ("empty", "none", "expected 'skip', 'inf'"),
-        ("unit", "pixel", "expected 'class', 'instance' or 'id'"),
-        ("spacing", [1, 0], "expected 1 to 64 numbers above 0"),
-        ("spacing", [1], "expected two steps, of rows and columns"),
-        ("groups", ["hd"], "expected groups of measures"),
-        ("percent", 101, "expected 0 to 100"),
-        ("tolerances", [-1], "numbers from 0"),
-        ("classes", ["a", "a"], "expected names"),
-    ],
-)
-def test_contour_options_out_of_range_are_named(field, value, expected):
-    with pytest.raises(ProtocolError, match=f"contour {field} .*{expected}"):
-        Protocol().replace(contour={field: value})
 
 
 def test_a_preset_s_name_means_its_fields():

@@ -55,7 +55,12 @@ CHANGES = st.fixed_dictionaries(
         "ods_rule": st.sampled_from(["interpolated", "maximum"]),
         "operator": st.sampled_from([">=", ">"]),
         "regions_from_soft": st.booleans(),
-        "semantic": st.sampled_from([{"classes": ("a|b", 'c"%,', "d=:e"), "radius": 2}]),
+        "options": st.sampled_from(
+            [
+                {"semantic": {"classes": ("a|b", 'c"%,', "d=:e"), "radius": 2, "first": None}},
+                {"saliency": {"beta2": 1, "cap": "max"}, "other-f": {"radius": 2, "rule": "x=|"}},
+            ]
+        ),
     },
 )
 
@@ -120,9 +125,31 @@ def test_faults_are_named(old, new, message):
     assert message in str(caught.value)
 
 
-def test_contour_options_are_words_where_they_differ_and_the_empty_convention_always():
-    protocol = Protocol.preset("bsds500").replace(contour={"spacing": [1, 2.5]})
-    line = str(Signature(protocol))
-    assert line.endswith('|contour.spacing=[1.0, 2.5]|contour.empty="skip"')
-    assert Signature.parse(line).protocol.contour == protocol.contour
-    assert Signature.parse(str(Signature(protocol.replace(contour={})))).protocol.contour
+def test_options_are_words_where_they_differ_from_the_preset():
+    sbd = Protocol.preset("sbd")
+    changed = sbd.replace(options={"semantic": {"interior": None, "radius": 2}, "other": {"k": 1}})
+    line = str(Signature(changed))
+    assert line.endswith("|ap:sbd|semantic.radius=2|other.k=1|semantic.interior=default")
+    assert Signature.parse(line).protocol == changed
+    lines = [d.line() for d in Signature(sbd).differences(Signature(changed))]
+    assert lines[2] == "semantic.interior: as the preset / default"
+
+
+def test_words_of_what_is_not_used_are_left_out():
+    """They are the preset's when the line is read, and differ from nothing."""
+    unused = frozenset({*Protocol.names(), "semantic"} - {"invert"})
+    changed = Protocol.preset("saliency").replace(
+        max_dist=0.02, invert=True, options={"saliency": {"beta2": 0.5}, "semantic": {"radius": 1}}
+    )
+    mine = Signature(changed, n_images=3, pred="soft8", version="0.2.0", unused=unused)
+    line = "bsdsbench 0.2.0|set:3|gt:?|ann:all|pred:soft8|proto:saliency.2|invert=true|"
+    assert str(mine) == line + "saliency.beta2=0.5"
+    read = Signature.parse(str(mine))
+    assert str(read) == str(mine)
+    options = {"saliency": {"beta2": 0.5}}
+    assert read.protocol == Protocol.preset("saliency").replace(invert=True, options=options)
+    whole = Signature(changed.replace(max_dist=0.03, thin=True, ap_rule="sbd"), n_images=3)
+    assert [d.key for d in whole.differences(mine)] == []
+    other = changed.with_options({"saliency": {"beta2": 1}}).replace(invert=False, max_dist=0.03)
+    keys = {d.key for d in Signature(other, n_images=3).differences(read)}
+    assert keys == {"saliency.beta2", "invert"}

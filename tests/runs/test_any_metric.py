@@ -11,7 +11,8 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline, check
-from bsdsbench.protocol.protocol import Protocol, SemanticParams
+from bsdsbench.metrics.class_maps import SemanticOptions
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.store import FOLDER
 from tests.runs.test_faults import finish, needs_signals, start, stored
 
@@ -19,7 +20,7 @@ CLASSES = Protocol(
     name="halves",
     thresholds=9,
     max_dist_px=2,
-    semantic=SemanticParams(classes=("left", "right"), first=1),
+    options={"semantic": SemanticOptions(classes=("left", "right"), first=1)},
 )
 IMAGES = 24
 
@@ -53,7 +54,7 @@ def sets(tmp_path_factory):
 def verb(metric, sets):
     pred, gt, protocol = sets[metric]
     more = ["--protocol", str(protocol)] if protocol else []
-    return (pred, gt), ("--quiet", *more)
+    return (pred, gt), ("--metrics", metric, "--quiet", *more)
 
 
 def evaluated(metric, sets, **options):
@@ -82,14 +83,14 @@ def test_killed_and_resumed(whole, sets, tmp_path):
     metric, _, expected = whole
     folders, options = verb(metric, sets)
     out = tmp_path / "out"
-    process = start(folders, out, *options, verb=metric)
+    process = start(folders, out, *options)
     deadline = time.monotonic() + 60
     while stored(out) < 3 and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
     process.kill()
     process.communicate()
     assert stored(out) > 0
-    finish(start(folders, out, *options, verb=metric))
+    finish(start(folders, out, *options))
     assert contents(out) == expected
 
 

@@ -19,6 +19,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.kinds import read_truth
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.loaders.pairing import Pair, read_split
+from bsdsbench.metrics import metric_options, registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
@@ -50,8 +51,7 @@ class ClassesEvaluator(ABC):
     ) -> None:
         self.dataset_root, self.pred_root = Path(dataset_root), Path(pred_root)
         self.split, self.strict = split, strict
-        semantic = Protocol.preset(self.THIN).semantic
-        self.CLASSES = semantic.classes if semantic else ()
+        self.CLASSES = registry.get(METRIC).class_names(Protocol.preset(self.THIN))
         self.pred_suffix = pred_suffix or self.PRED_SUFFIX
         self.sample_names: list[str] | None = None
         self.set_eval_params()
@@ -150,8 +150,10 @@ class ClassesEvaluator(ABC):
         Protocol
             The preset of this package with the parameters chosen.
         """
-        given = {"thresholds": thresholds_of(thresholds), "semantic": self._semantic}
-        return Protocol.preset(self._preset).replace(**given, **self._changes)
+        found = Protocol.preset(self._preset).replace(
+            thresholds=thresholds_of(thresholds), options={METRIC: self._semantic}, **self._changes
+        )
+        return metric_options.settled(found)
 
     def evaluate_category(
         self,
@@ -336,7 +338,8 @@ class SBDEvaluator(ClassesEvaluator):
 
     def _truth(self, name: str, protocol: Protocol) -> GroundTruth:
         path = self.dataset_root / "cls" / f"{name}.mat"
-        return read_truth(Pair(name, (), (path,)), "classes", protocol)
+        instances = registry.get(METRIC).reads_instances(protocol)
+        return read_truth(Pair(name, (), (path,)), "classes", protocol, instances)
 
 
 class CityscapesEvaluator(ClassesEvaluator):

@@ -4,6 +4,7 @@ Every measure takes two masks, or two label maps and the number of classes, and 
 of the definitions that differ; see docs/contours.md for which library computes which.
 """
 
+from bsdsbench.metrics.contour.label_options import ContourOptions, LabelOptions
 from bsdsbench.metrics.contour.overlap import (
     CITYSCAPES,
     COCO,
@@ -27,6 +28,8 @@ __all__ = [
     "CITYSCAPES",
     "COCO",
     "CONVENTIONS",
+    "ContourOptions",
+    "LabelOptions",
     "assd",
     "bf_score",
     "boundary_iou",

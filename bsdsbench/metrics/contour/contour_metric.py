@@ -15,9 +15,9 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import Column, Metric, within
 from bsdsbench.metrics.contour import overlap
-from bsdsbench.metrics.contour.pairs import CONVENTIONS, SIDES
+from bsdsbench.metrics.contour.label_options import ContourOptions, LabelOptions
+from bsdsbench.metrics.contour.pairs import SIDES
 from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
-from bsdsbench.protocol.contour_params import ContourParams
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import f_measure, ratio
@@ -111,6 +111,8 @@ class ContourMetric(Metric):
     gt_kind = "classes"
     counts_type = ContourCounts
     default_protocol = "masks"
+    options = ContourOptions
+    uses = ()
     columns: ClassVar[tuple[Column, ...]] = (
         *_columns(),
         Column("pooled.iou", "IoU of all pixels", shown="never"),
@@ -128,13 +130,13 @@ class ContourMetric(Metric):
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> ContourCounts:
         """See `contour_counts`."""
-        at = params_of(protocol)
+        at = self.options_of(protocol)
         with faults_named(pred, gt):
             return contour_counts(*label_maps(pred, gt, at), at)
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
         """The means over images of each class, then over the classes; pooled.* of all pixels."""
-        at, total = params_of(protocol), _summed(stack, weights)
+        at, total = self.options_of(protocol), _summed(stack, weights)
         means = mean_over_classes(
             np.moveaxis(class_means(total.value_sum, total.value_count), 1, -1)
         )
@@ -146,7 +148,7 @@ class ContourMetric(Metric):
         self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
     ) -> ContourScore:
         """The means, those of each class besides."""
-        at = params_of(protocol)
+        at = self.options_of(protocol)
         keys = [key_of(m) for m in at.measures()]
         total = _summed(stack, np.ones((1, len(ids)), np.int64))
         table = class_means(total.value_sum, total.value_count)[0]
@@ -188,23 +190,17 @@ class ContourMetric(Metric):
         return np.array_equal(a.areas[:, 2], b.areas[:, 2])
 
     def describe(self, protocol: Protocol) -> str:
-        """What was compared, the sizes, and what empty masks gave."""
-        at = params_of(protocol)
-        return (
-            f"contours: {at.describe()} ({CONVENTIONS[at.empty].words}); means over "
-            f"{'images' if at.unit == 'class' else 'instances'}, then over classes"
-        )
+        """What was compared, what empty masks gave, and the order of the means."""
+        over = "images" if self.options_of(protocol).unit == "class" else "instances"
+        return f"{super().describe(protocol)}; means over {over}, then over classes"
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
         """Two halves."""
         labels = np.zeros((12, 16), np.uint8)
         labels[:, 8:] = 1
-        params = ContourParams(classes=("left", "right"))
-        return (
-            Prediction("a", classes=labels),
-            GroundTruth("a", labels=labels),
-            Protocol(contour=params),
-        )
+        options = {self.name: ContourOptions(classes=("left", "right"))}
+        truth = GroundTruth("a", labels=labels)
+        return Prediction("a", classes=labels), truth, Protocol(options=options)
 
 
 def _summed(stack: Stack, weights: Weights) -> Any:
@@ -237,7 +233,7 @@ def _defined_f(counts: Any, k: int) -> F8:
     return np.where(there, f_measure(share[..., 0], share[..., 1]), np.nan)
 
 
-def _pooled(counts: Any, at: ContourParams) -> dict[str, F8]:
+def _pooled(counts: Any, at: ContourOptions) -> dict[str, F8]:
     """Measures of the pixels of all images together, (..., C) each."""
     out = {"iou": _defined_iou(counts.areas)}
     if "boundary-iou" in at.groups:
@@ -254,11 +250,6 @@ def _plain(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def params_of(protocol: Protocol) -> ContourParams:
-    """The protocol's table [contour], or its defaults."""
-    return protocol.contour or ContourParams()
-
-
 @contextmanager
 def faults_named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
     """Faults found inside name the file: of the ground truth if they say so, or the prediction."""
@@ -272,7 +263,7 @@ def faults_named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
 
 
 def label_maps(
-    pred: Prediction, gt: GroundTruth, at: ContourParams
+    pred: Prediction, gt: GroundTruth, at: LabelOptions
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Both label maps. A prediction may hold one bool map per class; a pixel in none is nothing.
 

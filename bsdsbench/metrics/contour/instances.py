@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels.contingency import value_pairs
 from bsdsbench.loaders.map_checks import same_shape
+from bsdsbench.metrics.contour.label_options import LabelOptions
 from bsdsbench.metrics.contour.pairs import (
     F8,
     SIDES,
@@ -18,14 +19,13 @@ from bsdsbench.metrics.contour.pairs import (
     as_label_map,
     as_pair,
 )
-from bsdsbench.protocol.contour_params import ContourParams
 from bsdsbench.scores.ratios import ratio
 
 I8 = NDArray[np.int64]
 MATCH_IOU = 0.5  # above it, a region has one partner at most
 
 
-def pair_of(pred: ArrayLike, gt: ArrayLike, at: ContourParams) -> tuple[LabelPair, I8 | None]:
+def pair_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> tuple[LabelPair, I8 | None]:
     """The masks to compare, and the class of each (None: label k is class k).
 
     Raises DataError for what is no such map, ShapeError for unequal shapes.
@@ -52,7 +52,7 @@ def pair_of(pred: ArrayLike, gt: ArrayLike, at: ContourParams) -> tuple[LabelPai
     return pair, class_of
 
 
-def class_pair(pred: ArrayLike, gt: ArrayLike, at: ContourParams) -> LabelPair:
+def class_pair(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> LabelPair:
     """Label maps with the labels first, first + 1, .. as labels 0, 1, ..; 0 is nothing below."""
     if at.first == 0:
         return as_pair(pred, gt, len(at.classes), at.ignore)
@@ -89,7 +89,7 @@ class Instances(NamedTuple):
     pred_ids: I8
     gt_ids: I8
     void_share: F8
-    at: ContourParams
+    at: LabelOptions
 
     def class_of_value(self, values: I8) -> I8:
         """The class of values in the files, from 0."""
@@ -100,7 +100,7 @@ class Instances(NamedTuple):
         return np.append(new, -1).astype(np.int32)[regions][self.cell]
 
 
-def instances_of(pred: ArrayLike, gt: ArrayLike, at: ContourParams) -> Instances:
+def instances_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> Instances:
     """The regions of two instance maps. Raises DataError and ShapeError."""
     maps = [as_label_map(a, w) for a, w in zip((pred, gt), SIDES, strict=True)]
     same_shape(maps[0].shape, maps[1].shape)
@@ -121,13 +121,13 @@ def _sums(number: I8, pixels: I8, n: int) -> I8:
     return np.bincount(number[some], pixels[some], n).astype(np.int64)
 
 
-def _void(values: I8, at: ContourParams) -> NDArray[np.bool_]:
+def _void(values: I8, at: LabelOptions) -> NDArray[np.bool_]:
     if at.ignore < 0:
         return np.zeros(values.shape, bool)
     return (values // at.divisor if at.divisor else values) == at.ignore
 
 
-def _named(values: I8, at: ContourParams, what: str) -> I8:
+def _named(values: I8, at: LabelOptions, what: str) -> I8:
     """The values with -1 for what is no instance; those that name no class are an error."""
     void = _void(values, at)
     if not at.divisor:

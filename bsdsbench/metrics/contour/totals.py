@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.metrics.contour import overlap, surface
 from bsdsbench.metrics.contour.instances import pair_of
+from bsdsbench.metrics.contour.label_options import ContourOptions
 from bsdsbench.metrics.contour.pairs import F8, LabelPair, convention, settle
-from bsdsbench.protocol.contour_params import ContourParams
 from bsdsbench.scores.counts import Counts, count_field
 
 I8 = NDArray[np.int64]
@@ -35,7 +35,7 @@ class ContourCounts(Counts):
     outline     : i8 (C, 2), boundary pixels of pred and of gt
     pairs       : i8 (C, 3), masks compared: of both sides, of pred alone, of gt alone
 
-    Adds over images. Measures are in the order of `ContourParams.measures()`.
+    Adds over images. Measures are in the order of `ContourOptions.measures()`.
     """
 
     value_sum: F8 = count_field("C M", np.float64)
@@ -48,16 +48,16 @@ class ContourCounts(Counts):
 
 
 def contour_counts(
-    pred: ArrayLike, gt: ArrayLike, params: ContourParams | None = None
+    pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None = None
 ) -> ContourCounts:
     """Count one image: two masks, or two label maps if `params` has classes.
 
     pred, gt : (H, W) masks; label maps with the labels `params.first` on; instance maps if
-        `params.unit` is "instance" or "id" (see `ContourParams`)
+        `params.unit` is "instance" or "id" (see `ContourOptions`)
 
     Raises DataError for what is no mask or label map, ShapeError for unequal shapes.
     """
-    at = ContourParams() if params is None else params
+    at = ContourOptions() if params is None else params
     pair, class_of = pair_of(pred, gt, at)
     n_classes = len(at.class_names)
     values, parts = pair_values(pair, at)
@@ -86,7 +86,7 @@ def _by_class(table: NDArray[Any], class_of: I8 | None, n: int) -> NDArray[Any]:
 
 
 def pair_values(
-    pair: LabelPair, at: ContourParams
+    pair: LabelPair, at: ContourOptions
 ) -> tuple[dict[str, F8], Mapping[str, NDArray[Any]]]:
     """Measure -> value of each label, NaN where undefined; and the integers of `ContourCounts`."""
     convention(at.empty)
@@ -124,7 +124,7 @@ def pair_values(
     return {name: values[name] for name in at.measures()}, parts
 
 
-def _shells(pair: LabelPair, at: ContourParams, put: Any, mask: F8) -> list[I8]:
+def _shells(pair: LabelPair, at: ContourOptions, put: Any, mask: F8) -> list[I8]:
     shells = [overlap.shell_shared(pair, size) for size in at.boundary_sizes]
     for size, counts in zip(at.boundary_sizes, shells, strict=True):
         put(f"biou@{size:g}", overlap.iou(counts))
@@ -136,7 +136,7 @@ def _no_davis(n: int) -> tuple[I8, I8]:
     return np.zeros((n, 0, 2), np.int64), np.zeros((n, 2), np.int64)
 
 
-def _davis(pair: LabelPair, at: ContourParams, put: Any) -> tuple[I8, I8]:
+def _davis(pair: LabelPair, at: ContourOptions, put: Any) -> tuple[I8, I8]:
     d = surface.distances(pair, "side")
     radii = [surface.davis_radius(pair.shape, bound) for bound in at.davis_bounds]
     found = surface.boundary_fs(d, radii)
@@ -146,7 +146,7 @@ def _davis(pair: LabelPair, at: ContourParams, put: Any) -> tuple[I8, I8]:
     return near, np.stack(d.counts(), axis=1)
 
 
-def _rims(pair: LabelPair, at: ContourParams, put: Any, groups: Any) -> None:
+def _rims(pair: LabelPair, at: ContourOptions, put: Any, groups: Any) -> None:
     """Everything from the rims: with the spacing, and in pixels."""
     d = surface.distances(pair, "rim", at.spacing)
     if "distance" in groups:
@@ -169,7 +169,7 @@ def _rims(pair: LabelPair, at: ContourParams, put: Any, groups: Any) -> None:
         put("fom", surface.merit(d, at.pratt_alpha))
 
 
-def _corners(pair: LabelPair, at: ContourParams, put: Any, groups: Any) -> None:
+def _corners(pair: LabelPair, at: ContourOptions, put: Any, groups: Any) -> None:
     d = surface.distances(pair, "corner", at.spacing)
     if "distance" in groups:
         put(f"hd{at.percent:g}-area", surface.percentile(d, at.percent, "area"), distance=True)

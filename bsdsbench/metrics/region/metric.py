@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.official_txt import table_files
-from bsdsbench.metrics.base import Column, Metric, at_least_two
+from bsdsbench.metrics.base import ANNOTATED, MAPS, Column, Metric, at_least_two
 from bsdsbench.metrics.region.region_record import RegionCounts
 from bsdsbench.metrics.region.scoring import (
     ERRORS,
@@ -81,6 +81,8 @@ class RegionMetric(Metric):
         Column("pri", "PRI"),
         Column("voi", "VOI", lower=True),
     )
+
+    uses = ("thresholds", *MAPS, *ANNOTATED, "regions_from_soft")
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> RegionCounts:
         """See `region_counts`."""

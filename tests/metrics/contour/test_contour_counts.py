@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics.contour.instances import pair_of
+from bsdsbench.metrics.contour.label_options import GROUPS, ContourOptions
 from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
-from bsdsbench.protocol.contour_params import CONTOUR_GROUPS, ContourParams
 from tests.masks import label_pairs
 
-EVERY = ContourParams(groups=CONTOUR_GROUPS, spacing=(0.5, 2.0), trimap_widths=(2,))
+EVERY = ContourOptions(groups=GROUPS, spacing=(0.5, 2.0), trimap_widths=(2,))
 
 
 def single(pred, gt, **options):
@@ -51,7 +51,7 @@ def means(counts):
 
 def test_counts_hold_what_the_single_measures_give():
     for name, pred, gt, classes in label_pairs():
-        params = ContourParams(
+        params = ContourOptions(
             **{f: getattr(EVERY, f) for f in ("groups", "spacing", "trimap_widths")},
             classes=tuple(map(str, range(classes))),
         )
@@ -78,7 +78,7 @@ def test_counts_of_masks():
 @given(st.integers(0, 2**32 - 1))
 def test_counts_add_over_images(seed):
     rng = np.random.default_rng(seed)
-    params = ContourParams(classes=("a", "b", "c"), groups=CONTOUR_GROUPS)
+    params = ContourOptions(classes=("a", "b", "c"), groups=GROUPS)
     one, two = (
         contour_counts(rng.integers(0, 3, (7, 11)), rng.integers(0, 3, (7, 11)), params)
         for _ in range(2)
@@ -92,7 +92,7 @@ def test_counts_add_over_images(seed):
 def test_counts_of_other_options_do_not_add():
     gt = np.ones((5, 6), bool)
     with pytest.raises(ShapeError, match="counts of different value_sum cannot be added"):
-        contour_counts(gt, gt) + contour_counts(gt, gt, ContourParams(groups=()))
+        contour_counts(gt, gt) + contour_counts(gt, gt, ContourOptions(groups=()))
     with pytest.raises(ShapeError, match=r"value_count: shape \(1, 3\), expected \(1, 2\)"):
         ContourCounts(*(np.zeros(s) for s in [(1, 2), (1, 3), (1, 3), (1, 0, 3), (1, 0, 2), 1, 1]))
 
@@ -107,18 +107,18 @@ def objects():
 
 def test_instances_are_paired_by_their_overlap():
     pred, gt = objects()
-    counts = contour_counts(pred, gt, ContourParams(unit="instance"))
+    counts = contour_counts(pred, gt, ContourOptions(unit="instance"))
     assert counts.pairs.tolist() == [[2, 1, 1]]
     assert counts.value_sum[0, 0] == pytest.approx(30 / 36 + 40 / 48)
     assert counts.value_count[0, 0] == 4  # two pairs, and overlap 0 for each that has none
-    hd = ContourParams().measures().index("hd")
+    hd = ContourOptions().measures().index("hd")
     assert (counts.value_sum[0, hd], counts.value_count[0, hd]) == (2.0, 2)
 
 
 def test_instances_are_paired_by_their_number():
     pred, gt = objects()
     found = np.where(pred == 7, 4, np.where(pred == 1, 2, np.where(pred == 3, 9, 0)))
-    counts = contour_counts(found, gt, ContourParams(unit="id", empty="perfect"))
+    counts = contour_counts(found, gt, ContourOptions(unit="id", empty="perfect"))
     assert counts.pairs.tolist() == [[3, 0, 0]]
     assert counts.areas.tolist() == [[70, 134, 132]]
 
@@ -127,7 +127,7 @@ def test_instances_of_classes_pair_within_their_class():
     pred, gt = objects()
     gt = np.where(gt == 4, 1004, np.where(gt == 2, 2002, np.where(gt == 9, 2009, 0)))
     pred = np.where(pred == 7, 2007, np.where(pred == 1, 2001, np.where(pred == 3, 1003, 0)))
-    params = ContourParams(classes=("car", "person"), first=1, unit="instance", divisor=1000)
+    params = ContourOptions(classes=("car", "person"), first=1, unit="instance", divisor=1000)
     assert contour_counts(pred, gt, params).pairs.tolist() == [[0, 1, 1], [1, 1, 1]]
     gt[12, 4] = 255_000
     pair, _ = pair_of(pred, gt, params)
@@ -150,4 +150,4 @@ def test_instances_of_classes_pair_within_their_class():
 def test_labels_of_no_class_are_named(params, labels, message):
     given_, wanted = np.array(labels), np.zeros((1, 2), int)
     with pytest.raises(DataError, match=message):
-        contour_counts(given_, wanted, ContourParams(**params))
+        contour_counts(given_, wanted, ContourOptions(**params))

@@ -47,7 +47,8 @@ def maps():
 def folders(maps, tmp_path_factory):
     root = tmp_path_factory.mktemp("labels")
     gt, near, far = (write(root / n, m) for n, m in zip(("gt", "near", "far"), maps, strict=True))
-    protocol = bb.Protocol.preset("masks").replace(contour={"classes": list(CLASSES)})
+    options = {metric: {"classes": list(CLASSES)} for metric in METRICS}
+    protocol = bb.Protocol.preset("masks").replace(options=options)
     (root / "mine.toml").write_text(protocol.to_toml(), "utf-8")
     return root, gt, near, far
 
@@ -119,7 +120,7 @@ def test_workers_merge_and_save_give_the_same_scores(folders, runs, tmp_path):
         for metric in METRICS:
             assert other.score(metric).to_mapping() == runs[0].score(metric).to_mapping()
     stored = json.loads((out / "result.json").read_text("utf-8"))
-    assert stored["protocol"]["contour"]["empty"] == "skip"
+    assert stored["protocol"]["options"] == protocol.to_mapping()["options"]
 
 
 def test_two_runs_are_compared_with_intervals(runs):

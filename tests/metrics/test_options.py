@@ -1,0 +1,159 @@
+"""Options of metrics: checked, settled, described, read from files and from runs saved before."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from bsdsbench.files.errors import ProtocolError
+from bsdsbench.metrics import metric_options, registry
+from bsdsbench.metrics.base import MATCHED
+from bsdsbench.metrics.contour.label_options import ContourOptions
+from bsdsbench.metrics.saliency import SaliencyOptions
+from bsdsbench.protocol.protocol import Protocol, parse_overrides, preset_names
+
+METRICS = [registry.get(name) for name in registry.BUILT_IN]
+CONTOUR = registry.get("contour")
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_presets_are_settled(name):
+    preset = Protocol.preset(name)
+    assert metric_options.settled(preset) is preset or metric_options.settled(preset) == preset
+    assert metric_options.settled(preset).to_mapping() == preset.to_mapping()
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
+def test_every_option_is_explained_and_its_default_stands_for_itself(metric):
+    assert set(metric.uses) <= set(Protocol.names())
+    if metric.options is None:
+        assert metric.describe(Protocol()) == "" or metric.uses != Protocol.names()
+        return
+    options = metric.options()
+    assert options.changed() == {}
+    assert metric.options.from_mapping(options.to_mapping()) == options
+    for name in metric.options.names():
+        assert re.search(rf"^{name} : .+\n    \S.+\.$", metric.options.__doc__, re.M), name
+
+
+def test_what_is_said_by_default_is_not_kept():
+    preset = Protocol.preset("saliency")
+    explicit = preset.replace(options={"saliency": {"beta2": 0.3, "cap": "one"}})
+    assert explicit.name == "saliency*"
+    assert metric_options.settled(explicit) == preset
+    half = metric_options.settled(preset.replace(options={"saliency": {"beta2": 0.5}}))
+    assert (half.name, half.options) == ("saliency*", {"saliency": {"beta2": 0.5}})
+    assert metric_options.settled(half.replace(options={"saliency": {"beta2": 0.3}})) == preset
+    given = Protocol(options={"saliency": SaliencyOptions(beta2=0.5)})
+    assert given.options == half.options
+    assert {given, metric_options.settled(given)} == {given}
+    with pytest.raises(TypeError, match="read-only"):
+        given.options["saliency"]["beta2"] = 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"saliency": {"beta2": -1}}, "saliency beta2 -1: expected a number above 0"),
+        ({"saliency": {"beta": 1}}, "saliency field 'beta': expected one of beta2, stretch"),
+        ({"saliency": {"beta": 1}}, "did you mean 'beta2'?"),
+        ({"saliancy": {"beta2": 1}}, "options 'saliancy': expected the name of a metric, one of"),
+        ({"saliancy": {"beta2": 1}}, "did you mean 'saliency'?"),
+        ({"boundary": {"beta2": 1}}, "options 'boundary': this metric has none"),
+        ({"semantic": {"first": 1}}, "no classes, expected one of cityscapes, cityscapes-raw, sbd"),
+        ({"semantic": {"classes": ["a", "a"]}}, "semantic classes ('a', 'a'): expected names"),
+        ({"contour": {"empty": "none"}}, "contour empty 'none': expected 'skip', 'inf'"),
+        ({"contour": {"unit": "pixel"}}, "expected 'class', 'instance' or 'id'"),
+        ({"contour": {"spacing": [1, 0]}}, "expected 1 to 64 numbers above 0"),
+        ({"contour": {"spacing": [1]}}, "expected two steps, of rows and columns"),
+        ({"contour": {"groups": ["hd"]}}, "expected groups of measures"),
+        ({"contour": {"percent": 101}}, "expected 0 to 100"),
+        ({"contour": {"tolerances": [-1]}}, "numbers from 0"),
+        ({"segmentation": {"empty": "skip"}}, "segmentation field 'empty': expected one of"),
+    ],
+)
+def test_wrong_options_are_named(options, message):
+    with pytest.raises(ProtocolError, match=re.escape(message)):
+        metric_options.settled(Protocol(options=options))
+
+
+@pytest.mark.parametrize(
+    "value", [True, -1, 0, 10**12, float("nan"), "x", [], [0.5, "x"], [[1]], {"a": 1}]
+)
+def test_any_wrong_value_of_any_option_is_a_protocol_error(value):
+    for metric in METRICS:
+        for name in metric.options.names() if metric.options else ():
+            try:
+                read = metric_options.settled(Protocol(options={metric.name: {name: value}}))
+            except ProtocolError as error:
+                assert "\n" not in str(error)  # noqa: PT017
+            else:
+                assert metric_options.settled(read) == read
+
+
+def test_contour_options():
+    coco = CONTOUR.options_of(Protocol.preset("boundary-iou-coco"))
+    assert coco.measures() == ("iou", "biou@0.02", "biou-min@0.02")
+    assert "instances paired by IoU > 0.5; empty masks: skip" in coco.describe()
+    davis = CONTOUR.options_of(Protocol.preset("davis"))
+    assert davis.measures() == ("iou", "f@0.008")
+    assert davis.describe().startswith("instances paired by number; empty masks: perfect (both")
+    one = Protocol(options={"contour": {"spacing": [2, 0.5], "classes": ["a"]}})
+    other = one.replace(options={"contour": {"empty": "inf"}})
+    assert CONTOUR.options_of(other) == ContourOptions(("a",), spacing=(2.0, 0.5), empty="inf")
+    assert CONTOUR.options_of(one).describe().startswith("1 classes; spacing 2 x 0.5; empty")
+
+
+def test_a_caption_and_a_signature_say_what_the_metric_uses():
+    mask = Protocol.preset("masks")
+    assert metric_options.describe(["segmentation"], mask).startswith("masks v1: masks; pixels and")
+    saliency = Protocol.preset("saliency").replace(max_dist=0.02, invert=True)
+    line = metric_options.describe(["saliency"], saliency)
+    assert line.startswith("saliency* v2: inverted; beta^2 0.3; maps stretched to 0 .. 1; levels")
+    assert metric_options.describe(["boundary"], Protocol()) == Protocol().describe()
+    assert metric_options.unused(["saliency"], Protocol(options={"semantic": {"radius": 1}})) == (
+        {*Protocol.names(), "semantic"} - {"invert"}
+    )
+    assert metric_options.unused(["boundary"], mask) == {*Protocol.names()} - {*MATCHED}
+    assert metric_options.unused(["superpixel", "boundary"], mask) == metric_options.unused(
+        ["boundary"], mask
+    )
+
+
+def test_files_and_set_change_the_options_named(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('base = "sbd"\n[semantic]\nradius = 2\n[saliency]\nbeta2 = 1\n')
+    mine = Protocol.load(file).replace(**parse_overrides(["semantic.interior=keep"]))
+    settled = metric_options.settled(mine)
+    assert settled.options["saliency"] == {"beta2": 1}
+    assert settled.options["semantic"].keys() == {"classes", "first", "radius", "absent"}
+    assert Protocol.from_toml(settled.to_toml()) == settled
+    assert settled.differences(Protocol.preset("sbd")) == [
+        "semantic.radius: 2 / default",
+        "saliency.beta2: 1 / default",
+        "semantic.interior: default / kill",
+    ]
+
+
+# What an earlier version wrote, here but for fields that both have.
+OLD = """{"name": "NAME", "version": 1, "thin": false, "saliency": null, "semantic": null,
+"contour": {"classes": [], "first": 0, "ignore": 255, "unit": "instance", "divisor": 0,
+"spacing": [1.0, 1.0], "empty": "skip", "groups": ["boundary-iou"], "boundary_sizes": [0.02],
+"davis_bounds": [0.008, 3.0, 5.0, 9.0, 12.0], "bf_theta": 0.0075, "percent": 95.0,
+"tolerances": [1.0, 2.0], "pratt_alpha": 0.1111111111111111, "trimap_widths": [3.0, 10.0]}}"""
+
+
+def test_runs_saved_before_options_had_metrics_are_read():
+    preset = Protocol.preset("boundary-iou-coco")
+    assert metric_options.stored(json.loads(OLD.replace("NAME", preset.name))) == preset
+    mine = metric_options.stored(json.loads(OLD.replace("NAME", "mine")))
+    assert mine.options == preset.options
+    table = {"beta2": 0.5, "stretch": True, "levels": "floor", "operator": ">", "cap": "one"}
+    old = {**Protocol().to_mapping(), "contour": None, "semantic": None, "saliency": table}
+    del old["options"]
+    assert metric_options.stored(old).options == {"saliency": {"beta2": 0.5}}
+    assert metric_options.stored(mine.to_mapping()) == mine
+    with pytest.raises(ProtocolError, match="options 'contuor': expected the name of a metric"):
+        metric_options.stored({**old, "contuor": {"unit": "id"}})
