@@ -2,20 +2,24 @@
 
 Usage: python scripts/agreement.py [--images N]
 
-Prints a table: measure, reference, largest difference, cells. The references are the official
-result tables of the five-image self-test (BSDSBENCH_BSDS500_BENCH), slow plain definitions
-(tests/reference) on val images (BSDSBENCH_BSDS500), stored values of PySODMetrics, scikit-image,
-Pillow, and numbers of published documents. Rows whose data are not there are left out.
+Prints a table: measure, reference, largest difference, cells, cells that differ; and the sums of
+the last two. A cell differs by more than what its reference was printed with, or by more than 1e-9.
+The references are the official result tables of the five-image self-test (BSDSBENCH_BSDS500_BENCH),
+slow plain definitions (tests/reference) on val images (BSDSBENCH_BSDS500) and on random cases,
+stored values of PySODMetrics, scikit-image, Pillow, numbers of published documents, and in the
+environment of .ci/peers the packages that the measures are named after. Rows whose data or packages
+are not there are left out, and named on standard error.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import importlib.util
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +29,12 @@ sys.path.insert(0, str(ROOT))
 
 import bsdsbench as bb  # noqa: E402
 from bsdsbench.loaders import load_ground_truth, load_prediction  # noqa: E402
+from bsdsbench.metrics.semantic import SemanticMetric  # noqa: E402
 from bsdsbench.protocol.protocol import Protocol  # noqa: E402
 
-Row = tuple[str, str, float, int]
+Cells = tuple[float, int, int]
+Row = tuple[str, str, float, int, int]
+PRINTED = 1e-5  # of tables with six digits
 
 
 def val_images(count: int) -> Iterator[tuple[Path, object, object]]:
@@ -39,10 +46,18 @@ def val_images(count: int) -> Iterator[tuple[Path, object, object]]:
         yield path, load_prediction(path), truth
 
 
-def largest(found: object, expected: object) -> tuple[float, int]:
-    """The largest absolute difference, and of how many cells."""
+def largest(found: object, expected: object, within: float = 1e-9) -> Cells:
+    """The largest absolute difference, of how many cells, and how many differ by more."""
     a, b = (np.asarray(x, np.float64).ravel() for x in (found, expected))
-    return float(np.abs(a - b).max(initial=0.0)), a.size
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    apart = np.where(same, 0.0, np.nan_to_num(np.abs(a - b), nan=np.inf))
+    return float(apart.max(initial=0.0)), a.size, int((apart > within).sum())
+
+
+def together(cells: Iterable[Cells]) -> Cells:
+    """Several comparisons as one."""
+    each = list(cells)
+    return max(d for d, _, _ in each), sum(n for _, n, _ in each), sum(k for _, _, k in each)
 
 
 def official_tables(count: int) -> Iterator[Row]:
@@ -57,13 +72,18 @@ def official_tables(count: int) -> Iterator[Row]:
         tables = {p.name: np.atleast_2d(np.loadtxt(p)) for p in (bench / test).glob("eval_*.txt")}
         if "region" in run.metrics:
             for name, rows in run.score("region").official_rows().items():
-                yield (f"{name} ({pred})", f"official {test}", *largest(rows, tables[name]))
+                yield (
+                    f"{name} ({pred})",
+                    f"official {test}",
+                    *largest(rows, tables[name], PRINTED),
+                )
         if "boundary" in run.metrics:
             score = run.boundary_score()
             ours = [score.ods.recall, score.ods.precision, score.ods.f]
             ours += [score.ois.recall, score.ois.precision, score.ois.f, score.ap]
             official = tables["eval_bdry.txt"][0][1:]
-            yield (f"eval_bdry.txt ({pred})", f"official {test}, random", *largest(ours, official))
+            of = f"official {test}, random"
+            yield (f"eval_bdry.txt ({pred})", of, *largest(ours, official, 1e-3))
 
 
 def objects_and_parts(count: int) -> Iterator[Row]:
@@ -71,7 +91,7 @@ def objects_and_parts(count: int) -> Iterator[Row]:
     from bsdsbench.metrics.region.counting import region_counts
     from tests.reference import regions as slow
 
-    worst: dict[str, list[tuple[float, int]]] = {"precision": [], "recall": [], "nvoi": []}
+    worst: dict[str, list[Cells]] = {"precision": [], "recall": [], "nvoi": []}
     grid = (0.1, 0.3, 0.6)
     for _, pred, truth in val_images(min(count, 3)):
         counts = region_counts(pred, truth, Protocol(thresholds=grid))
@@ -85,7 +105,7 @@ def objects_and_parts(count: int) -> Iterator[Row]:
             worst["nvoi"].append(largest(counts.nvoi[k], nvoi))
     for name, rows in worst.items():
         measure = "normalised VOI" if name == "nvoi" else f"objects and parts, {name}"
-        yield measure, "plain definition", max(d for d, _ in rows), sum(n for _, n in rows)
+        yield measure, "plain definition", *together(rows)
 
 
 def crispness(count: int) -> Iterator[Row]:
@@ -94,12 +114,8 @@ def crispness(count: int) -> Iterator[Row]:
 
     maps = [bb.thin(gt.boundaries[0]).astype(np.float32) for _, _, gt in val_images(30)]
     mean = float(np.mean([image_crispness(m) for m in maps]))
-    yield (
-        "average crispness, 30 annotations",
-        "measured with the program, .988",
-        abs(mean - 0.988),
-        1,
-    )
+    of = "measured with the program, .988"
+    yield "average crispness, 30 annotations", of, *largest(mean, 0.988, 5e-4)
 
 
 def edge_nms(count: int) -> Iterator[Row]:
@@ -109,7 +125,7 @@ def edge_nms(count: int) -> Iterator[Row]:
     from tests.reference.nms import edge_nms as slow
 
     root = Path(os.environ["BSDSBENCH_BSDS500"])
-    worst, cells = 0.0, 0
+    found_cells: list[Cells] = []
     for path, _, _ in val_images(min(count, 3)):
         gray = color.rgb2gray(io.imread(root / "images" / "val" / f"{path.stem}.jpg"))
         soft = filters.sobel(gray).astype(np.float32)
@@ -117,9 +133,10 @@ def edge_nms(count: int) -> Iterator[Row]:
             expected, margin = slow(soft[shape], 2, 5, 1.01, smooth=False)
             clear = np.abs(margin) > 1e-4
             found = bb.nms(soft[shape], 2, 5, 1.01, smooth=False)
-            worst = max(worst, float(np.quantile(np.abs(found - expected)[clear], 0.999)))
-            cells += int(clear.sum())
-    yield "edge NMS, 99.9 % of the pixels", "scipy, float64", worst, cells
+            apart = np.abs(found - expected)[clear]
+            few = apart <= np.quantile(apart, 0.999)
+            found_cells.append(largest(found[clear][few], expected[clear][few], 1e-6))
+    yield "edge NMS, 99.9 % of the pixels", "scipy, float64", *together(found_cells)
 
 
 def class_boundaries(count: int) -> Iterator[Row]:
@@ -132,7 +149,7 @@ def class_boundaries(count: int) -> Iterator[Row]:
     from bsdsbench.metrics.class_maps import class_boundaries as drawn
 
     for interior in ("kill", "kill_first", "keep"):
-        worst, cells = 0.0, 0
+        cells: list[Cells] = []
         base = Protocol.preset("sbd")
         changes = {"classes": ("cat", "dog"), "interior": interior}
         protocol = base.replace(thresholds=grid, max_dist=0.05, options={"semantic": changes})
@@ -145,16 +162,15 @@ def class_boundaries(count: int) -> Iterator[Row]:
                     maps[k], truth[k], labels == k + 1, grid, 0.05, True, interior
                 )
                 four = (c.matched_gt, c.total_gt, c.matched_pred, c.total_pred)
-                d, n = largest(np.stack(four, 1), expected)
-                worst, cells = max(worst, d), cells + n
-        yield f"SBD counts, {interior}", "plain definition", worst, cells
+                cells.append(largest(np.stack(four, 1), expected))
+        yield f"SBD counts, {interior}", "plain definition", *together(cells)
 
 
 def saliency(count: int) -> Iterator[Row]:
     """Every measure against the stored values of PySODMetrics."""
     from tests.metrics.test_saliency_peer import STORED, ours
 
-    worst: dict[str, list[tuple[float, int]]] = {}
+    worst: dict[str, list[Cells]] = {}
     for case in STORED["cases"]:
         pred, gt = (
             np.frombuffer(base64.b64decode(case[k]), np.uint8).reshape(case["shape"])
@@ -166,7 +182,7 @@ def saliency(count: int) -> Iterator[Row]:
                 worst.setdefault(name, []).append(largest(found[name], value))
     made_by = STORED["made_by"].split(",")[0]
     for name, rows in worst.items():
-        yield f"saliency {name}", made_by, max(d for d, _ in rows), sum(n for _, n in rows)
+        yield f"saliency {name}", made_by, *together(rows)
 
 
 def superpixels(count: int) -> Iterator[Row]:
@@ -177,16 +193,17 @@ def superpixels(count: int) -> Iterator[Row]:
     from bsdsbench.metrics.superpixel import boundary_recall
     from tests.reference import regions as slow
 
-    worst, cells = 0.0, 0
+    cells: list[Cells] = []
     for _, pred, truth in val_images(count):
         seg = slow.official_regions(pred.ucm2, 0.1)
-        radius = int(np.floor(0.0025 * np.hypot(*seg.shape) + 0.5))
+        radius = int(
+            np.floor(float(np.float32(0.0025)) * np.sqrt(np.dot(seg.shape, seg.shape)) + 0.5)
+        )
         for gt in truth.segmentations:
             found, wanted = (find_boundaries(m, 1, "thick") for m in (seg, gt))
             near = ndimage.binary_dilation(found, np.ones((2 * radius + 1,) * 2))
-            d, n = largest(boundary_recall(seg, gt), (near & wanted).sum() / wanted.sum())
-            worst, cells = max(worst, d), cells + n
-    yield "boundary recall of superpixels", "scikit-image, scipy", worst, cells
+            cells.append(largest(boundary_recall(seg, gt), (near & wanted).sum() / wanted.sum()))
+    yield "boundary recall of superpixels", "scikit-image, scipy", *together(cells)
 
 
 def lines_and_orientations(count: int) -> Iterator[Row]:
@@ -208,7 +225,7 @@ def lines_and_orientations(count: int) -> Iterator[Row]:
     score = run.score("wireframe")
     heat = slow.heat(rows[:, 0], rows[:, 1] - rows[:, 0], rows[0, 2])
     yield "wireframe, F^H and AP^H", "plain definition", *largest((score.fh, score.aph), heat)
-    worst, cells = 0.0, 0
+    cells: list[Cells] = []
     for seed in seeds:
         edge, angle, soft, angles = occlusion.scene(seed)
         protocol = occlusion.FEW.replace(nms=False)
@@ -219,9 +236,130 @@ def lines_and_orientations(count: int) -> Iterator[Row]:
         expected = occlusion.slow_counts(
             soft.astype(float), angles, [(edge, angle)], protocol.thresholds, radius
         )
-        d, n = largest(found, expected)
-        worst, cells = max(worst, d), cells + n
-    yield "occlusion, seven columns", "plain definition", worst, cells
+        cells.append(largest(found, expected))
+    yield "occlusion, seven columns", "plain definition", *together(cells)
+
+
+def random_cases(count: int) -> Iterator[Row]:
+    """Rules that decide at a half or a last bit, on hundreds of made cases each."""
+    from fractions import Fraction
+
+    from bsdsbench.metrics import class_maps
+    from bsdsbench.metrics.region import measures
+    from bsdsbench.metrics.superpixel import recall_radius
+    from tests.metrics.test_class_maps import imresize_nearest
+    from tests.reference import regions as slow
+
+    rng = np.random.default_rng(0)
+    cells: list[Cells] = []
+    for _ in range(300):
+        shape = (10, 10 * int(rng.integers(1, 4)))
+        seg, *gts = rng.integers(0, rng.integers(1, 4, (4, 1, 1)) * 2, (4, *shape))
+        for labels in (seg, *gts[: int(rng.integers(0, 3))]):
+            labels[0, : shape[1] // 10] = 99
+        hit, of, found, candidates = slow.fop(seg, gts)
+        cells.append(largest(measures.fop(seg, gts), (hit / of, found / candidates)))
+    yield "objects and parts, 300 random maps", "plain definition", *together(cells)
+    cells = []
+    for size in range(1, 200):
+        for scale in (0.5, 0.25, 1 / 3, 0.7, 2.0):
+            expected = list(imresize_nearest(size, scale))
+            cells.append(largest(class_maps._scaled_index(size, scale), expected))
+    yield "labels halved, positions", "imresize's definition", *together(cells)
+    exact = Fraction(10737418, 2**32)  # 0.0025 as a float32
+    sizes = [(h, w) for h in range(1, 900, 7) for w in (h, 120, 160, 321, 480, 481, 640, 800)]
+    expected = []
+    for h, w in sizes:
+        r = 0
+        while (2 * r + 1) ** 2 <= 4 * exact**2 * (h * h + w * w):
+            r += 1
+        expected.append(r)
+    yield (
+        "boundary recall, radius of every size",
+        "fractions",
+        *largest([recall_radius(size) for size in sizes], expected),
+    )
+
+
+def panoptic_quality(count: int) -> Iterator[Row]:
+    """PQ, SQ and RQ of each class of random instance maps against panopticapi's sums."""
+    from panopticapi.evaluation import PQStat
+
+    from bsdsbench.metrics import segmentation as seg
+    from tests.metrics.test_segmentation_peers import instance_maps, params
+
+    rng = np.random.default_rng(6)
+    at = params(4, first=1, unit="instance", divisor=10, ignore=0)
+    categories = {k: {"isthing": 1} for k in range(1, 5)}
+    cells: dict[str, list[Cells]] = {"pq": [], "sq": [], "rq": []}
+    for _ in range(300):
+        counts = seg.segmentation_counts(*instance_maps(rng), at)
+        stat = PQStat()
+        for k in categories:
+            for key, name in (("tp", "tp"), ("fp", "fp"), ("fn", "fn"), ("iou", "iou_sum")):
+                setattr(stat[k], key, getattr(counts, name)[k - 1])
+        if not (counts.tp + counts.fp + counts.fn).any():
+            continue
+        mean = stat.pq_average(categories, None)[0]
+        for key, values in zip(cells, seg.panoptic(counts), strict=True):
+            cells[key].append(largest(np.nanmean(values), mean[key]))
+    for key, found in cells.items():
+        yield f"segmentation {key}, 300 random maps", "panopticapi", *together(found)
+
+
+def robust_hausdorff(count: int) -> Iterator[Row]:
+    """The robust Hausdorff distance of random masks against surface-distance."""
+    import surface_distance
+
+    from bsdsbench.metrics import contour
+    from tests.metrics.contour.test_peers import random_masks
+
+    vars(np).setdefault("Inf", np.inf)  # its name for it
+    cells: list[Cells] = []
+    for _, pred, gt in random_masks(400):
+        if not pred.any() and not gt.any():
+            continue
+        for spacing in ((1.0, 1.0), (0.7, 2.5), (2.0, 0.5), (1.0, 3.0)):
+            found = surface_distance.compute_surface_distances(gt, pred, spacing)
+            for percent in (0, 10, 25, 50, 75, 90, 95, 99, 100):
+                of = {"definition": "area", "spacing": spacing, "empty": "inf"}
+                ours = contour.hausdorff_percent(pred, gt, percent, **of)
+                theirs = surface_distance.compute_robust_hausdorff(found, percent)
+                cells.append(largest(ours, theirs))
+    yield "robust Hausdorff by area, 400 random masks", "surface-distance", *together(cells)
+
+
+def drawn_by_py_edge_eval(count: int) -> Iterator[Row]:
+    """The pixels of SBD's boundaries as the door to pyEdgeEval draws them, against pyEdgeEval."""
+    from pyEdgeEval.common.multi_label import add_ignore_pixel, convert_inst_seg
+    from pyEdgeEval.edge_tools import loop_instance_mask2edge
+    from pyEdgeEval.utils import mask2onehot
+
+    from bsdsbench.integrations.compat import SBDEvaluator
+    from bsdsbench.metrics.class_maps import prepare_classes
+    from tests.integrations.test_py_edge_eval_peer import label_maps
+
+    params = SemanticMetric().options_of(SBDEvaluator("cls", "pred").protocol())
+    cells: list[Cells] = []
+    for seed in range(300):
+        labels, parts = label_maps(seed, [0, 1, 2, 15, 20], 22)
+        keys, numbers = np.unique(
+            np.where(labels > 0, 100 * labels + parts, 0), return_inverse=True
+        )
+        numbers = numbers.reshape(labels.shape) + (keys[0] > 0)
+        categories = keys[keys > 0] // 100
+        framed = add_ignore_pixel(labels.copy(), border_px=5, ignore_id=21)
+        expected = loop_instance_mask2edge(
+            mask=mask2onehot(framed, labels=list(range(22))),
+            inst_mask=convert_inst_seg(numbers, categories, np.unique(categories)),
+            inst_labelIds=list(range(1, 21)),
+            ignore_indices=[21],
+            radius=2,
+        )[1:21]
+        soft = np.zeros((20, *labels.shape), np.uint8)
+        truth = prepare_classes(soft, labels, params, instances=numbers)[1]
+        cells.append(largest(truth, expected != 0))
+    yield "boundaries drawn for SBD, pixels", "pyEdgeEval", *together(cells)
 
 
 GROUPS: dict[str, Callable[[int], Iterator[Row]]] = {
@@ -233,7 +371,12 @@ GROUPS: dict[str, Callable[[int], Iterator[Row]]] = {
     "saliency": saliency,
     "superpixels": superpixels,
     "lines": lines_and_orientations,
+    "random": random_cases,
+    "panopticapi": panoptic_quality,
+    "surface_distance": robust_hausdorff,
+    "pyEdgeEval": drawn_by_py_edge_eval,
 }
+PACKAGES = {"panopticapi", "surface_distance", "pyEdgeEval"}
 NEEDS = {"fop", "crispness", "nms", "superpixels"}
 
 
@@ -249,13 +392,19 @@ def main() -> None:
         if needed and needed not in os.environ:
             print(f"{needed} is not set: {group.__doc__}", file=sys.stderr)
             continue
+        if name in PACKAGES and importlib.util.find_spec(name) is None:
+            print(f"{name} is not installed: {group.__doc__}", file=sys.stderr)
+            continue
         rows += group(options.images)
     if options.json:
         print(json.dumps(rows, indent=1))
         return
-    print(f"{'measure':40}  {'reference':34}  {'largest difference':>18}  {'cells':>7}")
-    for measure, reference, difference, cells in rows:
-        print(f"{measure:40}  {reference:34}  {difference:18.2g}  {cells:7d}")
+    heads = "measure", "reference", "largest difference", "cells", "differ"
+    print("{:42}  {:34}  {:>18}  {:>9}  {:>6}".format(*heads))
+    for measure, reference, difference, cells, differ in rows:
+        print(f"{measure:42}  {reference:34}  {difference:18.2g}  {cells:9d}  {differ:6d}")
+    total, differ = sum(row[3] for row in rows), sum(row[4] for row in rows)
+    print(f"{total:,} cells compared, {differ:,} differ")
 
 
 if __name__ == "__main__":

@@ -248,7 +248,8 @@ def protocol_from(
     """
     from bsdsbench.metrics.metric_options import settled
     from bsdsbench.protocol.nms_recipes import NMSParams
-    from bsdsbench.protocol.protocol import Protocol, parse_overrides
+    from bsdsbench.protocol.overrides import parse_overrides
+    from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.runs.setup import usual_protocol
 

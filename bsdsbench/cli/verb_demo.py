@@ -52,7 +52,7 @@ def command(out: Path, workers: int | None, quiet: bool) -> None:
         runs.append(found.evaluation)
     runs.sort(key=lambda run: -run.boundary_score().ods.f)
     print_scores(runs)
-    _print_differences(bb.compare(runs, n_boot=2000, seed=0))
+    _print_differences(bb.compare(runs))
     with progress("human", quiet) as report:
         human = bb.evaluate_humans(sample_ground_truth(), workers=workers, progress=report)
     _print_files(out, _write_plots(runs, human, out))

@@ -14,6 +14,8 @@ from bsdsbench.scores.weighted import Weights
 
 F8 = NDArray[np.float64]
 _CHUNK = 2000  # samples at a time
+# Wherever an interval or a p-value is made: a run has one interval, in every table.
+N_BOOT, SEED = 10_000, 0
 
 
 class WeightedRun:

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.comparison.bootstrap import (
+    N_BOOT,
+    SEED,
     WeightedRun,
     bootstrap_weights,
     jackknife_weights,
@@ -210,8 +212,8 @@ def compare(
     runs: Sequence[Evaluation | str | Path],
     names: Sequence[str] | None = None,
     *,
-    n_boot: int = 10_000,
-    seed: int = 0,
+    n_boot: int = N_BOOT,
+    seed: int = SEED,
     level: float = 0.95,
     interval: str = "percentile",
     common: bool = False,
@@ -304,8 +306,8 @@ def bootstrap_band(
     run: Evaluation,
     metric: str | None = None,
     *,
-    n_boot: int = 2000,
-    seed: int = 0,
+    n_boot: int = N_BOOT,
+    seed: int = SEED,
     level: float = 0.95,
 ) -> CurveBand:
     """A pointwise bootstrap band of precision at recall 0, 0.01 .. 1, where the curve has values.

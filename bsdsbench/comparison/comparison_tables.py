@@ -80,6 +80,7 @@ def _differences(
         Column("p", "p", "", "p"),
         Column("p_holm", "p (Holm)", "", "p"),
     ]
+    here = [d for d in found.differences if d.score in scores]
     rows = [
         [
             *(d.a, d.b, heading(d.score)),
@@ -87,11 +88,17 @@ def _differences(
             or_none(d.p),
             _estimate(d.p_holm, mark="*" if d.p_holm < alpha else ""),
         ]
-        for d in found.differences
-        if d.score in scores
+        for d in here
     ]
-    note = f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."
-    how = _made_how(found, [note])
+    notes = [f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."]
+    if any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in here):
+        corrected = ", corrected for bias" if found.interval == "bca" else ""
+        notes.append(
+            f"Near p = {alpha:.2g}, or of few images, an interval and its p may disagree about 0: "
+            f"the interval is read between samples{corrected}; p counts those beyond 0, and one "
+            "more. The p decides."
+        )
+    how = _made_how(found, notes)
     key = f"{before}differences"
     return Table(key, title, columns, rows, **how, n_labels=3, aside=bool(before))
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_tables import lower_is_better
@@ -193,8 +194,8 @@ def check(
     tolerance: float | Mapping[str, float] = TOLERANCE,
     statistical: bool = False,
     level: float = 0.95,
-    n_boot: int = 10_000,
-    seed: int = 0,
+    n_boot: int = N_BOOT,
+    seed: int = SEED,
 ) -> GateResult:
     """Compare a run with a baseline.
 

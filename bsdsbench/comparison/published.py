@@ -14,6 +14,7 @@ from importlib import resources
 from typing import Any
 
 from bsdsbench.files.errors import DataError
+from bsdsbench.metrics import registry
 from bsdsbench.scores.curve_rules import AP_RULES
 
 # The point drawn for human agreement on the BSDS500 test split: recall, precision (F = .803).
@@ -159,10 +160,20 @@ def published_as(
 
 
 def published_rows(results: Iterable[PublishedResult], runs: Iterable[Any]) -> list[Any]:
-    """Rows for `score_tables` beside `runs`; an AP of another rule than theirs carries its rule."""
+    """Rows for `score_tables` beside `runs`; an AP of another rule than theirs carries its rule,
+    and every score of a set that does not belong beside all runs its set: none is the best."""
+    runs = list(runs)
     rules = {run.protocol.ap_rule for run in runs}
     own = rules.pop() if len(rules) == 1 else ""
-    return [(r.label, r.scores(), {"ap": r.ap_mark(own)}) for r in results]
+    return [(r.label, r.scores(), {"ap": r.ap_mark(own)} | _other_set(r, runs)) for r in results]
+
+
+def _other_set(result: PublishedResult, runs: Sequence[Any]) -> dict[str, str]:
+    """Score -> the result's set, where it does not belong beside all of the runs."""
+    if not any(not_beside(run, result.set) for run in runs):
+        return {}
+    metrics = (registry.get(metric) for metric in result.scores())
+    return {c.key: result.set for metric in metrics for c in metric.columns if c.score}
 
 
 def published_beside(keys: Iterable[str], runs: Sequence[Any]) -> tuple[list[Any], list[str]]:

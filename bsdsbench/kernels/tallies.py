@@ -114,24 +114,3 @@ def _quantile(values, q):
     if below == above:  # also of two infinite ones
         return below
     return below + (rank - low) * (above - below)
-
-
-@kernel
-def weighted_quantiles(start, values, weight, q):
-    """Each label's smallest value up to which the share q of the weight lies: f8 (n,), else NaN."""
-    n = start.size - 1
-    out = np.full(n, np.nan)
-    for k in range(n):
-        if start[k] == start[k + 1]:
-            continue
-        mine = values[start[k] : start[k + 1]]
-        heavy = weight[start[k] : start[k + 1]]
-        order = np.argsort(mine)
-        total, run = heavy.sum(), 0.0
-        out[k] = mine[order[-1]]
-        for i in order:
-            run += heavy[i]
-            if run / total >= q:
-                out[k] = mine[i]
-                break
-    return out

@@ -3,7 +3,8 @@
 An image's fingerprint is the first 16 hex digits of sha256 over "ROWSxCOLSxANNOTATORS\\n" in ASCII,
 then over each annotator's boundaries in file order, one bit per pixel (row-major, big bit order). A
 set's is the same over the lines "ID FINGERPRINT\\n", sorted by id as strings. The splits of BSDS500
-ship with the package; other sets are registered by a file of the same form (`write_set`).
+and the editions of UDED ship with the package; other sets are registered by a file of the same form
+(`write_set`).
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ def folder_fingerprints(
 
 @lru_cache(maxsize=1)
 def shipped_sets() -> tuple[KnownSet, ...]:
-    """The sets that ship with the package: BSDS500 train, val and test."""
+    """The sets that ship with the package: BSDS500 train, val and test, and UDED's editions."""
     source = resources.files("bsdsbench.loaders").joinpath("known_sets.json")
     return _sets(json.loads(source.read_text("utf-8")), "known_sets.json")
 

@@ -37,7 +37,7 @@ from bsdsbench.loaders.line_files import (
     oriented_truth,
 )
 from bsdsbench.loaders.pairing import Pair
-from bsdsbench.loaders.prediction import load_prediction
+from bsdsbench.loaders.prediction import label_map, load_prediction
 from bsdsbench.loaders.reading import FaultError, reading, show
 from bsdsbench.protocol.protocol import Protocol
 
@@ -99,13 +99,14 @@ def _class_truth(pair: Pair, wanted: bool) -> GroundTruth:
         if not isinstance(struct, dict) or not {"Boundaries", "Segmentation"} <= struct.keys():
             raise DataError(f"{show(path)}: no struct GTcls with Boundaries and Segmentation")
         drawn = np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]])
-        labels = np.asarray(struct["Segmentation"])
+        labels = _labels_of(struct["Segmentation"], path)
         instances = _instances(path, drawn) if wanted else None
         return GroundTruth(
             pair.image_id, path=path, class_boundaries=drawn, labels=labels, instances=instances
         )
     array = _only(found, path)
     if array.ndim == 2:
+        array = _labels_of(array, path)
         instances = _instances(path) if wanted else None
         return GroundTruth(pair.image_id, path=path, labels=array, instances=instances)
     return GroundTruth(pair.image_id, path=path, class_boundaries=array != 0)
@@ -116,7 +117,7 @@ def _instances(path: Path, drawn: NDArray[np.bool_] | None = None) -> NDArray[An
     `instances` beside its own. None where there is none.
 
     The boundaries of SBD's struct GTinst, one per instance, or one per class in the refined
-    annotations, are added to `drawn`, in place.
+    annotations, take the place of those in `drawn`, as in SEAL's program.
     """
     places = (path.parents[1] / folder / path.name for folder in ("inst", "instances"))
     file = next((place for place in places if place.is_file()), None)
@@ -124,7 +125,7 @@ def _instances(path: Path, drawn: NDArray[np.bool_] | None = None) -> NDArray[An
         return None
     found = read_arrays(file, indices=True)
     if "GTinst" not in found:
-        return _only(found, file)
+        return _labels_of(_only(found, file), file)
     struct = found["GTinst"]
     wanted = {"Boundaries", "Categories", "Segmentation"}
     if not isinstance(struct, dict) or not wanted <= struct.keys():
@@ -134,9 +135,24 @@ def _instances(path: Path, drawn: NDArray[np.bool_] | None = None) -> NDArray[An
         classes = np.ravel(struct["Categories"]).astype(int)
         if len(outlines) == len(drawn) != classes.size:
             classes = np.arange(1, len(drawn) + 1)
+        if len(outlines) != classes.size or not np.isin(classes, np.arange(len(drawn)) + 1).all():
+            raise DataError(
+                f"{show(file)}: {len(outlines)} Boundaries and {classes.size} Categories, expected "
+                f"as many, of the classes 1 .. {len(drawn)}"
+            )
+        drawn[:] = False
         for category, outline in zip(classes.tolist(), outlines, strict=True):
             drawn[category - 1] |= outline
-    return np.asarray(struct["Segmentation"])
+    return _labels_of(struct["Segmentation"], file)
+
+
+def _labels_of(value: Any, path: Path) -> NDArray[Any]:
+    """A label map; MATLAB often stores one as double."""
+    array = np.asarray(value)
+    if array.dtype.kind != "f":
+        return array
+    with reading(path, "a label map"):
+        return label_map(array)
 
 
 def _mask(pair: Pair, protocol: Protocol) -> GroundTruth:

@@ -179,16 +179,28 @@ def class_boundaries(
     labels = _checked(labels, "label map", None)
     if instances is not None:
         instances = _checked(instances, "instance map", labels.shape)
+    return _boundaries(labels, labels, params, instances)
+
+
+def _boundaries(
+    labels: NDArray[Any],
+    whole: NDArray[Any],
+    params: SemanticOptions,
+    instances: NDArray[Any] | None,
+) -> Bool:
+    """`class_boundaries` of labels with a frame of the ignored one. Instances are of the `whole`
+    map, without it, as in py-edge-eval; that matters only where ignored pixels are spanned."""
     valid = ~np.isin(labels, params.ignored)
     present = _present(labels[valid], params)
+    span = params.radius > 0 and params.ignored_rule == "span"
+    draw = _spanned if span else _drawn
     out = np.zeros((len(params.classes), *labels.shape), bool)
     for k, label in enumerate(params.class_labels):
         if label not in present:
             continue
-        for mask in _masks(labels == label, instances, params.instance_from):
+        parts = _instances(whole == label, instances, params.instance_from)
+        for mask in (labels == label, *parts):
             box = _box(mask, 2 * params.radius + 1)
-            span = params.radius > 0 and params.ignored_rule == "span"
-            draw = _spanned if span else _drawn
             out[k][box] |= draw(mask[box], valid[box], params.radius)
     return out
 
@@ -216,9 +228,8 @@ def _checked(array: NDArray[Any], what: str, shape: tuple[int, ...] | None) -> N
     return array
 
 
-def _masks(mask: Bool, instances: NDArray[Any] | None, first: int) -> Iterator[Bool]:
-    """The class, and each of its instances."""
-    yield mask
+def _instances(mask: Bool, instances: NDArray[Any] | None, first: int) -> Iterator[Bool]:
+    """Each instance of a class."""
     if instances is not None:
         for value in np.unique(instances[mask]).tolist():
             if value >= first:
@@ -300,6 +311,8 @@ def prepare_classes(
         truth = _from_labels(gt, params, instances if wanted else None, params.thin_gt)
     else:
         truth = _of_classes(gt, params, "class boundaries") != 0
+        if params.border_rule == "ignore":
+            truth = _cleared(truth, params)
         if params.thin_gt:
             truth = thin_each(truth)
         truth = _all_nearest(truth, params.scale)
@@ -315,11 +328,14 @@ def _from_labels(
 ) -> Bool:
     from bsdsbench.kernels.thinning import thin_each
 
-    labels = _framed(np.asarray(labels), params)
+    whole = _checked(labels, "label map", None)
+    if instances is not None:
+        instances = _checked(instances, "instance map", whole.shape)
+    labels = _framed(whole, params)
     if params.scaled == "labels":
-        labels = _nearest(labels, params.scale)
+        labels, whole = (_nearest(m, params.scale) for m in (labels, whole))
         instances = None if instances is None else _nearest(instances, params.scale)
-    drawn = class_boundaries(labels, params, instances)
+    drawn = _boundaries(labels, whole, params, instances)
     if thin:
         drawn = thin_each(drawn)
     if params.scaled == "boundaries":
@@ -368,9 +384,15 @@ def _bordered(
             cut(truth[:, rows, cols]),
             None if labels is None else cut(labels[rows, cols]),
         )
-    inside = np.zeros(truth.shape[1:], bool)
-    inside[rows, cols] = True
-    return np.where(inside, maps, maps.dtype.type(0)), truth & inside, labels
+    return _cleared(maps, params), truth, labels
+
+
+def _cleared(maps: NDArray[Any], params: SemanticOptions) -> NDArray[Any]:
+    """(C, H, W) maps with 0 along the border."""
+    out = np.zeros_like(maps)
+    inner = (slice(None), *_inner(maps.shape, params.border))
+    out[inner] = maps[inner]
+    return out
 
 
 def _fitted(maps: NDArray[Any], shape: tuple[int, ...], how: str) -> NDArray[Any]:
@@ -386,10 +408,10 @@ def _fitted(maps: NDArray[Any], shape: tuple[int, ...], how: str) -> NDArray[Any
 
 
 def _nearest(array: NDArray[Any], scale: float) -> NDArray[Any]:
-    """(H, W) at ceil(scale x size), each pixel the one whose centre is nearest, halves upwards."""
+    """(H, W) at ceil(scale x size), each pixel the nearest one, as MATLAB's imresize has it."""
     if scale == 1:
         return array
-    at = [_nearest_index(n, math.ceil(n * scale)) for n in array.shape]
+    at = [_scaled_index(n, scale) for n in array.shape]
     return np.ascontiguousarray(array[at[0]][:, at[1]])
 
 
@@ -399,5 +421,15 @@ def _all_nearest(maps: Bool, scale: float) -> Bool:
 
 
 def _nearest_index(size: int, wanted: int) -> NDArray[np.int64]:
-    at = np.floor((np.arange(wanted) + 0.5) * (size / wanted)).astype(np.int64)
-    return np.minimum(at, size - 1)
+    """The sample nearest to each resized one's centre; positions are added up, as Pillow does."""
+    steps = np.full(wanted, size / wanted)
+    steps[:1] /= 2
+    return np.minimum(np.cumsum(steps).astype(np.int64), size - 1)
+
+
+def _scaled_index(size: int, scale: float) -> NDArray[np.int64]:
+    """Positions by the scale, halves upwards, mirrored beyond the end: 1, 3, 4 of 5 halved."""
+    wanted = np.arange(1, math.ceil(size * scale) + 1)
+    centre = wanted / scale + 0.5 * (1 - 1 / scale)
+    at = (np.floor(centre + 0.5).astype(np.int64) - 1) % (2 * size)
+    return np.minimum(at, 2 * size - 1 - at)

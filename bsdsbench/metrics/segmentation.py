@@ -156,13 +156,15 @@ def pixel_accuracy(confusion: ArrayLike) -> Any:
 def panoptic(counts: Any) -> tuple[F8, F8, F8]:
     """Panoptic, segmentation and recognition quality of each class, (C,); NaN without instances.
 
-    PQ = sum of IoU / (TP + (FP + FN) / 2); SQ = sum of IoU / TP; RQ = TP / (TP + (FP + FN) / 2).
-    Source: Kirillov et al., Panoptic segmentation, CVPR 2019.
+    PQ = sum of IoU / (TP + (FP + FN) / 2); SQ = sum of IoU / TP, 0 where none is true, as in the
+    program; RQ = TP / (TP + (FP + FN) / 2).
+    Source: Kirillov et al., Panoptic segmentation, CVPR 2019; panopticapi.
     """
     weight = counts.tp + 0.5 * (counts.fp + counts.fn)
     nan = np.where(weight > 0, 0.0, np.nan)
-    sq = ratio(counts.iou_sum, counts.tp) + np.where(counts.tp > 0, 0.0, np.nan)
-    return ratio(counts.iou_sum, weight) + nan, sq, ratio(counts.tp, weight) + nan
+    parts = ((counts.iou_sum, weight), (counts.iou_sum, counts.tp), (counts.tp, weight))
+    pq, sq, rq = (ratio(*part) + nan for part in parts)
+    return pq, sq, rq
 
 
 def panoptic_quality(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> F8:

@@ -47,7 +47,9 @@ def undersegmentation_error(labels: ArrayLike, gt: ArrayLike) -> float:
 def undersegmentation_error_levin(labels: ArrayLike, gt: ArrayLike) -> float:
     """Undersegmentation error of Levinshtein et al., 0 is best, not bounded by 1.
 
-    (1/G) sum_j ((sum of a_i over i that meet j) - b_j) / b_j, over the G annotated regions.
+    (1/G) sum_j ((sum of a_i over i that meet j) - b_j) / b_j, over the G annotated regions. Stutz's
+    program divides by the largest label + 1 in place of G: the same for labels 0 .. G - 1, less
+    where a label is missing, as in labels from 1.
     Source: Levinshtein et al., TurboPixels, PAMI 2009.
     """
     table = table_of(labels, [gt])
@@ -78,7 +80,7 @@ def boundary_recall(labels: ArrayLike, gt: ArrayLike, radius: int | None = None)
     labels, gt : (H, W) integer arrays
         Superpixels and one annotator's regions.
     radius : int, optional
-        In pixels; floor(0.0025 x the image diagonal + 0.5) if None.
+        In pixels; 0.0025, as a float32, times the image diagonal, rounded, if None.
 
     Returns
     -------
@@ -113,12 +115,18 @@ def boundary_recall(labels: ArrayLike, gt: ArrayLike, radius: int | None = None)
 
     pred, truth = _two_maps(labels, gt)
     if radius is None:
-        radius = math.floor(0.0025 * math.hypot(*pred.shape) + 0.5)
+        radius = recall_radius(pred.shape)
     if radius < 0:
         raise DataError(f"radius {radius}: expected pixels, 0 or more")
     found, wanted = (find_boundaries(m, connectivity=1, mode="thick") for m in (pred, truth))
     near = maximum_filter(found, size=2 * radius + 1, mode="constant")
     return float(ratio((near & wanted).sum(), wanted.sum()))
+
+
+def recall_radius(shape: tuple[int, ...]) -> int:
+    """Radius of boundary recall by default, in pixels. Stutz's program has 0.0025 as a float, which
+    is just below it: 1.5 pixels of a diagonal of 600 are 1, not 2."""
+    return math.floor(float(np.float32(0.0025)) * math.sqrt(sum(n * n for n in shape)) + 0.5)
 
 
 def compactness(labels: ArrayLike) -> float:

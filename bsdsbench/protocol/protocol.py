@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import MISSING, dataclass, replace
 from functools import cache
@@ -41,6 +40,7 @@ MAX_THRESHOLDS = 32_767  # what the kernels count in 16 bits
 MAX_PX = 1_000
 DEFAULT = "default"  # an option that is not given
 UNSTATED = "unstated"  # the name of a protocol of which only the thresholds are known
+UNSTATED_GRID = "unstated-thresholds"  # and of one of which not even these are
 
 
 def even_thresholds(count: int) -> tuple[float, ...]:
@@ -218,7 +218,7 @@ class Protocol(Settings):
     @property
     def stated(self) -> bool:
         """False for others' result files, of which nothing but the thresholds is known."""
-        return self.name != UNSTATED
+        return self.name not in (UNSTATED, UNSTATED_GRID)
 
     @property
     def whole_image(self) -> bool:
@@ -363,7 +363,7 @@ class Protocol(Settings):
         if not (self.nms and other.nms):
             keys = [k for k in keys if not k.startswith("nms_params.")]
         if not (self.stated and other.stated):
-            keys = ["thresholds"]
+            keys = [] if UNSTATED_GRID in (self.name, other.name) else ["thresholds"]
         pairs = [(k, mine.get(k, DEFAULT), theirs.get(k, DEFAULT)) for k in keys]
         return [f"{key}: {short(a)} / {short(b)}" for key, a, b in pairs if a != b]
 
@@ -373,6 +373,8 @@ class Protocol(Settings):
         used : the fields that scores depend on; without it all, and the options as they are
         more : what the metrics say of their own
         """
+        if self.name == UNSTATED_GRID:
+            return "protocol and thresholds not stated"
         words = self.words()
         if not self.stated:
             row = ", the first of them the whole image" if self.whole_image else ""
@@ -431,43 +433,6 @@ def _preset_name(name: str) -> str:
             f"{', '.join(preset_names())}{did_you_mean(str(name), preset_names())}"
         )
     return name
-
-
-def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
-    """`["max_dist=0.011", "nms_params.radius=2"]` -> the changes for `Protocol.replace`.
-
-    Values are TOML (true, 0.011, [0.2, 0.5], "text"); anything else is taken as text. Options of a
-    metric are `saliency.beta2=.5`, or `saliency.beta2=default`. Raises ProtocolError for an item
-    without "=", and for a field that is given twice.
-    """
-    changes: dict[str, Any] = {}
-    for item in items:
-        key, equals, text = item.partition("=")
-        table, dot, name = key.strip().rpartition(".")
-        name, text = name.replace("-", "_"), text.strip()
-        if not (equals and name and text and bool(dot) == bool(table)):
-            raise ProtocolError(f"{item!r}: expected FIELD=VALUE")
-        place: Any = changes
-        if table and (own := table.replace("-", "_")) in Protocol.names():
-            place, table = changes.setdefault(own, {}), own
-        elif table:
-            place = changes.setdefault("options", {})
-            place = place.setdefault(table, {}) if isinstance(place, dict) else None
-        if not isinstance(place, dict):
-            raise ProtocolError(f"{item!r}: {table} is already given whole")
-        if name in place:
-            raise ProtocolError(f"{item!r}: {key.strip()} is given more than once")
-        place[name] = None if table and text == DEFAULT else _override(text)
-    return changes
-
-
-def _override(text: str) -> Any:
-    """TOML, also numbers without the zero before the point; other text as it is."""
-    number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)
-    try:
-        return parse_toml(f"value = {number}".encode("utf-8", "surrogatepass"))["value"]
-    except (ValueError, RecursionError):
-        return None if text in ("none", "None") else text
 
 
 def _with_options(values: Mapping[str, Any]) -> dict[str, Any]:

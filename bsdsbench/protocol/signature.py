@@ -37,13 +37,14 @@ from bsdsbench import __version__
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.protocol.difference_costs import COSTS
 from bsdsbench.protocol.nms_recipes import NMSParams
+from bsdsbench.protocol.overrides import parse_overrides
 from bsdsbench.protocol.protocol import (
     DEFAULT,
     UNSTATED,
+    UNSTATED_GRID,
     Protocol,
     byte_thresholds,
     even_thresholds,
-    parse_overrides,
     preset_names,
 )
 
@@ -126,8 +127,8 @@ class Signature:
                 given["thin"] = word
             else:
                 others.append(word)
-        maps = given.pop("maps", "0").partition(" ")[0]
         keys = set(given)
+        maps = given.pop("maps", "0").partition(" ")[0]
         inputs = {k: given.pop(k, UNKNOWN) for k in ("gt", "ann", "pred", "match")}
         return cls(
             parse_protocol(given, others),
@@ -188,7 +189,7 @@ def protocol_words(
     p, base = protocol, _base(protocol)
     words = [w for w in _WORDS if not w.fields <= unused]
     if not p.stated:
-        yield f"thr:{_thresholds_word(p.thresholds)}"
+        yield f"thr:{UNKNOWN if p.name == UNSTATED_GRID else _thresholds_word(p.thresholds)}"
         yield from (f"{w.key}:{UNKNOWN}" for w in words if w.usual is None and w.key != "thr")
         return
     if (base.name, base.version) != (_BASE, 1):
@@ -214,7 +215,7 @@ def parse_protocol(given: dict[str, str], others: list[str]) -> Protocol:
     base = _named(given.pop("proto", f"{_BASE}.1"))
     changes: dict[str, Any] = {}
     if UNKNOWN in given.values():
-        changes["name"] = UNSTATED
+        changes["name"] = UNSTATED_GRID if given.get("thr") == UNKNOWN else UNSTATED
         given = {k: v for k, v in given.items() if v != UNKNOWN}
     readers = {w.key: w.read for w in _WORDS}
     for key, text in given.items():

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bsdsbench import __version__
+from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.published import HUMAN_POINT, not_beside, published_beside
 from bsdsbench.files.bounded import show
@@ -46,8 +47,8 @@ def write_report(
     pictures: bool = True,
     human: bool = False,
     published: Sequence[str] = (),
-    n_boot: int = 10_000,
-    seed: int = 0,
+    n_boot: int = N_BOOT,
+    seed: int = SEED,
     progress: Progress | None = None,
 ) -> list[str]:
     """Write the report of `runs` to `path`; returns what is missing from it, one line each.

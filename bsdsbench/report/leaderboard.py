@@ -15,6 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import Interval, compare
 from bsdsbench.comparison.published import (
     PublishedResult,
@@ -71,8 +72,8 @@ def write_leaderboard(
     out: str | Path,
     names: Iterable[str] | None = None,
     *,
-    n_boot: int = 10_000,
-    seed: int = 0,
+    n_boot: int = N_BOOT,
+    seed: int = SEED,
 ) -> list[Board]:
     """Write index.html, leaderboard.json and the runs' reports into `out`; returns the boards.
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.loaders.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.metrics import registry
-from bsdsbench.protocol.protocol import UNSTATED, Protocol, even_thresholds
+from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, even_thresholds
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 
 UNKNOWN = "official files, protocol not stated"
@@ -73,7 +73,7 @@ def reported_run(folder: str | Path, name: str | None = None) -> RunParts | Repo
     thresholds = tables.get("eval_bdry_thr.txt", np.zeros((0, 4)))[:, 0]
     protocol = _protocol(thresholds)
     if tables.get("eval_bdry.txt", np.zeros((0, 8))).shape[1] == SBD_COLUMNS:
-        protocol = protocol.replace(ap_rule="sbd", name=UNSTATED)
+        protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
     return ReportedRun(shown, protocol, tables, {"official": str(path)})
 
 
@@ -124,7 +124,7 @@ def _protocol(thresholds: NDArray[np.float64]) -> Protocol:
     """A protocol of these thresholds; what else was used is not known."""
     valid = bool(np.all((thresholds >= 0) & (thresholds <= 1))) and thresholds.max(initial=0) > 0
     if not valid or not np.all(np.diff(thresholds) > 0):
-        return Protocol(name=UNSTATED)
+        return Protocol(name=UNSTATED_GRID)
     return Protocol(name=UNSTATED, thresholds=tuple(_grid(thresholds).tolist()))
 
 

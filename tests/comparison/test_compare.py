@@ -230,7 +230,10 @@ def test_region_scores_of_the_whole_set_and_of_a_sample(tmp_path):
     assert rows["1 - bgm (bgm)"][1] == pytest.approx(1 - rows["bgm"][1])
     ended = {name for name, m in region_score(run.records).others.items() if m.at_grid_end}
     assert ended
-    assert {name for name in rows if getattr(rows[name][1], "mark", "") == "[grid end]"} >= ended
+    marked = {name for name in rows if getattr(rows[name][1], "mark", "") == "[grid end]"}
+    joined = {"are_region", "are_skimage", "are_cremi"}  # one row where they are the same
+    assert marked >= ended - joined
+    assert ("are (region, skimage, cremi)" in marked) == (ended >= joined)
     assert "[grid end] the first or the last threshold is as good as any" in parts.notes[-1]
     assert "grid end" in run.summary()
     assert {d.p for d in table.differences} == {1.0}
@@ -458,3 +461,33 @@ def test_band_holds_the_curve(pair):
 def test_no_band_from_tables_alone(bsds500_bench):
     with pytest.raises(bb.DataError, match="test_2: no boundary counts of images"):
         bootstrap_band(load_run(bsds500_bench / "test_2"))
+
+
+def test_one_number_of_samples_and_one_seed_everywhere():
+    """A run has one interval, whichever command makes it."""
+    import inspect
+
+    from bsdsbench.cli import verb_check, verb_compare, verb_report
+    from bsdsbench.comparison.bootstrap import N_BOOT, SEED
+    from bsdsbench.comparison.gate import check
+    from bsdsbench.report.html import write_report
+    from bsdsbench.report.leaderboard import write_leaderboard
+
+    for function in (bb.compare, bootstrap_band, check, write_report, write_leaderboard):
+        given = inspect.signature(function).parameters
+        assert (given["n_boot"].default, given["seed"].default) == (N_BOOT, SEED), function
+    for verb in (verb_check, verb_compare, verb_report):
+        given = {p.name: p.default for p in verb.command.params}
+        assert (given["n_boot"], given["seed"]) == (N_BOOT, SEED), verb
+
+
+def test_an_interval_that_disagrees_with_its_p_is_explained():
+    """On few images the interval may leave 0 out beside p = .0511."""
+    runs = [simulated_run(name, 8, quality=0.1 * seed, seed=seed) for seed, name in enumerate("ab")]
+    found = bb.compare(runs, n_boot=200)
+    plain = [replace(d, low=-0.1, high=0.1, p=0.4, p_holm=0.4) for d in found.differences]
+    odd = [replace(plain[0], low=0.001, p=0.0511), *plain[1:]]
+    for differences, said in ((plain, False), (odd, True)):
+        tables = replace(found, differences=tuple(differences)).tables()
+        notes = next(t for t in tables if t.key == "differences").notes
+        assert any("may disagree about 0" in note for note in notes) == said

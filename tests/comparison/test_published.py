@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bsdsbench.comparison.published import (
@@ -86,3 +88,49 @@ def test_all_unknown_words_are_named_together(keys, messages):
         find_published(keys)
     for problem, message in zip(caught.value.problems, messages, strict=True):
         assert message in problem
+
+
+def test_every_row_names_its_paper_year_and_edition():
+    """The paper is where the method is described, not the page where the numbers were read."""
+    papers = {}
+    for result in published_results().values():
+        assert result.paper != result.source, result.key
+        assert result.year is not None, result.key
+        papers.setdefault(result.name, set()).add(result.paper)
+        years = [int(y) for y in re.findall(r"\b(?:19|20)\d\d\b(?!\.)", result.paper)]
+        preprints = [2000 + int(y) for y in re.findall(r"(\d\d)\d\d\.\d{5}", result.paper)]
+        assert result.year in years or any(0 <= result.year - y <= 1 for y in preprints), result.key
+        assert result.set != "biped", result.key  # it has two editions, with other annotations
+    several = {name for name, found in papers.items() if len(found) > 1}
+    assert not several
+
+
+def test_every_rule_is_that_of_the_stored_curve():
+    """AP of the stored rows by the official rule is the row's, or its rule is unknown."""
+    if "BSDSBENCH_SPEC" not in os.environ:
+        pytest.skip("BSDSBENCH_SPEC is not set: the stored curves are not available")
+    path = Path(os.environ["BSDSBENCH_SPEC"]).parent / "reference" / "curves.json"
+
+    def file_of(source):
+        return re.sub(r"_bdry.*", "", source.split(" ")[1].replace(";", ""))
+
+    rows = {}
+    for result in published_results().values():
+        if "_bdry.txt" in result.source:
+            rows.setdefault(file_of(result.source), result)
+    unknown = set()
+    curves = [c for c in json.loads(path.read_text("utf-8")) if "edge_eval" in c["source"]]
+    for curve in curves:
+        row = rows[file_of(curve["source"])]
+        table = dict(zip(curve["columns"], np.array(curve["rows"]).T, strict=True))
+        recall, first = np.unique(table["recall"], return_index=True)
+        at = np.arange(101) / 100
+        precision = np.interp(at, recall, table["precision"][first], left=0, right=0)
+        same = abs(row.boundary["ap"] - precision.sum() / 100) < 1e-3
+        assert row.ap_rule == ("bsds" if same else "unknown"), row.key
+        unknown |= set() if same else {row.key}
+        best = dict(zip(curve["summary_columns"], curve["summary"], strict=True))
+        for key in ("ods", "ois"):
+            assert row.boundary[key] == pytest.approx(best[f"{key}_f"], abs=6e-5), row.key
+    assert len(curves) == 33
+    assert unknown == {"hfs", "del", "canny-plot-edge"}

@@ -10,12 +10,13 @@ from scipy.sparse import csc_matrix
 
 import bsdsbench as bb
 from bsdsbench.integrations.compat import CityscapesEvaluator, SBDEvaluator
+from bsdsbench.integrations.compat.py_edge_eval import LEVELS
 from bsdsbench.metrics.class_maps import class_boundaries
 from bsdsbench.metrics.semantic import SemanticMetric
 
 KEYS = (
     *("ODS_threshold", "ODS_recall", "ODS_precision", "ODS_f1"),
-    *("OIS_recall", "OIS_precision", "OIS_f1", "AUC"),
+    *("OIS_recall", "OIS_precision", "OIS_f1", "AUC", "AP"),
 )
 
 
@@ -42,15 +43,19 @@ def sbd(tmp_path):
         a = np.zeros((60, 80), np.uint8)
         a[15:45, 20:60] = label
         drawn = class_boundaries(a, params)
-        between = np.zeros(a.shape, bool)
-        between[15:45, 39] = label == 15
+        apart = np.where(a > 0, 1, 0)
+        apart[15:45, 40:60] = 1 + (label == 15)
+        outlines = [
+            class_boundaries((apart == v) * 1, params)[0] for v in range(1, apart.max() + 1)
+        ]
         savemat(root / "cls" / f"{name}.mat", {"GTcls": {"Boundaries": cells(drawn), **seg(a)}})
-        struct = {"Boundaries": cells([between, between]), "Categories": [label, label], **seg(a)}
-        savemat(root / "inst" / f"{name}.mat", {"GTinst": struct})
+        struct = {"Boundaries": cells(outlines), "Categories": [label] * len(outlines)}
+        savemat(root / "inst" / f"{name}.mat", {"GTinst": struct | seg(apart.astype(float))})
         for k in range(20):
             folder = tmp_path / "pred" / f"class_{k + 1:03d}"
             folder.mkdir(parents=True, exist_ok=True)
-            iio.imwrite(folder / f"{name}.bmp", soft(rng, drawn[k] | between * (k + 1 == label)))
+            edges = np.any([drawn[k], *outlines], 0) if k + 1 == label else drawn[k]
+            iio.imwrite(folder / f"{name}.png", soft(rng, edges))
     (root / "val.txt").write_text("x1\nx2\n")
     return root, tmp_path / "pred"
 
@@ -59,22 +64,38 @@ def seg(labels):
     return {"Segmentation": labels}
 
 
-@pytest.mark.parametrize(
-    ("mode", "thin", "preset"),
-    [
-        ("pre-seal", True, "sbd"),
-        ("post-seal", True, "sbd-seal"),
-        ("post-seal", False, "sbd-seal-raw"),
-        (None, True, "sbd-seal"),
-    ],
-)
-def test_sbd_has_the_numbers_of_the_preset(sbd, mode, thin, preset, tmp_path):
-    evaluator = SBDEvaluator(*sbd)
+def test_parameters_of_the_modes(sbd):
+    """Without instances "post-seal" kills and skips; for SBD the modes have their own tolerance."""
+
+    def of(evaluator, **options):
+        evaluator.set_eval_params(**options)
+        protocol = evaluator.protocol()
+        s = SemanticMetric().options_of(protocol)
+        return s.instances, s.interior, s.absent, protocol.max_dist
+
+    one, two = SBDEvaluator(*sbd), CityscapesEvaluator(*sbd)
+    before = (False, "kill", "skip", 0.02)
+    for e in (one, two):
+        assert of(e, eval_mode="pre-seal", max_dist=0.1) == before
+        assert of(e, max_dist=0.1) == (True, "keep", "count", 0.1)
+    assert of(one, eval_mode="post-seal", max_dist=0.1) == (True, "keep", "count", 0.02)
+    assert of(two, eval_mode="post-seal", max_dist=0.1) == (True, "keep", "count", 0.1)
+    assert of(one, eval_mode="post-seal", instance_sensitive=False) == before
+    after = of(two, eval_mode="post-seal", instance_sensitive=False)
+    assert after == (False, "kill", "skip", 0.0035)
+    for thin, radius in ((True, 1), (False, 2)):
+        s = SemanticMetric().options_of(SBDEvaluator(*sbd, thin=thin).protocol())
+        assert (s.border, s.border_rule, s.radius, s.thin_gt) == (5, "ignore", radius, thin)
+
+
+@pytest.mark.parametrize("mode", ["pre-seal", "post-seal", None])
+@pytest.mark.parametrize("thin", [True, False])
+def test_sbd_has_the_numbers_of_its_protocol(sbd, mode, thin, tmp_path):
+    evaluator = SBDEvaluator(*sbd, thin=thin)
     evaluator.set_eval_params(eval_mode=mode, apply_thinning=thin)
-    assert evaluator.protocol() == bb.Protocol.preset(preset)
     found = evaluator.evaluate(thresholds=9, nproc=2, save_dir=tmp_path / "out")
     assert list(found) == ["aeroplane", "person"]
-    proto = bb.Protocol.preset(preset).replace(thresholds=9)
+    proto = evaluator.protocol(9)
     run = bb.evaluate(sbd[1], sbd[0] / "cls", proto, metrics="semantic", workers=1)
     for name, scores in found.items():
         assert tuple(scores) == KEYS
@@ -82,6 +103,11 @@ def test_sbd_has_the_numbers_of_the_preset(sbd, mode, thin, preset, tmp_path):
         assert scores["ODS_f1"] == wanted.ods.f > 0
         assert scores["OIS_recall"] == wanted.ois.recall
         assert scores["AUC"] == wanted.ap
+        points = list(zip(wanted.curve.recall, wanted.curve.precision, strict=True))
+        beyond = [max((p for r, p in points if r >= t), default=0) for t in LEVELS]
+        assert scores["AP"] == pytest.approx(
+            (sum(beyond) + max(p * (r >= 1) for r, p in points)) / 101
+        )
     written = {p.parent.name for p in (tmp_path / "out").rglob("eval_bdry.txt")}
     assert written == {"class_001", "class_015"}
     table = np.loadtxt(tmp_path / "out" / "class_015" / "eval_bdry.txt")
@@ -89,10 +115,10 @@ def test_sbd_has_the_numbers_of_the_preset(sbd, mode, thin, preset, tmp_path):
 
 
 def test_sbd_one_class_reads_the_pictures_of_that_class_alone(sbd):
-    for path in sbd[1].glob("class_*/*.bmp"):
+    for path in sbd[1].glob("class_*/*.png"):
         if path.parent.name != "class_015":
             path.unlink()
-    evaluator = SBDEvaluator(*sbd)
+    evaluator = SBDEvaluator(*sbd, thin=True)
     evaluator.set_eval_params(apply_thinning=True)
     alone = evaluator.evaluate_category(15, thresholds=9, nproc=1)
     assert alone["ODS_recall"] == 1
@@ -104,12 +130,12 @@ def test_sbd_one_class_reads_the_pictures_of_that_class_alone(sbd):
         evaluator.evaluate_category(15, thresholds=9)
     evaluator.set_sample_names(split_file=sbd[0] / "val.txt")
     assert evaluator.sample_names == ["x1", "x2"]
-    with pytest.raises(bb.DataError, match=r"class_001.x1\.bmp: cannot be opened") as caught:
+    with pytest.raises(bb.DataError, match=r"class_001.x1\.png: cannot be opened") as caught:
         evaluator.evaluate([1, 15], thresholds=9)
     assert len(caught.value.problems) == 2
 
 
-def test_cityscapes_has_the_numbers_of_the_preset(tmp_path):
+def test_cityscapes_has_the_numbers_of_its_protocol(tmp_path):
     rng = np.random.default_rng(5)
     labels = np.full((96, 160), 7, np.uint8)  # road, and two cars side by side
     labels[30:70, 40:120] = 26
@@ -130,21 +156,17 @@ def test_cityscapes_has_the_numbers_of_the_preset(tmp_path):
             path = tmp_path / root / f"class_{k + 1:03d}" / f"{name}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             iio.imwrite(path, picture)
-    for thin, preset in ((True, "cityscapes"), (False, "cityscapes-raw")):
+    for thin in (True, False):
         theirs = CityscapesEvaluator(tmp_path / "cityscapes", tmp_path / "theirs", thin=thin)
-        assert theirs.protocol() == bb.Protocol.preset(preset)
+        theirs.set_eval_params(apply_thinning=thin)
         found = theirs.evaluate(thresholds=5, nproc=1)
-        proto = bb.Protocol.preset(preset).replace(thresholds=5)
         run = bb.evaluate(
-            folders["pred"], folders["labels"], proto, metrics="semantic", workers=1
+            folders["pred"], folders["labels"], theirs.protocol(5), metrics="semantic", workers=1
         ).score("semantic")
         assert {n: s["ODS_f1"] for n, s in found.items()} == {
             n: s.ods.f for n, s in run.per_class.items()
         }
         assert set(found) == {"road", "car"}
-    theirs.set_eval_params(eval_mode="pre-seal")
-    assert theirs.protocol().max_dist == 0.02
-    assert not SemanticMetric().options_of(theirs.protocol()).instances
 
 
 @pytest.mark.parametrize(

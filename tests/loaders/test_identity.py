@@ -53,8 +53,11 @@ def test_every_order_and_pixel_counts():
     assert mark not in [image_fingerprint(GroundTruth("a", maps)) for maps in other]
 
 
-def test_shipped_sets_are_those_of_bsds500():
+def test_shipped_sets_are_those_of_bsds500_and_uded():
     sizes = {known.name: (len(known.images), known.fingerprint) for known in shipped_sets()}
+    uded = {name: sizes.pop(name) for name in list(sizes) if name.startswith("uded")}
+    assert uded["uded-2023"] == (30, "b976c208cf9d5ad7")
+    assert uded["uded-2025"] == (30, "c4912faafdd5b449")
     assert sizes == {
         "bsds500-train": (200, "b0a18bccead08686"),
         "bsds500-val": (100, "e516f60d01dc93b9"),
@@ -139,3 +142,14 @@ def test_all_bad_files_come_together(tmp_path):
     with pytest.raises(DataError) as caught:
         folder_fingerprints(tmp_path, BSDS500)
     assert len(caught.value.problems) == 2
+
+
+def test_editions_of_uded_are_told_apart():
+    """The sets of 2023 and 2025 differ in one picture, that between them has none in its place."""
+    editions = {s.name: s.images for s in shipped_sets() if s.name.startswith("uded")}
+    first, middle, last = (editions[f"uded-{year}"] for year in (2023, 2024, 2025))
+    assert (len(first), len(middle), len(last)) == (30, 29, 30)
+    assert (set(first) - set(middle), set(last) - set(middle)) == ({"10-lena"}, {"10-196062"})
+    for name, images in editions.items():
+        found = identify(images)
+        assert (found.name, found.whole) == (name, True)

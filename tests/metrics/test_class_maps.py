@@ -8,7 +8,7 @@ from PIL import Image
 from scipy import ndimage
 
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.metrics import metric_options
+from bsdsbench.metrics import class_maps, metric_options
 from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries, prepare_classes
 from bsdsbench.metrics.imresize import bicubic
 from bsdsbench.metrics.semantic import SemanticMetric, semantic_counts
@@ -149,8 +149,6 @@ def test_half_resolution_of_labels_and_of_boundaries():
     """MATLAB's imresize(.., 0.5, 'nearest') takes the second of two pixels."""
     labels = regions(7, (40, 61))
     maps = np.zeros((2, 40, 61), np.uint8)
-    half = labels[1::2][:, np.minimum(2 * np.arange(31) * 61 // 62 + 1, 60)]
-    assert half.shape == (20, 31)
     even = labels[:, :60]
     thin = SemanticOptions(TWO.classes, 1, radius=1, thin_gt=True, scale=0.5, resize="bicubic")
     _, truth, left = prepare_classes(maps[:, :, :60], even, thin)
@@ -164,6 +162,37 @@ def test_half_resolution_of_labels_and_of_boundaries():
     full = class_boundaries(even, SemanticOptions(TWO.classes, 1, radius=2))
     assert np.array_equal(truth, full[:, 1::2, 1::2])
     assert soft.shape == truth.shape == (2, 20, 30)
+
+
+def imresize_nearest(size, scale):
+    """imresize's positions by its definition: the box of width 1 over a mirrored axis."""
+    mirrored = [*range(size), *range(size)[::-1]]
+    for x in range(1, int(np.ceil(scale * size)) + 1):
+        u = x / scale + 0.5 * (1 - 1 / scale)
+        weights = {i: -0.5 <= u - i < 0.5 for i in range(int(u) - 3, int(u) + 4)}
+        (hit,) = [i for i, on in weights.items() if on]
+        yield mirrored[(hit - 1) % (2 * size)]
+
+
+def test_half_resolution_of_odd_sizes():
+    rows = np.arange(5, dtype=np.uint8)
+    params = SemanticOptions(tuple("abcdef"), 0, scale=0.5)
+    _, _, left = prepare_classes(np.zeros((6, 3, 1)), np.tile(rows[:, None], (1, 2)), params)
+    assert left[:, 0].tolist() == [1, 3, 4]
+    for size in range(1, 200):
+        for scale in (0.5, 0.25, 1 / 3, 0.3, 0.7, 2.0, 1.5):
+            expected = list(imresize_nearest(size, scale))
+            assert class_maps._scaled_index(size, scale).tolist() == expected, (size, scale)
+
+
+def test_predictions_are_resized_to_the_nearest_as_pillow_does():
+    rng = np.random.default_rng(4)
+    for case in range(400):
+        size, wanted = (tuple(rng.integers(1, 70, 2).tolist()) for _ in range(2))
+        values = rng.integers(0, 256, size).astype(np.uint8)
+        found = class_maps._fitted(values[None], wanted, "nearest")[0]
+        picture = Image.fromarray(values).resize(wanted[::-1], Image.Resampling.NEAREST)
+        assert np.array_equal(found, np.asarray(picture)), (case, size, wanted)
 
 
 @pytest.mark.parametrize(("shape", "wanted"), [((60, 83), (30, 41)), ((31, 40), (62, 97))])

@@ -12,7 +12,8 @@ from bsdsbench.metrics import metric_options, registry
 from bsdsbench.metrics.base import MATCHED
 from bsdsbench.metrics.contour.label_options import ContourOptions
 from bsdsbench.metrics.saliency import SaliencyOptions
-from bsdsbench.protocol.protocol import Protocol, parse_overrides, preset_names
+from bsdsbench.protocol.overrides import parse_overrides, preset_names
+from bsdsbench.protocol.protocol import Protocol
 
 METRICS = [registry.get(name) for name in registry.BUILT_IN]
 CONTOUR = registry.get("contour")

@@ -86,6 +86,15 @@ def test_panoptic_quality_by_hand():
     assert counts.confusion.tolist() == [[32, 0, 16], [0, 32, 8], [12, 0, 100]]
 
 
+def test_a_class_without_a_true_instance_has_segmentation_quality_0_in_the_mean():
+    """Class 1 is found, class 2 is predicted alone, class 3 is nowhere."""
+    at = params(3, first=1, divisor=1000, unit="instance")
+    gt, pred = [[1001, 1001, 1002, 1002]], [[1001, 1001, 2001, 2001]]
+    counts = seg.segmentation_counts(pred, gt, at)
+    assert seg.panoptic(counts)[1] == pytest.approx([1, 0, np.nan], nan_ok=True)
+    assert seg.SegmentationMetric().image_values(counts)["sq"] == 0.5
+
+
 def test_a_region_that_is_mostly_ignored_is_no_error():
     pred, gt, at = panoptic_case()
     gt[1:5, 15:18] = 90

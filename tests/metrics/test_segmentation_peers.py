@@ -60,6 +60,67 @@ def test_torchmetrics_panoptic_quality():
         assert np.nanmean(ours) == pytest.approx(float(theirs), **FLOAT32)
 
 
+def instance_maps(rng, classes=4):
+    """Two instance maps, class x 10 + instance: classes absent on a side, void, no true pair."""
+    shape = tuple(rng.integers(6, 33, 2))
+    gt = blobs(rng, shape, int(rng.integers(1, 3 * classes)), rng.choice([0, 1, 3]))
+    other = blobs(rng, shape, int(rng.integers(1, 3 * classes)), rng.choice([0, 1, 3]))
+    pred = np.where(rng.random(shape) < rng.choice([0, 0.1, 0.5, 1]), other, gt)
+    gt, pred = (10 * (m % classes + 1) + m // classes for m in (gt, pred))
+    void = blobs(rng, shape, 3, 2) == 0 if rng.random() < 0.5 else np.zeros(shape, bool)
+    return np.where(rng.random(shape) < 0.02, 30, pred), np.where(void, 0, gt)
+
+
+def test_panopticapi(tmp_path):
+    """Class by class and in the mean, of 300 random maps, files as it wants them."""
+    quiet("panopticapi")
+    from panopticapi.evaluation import pq_compute_single_core
+    from PIL import Image
+
+    rng = np.random.default_rng(6)
+    at = params(4, first=1, unit="instance", divisor=10, ignore=0)
+    categories = {k: {"isthing": 1} for k in range(1, 5)}
+
+    def written(labels, name):
+        Image.fromarray(np.stack([labels, 0 * labels, 0 * labels], -1).astype(np.uint8)).save(
+            tmp_path / name
+        )
+        ids = [int(v) for v in np.unique(labels) if v]
+        parts = [{"id": v, "category_id": v // 10, "iscrowd": 0} for v in ids]
+        for part in parts:
+            part["area"] = int((labels == part["id"]).sum())
+        return {"image_id": 1, "file_name": name, "segments_info": parts}
+
+    for case in range(300):
+        pred, gt = instance_maps(rng)
+        pair = written(gt, "gt.png"), written(pred, "pred.png")
+        counts = seg.segmentation_counts(pred, gt, at)
+        stat = pq_compute_single_core(0, [pair], tmp_path, tmp_path, categories)
+        if sum(stat[k].tp + stat[k].fp + stat[k].fn for k in categories) == 0:
+            continue
+        mean, each = stat.pq_average(categories, None)
+        ours = dict(zip(("pq", "sq", "rq"), seg.panoptic(counts), strict=True))
+        for key, values in ours.items():
+            theirs = [each[k][key] for k in categories]
+            assert np.nan_to_num(values) == pytest.approx(theirs, rel=1e-12), (case, key)
+            assert np.nanmean(values) == pytest.approx(mean[key], rel=1e-12), (case, key)
+
+
+def test_torchmetrics_segmentation_quality():
+    torch = quiet("torch")
+    detection = quiet("torchmetrics.functional.detection")
+    rng = np.random.default_rng(7)
+    at = params(4, first=1, unit="instance", divisor=10, ignore=0)
+    for case in range(300):
+        pred, gt = (np.maximum(m, 10) for m in instance_maps(rng))
+        both = [torch.as_tensor(np.stack([m // 10, m % 10], -1)[None]) for m in (pred, gt)]
+        theirs = detection.panoptic_quality(
+            *both, things={1, 2, 3, 4}, stuffs=set(), return_sq_and_rq=True
+        )
+        ours = seg.panoptic(seg.segmentation_counts(pred, gt, at))
+        assert [np.nanmean(v) for v in ours] == pytest.approx(theirs.numpy(), rel=1e-5), case
+
+
 def test_pysodmetrics_of_masks():
     quiet("py_sod_metrics")
     import py_sod_metrics as sod

@@ -14,11 +14,15 @@ from scipy.sparse import csc_matrix
 import bsdsbench as bb
 from bsdsbench.cli.verb_evaluate import command
 from bsdsbench.files.errors import DataError, PairingError, ProtocolError, ShapeError
+from bsdsbench.loaders.kinds import read_truth
 from bsdsbench.loaders.labels import seg2bdry
+from bsdsbench.loaders.pairing import Pair
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import boundary_counts
-from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries
+from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries, prepare_classes
 from bsdsbench.metrics.semantic import SemanticMetric, semantic_counts
 from bsdsbench.protocol.protocol import Protocol
+from tests.reference import thinning
 
 PARAMS = SemanticOptions(classes=("cat", "dog", "sheep"), first=1)
 PROTO = Protocol(
@@ -176,10 +180,8 @@ def test_every_form_on_disk_gives_the_same(folders, tmp_path):
             iio.imwrite(per_class / name / f"{image_id}.png", (255 * array).astype(np.uint8))
     for image_id in ("a", "b"):
         iio.imwrite(as_labels / f"{image_id}.png", labels() * (image_id == "a"))
-        cells = np.empty((3, 1), object)
-        for k, b in enumerate(class_boundaries(labels(), PARAMS)):
-            cells[k, 0] = csc_matrix(b.astype(float))
-        struct = {"Boundaries": cells, "Segmentation": labels(), "CategoriesPresent": [1, 2]}
+        drawn = cells(class_boundaries(labels(), PARAMS))
+        struct = {"Boundaries": drawn, "Segmentation": labels(), "CategoriesPresent": [1, 2]}
         savemat(as_mat / f"{image_id}.mat", {"GTcls": struct})
     for pred, gt in (
         (per_class, folders[1]),
@@ -259,32 +261,108 @@ def test_instances_from_files(tmp_path):
         bb.evaluate(pred, gt, proto, metrics="semantic", workers=1)
 
 
-def test_boundaries_of_instances_of_sbd(tmp_path):
+def cells(maps):
+    """A cell of sparse matrices, as the .mat of SBD have it."""
+    out = np.empty((len(maps), 1), object)
+    for k, b in enumerate(maps):
+        out[k, 0] = csc_matrix(np.asarray(b, float))
+    return out
+
+
+@pytest.fixture
+def sbd(tmp_path):
+    """A cat of two instances; a pixel that is a boundary of the class and of no instance."""
     cls, inst = tmp_path / "cls", tmp_path / "inst"
     cls.mkdir(), inst.mkdir()
     a = np.zeros((24, 30), np.uint8)
     a[4:18, 3:21] = 1
+    apart = np.where(a > 0, 1 + (np.arange(30) >= 12), 0)
     plain = class_boundaries(a, PARAMS)
-    between = np.zeros(a.shape, bool)
-    between[4:18, 11] = True
-
-    def cells(maps):
-        out = np.empty((len(maps), 1), object)
-        for k, b in enumerate(maps):
-            out[k, 0] = csc_matrix(b.astype(float))
-        return out
-
+    plain[0, 20, 25] = True
+    outlines = [class_boundaries((apart == v).astype(np.uint8), PARAMS)[0] for v in (1, 2)]
     savemat(cls / "a.mat", {"GTcls": {"Boundaries": cells(plain), "Segmentation": a}})
-    struct = {"Segmentation": a, "Boundaries": cells([between, between]), "Categories": [1, 1]}
+    struct = {"Segmentation": apart, "Boundaries": cells(outlines), "Categories": [1, 1]}
     savemat(inst / "a.mat", {"GTinst": struct})
-    soft = np.stack([plain[0] | between, plain[1], plain[2]]).astype(np.float32)
     pred = tmp_path / "pred"
     pred.mkdir()
-    np.save(pred / "a.npy", soft)
+    np.save(pred / "a.npy", plain.astype(np.float32))
+    return pred, cls, plain, outlines, struct
+
+
+def cat_pixels(pred, cls, protocol):
+    run = bb.evaluate(pred, cls, protocol, metrics="semantic", workers=1)
+    (total,) = set(run.records[0].counts["semantic"].of_class(0).total_gt.tolist())
+    return total
+
+
+def test_boundaries_of_instances_of_sbd_are_united_without_those_of_the_class(sbd):
+    """SEAL's program unites the instances' boundaries alone, then thins."""
+    pred, cls, plain, outlines, _ = sbd
     proto = PROTO.replace(options={"semantic": {"instances": True}})
-    for protocol, total in ((PROTO, plain[0].sum()), (proto, (plain[0] | between).sum())):
-        run = bb.evaluate(pred, cls, protocol, metrics="semantic", workers=1)
-        assert run.records[0].counts["semantic"].of_class(0).total_gt.tolist() == [int(total)] * 3
+    union = outlines[0] | outlines[1]
+    assert plain[0].sum() != union.sum() != (plain[0] | union).sum()
+    assert cat_pixels(pred, cls, PROTO) == plain[0].sum()
+    assert cat_pixels(pred, cls, proto) == union.sum()
+    thinned = PROTO.replace(options={"semantic": {"instances": True, "thin_gt": True}})
+    assert cat_pixels(pred, cls, thinned) == thinning.thin(union).sum()
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.uint16])
+def test_labels_of_sbd_may_be_stored_as_double(sbd, kind):
+    """GTinst.Segmentation of the data set is double; a band is drawn from it."""
+    pred, cls, _, _, struct = sbd
+    apart = struct["Segmentation"]
+    a = (apart > 0).astype(kind)
+    savemat(cls / "a.mat", {"GTcls": {"Boundaries": cells([a, 0 * a, 0 * a]), "Segmentation": a}})
+    savemat(
+        cls.parent / "inst" / "a.mat", {"GTinst": struct | {"Segmentation": apart.astype(kind)}}
+    )
+    proto = PROTO.replace(options={"semantic": {"instances": True, "radius": 2}})
+    drawn = class_boundaries(a.astype(int), SemanticMetric().options_of(proto), apart)
+    assert cat_pixels(pred, cls, proto) == drawn[0].sum()
+    savemat(cls / "a.mat", {"labels": a})
+    assert cat_pixels(pred, cls, proto) == drawn[0].sum()
+    savemat(cls / "a.mat", {"labels": a + 0.5})
+    with pytest.raises(DataError, match=r"a\.mat: label values that are not whole numbers"):
+        cat_pixels(pred, cls, proto)
+
+
+@pytest.mark.parametrize("categories", [[1], [1, 4], [0, 1]])
+def test_instances_of_sbd_of_no_class_are_one_line(sbd, categories):
+    pred, cls, _, _, struct = sbd
+    savemat(cls.parent / "inst" / "a.mat", {"GTinst": struct | {"Categories": categories}})
+    with pytest.raises(DataError, match=r"a\.mat: 2 Boundaries and . Categories, expected as many"):
+        cat_pixels(pred, cls, PROTO.replace(options={"semantic": {"instances": True}}))
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_thin_ground_truth_of_sbd_by_its_definition(seed, tmp_path):
+    """Random instances, also of several classes and overlapping: united, then thinned."""
+    rng = np.random.default_rng(seed)
+    shape = tuple(rng.integers(6, 30, 2))
+    count = int(rng.integers(1, 5))
+    segmentation = rng.integers(0, count + 1, shape // np.array([3, 2]))
+    segmentation = np.kron(segmentation, np.ones((3, 2), int))
+    categories = rng.integers(1, 4, count)
+    outlines = [
+        class_boundaries((segmentation == v + 1).astype(np.uint8), PARAMS)[0] for v in range(count)
+    ]
+    of = np.append(0, categories)[segmentation]
+    for folder in ("cls", "inst"):
+        (tmp_path / folder).mkdir()
+    drawn = {"Boundaries": cells(class_boundaries(of, PARAMS)), "Segmentation": of.astype(float)}
+    savemat(tmp_path / "cls" / "a.mat", {"GTcls": drawn})
+    struct = {"Boundaries": cells(outlines), "Categories": categories.astype(float)}
+    struct["Segmentation"] = segmentation.astype(float)
+    savemat(tmp_path / "inst" / "a.mat", {"GTinst": struct})
+    proto = PROTO.replace(options={"semantic": {"instances": True, "thin_gt": True}})
+    truth = read_truth(Pair("a", (), (tmp_path / "cls" / "a.mat",)), "classes", proto, True)
+    params = SemanticMetric().options_of(proto)
+    _, found, _ = prepare_classes(np.zeros((3, *of.shape)), truth.class_boundaries, params)
+    for k in range(3):
+        mine = [o for o, c in zip(outlines, categories, strict=True) if c == k + 1]
+        union = np.any([np.zeros(of.shape, bool), *mine], axis=0)
+        assert np.array_equal(found[k], thinning.thin(union))
 
 
 @pytest.mark.parametrize("how", ["nearest", "bicubic"])
@@ -296,3 +374,19 @@ def test_maps_of_another_size_are_resized_where_the_protocol_says_how(folders, h
         evaluated(pred, gt)
     found = evaluated(pred, gt, PROTO.replace(options={"semantic": {"resize": how}}))
     assert found.score("semantic").ods_mean > 0.6
+
+
+@pytest.mark.parametrize("metric", ["semantic", "crispness", "segmentation"])
+def test_counts_below_zero_are_refused(metric):
+    """Every field of whole numbers, of the metric's own example."""
+    found = registry.get(metric)
+    pred, gt, protocol = found.example()
+    counts = found.count(pred, gt, protocol)
+    whole = [name for name, array in counts.arrays().items() if array.dtype == np.int64]
+    assert whole
+    for name in whole:
+        arrays = counts.arrays()
+        wrong = arrays[name].copy()
+        wrong.flat[0] = -1
+        with pytest.raises(DataError, match=f"{name}: from -1 to"):
+            type(counts)(**{**arrays, name: wrong})

@@ -51,15 +51,28 @@ def test_boundary_recall_default_radius():
     assert sp.boundary_recall(far, gt) == 0.5  # one of the two sides
 
 
-@pytest.mark.parametrize(("shape", "radius"), [((321, 481), 1), ((360, 480), 2), ((359, 480), 1)])
-def test_boundary_recall_radius_rounds_halves_up(shape, radius):
-    """0.0025 x 600 px is 1.5, which is 2 pixels."""
+@pytest.mark.parametrize(
+    ("shape", "radius"),
+    [((321, 481), 1), ((360, 480), 1), ((361, 480), 2), ((600, 800), 2), ((120, 160), 0)],
+)
+def test_boundary_recall_radius_is_that_of_a_float_below_the_half(shape, radius):
+    """0.0025 as a float32 is less: of 600 pixels it is 1.4999999 of them."""
     rng = np.random.default_rng(0)
-    seg, gt = rng.integers(0, 2, (2, shape[0] // 8, shape[1] // 8))
-    seg, gt = (np.kron(m, np.ones((8, 8), int)) for m in (seg, gt))
-    seg, gt = (np.pad(m, 8, "edge")[8 : 8 + shape[0], 8 : 8 + shape[1]] for m in (seg, gt))
+    seg, gt = rng.integers(0, 2, (2, shape[0] // 8 + 1, shape[1] // 8 + 1))
+    seg, gt = (np.kron(m, np.ones((8, 8), int))[: shape[0], : shape[1]] for m in (seg, gt))
+    assert sp.recall_radius(shape) == radius
     assert sp.boundary_recall(seg, gt) == sp.boundary_recall(seg, gt, radius=radius)
-    assert sp.boundary_recall(seg, gt) != sp.boundary_recall(seg, gt, radius=3 - radius)
+    assert sp.boundary_recall(seg, gt) != sp.boundary_recall(seg, gt, radius=radius + 1)
+
+
+def test_boundary_recall_radius_of_every_size():
+    """round(0.0025f * diagonal) by exact fractions: 0.0025f is 10737418 / 2^32."""
+    for h in range(1, 900, 7):
+        for w in (h, 120, 160, 321, 480, 481, 640, 800, 1024):
+            r = sp.recall_radius((h, w))
+            below, above = (2 * r - 1) * 2**31, (2 * r + 1) * 2**31
+            square = 10737418**2 * (h * h + w * w)
+            assert max(below, 0) ** 2 <= square < above**2
 
 
 def test_boundary_recall_against_loops():

@@ -9,10 +9,10 @@ import pytest
 
 from bsdsbench.files.errors import FileFormatError, ProtocolError
 from bsdsbench.protocol.nms_recipes import RECIPES, NMSParams
+from bsdsbench.protocol.overrides import parse_overrides
 from bsdsbench.protocol.protocol import (
     Protocol,
     even_thresholds,
-    parse_overrides,
     preset_names,
     preset_text,
 )

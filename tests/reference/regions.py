@@ -112,12 +112,12 @@ def consistency_errors(seg, gt):
 
 
 def _candidates(areas):
-    """Largest first until 0.99 of the image is reached; of equal areas the last given first."""
-    chosen, share = set(), 0
+    """Largest first until the shares added reach 0.99; of equal areas the last given first."""
+    chosen, share = set(), 0.0
     for i in sorted(range(len(areas)), key=lambda i: (-areas[i], -i)):
-        if share / sum(areas) < 0.99:
+        if share < 0.99:
             chosen.add(i)
-        share += areas[i]
+        share += areas[i] / sum(areas)
     return chosen
 
 

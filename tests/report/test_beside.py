@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from bsdsbench.report import write_report
+from bsdsbench.comparison.published import published_beside
+from bsdsbench.report import score_tables, to_latex, write_report
 from tests.runs.simulated import simulated_run
 
 
@@ -31,3 +32,16 @@ def test_human_agreement_on_bsds500_stands_beside_its_test_images_only(tmp_path)
     notes = write_report([simulated_run("all", 200)], path, human=True, n_boot=10)
     assert human_point(path.read_text("utf-8")) == [0.7235, 0.9014]
     assert not any("human" in note for note in notes)
+
+
+def test_published_rows_beside_other_images_are_never_the_best():
+    """Two runs of 5 images below HED's .788: the better of them is the best of the column."""
+    for n, beside in ((5, False), (200, True)):
+        given = [simulated_run(m, n, quality=-1.0 - k) for k, m in enumerate(("mine", "worse"))]
+        rows, notes = published_beside(["hed"], given)
+        assert bool(notes) != beside
+        table = score_tables(given, extra=rows)[0]
+        column = [c.key for c in table.columns].index("ods")
+        best = [row[0] for k, row in enumerate(table.rows) if table.is_best(k, column)]
+        assert best == (["HED (2015, published)"] if beside else ["mine"])
+        assert ("bsds500-test" in to_latex([table])) != beside

@@ -14,8 +14,9 @@ from click.testing import CliRunner
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.published import find_published
-from bsdsbench.protocol.signature import Signature
-from bsdsbench.report import score_tables, to_csv
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.signature import Signature, protocol_words
+from bsdsbench.report import score_tables, to_csv, to_markdown
 from bsdsbench.runs.loading import load_run, load_runs
 from bsdsbench.runs.official import ReportedRun
 from tests.runs.simulated import simulated_run
@@ -231,9 +232,24 @@ def test_official_tables_alone_are_reported(name, bsds500_bench, tmp_path):
         assert (done.exit_code, name in done.output.replace("\\", "")) == (0, True)
     done = CliRunner().invoke(cli, ["report", folder, "-o", str(tmp_path / "page.html")])
     assert (done.exit_code, name in (tmp_path / "page.html").read_text("utf-8")) == (0, True)
-    done = CliRunner().invoke(cli, ["report", "--rules", folder])
+    done = CliRunner().invoke(cli, ["ap", folder])
     if name == "test_5":
         assert "no official tables of boundary" in str(done.exception)
     else:
         assert done.exit_code == 0, done.output
         assert "interpolated   0.704" in done.output
+
+
+def test_tables_without_thresholds_do_not_say_99(tmp_path):
+    """eval_cover.txt alone: neither the report nor the signature invents a grid."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "eval_cover.txt").write_text("0.5 0.6 0.7 0.8\n")
+    run = load_run(tmp_path / "a")
+    assert run.protocol.describe() == "protocol and thresholds not stated"
+    assert not run.protocol.stated
+    text = to_markdown(score_tables([run]))
+    assert "99 thresholds" not in text
+    assert "thresholds not stated" in text
+    words = list(protocol_words(run.protocol))
+    assert words[0] == "thr:?"
+    assert run.protocol.differences(Protocol(name="mine", thresholds=5)) == []

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,23 +35,24 @@ class ClassesEvaluator(ABC):
     """
 
     PRED_SUFFIX: str
-    THIN: str
-    RAW: str
-    BEFORE: str
+    PRESET: str
+    DRAWN: ClassVar[dict[str, Any]]
     SCALE = 1.0
     MAX_DIST = 0.02
+    MODES_FIX_DIST = False
 
     def __init__(
         self,
         dataset_root: str | Path,
         pred_root: str | Path,
         split: str,
+        thin: bool,
         pred_suffix: str | None,
         strict: bool,
     ) -> None:
         self.dataset_root, self.pred_root = Path(dataset_root), Path(pred_root)
-        self.split, self.strict = split, strict
-        self.CLASSES = registry.get(METRIC).class_names(Protocol.preset(self.THIN))
+        self.split, self.thin, self.strict = split, thin, strict
+        self.CLASSES = registry.get(METRIC).class_names(Protocol.preset(self.PRESET))
         self.pred_suffix = pred_suffix or self.PRED_SUFFIX
         self.sample_names: list[str] | None = None
         self.set_eval_params()
@@ -97,12 +98,13 @@ class ClassesEvaluator(ABC):
         ----------
         eval_mode : str, optional
             "pre-seal": boundaries of classes alone, tolerance 0.02, predictions inside objects
-            taken out, images without a class left out of it. "post-seal": none of these. None: as
-            the other arguments say.
+            taken out, images without a class left out of it. "post-seal": none of these but, for
+            SBD, the tolerance; without `instance_sensitive` all but, for Cityscapes, the tolerance.
+            None: as the other arguments say.
         scale : float, optional
             Only the data set's usual one: 1 for SBD, 0.5 for Cityscapes.
         apply_thinning : bool
-            The thin form: boundaries are thinned; else the raw form with wide boundaries.
+            Thin the thresholded maps. What the ground truth is, `thin` of the evaluator says.
         apply_nms : bool
             Apply edge NMS to the maps first.
         instance_sensitive : bool
@@ -122,20 +124,19 @@ class ClassesEvaluator(ABC):
             raise DataError(f"eval_mode {eval_mode!r}: expected pre-seal, post-seal or None")
         if scale not in (None, self.SCALE):
             raise DataError(f"scale {scale:g}: expected {self.SCALE:g}")
-        before = eval_mode == "pre-seal"
-        if eval_mode is not None:
-            skip_if_nonexistent = kill_internal = before
+        before, after = eval_mode == "pre-seal", eval_mode == "post-seal"
+        instance_sensitive = instance_sensitive and not before
+        if before or after:
+            skip_if_nonexistent = kill_internal = not instance_sensitive
         given = self.MAX_DIST if max_dist is None else max_dist
-        self._changes = {"max_dist": 0.02 if before else given, "nms": apply_nms}
-        self._changes["thin"] = apply_thinning
+        if before or (after and self.MODES_FIX_DIST):
+            given = 0.02
+        self._changes = {"max_dist": given, "nms": apply_nms, "thin": apply_thinning}
         self._semantic = {
-            "instances": instance_sensitive and not before,
+            "instances": instance_sensitive,
             "interior": "kill" if kill_internal else "keep",
             "absent": "skip" if skip_if_nonexistent else "count",
         }
-        self._preset = self.THIN if apply_thinning else self.RAW
-        if before and self.BEFORE:
-            self._preset = self.BEFORE
 
     def protocol(self, thresholds: int | Sequence[float] = 99) -> Protocol:
         """What is evaluated by.
@@ -148,10 +149,12 @@ class ClassesEvaluator(ABC):
         Returns
         -------
         Protocol
-            The preset of this package with the parameters chosen.
+            The preset of this package with pyEdgeEval's ground truth and the parameters chosen.
         """
-        found = Protocol.preset(self._preset).replace(
-            thresholds=thresholds_of(thresholds), options={METRIC: self._semantic}, **self._changes
+        drawn = {"radius": 1 if self.thin else 2, "thin_gt": self.thin, "ignored_rule": "span"}
+        semantic = {**drawn, "resize": "nearest", **self.DRAWN, **self._semantic}
+        found = Protocol.preset(self.PRESET).replace(
+            thresholds=thresholds_of(thresholds), options={METRIC: semantic}, **self._changes
         )
         return metric_options.settled(found)
 
@@ -179,7 +182,7 @@ class ClassesEvaluator(ABC):
         -------
         dict of str to float
             ODS_threshold, ODS_recall, ODS_precision, ODS_f1, OIS_recall, OIS_precision, OIS_f1,
-            AUC.
+            AUC, AP.
 
         Raises
         ------
@@ -298,9 +301,12 @@ class SBDEvaluator(ClassesEvaluator):
     dataset_root : path
         The folder that holds cls, inst and val.txt.
     pred_root : path
-        Folder of the predictions: class_001/ID.bmp and so on.
+        Folder of the predictions: class_001/ID.png and so on.
     split : str
         Name of the split's file without its suffix.
+    thin : bool
+        The boundaries of the ground truth are drawn 1 pixel to each side and thinned, else 2 pixels
+        to each side.
     pred_suffix : str, optional
         Suffix of the predictions.
     strict : bool
@@ -308,30 +314,34 @@ class SBDEvaluator(ClassesEvaluator):
 
     Notes
     -----
-    The protocols are `sbd` with "pre-seal", else `sbd-seal` with thinning and `sbd-seal-raw`
-    without, each with the parameters that are given.
+    The protocol is pyEdgeEval's: boundaries are drawn from the label maps with a frame of 5 ignored
+    pixels, predictions are 0 there, and the tolerance is that of the full size. SEAL's own protocol
+    is the preset `sbd-seal` or `sbd-seal-raw`.
 
     Examples
     --------
     >>> from bsdsbench.integrations.compat import SBDEvaluator
-    >>> evaluator = SBDEvaluator("SBD/dataset", "results")
+    >>> evaluator = SBDEvaluator("SBD/dataset", "results", thin=True)
     >>> evaluator.set_eval_params(eval_mode="pre-seal", apply_thinning=True)
     >>> evaluator.evaluate_category(15, thresholds=99)["ODS_f1"]    # doctest: +SKIP
     """
 
-    PRED_SUFFIX = ".bmp"
-    THIN, RAW, BEFORE = "sbd-seal", "sbd-seal-raw", "sbd"
+    PRED_SUFFIX = ".png"
+    PRESET = "sbd-seal"
+    DRAWN: ClassVar[dict[str, Any]] = {"border_rule": "ignore"}
+    MODES_FIX_DIST = True
 
     def __init__(
         self,
         dataset_root: str | Path,
         pred_root: str | Path,
         split: str = "val",
+        thin: bool = False,
         *,
         pred_suffix: str | None = None,
         strict: bool = False,
     ) -> None:
-        super().__init__(dataset_root, pred_root, split, pred_suffix, strict)
+        super().__init__(dataset_root, pred_root, split, thin, pred_suffix, strict)
 
     def _all_names(self) -> list[str]:
         return read_split(self.dataset_root / f"{self.split}.txt")
@@ -354,7 +364,7 @@ class CityscapesEvaluator(ClassesEvaluator):
     split : str
         Folder of gtFine.
     thin : bool
-        The thin form unless `set_eval_params` says otherwise.
+        As in `SBDEvaluator`.
     pred_suffix : str, optional
         What follows CITY/NAME in the names of the predictions.
     strict : bool
@@ -362,8 +372,9 @@ class CityscapesEvaluator(ClassesEvaluator):
 
     Notes
     -----
-    The protocols are `cityscapes` with thinning and `cityscapes-raw` without. Boundaries are drawn
-    from gtFine_labelIds and gtFine_instanceIds: no folder of converted boundaries is needed.
+    Boundaries are drawn from gtFine_labelIds and gtFine_instanceIds as pyEdgeEval draws them, and
+    then halved: no folder of converted boundaries is needed. SEAL's own protocol is the preset
+    `cityscapes` or `cityscapes-raw`.
 
     Examples
     --------
@@ -373,7 +384,8 @@ class CityscapesEvaluator(ClassesEvaluator):
     """
 
     PRED_SUFFIX = "_leftImg8bit.png"
-    THIN, RAW, BEFORE = "cityscapes", "cityscapes-raw", ""
+    PRESET = "cityscapes"
+    DRAWN: ClassVar[dict[str, Any]] = {"scaled": "boundaries"}
     SCALE, MAX_DIST = 0.5, 0.0035
 
     def __init__(
@@ -386,8 +398,7 @@ class CityscapesEvaluator(ClassesEvaluator):
         pred_suffix: str | None = None,
         strict: bool = False,
     ) -> None:
-        super().__init__(dataset_root, pred_root, split, pred_suffix, strict)
-        self.set_eval_params(apply_thinning=thin)
+        super().__init__(dataset_root, pred_root, split, thin, pred_suffix, strict)
 
     def _all_names(self) -> list[str]:
         found = sorted(self._folder.glob("*/*_gtFine_labelIds.png"))

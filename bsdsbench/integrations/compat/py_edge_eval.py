@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.integrations.compat.shared import evaluate_ids, protocol_of, write_official
@@ -26,8 +27,8 @@ class BSDS500Evaluator:
     split : str
         "val" or "test".
     strict : bool
-        As pyEdgeEval has it: ODS with 101 steps between thresholds instead of 100, and an area
-        over 100 recall levels that leaves out recall 1.
+        As pyEdgeEval has it: ODS with 101 steps between thresholds instead of 100, an area over 100
+        recall levels that leaves out recall 1, and an AP over these levels divided by 101.
 
     Raises
     ------
@@ -122,7 +123,7 @@ class BSDS500Evaluator:
         -------
         dict of str to float
             ODS_threshold, ODS_recall, ODS_precision, ODS_f1, OIS_recall, OIS_precision, OIS_f1,
-            AUC.
+            AUC, AP.
 
         Raises
         ------
@@ -142,7 +143,7 @@ class BSDS500Evaluator:
 
 
 def named_scores(score: BoundaryScore, strict: bool) -> dict[str, float]:
-    """The eight numbers under pyEdgeEval's keys, with its quirks where `strict`."""
+    """The nine numbers under pyEdgeEval's keys, with its quirks where `strict`."""
     ods, ois, area = score.ods, score.ois, score.ap
     best: Any = (ods.threshold, ods.recall, ods.precision, ods.f)
     if strict:
@@ -154,7 +155,17 @@ def named_scores(score: BoundaryScore, strict: bool) -> dict[str, float]:
         "OIS_precision": ois.precision,
         "OIS_f1": ois.f,
         "AUC": area,
+        "AP": _best_beyond(score.curve, LEVELS if strict else np.append(LEVELS, 1.0)),
     }
+
+
+LEVELS = np.arange(0, 1, 0.01)
+
+
+def _best_beyond(curve: PRCurve, levels: NDArray[np.float64]) -> float:
+    """Sum of the largest precision at each recall level or beyond it, / 101."""
+    there = curve.recall >= levels[:, None]
+    return float(np.where(there, curve.precision, 0.0).max(axis=1).sum() / 101)
 
 
 def _best_of_101(curve: PRCurve) -> tuple[float, float, float, float]:
@@ -175,6 +186,5 @@ def _area_of_100(curve: PRCurve) -> float:
     recall, first = np.unique(curve.recall, return_index=True)
     if recall.size < 2:
         return 0.0
-    levels = np.arange(100) / 100
-    values = np.interp(levels, recall, curve.precision[first], left=0.0, right=0.0)
+    values = np.interp(LEVELS, recall, curve.precision[first], left=0.0, right=0.0)
     return float(values.sum() * 0.01)

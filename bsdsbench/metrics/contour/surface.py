@@ -97,7 +97,7 @@ def contour_lengths(spacing: Spacing) -> F8:
     differs, a step where two neighbours do, two half diagonals where two opposite ones do.
     """
     down, right = spacing
-    half = 0.5 * math.hypot(down, right)
+    half = 0.5 * math.sqrt(down * down + right * right)
     out = np.full(16, half)
     out[[0, 15]] = 0.0
     out[[0b1100, 0b0011]] = right
@@ -120,12 +120,28 @@ def percentile(d: Distances, percent: float, definition: str) -> F8:
     if not 0 <= percent <= 100:
         raise DataError(f"percent {percent}: expected 0 to 100")
     if definition == "area":
-        pred = tallies.weighted_quantiles(d.pred_start, d.pred, d.pred_length, percent / 100)
-        gt = tallies.weighted_quantiles(d.gt_start, d.gt, d.gt_length, percent / 100)
+        pred = _length_quantiles(d.pred_start, d.pred, d.pred_length, percent / 100)
+        gt = _length_quantiles(d.gt_start, d.gt, d.gt_length, percent / 100)
         return np.maximum(pred, gt)
     found = tallies.quantiles(d.pred_start, d.pred, d.gt_start, d.gt, percent / 100)
     _known("definition", definition, ("pooled", "directed", "area"))
     return found[:, 2] if definition == "pooled" else np.maximum(found[:, 0], found[:, 1])
+
+
+def _length_quantiles(start: NDArray[np.int64], distance: F8, length: F8, q: float) -> F8:
+    """Each label's first distance up to which the share q of the length lies, (n,), else NaN.
+
+    The order is that of (distance, length) and the sums are numpy's, as in surface-distance: where
+    a share is q up to the last bit, another order is another distance.
+    """
+    out = np.full(start.size - 1, np.nan)
+    for k in np.flatnonzero(np.diff(start)):
+        here = slice(start[k], start[k + 1])
+        order = np.lexsort((length[here], distance[here]))
+        share = np.cumsum(length[here][order]) / np.sum(length[here][order])
+        at = min(int(np.searchsorted(share, q)), order.size - 1)
+        out[k] = distance[here][order[at]]
+    return out
 
 
 def mean_distance(d: Distances, definition: str) -> F8:

@@ -17,8 +17,10 @@ from bsdsbench.loaders.official_txt import table_files
 from bsdsbench.metrics.base import ANNOTATED, MAPS, Column, Metric, at_least_two
 from bsdsbench.metrics.region.region_record import RegionCounts
 from bsdsbench.metrics.region.scoring import (
+    ADAPTED_RAND,
     ERRORS,
     SIMILAR_TO,
+    MeasureScore,
     RegionScore,
     image_row,
     region_columns,
@@ -114,14 +116,18 @@ class RegionMetric(Metric):
     def parts(self, score: RegionScore | ReportedRegions) -> Mapping[str, Any]:
         """The errors (0 is best), and beside them the similarities (1 is best) of SEISM.
 
-        Official tables have none.
+        Rules of the adapted Rand error that print the same are one part, which names them. Official
+        tables have none.
         """
         if isinstance(score, ReportedRegions):
             return {}
         names = {error: name for name, error in SIMILAR_TO.items()}
         found: dict[str, Any] = {}
+        shown = _rules_shown(score.others)
         for error, value in score.others.items():
-            found[error] = value
+            if error in ADAPTED_RAND and error not in shown:
+                continue
+            found[shown.get(error, error)] = value
             if error in names:
                 found[f"1 - {error} ({names[error]})"] = score.similarities[names[error]]
         return {**found, "nvoi": score.similarities["nvoi"]}
@@ -213,3 +219,15 @@ def _csv(columns: Mapping[str, F8]) -> str:
     writer.writerow(columns)
     writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
     return out.getvalue()
+
+
+def _rules_shown(others: Mapping[str, MeasureScore]) -> dict[str, str]:
+    """The rules of the adapted Rand error that have a row, and its name: of those that print the
+    same it is the first, under the names of all."""
+    same: dict[str, list[str]] = {}
+    for rule in ADAPTED_RAND:
+        value = others[rule]
+        printed = f"{value.ods:.4f} {value.ods_threshold:.4f} {value.ois:.4f}"
+        same.setdefault(printed, []).append(rule)
+    agree = {rules[0]: ", ".join(r.removeprefix("are_") for r in rules) for rules in same.values()}
+    return {rule: f"are ({who})" if ", " in who else rule for rule, who in agree.items()}

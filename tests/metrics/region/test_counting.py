@@ -154,6 +154,39 @@ def test_candidates_stop_at_99_percent():
     assert rm.fop_candidates(np.array([1, 98, 1])).tolist() == [False, True, True]
 
 
+def test_candidates_are_those_of_shares_added_as_doubles():
+    """SEISM adds areas / N: .83 + .08 + .08 is below .99, and the region of one pixel counts."""
+    assert rm.fop_candidates(np.array([83, 8, 8, 1])).all()
+    seg = np.repeat([1, 2, 3, 4], [83, 8, 8, 1]).reshape(10, 10)
+    assert rm.fop(seg, [seg]) == (1, 1)
+    rng = np.random.default_rng(3)
+    otherwise = 0
+    for _ in range(1500):
+        n = 100 * rng.integers(1, 9)
+        cuts = np.sort(rng.choice(np.arange(1, n), rng.integers(1, 12), replace=False))
+        small = rng.integers(1, n // 100 + 1)
+        cuts = np.unique(np.append(cuts[cuts < n - small], n - small))
+        area = rng.permutation(np.diff([0, *cuts, n]))
+        found = np.flatnonzero(rm.fop_candidates(area)).tolist()
+        assert found == sorted(slow._candidates(area.tolist()))
+        order = np.argsort(area, kind="stable")[::-1]
+        before = np.cumsum(area[order]) - area[order]
+        otherwise += len(found) != int((100 * before < 99 * n).sum())
+    assert otherwise > 0
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_objects_and_parts_of_random_maps(seed):
+    """Maps of 100, 200, .. pixels, where .99 of them is whole, with a region of one percent."""
+    rng = np.random.default_rng(seed)
+    shape = (10, 10 * int(rng.integers(1, 4)))
+    seg, *gts = rng.integers(0, rng.integers(1, 4, (4, 1, 1)) * 2, (4, *shape))
+    for labels in (seg, *gts[: seed % 3]):
+        labels[0, : shape[1] // 10] = 99
+    hit, of, found, candidates = slow.fop(seg, gts)
+    assert rm.fop(seg, gts) == pytest.approx((hit / of, found / candidates), rel=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("closed", [True, False])
 def test_ucm_as_each_threshold_apart(seed, closed):

@@ -13,6 +13,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.region.counting import region_counts
 from bsdsbench.metrics.region.metric import region_score
 from bsdsbench.metrics.region.region_record import RegionCounts
+from bsdsbench.metrics.region.scoring import ADAPTED_RAND
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
@@ -241,7 +242,7 @@ def test_runs_of_older_versions_are_read_compared_and_saved(tmp_path):
     assert found.difference_of("old", "now", "region.voi.ods").p == 1
     assert np.isnan(found.difference_of("old", "now", "region.voi_split.ods").p)
     assert found.interval_of("now", "region.voi_split.ods").value == 0.75
-    assert "are_cremi" in old.summary()
+    assert "are (region, skimage, cremi)" in old.summary()  # all undefined
 
 
 def test_bad_records():
@@ -251,3 +252,18 @@ def test_bad_records():
         score(counts(), counts([0.25, 0.5]))
     with pytest.raises(DataError, match=r"voi: shape \(2,\), expected \(3,\)"):
         counts(voi=[1.0, 2.0])
+
+
+def test_rules_of_the_adapted_rand_error_that_print_the_same_are_one_row():
+    metric = registry.get("region")
+    apart = metric.parts(score(counts()))
+    assert {name for name in apart if name.startswith("are")} == set(ADAPTED_RAND)
+    region = counts().are_region
+    two = metric.parts(score(counts(are_skimage=region + 1e-6)))
+    assert [name for name in two if name.startswith("are")] == [
+        "are (region, skimage)",
+        "are_cremi",
+    ]
+    every = metric.parts(score(counts(are_skimage=region, are_cremi=region)))
+    assert [n for n in every if n.startswith("are")] == ["are (region, skimage, cremi)"]
+    assert every["are (region, skimage, cremi)"].ods == score(counts()).others["are_region"].ods
