@@ -1,14 +1,19 @@
 """Where the data are that may not be in the project, and a small made set."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No deadline: the tests are to pass on a busy machine, too.
+settings.register_profile(
+    "here", deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("here")
 
 
-def _folder(variable: str, what: str) -> Path:
+def _folder(variable, what):
     value = os.environ.get(variable)
     if not value:
         pytest.skip(f"{variable} is not set: {what} not available")
@@ -19,20 +24,20 @@ def _folder(variable: str, what: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def bsds500() -> Path:
+def bsds500():
     """The BSDS500 data: images/, groundTruth/, ucm2/ with a val folder in each."""
     return _folder("BSDSBENCH_BSDS500", "BSDS500 val images")
 
 
 @pytest.fixture(scope="session")
-def bsds500_bench() -> Path:
+def bsds500_bench():
     """The official five-image self-test with its result tables test_1 .. test_5."""
     return _folder("BSDSBENCH_BSDS500_BENCH", "the official self-test")
 
 
 @pytest.fixture
-def tiny(tmp_path: Path) -> tuple[Path, Path]:
+def tiny(tmp_path):
     """Six made images of 40 x 52 pixels with two annotators: (predictions, ground truth)."""
-    from tests.making import make_set
+    from tests.helpers.making import make_set
 
     return make_set(tmp_path / "tiny")

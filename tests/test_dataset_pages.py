@@ -1,7 +1,5 @@
 """The pages in datasets/ say what the presets say."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -15,7 +13,7 @@ PAGES = sorted(
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
-def test_page_names_its_presets_and_their_constants(page: Path) -> None:
+def test_page_names_its_presets_and_their_constants(page):
     text = page.read_text("utf-8")
     (row,) = re.findall(r"^\| protocol \| (.*) \|$", text, re.M)
     presets = [name for name in re.findall(r"`([\w-]+)`", row) if name in preset_names()]
@@ -30,6 +28,6 @@ def test_page_names_its_presets_and_their_constants(page: Path) -> None:
     assert used <= set(preset_names())
 
 
-def test_every_public_data_set_has_a_page() -> None:
+def test_every_public_data_set_has_a_page():
     linked = re.findall(r"\]\((\w[\w-]*)\.md\)", (PAGES[0].parent / "README.md").read_text("utf-8"))
     assert sorted(linked) == [p.stem for p in PAGES]

@@ -1,7 +1,5 @@
 """Every public name has numpydoc sections that are complete, and examples that run."""
 
-from __future__ import annotations
-
 import doctest
 import inspect
 from importlib import import_module

@@ -1,7 +1,5 @@
 """The arrows of the design, read from the sources: who may import whom, and no circle."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys
@@ -133,7 +131,7 @@ def test_no_module_is_longer_than_a_reader_can_hold():
 # NMS recipes of those names, published tables and copies of other programs' entry points, which are
 # of two benchmarks; the short forms that users know.
 MAY_NAME_METRICS = (
-    "bsdsbench.protocol.nms_recipes",
+    "bsdsbench.protocol.settings",
     "bsdsbench.runs.evaluation",
     "bsdsbench.comparison.published",
     "bsdsbench.integrations.compat",

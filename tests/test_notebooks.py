@@ -4,8 +4,6 @@ A small runner in place of a Jupyter kernel: each cell is executed, and the valu
 expression is shown as a notebook would, by `_repr_html_` or `repr`.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io
@@ -18,7 +16,7 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-def executed(path: Path) -> list[tuple[str, str, Any]]:
+def executed(path):
     """For each code cell: what it printed, what it showed, and the value shown."""
     names: dict[str, Any] = {"__name__": "__main__"}
     out = []

@@ -1,7 +1,5 @@
 """Public names stay what they are, whatever submodule has been imported before."""
 
-from __future__ import annotations
-
 import bsdsbench
 
 

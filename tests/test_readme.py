@@ -1,7 +1,5 @@
 """The README's Python example runs as it stands, and prints what a person reads."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

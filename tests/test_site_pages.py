@@ -1,7 +1,5 @@
 """Every page of the site is in its table of contents: seen here before the site is built."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

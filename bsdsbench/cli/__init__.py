@@ -1,7 +1,7 @@
 """The command line: one verb, one module. Verbs call the public API only.
 
-Results go to standard output, progress and logs to standard error. Exit status: 0 done; 1 the
-answer is no, such as a regression; 2 the input or the call was wrong; 130 interrupted.
+Results go to standard output, progress and logs to standard error. Exit status: 0 success, 1 a
+check failed (such as a regression), 2 invalid input or call, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ VERBS = tuple(verb for group in GROUPS.values() for verb in group)
 
 
 PATIENCE = 2.0  # seconds until an interrupt that had no effect is raised again
-REPORT = "this is a fault of bsdsbench: please report it to the project"
+REPORT = "this is a bug in bsdsbench: please report it to the project"
 
 
 class _Verbs(click.Group):
@@ -75,10 +75,9 @@ def cli(debug: bool) -> None:
 
 def main() -> None:
     """Run the command line; every expected failure becomes a line and an exit status."""
-    from bsdsbench.files.errors import DataError, grouped
-    from bsdsbench.files.escapes import visible
+    from bsdsbench.files.errors import DataError, grouped, visible
 
-    gc.set_threshold(100_000)  # importing makes much and discards little: a seventh of a short run
+    gc.set_threshold(100_000)  # imports allocate many long-lived objects: 1/7 of a short run
     words = sys.argv[1:]
     debug = "--debug" in words  # wherever it stands
     _insist_on_ctrl_c()
@@ -121,7 +120,7 @@ def main() -> None:
 
 def _wrong_call(error: click.ClickException) -> str:
     """A wrong call in one line, and where help is; or the help of a group without a verb."""
-    from bsdsbench.files.escapes import visible
+    from bsdsbench.files.errors import visible
 
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":  # since click 8.2
@@ -177,12 +176,11 @@ def _interrupted() -> NoReturn:
 
 
 def _unexpected(error: Exception, words: list[str], debug: bool) -> str:
-    """One line about a fault of ours; its traceback goes into a file, or is shown."""
+    """One line about a bug in bsdsbench; its traceback goes into a file, or is shown."""
     import tempfile
     import traceback
 
-    from bsdsbench.files.errors import clip
-    from bsdsbench.files.escapes import visible
+    from bsdsbench.files.errors import clip, visible
 
     what = clip(visible(f"{type(error).__name__}: {error}"), 200)
     verb = next((word for word in words if word in VERBS), "the start")

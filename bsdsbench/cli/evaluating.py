@@ -1,10 +1,13 @@
-"""What `evaluate`, `run` and `merge` share: the options of a run, its tables, what it left out."""
+"""Shared by `evaluate`, `run` and `merge`: a run's options, its tables, the images left out."""
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +24,11 @@ from bsdsbench.cli.options import (
 
 if TYPE_CHECKING:
     from bsdsbench.runs.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from bsdsbench.runs.evaluation import Evaluation
+    from bsdsbench.tables.table import Table
+
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -64,7 +72,7 @@ def announce_compiling(quiet: bool) -> None:
 
     if bb.kernels.never_compiled():
         if not quiet:
-            print("first run: compiling the kernels, some 10 seconds", file=sys.stderr)
+            print("first run: compiling the kernels, about 10 seconds", file=sys.stderr)
         from bsdsbench.kernels.warm import compile_once
 
         compile_once()
@@ -75,7 +83,6 @@ def show_run(run: Evaluation, form: str, out: str | None) -> int:
 
     Returns the exit status.
     """
-    from bsdsbench.cli.show import print_json, print_scores
 
     if form == "json":
         print_json(run.to_mapping())
@@ -97,7 +104,7 @@ def write_plots(run: Evaluation, out: str) -> None:
     if registry.with_curve(run.metrics):
         from bsdsbench.plotting import plot_runs
         from bsdsbench.plotting.style import picture
-        from bsdsbench.runs.drawn import write_drawn
+        from bsdsbench.runs.evaluation import write_drawn
 
         figure, names = plot_runs([run]), ("pr.png", "pr.svg")
         write_drawn([run], Path(out), names, [picture(figure, Path(name)) for name in names])
@@ -122,8 +129,128 @@ def check_overlays(metrics: Sequence[str], needs: str | None) -> None:
 
 def write_overlays(run: Evaluation, out: str, quiet: bool) -> None:
     """A picture of each image's matched, false and missed pixels into OUT/overlays."""
-    from bsdsbench.cli.progress import progress
     from bsdsbench.report import overlays
 
     with progress("overlays", quiet) as report:
         overlays.write_overlays(run, Path(out) / "overlays", progress=report)
+
+
+def print_tables(tables: Sequence[Table]) -> None:
+    """Print to standard output: fitted to a terminal, as wide as needed in a pipe or file."""
+    from bsdsbench.tables import as_text
+
+    as_text.print_tables(tables, sys.stdout)
+
+
+def print_json(value: Any) -> None:
+    """Print `value` as JSON to standard output."""
+    print(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def print_scores(runs: Sequence[Evaluation]) -> None:
+    """One table per metric, one row per run."""
+    from bsdsbench.runs.score_tables import score_tables
+
+    print_tables(score_tables(runs))
+
+
+def show_tables(tables: Sequence[Table], out: str | None, form: str) -> None:
+    """Tables in a form, printed or written to `out`; reports the written files on stderr."""
+    from bsdsbench.tables.output import render, write_tables
+    from bsdsbench.tables.table import read_at_once
+
+    if out is not None:
+        written = write_tables(tables, out, form)
+        print(f"bsdsbench: wrote {', '.join(map(str, written))}", file=sys.stderr)
+    elif form == "table":
+        print_tables(shown := read_at_once(tables))
+        if aside := [table.title for table in tables if table not in shown]:
+            print(f"\nIn a file (-o) and other formats also: {', '.join(aside)}")
+    else:
+        print(render(tables, form).rstrip("\n"))
+
+
+Report = Callable[[int, int, str], None]
+
+PLAIN_SECONDS = 5.0  # between two lines at first, later a tenth of the time that has passed
+
+
+@contextmanager
+def progress(title: str, quiet: bool = False) -> Iterator[Report]:
+    """A function to call with (done, total, image id) that shows how far the work is."""
+    if quiet:
+        yield lambda done, total, image_id: None
+    elif sys.stderr.isatty():
+        with _bar(title) as report:
+            yield report
+    else:
+        yield _PlainLines(title)
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Report]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[pace]}"),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(title, total=None, pace="starting")
+        pace = _Pace()
+
+        def report(done: int, total: int, image_id: str) -> None:
+            shown = pace.words(done, total) or "starting"
+            bar.update(task, completed=done, total=total, pace=shown)
+
+        yield report
+
+
+class _Pace:
+    """Images per second, from the first one done on: that one also compiled and started workers."""
+
+    def __init__(self) -> None:
+        self.first: tuple[int, float] | None = None
+
+    def rate(self, done: int) -> float | None:
+        """The rate now, or None before the second image."""
+        now = time.monotonic()
+        if self.first is None:
+            self.first = done, now
+        before, since = self.first
+        return (done - before) / max(now - since, 1e-9) if done > before else None
+
+    def words(self, done: int, total: int) -> str:
+        """The rate and how long the rest takes; "" before the second image."""
+        rate = self.rate(done)
+        return f"{rate:.1f} images/s, {(total - done) / rate:.0f} s left" if rate else ""
+
+
+class _PlainLines:
+    """One line every few seconds, more seldom in a long run, and one at the end."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.started = self.last = time.monotonic()
+        self.pace = _Pace()
+
+    def __call__(self, done: int, total: int, image_id: str) -> None:
+        now, pace = time.monotonic(), self.pace.words(done, total)
+        spent = now - self.started
+        if done < total and now - self.last < max(PLAIN_SECONDS, spent / 10):
+            return
+        self.last = now
+        elapsed = f"{spent:.0f} s elapsed"
+        told = ", ".join(text for text in (f"{done}/{total} images", elapsed, pace) if text)
+        print(f"{self.title}: {told}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Options that several verbs share, and what their words mean."""
+"""Options that several verbs share, and how their values are parsed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ verb = partial(click.command, cls=Verb)
 
 def _with_recipe(args: list[str]) -> list[str]:
     """--nms that no recipe follows stands for the protocol's, before other arguments too."""
-    from bsdsbench.protocol.nms_recipes import RECIPES
+    from bsdsbench.protocol.settings import RECIPES
 
     words = [*args, ""]
     return [
@@ -247,11 +247,10 @@ def protocol_from(
     Raises ProtocolError, UsageError for a field that is given in two ways.
     """
     from bsdsbench.metrics.metric_options import settled
-    from bsdsbench.protocol.nms_recipes import NMSParams
-    from bsdsbench.protocol.overrides import parse_overrides
     from bsdsbench.protocol.protocol import Protocol
-    from bsdsbench.protocol.signature import Signature
-    from bsdsbench.runs.setup import usual_protocol
+    from bsdsbench.protocol.settings import NMSParams
+    from bsdsbench.protocol.signature import Signature, parse_overrides
+    from bsdsbench.runs.job import usual_protocol
 
     if signature and protocol:
         raise click.UsageError("--signature, --protocol: expected one of them")

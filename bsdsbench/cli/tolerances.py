@@ -1,4 +1,4 @@
-"""evaluate --max-dist FIRST:LAST:COUNT: scores over the match tolerance."""
+"""evaluate --max-dist FIRST:LAST:COUNT: scores as a function of the match tolerance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sweep(
     options: dict[str, Any],
 ) -> int:
     """Evaluate at each tolerance, print a line for each, and keep the curve in OUT."""
-    from bsdsbench.cli.show import print_json, print_tables
+    from bsdsbench.cli.evaluating import print_json, print_tables
     from bsdsbench.files.errors import DataError
     from bsdsbench.metrics import registry
     from bsdsbench.runs.sweep import parse_range, tolerance_sweep

@@ -46,7 +46,7 @@ def command(
     """Compare the run in OUT with a baseline: exit status 1 if a score is worse."""
     from pathlib import Path
 
-    from bsdsbench.cli.show import print_json
+    from bsdsbench.cli.evaluating import print_json
     from bsdsbench.comparison.gate import Baseline, check
     from bsdsbench.files.writing import write_atomic
     from bsdsbench.runs.evaluation import Evaluation

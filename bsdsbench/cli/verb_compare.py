@@ -1,4 +1,4 @@
-"""bsdsbench compare: are these methods different?"""
+"""bsdsbench compare: test whether methods differ."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def command(
     OUT is the folder of a run, or a folder with official ID_ev1.txt files by any program.
     """
     import bsdsbench as bb
-    from bsdsbench.cli.show import print_json, show_tables
-    from bsdsbench.runs.loading import load_runs
+    from bsdsbench.cli.evaluating import print_json, show_tables
+    from bsdsbench.runs.evaluation import load_runs
     from bsdsbench.tables.output import form_of
 
     form = form_of(out, form)

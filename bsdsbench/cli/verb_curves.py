@@ -1,4 +1,4 @@
-"""bsdsbench curves: PR, ROC or DET of any list of labels and scores."""
+"""bsdsbench curves: PR, ROC or DET curves for any list of labels and scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from bsdsbench.cli.options import format_option, verb
 
 PICTURES = (".png", ".svg", ".pdf")
-# What belongs to which kind; an option that would do nothing is an error.
+# Options valid for each kind; an option that would do nothing is an error.
 ONLY = {
     "interpolate": ("pr",),
     "normalize_prior": ("pr",),
@@ -90,7 +90,7 @@ def command(
 
     Several files go into one picture.
     """
-    from bsdsbench.cli.show import print_json
+    from bsdsbench.cli.evaluating import print_json
     from bsdsbench.loaders.scores import read_scores
 
     _check(kind, out, options, len(files))
@@ -206,7 +206,7 @@ def _write_points(target: str, kind: str, curve: Any) -> None:
 
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:
-    from bsdsbench.cli.show import print_tables
+    from bsdsbench.cli.evaluating import print_tables
     from bsdsbench.tables.table import Column, Table
 
     columns = [

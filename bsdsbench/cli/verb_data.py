@@ -1,4 +1,4 @@
-"""bsdsbench data: which set a folder is (check), whether this installation is right (certify)."""
+"""bsdsbench data: identify a ground-truth set (check), verify this installation (certify)."""
 
 from __future__ import annotations
 
@@ -56,8 +56,7 @@ def check(
     The content decides: formats and folders do not. Exit status 0 for a whole known set or a set
     that was registered now; 1 for anything else.
     """
-    from bsdsbench.cli.progress import progress
-    from bsdsbench.cli.show import print_json
+    from bsdsbench.cli.evaluating import print_json, progress
     from bsdsbench.loaders.identity import folder_fingerprints, identify, load_sets, write_set
     from bsdsbench.protocol.protocol import Protocol
 
@@ -90,7 +89,7 @@ def certify(path: str, form: str) -> int:
     1e-5 of the value. Exit status 0 if all agree, 1 otherwise.
     """
     import bsdsbench as bb
-    from bsdsbench.cli.show import print_json, print_tables
+    from bsdsbench.cli.evaluating import print_json, print_tables
     from bsdsbench.integrations.certificate import certificate
     from bsdsbench.integrations.detectors import machine
     from bsdsbench.tables.table import Column, Table
@@ -126,8 +125,8 @@ def _mapping(found: Identity) -> dict[str, Any]:
 
 
 def _lines(path: str, found: Identity, images: dict[str, str], sets: list[KnownSet]) -> list[str]:
+    from bsdsbench.loaders.formats import listed, show
     from bsdsbench.loaders.identity import homes
-    from bsdsbench.loaders.reading import listed, show
 
     lines = [f"{show(path)}: {found.describe()}", f"fingerprint {found.fingerprint}"]
     where = homes({key: images[key] for key in found.extra}, sets)

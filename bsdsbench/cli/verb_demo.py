@@ -34,8 +34,7 @@ def command(out: Path, workers: int | None, quiet: bool) -> None:
     are built in (`bsdsbench run NAME`). Nothing is downloaded.
     """
     import bsdsbench as bb
-    from bsdsbench.cli.progress import progress
-    from bsdsbench.cli.show import print_scores
+    from bsdsbench.cli.evaluating import print_scores, progress
     from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_images
 
     runs = []
@@ -61,7 +60,7 @@ def command(out: Path, workers: int | None, quiet: bool) -> None:
 
 def _print_differences(found: Any) -> None:
     """Every pair of methods: what the second lacks, and whether more images could reverse it."""
-    from bsdsbench.cli.show import print_tables
+    from bsdsbench.cli.evaluating import print_tables
     from bsdsbench.tables.table import Column, Estimate, Table
 
     columns = [

@@ -1,4 +1,4 @@
-"""bsdsbench doctor: what is wrong with these inputs, in seconds."""
+"""bsdsbench doctor: find errors in the inputs in seconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bsdsbench.cli.options import (
 )
 
 
-@verb("doctor", short_help="Find faults in the inputs before a run.")
+@verb("doctor", short_help="Find errors in the inputs before a run.")
 @click.argument("pred_dir", type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("--split-file", type=click.Path(), help="Ids to check, one per line.")
@@ -31,13 +31,13 @@ def command(
     form: str,
     **options: Any,
 ) -> int:
-    """Look for faults in PRED_DIR before it is evaluated: names, sizes, values, polarity, NMS.
+    """Find errors in PRED_DIR before a run: names, sizes, values, polarity, NMS.
 
     Give --split-file, --pred-kind and the options of the protocol as for `evaluate`.
     Exit status 2 if there are errors, 0 if there are only warnings.
     """
     import bsdsbench as bb
-    from bsdsbench.cli.show import print_json
+    from bsdsbench.cli.evaluating import print_json
 
     protocol = protocol_from(**options)
     kind = pred_kind or "soft"

@@ -1,4 +1,4 @@
-"""bsdsbench evaluate: a folder of predictions and a folder of ground truth to scores."""
+"""bsdsbench evaluate: score a folder of predictions against a folder of ground truth."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     gt_kind=labels. For measures of regions, --set regions_from_soft=true closes soft maps.
     """
     import bsdsbench as bb
-    from bsdsbench.cli.progress import progress
+    from bsdsbench.cli.evaluating import progress
 
     humans, overlays = options.pop("humans"), options.pop("overlays")
     fields, options = split_protocol(options)

@@ -1,4 +1,4 @@
-"""bsdsbench explain: which setting brings a score to the published one."""
+"""bsdsbench explain: find settings that reproduce a published score."""
 
 from __future__ import annotations
 
@@ -80,8 +80,7 @@ def command(
     """
     from dataclasses import asdict
 
-    from bsdsbench.cli.progress import progress
-    from bsdsbench.cli.show import print_json
+    from bsdsbench.cli.evaluating import print_json, progress
     from bsdsbench.diagnosis.explain import explain, parse_targets, run_of
 
     if between:
@@ -138,7 +137,7 @@ def _between(a: str, b: str) -> int:
     for difference in found:
         print(difference.line())
     if not found:
-        print("nothing that is known differs: the scores compare")
+        print("no known difference: the scores are comparable")
     return 1 if found else 0
 
 

@@ -1,4 +1,4 @@
-"""bsdsbench merge: the shards of one run into the whole, or the best of several runs."""
+"""bsdsbench merge: join the shards of one run, or take the best of several runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bsdsbench.cli.options import format_option, verb
 @click.option("--name", help="The method's name in tables; default: that of the first run.")
 @format_option("table", "json")
 def command(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form: str) -> int:
-    """Join runs made with --shard 1/N .. N/N; the result is that of one undivided run.
+    """Join runs made with --shard 1/N .. N/N; the result is identical to a single run's.
 
     With --best-of, OUT are runs of one method on the same images, or folders of official
     ID_ev1.txt files: for each image and threshold the counts of the run with the best F are taken,
@@ -29,7 +29,7 @@ def command(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, fo
     import bsdsbench as bb
     from bsdsbench.cli.evaluating import show_run, write_plots
     from bsdsbench.runs import best_of as choosing
-    from bsdsbench.runs.loading import load_runs
+    from bsdsbench.runs.evaluation import load_runs
 
     if Path(out).resolve() in [Path(each).resolve() for each in outs]:
         raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")

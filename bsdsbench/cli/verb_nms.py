@@ -1,4 +1,4 @@
-"""bsdsbench nms: raw maps to thin ones, as pictures."""
+"""bsdsbench nms: raw maps to thin ones, written as PNG."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def command(source: str, target: str, bits: str | None, quiet: bool, **options: 
     out as 0: it is compared along itself and stays thick, as in every program of this NMS in use.
     The fade at the border covers at most half of the shorter side.
     """
-    from bsdsbench.cli.progress import progress
+    from bsdsbench.cli.evaluating import progress
     from bsdsbench.runs.convert import nms_files
 
     options["nms"] = options["nms"] or True

@@ -66,7 +66,7 @@ def command(
     """
     from bsdsbench.comparison.compare import bootstrap_band
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
-    from bsdsbench.runs.loading import load_runs
+    from bsdsbench.runs.evaluation import load_runs
 
     if kind != "pr":
         refuse(ONLY_PR, f"--kind {kind}")

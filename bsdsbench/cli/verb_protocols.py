@@ -12,7 +12,7 @@ from bsdsbench.cli.options import format_option, verb
 @format_option("table", "toml", "json")
 def command(name: str | None, form: str) -> int:
     """List the protocols, or show the one called NAME (or a .toml file) with its sources."""
-    from bsdsbench.cli.show import print_json
+    from bsdsbench.cli.evaluating import print_json
     from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
 
     chosen = [Protocol.load(name)] if name else [Protocol.preset(n) for n in preset_names()]

@@ -1,4 +1,4 @@
-"""bsdsbench report: runs as a page, as tables for a paper, or as a leader board."""
+"""bsdsbench report: runs as a page, as tables for a paper, or as a leaderboard."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from bsdsbench.cli.options import (
 BOOTSTRAP = ("n_boot", "seed")
 
 
-@verb("report", short_help="Write runs as a page, as tables, or as a leader board.")
+@verb("report", short_help="Write runs as a page, as tables, or as a leaderboard.")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
-@table_output_options("with --format csv FOLDER/TABLE.csv. Any other folder: a leader board")
+@table_output_options("with --format csv FOLDER/TABLE.csv. Any other folder: a leaderboard")
 @click.option("--rules", is_flag=True, help="Show AP by every rule in use, and ODS by both.")
 @names_option
 @published_option
@@ -63,28 +63,28 @@ def command(
     quiet: bool,
     **options: Any,
 ) -> int:
-    """Report runs: tables of their scores, one self-contained page (-o FILE.html), or a leader
-    board (-o FOLDER).
+    """Report runs: tables of their scores, one self-contained page (-o FILE.html), or a
+    leaderboard (-o FOLDER).
 
     OUT is the folder of a run, or a folder with official files by any program. Tables go to
     standard output or a file of their format.
 
-    A leader board is a page that any web server can host. Runs of one ground truth and one protocol
-    make a board, with intervals, groups that do not differ, signatures, and published rows of the
-    same set. A repository keeps it honest by scoring the maps of a pull request itself.
+    A leaderboard is a page that any web server can host. Runs with the same ground truth and
+    protocol form one board, with intervals, groups that do not differ, signatures, and published
+    results on the same set. It stays honest if a repository scores the maps itself.
 
-    Of --rules, the row of threshold 0 that the rule edter needs is made from the ground truth
-    alone; where it cannot be found the value is "-".
+    For --rules, the threshold-0 row that the rule edter needs is computed from the ground truth; if
+    that is not found the value is "-".
     """
-    from bsdsbench.cli.show import show_tables
+    from bsdsbench.cli.evaluating import show_tables
     from bsdsbench.comparison.published import published_beside
     from bsdsbench.files.errors import DataError
     from bsdsbench.report import score_tables
-    from bsdsbench.runs.loading import load_runs
+    from bsdsbench.runs.evaluation import load_runs
     from bsdsbench.tables.output import form_of
 
     if not rules and _is_site(out, form):
-        refuse((*PAGE, "gt_dir", "published"), "a leader board (-o FOLDER)")
+        refuse((*PAGE, "gt_dir", "published"), "a leaderboard (-o FOLDER)")
         return _leaderboard(runs, str(out), names, options)
     form = form_of(out, form)
     if rules:
@@ -127,7 +127,7 @@ def _leaderboard(
 def _page(
     runs: list[Any], out: str, quiet: bool, *, pred_dirs: tuple[str, ...], **options: Any
 ) -> None:
-    from bsdsbench.cli.progress import progress
+    from bsdsbench.cli.evaluating import progress
     from bsdsbench.report import write_report
 
     with progress("report", quiet) as shown:

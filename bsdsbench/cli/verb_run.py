@@ -33,8 +33,7 @@ def command(function: str, images: str, form: str, quiet: bool, **options: Any) 
     The maps are kept in OUT/maps; a later run takes over those of the same function and pictures,
     and says so. Pictures on which the detector fails are listed, and the exit status is 2.
     """
-    from bsdsbench.cli.progress import progress
-    from bsdsbench.cli.show import print_json, print_scores
+    from bsdsbench.cli.evaluating import print_json, print_scores, progress
     from bsdsbench.integrations.detectors import run
 
     overlays = options.pop("overlays")

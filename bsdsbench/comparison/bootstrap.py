@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.scores.weighted import Weights
+from bsdsbench.scores.ratios import Weights
 
 F8 = NDArray[np.float64]
 _CHUNK = 2000  # samples at a time

@@ -1,9 +1,9 @@
-"""Are two methods different? Paired bootstrap over images, on the counts every score is made of.
+"""Significance of differences: a paired bootstrap over images, on the counts behind every score.
 
-The images are drawn with replacement, the same draw for every run; sums of counts give each
-sample's scores by the rules of `aggregate`. The share of samples on either side of zero gives the
-p-value of a difference. Over all pairs of runs the p-values of one score are corrected by Holm's
-step-down method. Formulas and sources: `bsdsbench.comparison.significance`.
+Images are drawn with replacement, with the same draw for every run. The metric computes each
+sample's scores from summed counts. The share of samples on either side of zero gives the p-value of
+a difference. Holm's step-down method corrects the p-values of one score over all pairs of runs. See
+`bsdsbench.comparison.significance` for formulas and sources.
 """
 
 from __future__ import annotations
@@ -41,12 +41,10 @@ from bsdsbench.comparison.significance import (
 from bsdsbench.files.arguments import given_share, given_whole, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import metric_options, registry
-from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.loading import as_runs
+from bsdsbench.runs.evaluation import Evaluation, as_runs
 from bsdsbench.runs.score_list import full_name
-from bsdsbench.runs.speed import Speed, speeds_of
-from bsdsbench.scores.curve_rules import RECALL_LEVELS, precision_at_levels
-from bsdsbench.scores.weighted import summed_curve
+from bsdsbench.runs.score_tables import Speed, speeds_of
+from bsdsbench.scores.curve import RECALL_LEVELS, precision_at_levels, summed_curve
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
@@ -222,8 +220,8 @@ def compare(
     """Compare runs on the same images: scores, differences, intervals, p-values, image by image.
 
     One run alone gets its intervals. A score that is undefined (NaN: the AP of label maps, an R50
-    that a curve does not reach) has no interval and no p-value, and no part in letters or Holm's
-    correction; an interval is that of the defined samples if at least `level` of them are. A
+    that a curve does not reach) has no interval and no p-value, and is excluded from letters and
+    Holm's correction; an interval is that of the defined samples if at least `level` of them are. A
     p-value, and with it a letter, needs all samples to be defined.
 
     Parameters

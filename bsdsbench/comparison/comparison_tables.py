@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bsdsbench.metrics import base, registry
-from bsdsbench.runs.score_tables import METHOD, signature_lines, table_column
-from bsdsbench.runs.speed import with_speeds
+from bsdsbench.runs.score_tables import METHOD, signature_lines, table_column, with_speeds
 from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.table import Cell, Column, Estimate, Table
 
@@ -20,7 +19,7 @@ def comparison_tables(found: Any) -> list[Table]:
     """Scores with intervals and letters; differences with p-values; win, tie, loss per image.
 
     One run alone has the first only. Scores that other tables do not show have tables of their own,
-    which stand aside.
+    which are supplementary.
     """
     more = [s for s in found.scores if (c := column_of(s)) is not None and c.shown == "never"]
     shown = [s for s in found.scores if s not in more]

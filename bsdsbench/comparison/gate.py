@@ -3,9 +3,9 @@
 A baseline is one JSON file: protocol, scores, tolerances, and the counts of every image (base64 of
 counts.npz), which the statistical form needs.
 
-By tolerance, a score fails when it is worse than the baseline by more than its tolerance. With
-`statistical` the drop must also be significant in a paired bootstrap over the images (Holm over the
-scores), so that noise of single images does not fail a build.
+A score fails if it is worse than the baseline by more than its tolerance. With `statistical` the
+drop must also be significant in a paired bootstrap over the images (Holm over the scores), so that
+noise from single images does not fail a build.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Baseline:
 
     @classmethod
     def of(cls, run: Evaluation, tolerances: Mapping[str, float] | None = None) -> Baseline:
-        """A baseline equal to the run. Raises DataError for a tolerance of no score of its."""
+        """A baseline equal to the run. Raises DataError for a tolerance for an unknown score."""
         scores = flat_scores(run.scores())
         found = cls(run.name, run.protocol, scores, len(run.records), {}, run.records)
         return found.with_tolerances(tolerances or {})

@@ -1,7 +1,7 @@
 """Published results with their sources, AP rules and confidence: for tables and plots.
 
-AP values of different rules differ by up to .04 for the same counts, so a result carries its rule:
-one of `bsdsbench.scores.curve_rules`, or "unknown" where no source says which.
+AP values by different rules differ by up to .04 for the same counts, so each result names its rule:
+one of `bsdsbench.scores.curve`, or "unknown" if no source states it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.scores.curve_rules import AP_RULES
+from bsdsbench.runs.run_identity import not_beside
+from bsdsbench.scores.curve import AP_RULES
 
 # The point drawn for human agreement on the BSDS500 test split: recall, precision (F = .803).
 HUMAN_POINT = (0.7235, 0.9014)
-N_TEST_IMAGES = 200
 FILTERS = ("set", "rule")
 
 
@@ -155,7 +155,7 @@ def published_as(
     mine = own_set or "a set without a name"
     return (
         f"It is the published result of {row.name} on {row.set} ({row.source}); this run is of "
-        f"{mine}: scores of other images do not compare."
+        f"{mine}: scores of other images are not comparable."
     )
 
 
@@ -181,25 +181,4 @@ def published_beside(keys: Iterable[str], runs: Sequence[Any]) -> tuple[list[Any
     found = find_published(keys)
     sets = dict.fromkeys(result.set for result in found)
     odd = [f"{run.name}: {why}" for run in runs for name in sets if (why := not_beside(run, name))]
-    return published_rows(found, runs), [f"{line}; they do not compare." for line in odd]
-
-
-def not_beside(run: Any, name: str = "bsds500-test") -> str:
-    """Why published results on the set `name` do not belong beside `run`; "" if they do.
-
-    Where a run's ground truth is known its fingerprint decides. Of a run that does not tell, such
-    as others' result files, the protocol and the number of images must be those of BSDS500 test.
-    """
-    found = getattr(run, "identity", None)
-    if run.protocol.stated and run.protocol.name != "bsds500" and name.startswith("bsds500"):
-        return f"protocol {run.protocol.name}, but published results are of bsds500"
-    if found is not None:
-        if found.whole and found.name == name:
-            return ""
-        return f"{found.describe()}, but published results are of {name}"
-    if len(run.records) not in (0, N_TEST_IMAGES):
-        return (
-            f"{len(run.records)} images, but published results are of the "
-            f"{N_TEST_IMAGES} BSDS500 test images"
-        )
-    return ""
+    return published_rows(found, runs), [f"{line}; they are not comparable." for line in odd]

@@ -1,4 +1,4 @@
-"""ROC, PR and DET curves of any labels and scores: every convention by its name.
+"""ROC, PR and DET curves for any labels and scores: every convention has a name.
 
 pr, roc, det            curves and summary numbers, VLFeat's meanings; ties per sample or merged
 rank, Ranking           the counts under them: one sort for all three (`pr_from_ranking`, ...)

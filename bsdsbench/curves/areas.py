@@ -1,7 +1,8 @@
 """Areas under PR and ROC curves: every rule by its name.
 
-A PR curve has no one area. The rules differ in what lies between two points (nothing, a straight
-line, the count-linear curve), in the start at recall 0 and in the recall levels they look at.
+The area under a PR curve depends on the rule. Rules differ in what lies between two points
+(nothing, a straight line, the count-linear curve), in the start at recall 0 and in the recall
+levels used.
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.curves.geometry import above_zero, check_counts, interpolate_pr
 from bsdsbench.curves.samples import F8, Pair, floats, same_size, shares
 from bsdsbench.files.errors import DataError
-from bsdsbench.scores.curve import PRCurve
-from bsdsbench.scores.curve_rules import area
+from bsdsbench.scores.curve import PRCurve, area
 from bsdsbench.scores.ratios import ratio
 
 Rule = Literal[
@@ -141,7 +141,7 @@ def davis_goadrich_area(
     Parameters
     ----------
     tp, fp : array_like
-        True and false positives along the curve, (K,), neither falling.
+        True and false positives along the curve, (K,), both non-decreasing.
     positives : float
         Number of positives.
     min_recall : float

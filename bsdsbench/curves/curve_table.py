@@ -21,8 +21,7 @@ from bsdsbench.curves.ranking import Ranking, rank
 from bsdsbench.curves.samples import F8, Pair, check_samples
 from bsdsbench.files.errors import DataError
 from bsdsbench.protocol.protocol import even_thresholds
-from bsdsbench.scores.curve import PRCurve
-from bsdsbench.scores.curve_rules import area
+from bsdsbench.scores.curve import PRCurve, area
 from bsdsbench.scores.ratios import ratio
 
 

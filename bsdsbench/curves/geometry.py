@@ -123,7 +123,7 @@ def pr_to_roc(
 def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     """The corners of the upper convex hull of ROC points, with (0, 0) and (1, 1) added.
 
-    Points in any order; returns (fpr, tpr), neither falling, from (0, 0) to (1, 1), no three on a
+    Points in any order; returns (fpr, tpr), non-decreasing, from (0, 0) to (1, 1), no three on a
     line (up to rounding). No points at all give the chance line. Errors as `roc_to_pr`.
 
     Parameters
@@ -191,7 +191,7 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     Parameters
     ----------
     tp, fp : array_like
-        Counts (K,) along a curve, neither falling.
+        Counts of shape (K,) along a curve, both non-decreasing.
     positives : float
         P, by which TP is divided to give the recall.
 

@@ -4,11 +4,10 @@ Let P and N be the numbers of positives and negatives, TP and FP those among the
 Then recall = TPR = TP/P, FPR = FP/N, precision = TP/(TP + FP), and a curve has a point for each
 k from 0 ("nothing predicted") to n.
 
-Ties. `ties="sample"`, the default, is VLFeat's rule and the one these functions promise: one point
-per sample, equal scores in input order. Where a positive and a negative share a score, curve and
-areas then depend on the order of the rows (a constant score has ROC area 0 or 1). `ties="merge"`
-makes one point per distinct score, as scikit-learn does: the result depends on the scores alone.
-Without such ties the two agree.
+Ties. `ties="sample"`, the default, is VLFeat's rule: one point per sample, equal scores in input
+order. If a positive and a negative share a score, curve and areas then depend on the order of the
+rows (a constant score has ROC area 0 or 1). `ties="merge"` makes one point per distinct score, as
+scikit-learn does, so the result depends on the scores alone. Without such ties the two agree.
 
 Undefined ratios. "sample" uses VLFeat's floor e = 1e-10: TP/max(P, e), max(TP, e)/max(TP + FP, e).
 "merge" uses the plain ratio with 0/0 = 0, and the conventional precision 1 where nothing is

@@ -1,4 +1,4 @@
-"""What comes in: labels and scores, checked once, and small helpers for arrays of numbers."""
+"""Input checks: labels and scores (n,), and small helpers for arrays of numbers."""
 
 from __future__ import annotations
 

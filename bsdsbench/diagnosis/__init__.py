@@ -1,1 +1,1 @@
-"""What is wrong with inputs, and why a score differs from a published one."""
+"""Errors in inputs (doctor), and reasons why a score differs from a published one (explain)."""

@@ -1,6 +1,7 @@
-"""What people do differently, as settings that count images again, and as choices of images.
+"""Common deviations: settings that need images counted again, and choices of images.
 
-A setting changes the protocol, the annotators or the matching. Two of one kind exclude each other.
+A setting changes the protocol, the annotators or the matching. Two settings of one kind exclude
+each other.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.pairing import read_split
-from bsdsbench.protocol.nms_recipes import RECIPES, NMSParams
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.settings import RECIPES, NMSParams
 
 MAX_SPLIT_BYTES = 1 << 20
 MAX_SPLIT_FILES = 50

@@ -1,9 +1,9 @@
-"""What is wrong with these inputs, said before an hour is spent on them.
+"""The doctor: errors in the inputs, found before a long run.
 
-Names are compared first, then every file is read once (sizes, values), and what needs a transform
-(polarity, thickness, traces of JPEG, shift) is measured on a few images spread over the set. Each
-finding has the files and what fixes it. Errors make a score wrong or impossible; warnings may be
-meant.
+Names are compared first, then every file is read once (sizes, values). Properties that need a
+transform (polarity, thickness, traces of JPEG, shift) are measured on a few images spread over the
+set. Each finding lists its files and the fix. Errors make a score wrong or impossible; warnings may
+be intended.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from bsdsbench.diagnosis.map_findings import grid_values, level_ridges, many_to_
 from bsdsbench.files.arguments import given_path
 from bsdsbench.files.errors import DataError, PairingError
 from bsdsbench.loaders import load_ground_truth, load_prediction
+from bsdsbench.loaders.formats import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import LAYOUTS, find_files, group, one_set, possible_ids, read_split
-from bsdsbench.loaders.reading import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES
-from bsdsbench.metrics.soft_maps import unit
+from bsdsbench.metrics.maps import unit
 from bsdsbench.protocol.protocol import Protocol
 
 # Thresholds of the verdicts. They lie far from what sound maps give: thinned maps are 0.00 to 0.56

@@ -1,10 +1,10 @@
-"""Why a score is not the published one: what people do differently, tried on the run's own images.
+"""Settings that could account for the gap to a published score, tried on the run's own images.
 
-Single causes come before pairs, and what follows from the counts that are there before what counts
-again. A setting is first counted on one image: its difference to the run on the same image is added
-to the run's score. The nearest ones are then counted on more, the last few on all, one after the
-other; each that is counted on all images makes the estimates of those like it better. Only a score
-of all images can reach a target.
+Single causes come before pairs, and causes that existing counts can show before those that need
+counting again. A setting is first counted on one image: its difference from the run on that image
+is added to the run's score. The nearest settings are then counted on more images and the last few
+on all; each complete one improves the estimates of similar settings. Only a score of all images can
+reach a target.
 """
 
 from __future__ import annotations
@@ -104,13 +104,14 @@ class Explanation:
                 f"{'' if near.exact else f' (estimated on {near.n_images} images)'}."
             )
         if not found.n_causes:
-            return f"The run has the target as it is: {own}."
+            return f"The run already has the target: {own}."
         moved = ", ".join(
             f"{m.upper()} from {self.base[m]:.4f} to {found.scores[m]:.4f} "
             f"({found.scores[m] - self.base[m]:+.4f})"
             for m in self.targets
         )
-        return f"The target ({shown}) is this run with {found.label}: {moved}; used by {found.who}."
+        by = f"used by {found.who}"
+        return f"This run reaches the target ({shown}) with {found.label!r}: {moved}; {by}."
 
 
 def parse_targets(items: Sequence[str]) -> dict[str, float]:

@@ -1,10 +1,10 @@
-"""What the doctor says: faults with their files, and on how much they rest."""
+"""The doctor's findings: errors and warnings with their files, and the images they are based on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bsdsbench.loaders.reading import listed
+from bsdsbench.loaders.formats import listed
 
 
 @dataclass(frozen=True, slots=True)

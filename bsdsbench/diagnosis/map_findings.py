@@ -1,4 +1,4 @@
-"""Findings of the doctor about a few maps: level ridges, values on the thresholds, double edges."""
+"""The doctor's findings on a few maps: level ridges, values on the thresholds, double edges."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def many_to_one(cases: Sequence[Any], protocol: Protocol) -> list[Finding]:
     if many - own <= GAIN:
         return []
     message = (
-        f"edges are answered more than once: ODS about {own:.2f} one to one, as the benchmark "
+        f"edges are detected more than once: ODS about {own:.2f} one to one, as the benchmark "
         f"matches, {many:.2f} many to one, as home-made scripts with a distance transform do"
     )
-    fix = "thin the maps (--nms); do not compare with numbers of such scripts"
+    fix = "thin the maps (--nms); do not compare with numbers from such scripts"
     return [Finding("many-to-one", "warning", message, tuple(c.file for c in chosen), fix)]
 
 

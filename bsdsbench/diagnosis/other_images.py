@@ -1,4 +1,4 @@
-"""Images beside those of a run: a target may be that of another split, or of all of them."""
+"""Images outside a run: a target may come from another split, or from all splits."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from bsdsbench.diagnosis.causes import Choice, choices
 from bsdsbench.diagnosis.rule_variants import Table
 from bsdsbench.files.errors import DataError
+from bsdsbench.loaders.formats import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES, id_of
 from bsdsbench.loaders.pairing import SPLITS, find_files, pair, possible_ids
-from bsdsbench.loaders.reading import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES, id_of
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources

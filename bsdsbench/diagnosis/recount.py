@@ -1,4 +1,4 @@
-"""Counts of a run's images under other settings, made once each and kept."""
+"""Counts of a run's images under other settings, computed once and kept."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class Counting:
 
     def with_whole_image(self) -> Table:
         """The run's counts with the row of threshold 0, which the ground truth alone gives."""
-        from bsdsbench.metrics.boundary_maps import truth_maps, whole_image_counts
+        from bsdsbench.metrics.maps import truth_maps, whole_image_counts
 
         if self.own.thresholds[0] == 0 or self.own.thresholds[-1] > 1:
             return self.own

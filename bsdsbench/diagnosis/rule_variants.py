@@ -1,4 +1,4 @@
-"""What numbers can be read off counts that are there: no image is counted again.
+"""Scores that existing counts give under other rules; no image is counted again.
 
 A table is i8 (N, T, 4): per image and threshold matched_gt, total_gt, matched_pred, total_pred.
 """
@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.curves.areas import largest_beyond
-from bsdsbench.scores.curve import PRCurve
-from bsdsbench.scores.curve_rules import AP_RULES, RECALL_LEVELS, area, best_point
+from bsdsbench.scores.curve import AP_RULES, RECALL_LEVELS, PRCurve, area, best_point
 from bsdsbench.scores.ratios import f_measure, ratio
 
 I8 = NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""What the doctor measures on one soft map: numbers with a meaning, no verdicts, no disk.
+"""The doctor's measurements on one soft map: numbers, no verdicts, no disk.
 
 Maps are float64 (H, W) in [0, 1]; ground truth is `truth`, (H, W), the number of annotators that
 marked a pixel.

@@ -1,1 +1,1 @@
-"""Between us and the disk: bounded reading, atomic writing, escapes, errors of one line."""
+"""Access to the disk: bounded reading, atomic writing, escapes, one-line errors."""

@@ -1,4 +1,4 @@
-"""What the public functions are given: arrays, protocols, names of the wrong kind are one line."""
+"""Checks of arguments to public functions: a wrong kind of value gives a one-line error."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError, clip
-from bsdsbench.files.escapes import visible
+from bsdsbench.files.errors import DataError, clip, visible
 
 MAX_GIVEN = 10**9  # values of an array: many may be told by few bytes (np.broadcast_to)
 
@@ -31,7 +30,7 @@ def given_array(value: Any, what: str) -> NDArray[Any]:
     refuse_mask(value, what)
     try:
         array = np.asarray(value)
-    except Exception as error:  # whatever the conversion of a foreign object raises
+    except Exception as error:  # the conversion may raise anything
         raise DataError(f"{what}: {kind_of_value(value)}, expected an array ({error})") from None
     if array.dtype.kind not in "biuf":
         raise DataError(f"{what}: {kind_of_value(value)}, expected an array of numbers")

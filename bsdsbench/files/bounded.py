@@ -1,9 +1,9 @@
-"""Reading what others wrote: bounded bytes, JSON and TOML, every fault one line with its file.
+"""Bounded reading of untrusted bytes, JSON and TOML; every error is one line with the file's name.
 
 Bounds, so that no file can take the machine's memory: `MAX_FILE_BYTES` on disk, `MAX_PIXELS` in
 any one array (checked from the header, before anything is decoded), `MAX_DECODED_BYTES` in all
-arrays of a file together, `MAX_VALUES` in a JSON or TOML text. With what is done to the arrays
-afterwards, one file takes at most three times `MAX_DECODED_BYTES`.
+arrays of a file together, `MAX_VALUES` in a JSON or TOML text. Including later processing, one file
+takes at most three times `MAX_DECODED_BYTES`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from bsdsbench.files.errors import DataError, FileFormatError, clip
-from bsdsbench.files.escapes import visible
+from bsdsbench.files.errors import DataError, FileFormatError, clip, visible
 
 if sys.version_info >= (3, 11):
     import tomllib

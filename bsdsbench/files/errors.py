@@ -1,11 +1,46 @@
-"""Errors a user can cause. All are one line: the file, what it has, what was expected."""
+"""Errors that a user can cause, each one line: the file, what it has, what was expected."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 
-from bsdsbench.files.escapes import printable
+
+def visible(text: str) -> str:
+    r"""`text` with every character that is not seen written as an escape.
+
+    Control characters (a terminal would obey them), bidirectional and zero-width ones (they
+    disguise a name), line ends and lone surrogates become escapes such as ``\x1b``; spaces and
+    all printable characters stay.
+
+    Examples
+    --------
+    >>> visible("a\x1b[31mb\u202ec\n")
+    'a\\x1b[31mb\\u202ec\\n'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or _is_space(c) else _escape(c) for c in text)
+
+
+def printable(text: str) -> str:
+    r"""`text` with every character that is not printable as an escape, wide spaces too.
+
+    Examples
+    --------
+    >>> printable("a\xa0b c")
+    'a\\xa0b c'
+    """
+    return "".join(c if c.isprintable() else _escape(c) for c in text)
+
+
+def _is_space(c: str) -> bool:
+    return c.isspace() and c > "\x85" and c not in "\u2028\u2029"
+
+
+def _escape(c: str) -> str:
+    return c.encode("unicode_escape").decode("ascii")
+
 
 LINE = 600  # characters of a message
 
@@ -116,3 +151,12 @@ def grouped(problems: Sequence[str], few: int = 3) -> list[str]:
         files = ", ".join(line.partition(": ")[0] for line in lines[:few])
         out.append(f"{len(lines)} files: {lines[0].partition(': ')[2]} (such as {files})")
     return out
+
+
+def is_text(value: str) -> bool:
+    """True for text that can be written as UTF-8: without what stands for undecodable bytes."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

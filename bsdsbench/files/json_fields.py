@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bsdsbench.files.bounded import FaultError, listed
-from bsdsbench.files.errors import clip
+from bsdsbench.files.errors import clip, is_text
 
 MAX_TEXT = 4096
 MAX_WHOLE = 2**53
@@ -70,12 +70,3 @@ def _given(found: Mapping[str, Any], name: str) -> Any:
 
 def _wrong(name: str, value: Any, expected: str) -> FaultError:
     return FaultError(f"{clip(name, 80)} is {clip(repr(value), 60)}, expected {expected}")
-
-
-def is_text(value: str) -> bool:
-    """True for text that can be written as UTF-8: without what stands for undecodable bytes."""
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

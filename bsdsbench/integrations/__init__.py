@@ -1,1 +1,1 @@
-"""Doors to other programs: pytest, torchmetrics."""
+"""Adapters for other programs: pytest, torch, torchmetrics, detectors, other benchmarks."""

@@ -1,4 +1,4 @@
-"""Detectors and segmenters of scikit-image, to have something to compare with.
+"""scikit-image's detectors and segmenters, as baselines.
 
 Each takes an (H, W, 3) uint8 picture. Edge detectors return a soft map, float (H, W) in [0, 1];
 segmenters return label maps, coarse to fine. Pictures of one colour give zeros or one region.

@@ -23,26 +23,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.diagnosis.findings import counted
-from bsdsbench.files.errors import DataError
-from bsdsbench.files.escapes import visible
+from bsdsbench.files.errors import DataError, visible
 from bsdsbench.files.writing import png_bytes
 from bsdsbench.integrations.call_identity import identity_of
 from bsdsbench.integrations.detector_maps import DetectorMaps
+from bsdsbench.loaders.formats import listed
 from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
-from bsdsbench.loaders.reading import listed
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import clipped
+from bsdsbench.runs.counts_file import run_locked
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
+from bsdsbench.runs.job import check_run, kind_of, protocol_of
 from bsdsbench.runs.runner import Settings, prepared
 from bsdsbench.runs.runner import run as score
-from bsdsbench.runs.score_tables import METHOD, score_tables
-from bsdsbench.runs.setup import check_run, kind_of, protocol_of
-from bsdsbench.runs.speed import KEY as SPEED
-from bsdsbench.runs.speed import Speed, with_speeds
-from bsdsbench.runs.store import run_locked
+from bsdsbench.runs.score_tables import KEY as SPEED
+from bsdsbench.runs.score_tables import METHOD, Speed, score_tables, with_speeds
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Cell, Column, Table
 

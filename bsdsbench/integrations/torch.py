@@ -3,8 +3,8 @@
     loss = OneToOneLoss(radius=4, weight=5)
     loss(torch.sigmoid(network(image)), gt).backward()
 
-`one_to_one_labels` is `bsdsbench.one_to_one_labels`, which takes arrays where torch is not there.
-The benchmark as a metric is in `bsdsbench.integrations.torchmetrics`, which needs torchmetrics too.
+For arrays without torch, use `bsdsbench.one_to_one_labels`. The benchmark as a metric is in
+`bsdsbench.integrations.torchmetrics`, which also needs torchmetrics.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ __all__ = ["OneToOneLoss", "one_to_one_labels"]
 
 
 class OneToOneLoss(torch.nn.Module):
-    """Binary cross entropy with one-to-one labels, made anew from each prediction.
+    """Binary cross entropy with one-to-one labels, computed from each prediction.
 
     As the published program of MatchED does it: every pixel counts the same, annotators are
-    assigned apart, and the losses of pixels, annotators and images are added up. There it is the
-    loss of the last, thin output, beside the usual one of the network, and joins in after some
+    assigned separately, and the losses of pixels, annotators and images are added up. There it is
+    the loss of the last, thin output, beside the usual one of the network, and joins in after some
     epochs: labels of a network that predicts nothing yet are the annotations.
 
     Parameters

@@ -4,9 +4,9 @@
     metric.update(pred, annotators, image_id=ids)      # in the validation step
     metric.compute()                                   # {"ods": tensor, "ois": ..., ...}
 
-The state is the counts of each image as bytes, gathered over ranks as torchmetrics gathers lists,
-so many ranks give the numbers of one. Images that a distributed sampler hands out twice to fill the
-last batch count once, by their id.
+The state is the counts of each image as bytes, gathered over ranks like any torchmetrics list, so
+many ranks give the same numbers as one. Images that a distributed sampler repeats to fill the last
+batch count once, by their id.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from bsdsbench.metrics.base import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.setup import protocol_of
+from bsdsbench.runs.job import protocol_of
 from bsdsbench.runs.streaming import annotator_maps, image_items, measure
 from bsdsbench.scores.counts import ImageRecord
 

@@ -1,17 +1,17 @@
-"""One-to-one pairs at any costs: as many as possible, and among those the least total cost.
+"""One-to-one pairs at custom costs: the most pairs, and among those the least total cost.
 
-The search is the boundary benchmark's (search.py), and so is the graph of pixels (graph.py); only
-what an edge weighs is another thing. A cost has three parts: by the offset of the pair, by its
-first vertex, by its second. Each part, less its minimum, is rounded to whole units, so that costs c
-lie in 0 .. R. For at most n pairs the weight of an edge is
+Search (search.py) and graph of pixels (graph.py) are the boundary benchmark's; only the weights of
+edges differ. A cost is the sum of three parts: one for the offset of the pair, one for its first
+vertex and one for its second. Each part, minus its minimum, is rounded to whole units, so that
+costs c lie in 0 .. R. For at most n pairs the weight of an edge is
 
     W - c - tie        W = n (R + 2^16) + 1        0 <= tie < 2^16
 
-One pair more outweighs whatever the others cost, so their number comes first. A unit is a power of
-two, as small as W < 2^60 allows; the hash `tie` singles out one of the pairings that cost the same.
-The sum of k costs is at most k `resolution` above the least one.
+One more pair outweighs any cost of the others, so the number of pairs comes first. A unit is a
+power of two, as small as W < 2^60 allows. The hash `tie` selects one of the pairings with equal
+cost. The sum of k costs is at most k `resolution` above the minimum.
 
-Points have no tiles to be found in. Their edges are listed once, in an arena that holds them all.
+Points have no tiles. Their edges are listed once, in an arena that holds them all.
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ from bsdsbench.kernels.graph import (
     vertices,
 )
 from bsdsbench.kernels.jit import kernel
-from bsdsbench.kernels.matching import BAND
-from bsdsbench.kernels.search import enter, work
+from bsdsbench.kernels.matching import BAND, enter, work
 
 I8 = NDArray[np.int64]
 I4 = NDArray[np.int32]
@@ -122,7 +121,7 @@ def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, F8] | Non
 def assign_points(
     first: F8, second: F8, radius: float, metric: int, values: tuple[F8, F8]
 ) -> Pairs:
-    """The pairs of two lists of points (N, 2) and (M, 2) at most `radius` apart.
+    """The pairs of two lists of points (N, 2) and (M, 2) within `radius`.
 
     metric : 0, 1 or 2: Euclidean, l1, linf
     values : (N,) and (M,), what a pair costs for its points

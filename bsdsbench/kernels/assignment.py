@@ -1,9 +1,9 @@
 """One-to-one assignment of regions with the largest total intersection, on a sparse table.
 
-Columns (annotated regions) come one by one; each takes the cheapest augmenting path over the rows
-(shortest augmenting paths with potentials; Jonker and Volgenant, Computing 1987). All costs are
-integers, so the result is exact. Only cells that are there are looked at: a column that finds no
-row worth having stays alone at cost 0.
+Columns (annotated regions) are added one by one, each by the cheapest augmenting path over the rows
+(shortest augmenting paths with potentials, Jonker and Volgenant, Computing 1987). All costs are
+integers, so the result is exact. Only stored cells are visited; a column without a profitable row
+stays unmatched at cost 0.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 A table has one row per region of the segmentation and one column per region of any annotator; the
 columns of annotator k are `col_start[k] : col_start[k+1]`. It is kept as rows of (column, pixels)
-cells with columns ascending and no empty cell, so its size follows the regions that do overlap, not
-rows times columns. Regions are numbered in raster order of their first pixel: the same partition
-gives the same table whatever its labels are, and whatever way the table was made.
+cells with columns ascending and no empty cell, so its size depends on the overlapping regions, not
+on rows times columns. Regions are numbered in raster order of their first pixel, so the same
+partition gives the same table for any labels and any way of building it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _slot(a, b, pairs, slots):
 
 @kernel
 def _doubled(pairs, slots):
-    """Room for twice as many pairs, the table filled anew."""
+    """The table refilled with room for twice as many pairs."""
     n = pairs.shape[1]
     more, slots = np.empty((3, 2 * n), np.int64), np.full(2 * slots.size, -1, np.int32)
     more[:, :n] = pairs

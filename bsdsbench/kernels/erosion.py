@@ -1,8 +1,8 @@
-"""Inner boundaries of masks and label maps: what erosion with a square takes away.
+"""Inner boundaries of masks and label maps (H, W): the pixels that erosion with a square removes.
 
-Maps are held as bits, 64 pixels of a row in a word (bits.py); the outside of the image is off.
-What has all of the next k pixels on is found by ANDs of the map with itself, moved by 1, 2, 4, ..
-pixels, along the rows and then along the columns: the time hardly depends on the width.
+Maps are held as bits, 64 pixels of a row in a word (bits.py); pixels outside the image are off.
+Runs of k pixels that are on are found by ANDs of the map with itself, shifted by 1, 2, 4, ..
+pixels, along the rows and then along the columns, so the time hardly depends on the width.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.bits import ones, pack
 from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.thinning import ones, pack
 
 Bits = NDArray[np.uint64]
 Bool = NDArray[np.bool_]

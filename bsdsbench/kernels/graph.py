@@ -1,4 +1,4 @@
-"""The bipartite graph of a matching problem: two sides of pixels, and the pairs within reach.
+"""The bipartite graph of a matching problem: two maps of pixels, and the pairs within the radius.
 
 An edge joins a predicted and a ground-truth pixel at distance d <= max_dist_px and costs
 c = round(100 d). Its weight, to be maximised in the sum, is
@@ -7,14 +7,14 @@ c = round(100 d). Its weight, to be maximised in the sum, is
 
 where 0 <= tie < 2^bits is a hash of (flat index of the predicted pixel, flat index of the
 ground-truth pixel, annotator), and 2^shift exceeds the sum of the ties of any matching. So the sum
-of (C - c) is maximised first, and among equals the sum of the ties is least: one optimum for all
-practical purposes, whatever the order in which it is looked for. bits = 24 where the sums then
-stay below 2^60, else as many as do.
+of (C - c) is maximised first, and among equals the sum of the ties is least. For all practical
+purposes the optimum is unique, so the order of the search does not matter. bits is 24, or fewer if
+the sums would exceed 2^60.
 
-A side's pixels are numbered tile by tile, 8 x 8 pixels each, whose 64 bits say which of them are
-vertices. The edges of a pixel are found by laying the disk over the tiles around it, and are kept
-in an arena of bounded size. A full arena is forgotten, and edges are found again when asked for.
-Both directions work alike, so a `Side` serves as either end.
+A side's pixels are numbered by tiles of 8 x 8 pixels, whose 64 bits say which of them are vertices.
+The edges of a pixel are found by laying the disk over the tiles around it, and are kept in an arena
+of bounded size. A full arena is cleared, and its edges are found again when needed. Both directions
+work the same way, so a `Side` serves as either end.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.bits import ones, pack, unpack
 from bsdsbench.kernels.jit import inner, kernel
+from bsdsbench.kernels.thinning import ones, pack, unpack
 
 FAR = 2**61  # beyond any length
 UNKNOWN = 2**32 - 1  # where edges begin that are not in the arena

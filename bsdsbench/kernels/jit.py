@@ -1,7 +1,7 @@
-"""The decorator of all kernels: compiled without the interpreter's lock, and kept on disk.
+"""The decorator for all kernels: compiled to run without the GIL, and cached on disk.
 
-numba checks a kept function against its own file only. A change in a function that it calls would
-go unseen, so compiled kernels are kept in a folder named by a hash of all kernels' sources.
+numba checks a cached function against its own file only. A change in a function that it calls would
+go unnoticed, so the cache folder is named by a hash of all kernels' sources.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which pixels a subiteration of parallel thinning deletes, 64 of a row at a time.
+"""The pixels that a subiteration of parallel thinning deletes, 64 of a row at a time.
 
 A pixel p has the neighbours
 
@@ -16,10 +16,10 @@ second if G1, G2 and G3':
     G3   not ((x2 or x3 or not x8) and x1)
     G3'  not ((x6 or x7 or not x4) and x5)
 
-**By a table**: whether a pixel is deleted, for each of the 256 ways in which its neighbours can be
-on, x1 the lowest bit of eight. A pixel whose x1, x3, x5 and x7 are on is inside and stays.
+**By a table**: whether a pixel is deleted, for each of the 256 states of its neighbours, x1 the
+lowest bit. A pixel whose x1, x3, x5 and x7 are on is inside and stays.
 
-The words of a column of the map lie together, `stride` words to a column.
+The words of a column of the map are contiguous, `stride` words per column.
 """
 
 from __future__ import annotations

@@ -1,23 +1,23 @@
 """Exact one-to-one boundary matching at all thresholds at once.
 
-Per annotator and threshold, predicted pixels are matched one to one with ground-truth pixels so
-that as little as possible is paid: round(100 d) for a pair at distance d, C for each pair short
-(graph.py has the costs and the rule for ties). Among the optima one is singled out, so every count
-is a function of the maps alone: neither the order of the thresholds nor anything before matters.
+Per annotator and threshold, predicted pixels are matched one to one with ground-truth pixels at the
+least total cost: round(100 d) for a pair at distance d, C for each missing pair (graph.py has the
+costs and the rule for ties). The optimum is unique, so every count is a function of the maps alone
+and does not depend on the order of the thresholds.
 
-Maps at neighbouring thresholds differ little. Hence the matching of one threshold, with the duals
-that prove it optimal, is turned into the next one's:
+Maps at neighbouring thresholds differ little. So the matching at one threshold, with the duals that
+prove it optimal, is updated to the next:
 
-1. pixels that leave the map free their mates. Such a mate keeps its dual, which is no longer 0 as
-   a free vertex' should be: in what follows it counts as matched to a dummy of its own;
-2. pixels that enter take their place, one after another (search.py);
-3. each mate freed in 1 and still free enters anew from its side, by the same search mirrored.
+1. Pixels that leave the map free their mates. Such a mate keeps its dual, which is no longer 0 as
+   a free vertex's must be: from here it counts as matched to a private dummy.
+2. Pixels that enter are inserted one after another (search.py).
+3. Each mate freed in 1 and still free is inserted again from its side, by the mirrored search.
 
-Adding and removing in any order is right, so maps need not nest (segmentations do not).
+Pixels may be added and removed in any order, so maps need not nest (segmentations do not).
 
 A pixel that is matched with several annotators counts once in `matched_pred`. Each predicted
-pixel carries one bit a threshold; an annotator sets the bits of the range of thresholds in which
-the pixel is matched, at its end.
+pixel has one bit per threshold; when its range of matched thresholds ends, the annotator sets the
+bits of that range.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from collections import namedtuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.bits import ones
 from bsdsbench.kernels.graph import (
+    FAR,
     GT,
     NONE,
     PRED,
     TILE,
+    UNKNOWN,
     Disk,
     Geometry,
     Side,
@@ -50,8 +51,188 @@ from bsdsbench.kernels.graph import (
     vertices,
     vertices_of,
 )
-from bsdsbench.kernels.jit import kernel
-from bsdsbench.kernels.search import Work, enter, leave, work
+from bsdsbench.kernels.jit import inner, kernel
+from bsdsbench.kernels.thinning import ones
+
+# Room for one search: the vertices to go on from as near as the last one, those farther off, their
+# distances side by side, where a vertex stands among them, and all that were ever reached; and the
+# vertices of a batch that wait for their place; the other side's that the batch before freed
+Work = namedtuple("Work", "tight front ahead slot touched waiting freed")
+CONTESTED = -1
+
+
+def work(n: int) -> Work:
+    """Room for searches among at most n vertices a side."""
+    tight, front, slot, touched, waiting = np.empty((5, n), np.uint32)
+    ahead, freed = np.empty(n, np.int64), np.empty(n, np.int32)
+    return Work(tight, front, ahead, slot, touched, waiting, freed)
+
+
+@inner
+def enter(roots, own, other, geo, work, step):
+    """Give each of the free vertices `roots` its place. Returns how many pairs that brings.
+
+    Roots that need a search come last.
+    """
+    node, there, waiting = own.node, other.node, work.waiting
+    pairs, n_waiting = 0, 0
+    for root in roots:
+        if node[root].mate != NONE:
+            continue
+        if node[root].first == UNKNOWN:
+            find_edges(np.int64(root), np.int64(root) + 1, own, other, geo)
+        outcome = _pair_off(root, node, there, own.edge, step)
+        if outcome == CONTESTED:
+            waiting[n_waiting] = root
+            n_waiting += 1
+        else:
+            pairs += outcome
+    for root in waiting[:n_waiting]:
+        best, last, n_touched = _cheapest_end(root, own, other, geo, work)
+        _move_duals(root, best, work.touched[:n_touched], node, there)
+        if last != NONE:
+            node[root].since = step
+            pairs += _flip(last, own, there, step)
+    return pairs
+
+
+@kernel(inline="always")
+def _pair_off(root, node, there, edge, step):
+    """Match `root` if it can have its best partner at once. How many pairs that is, or CONTESTED.
+
+    The partner's dual rises as far as the root's second best allows, which shortens later searches.
+    """
+    me = node[root]
+    best, second, last = np.int64(0), np.int64(0), np.uint32(NONE)
+    for e in range(me.first + 1, edge[me.first].to):
+        need = edge[e].weight - there[edge[e].to].dual
+        if need > best:
+            best, second, last = need, best, edge[e].to
+        elif need > second:
+            second = need
+    me.dual = best
+    if last == NONE:
+        return 0
+    if there[last].mate != NONE:
+        return CONTESTED
+    me.dual = second
+    there[last].dual += best - second
+    me.mate, there[last].mate = last, root
+    me.since = there[last].since = step
+    return 1
+
+
+@kernel(inline="always")
+def _cheapest_end(root, own, other, geo, work):
+    """What the cheapest end of a path from `root` costs, the vertex of the other side that leads to
+    it (NONE: the root stays free), and how many vertices were touched on the way."""
+    node, there, edge = own.node, other.node, own.edge
+    tight, front, ahead, slot = work.tight, work.front, work.ahead, work.slot
+    touched = work.touched
+    at = root
+    best, last = node[root].dual, np.uint32(NONE)
+    length, size, n_tight, n_touched = np.int64(0), 0, 0, 0
+    while True:
+        if node[at].first == UNKNOWN:
+            find_edges(np.int64(at), np.int64(at) + 1, own, other, geo)
+        base = length + node[at].dual
+        begin = node[at].first
+        for e in range(begin + 1, edge[begin].to):
+            j = edge[e].to
+            it = there[j]
+            d = base + it.dual - edge[e].weight
+            if d >= min(best, it.dist):
+                continue
+            it.parent = at
+            if it.mate == NONE:
+                best, last = d, j
+                continue
+            fresh = it.dist == FAR
+            it.dist = d
+            if fresh:
+                touched[np.uint64(n_touched)] = j
+                n_touched += 1
+            if d == length:
+                tight[np.uint64(n_tight)] = j
+                n_tight += 1
+                if not fresh:
+                    size = _take_out(slot[j], front, ahead, slot, size)
+            elif fresh:
+                front[np.uint64(size)], ahead[np.uint64(size)], slot[j] = j, d, size
+                size += 1
+            else:
+                ahead[slot[j]] = d
+        if length == best:
+            return best, last, n_touched
+        if n_tight > 0:
+            n_tight -= 1
+            j = tight[np.uint64(n_tight)]
+        else:
+            length = best
+            for k in range(size):
+                length = min(length, ahead[np.uint64(k)])
+            if length == best:
+                return best, last, n_touched
+            at = np.uint64(0)
+            while ahead[at] != length:
+                at += np.uint64(1)
+            j = front[at]
+            size = _take_out(at, front, ahead, slot, size)
+        at = there[j].mate
+        if length + node[at].dual < best:
+            best, last = length + node[at].dual, j
+
+
+@kernel(inline="always")
+def _take_out(k, front, ahead, slot, size):
+    """Fill place k of the front with its last; the new size."""
+    size -= 1
+    front[k], ahead[k] = front[np.uint64(size)], ahead[np.uint64(size)]
+    slot[front[k]] = k
+    return size
+
+
+@kernel(inline="always")
+def _move_duals(root, best, touched, node, there):
+    """Move the duals by what each vertex is nearer than the end."""
+    node[root].dual -= best
+    for j in touched:
+        it = there[j]
+        if it.dist < best:
+            it.dual += best - it.dist
+            node[it.mate].dual -= best - it.dist
+        it.dist = FAR
+
+
+@kernel(inline="always")
+def _flip(last, own, there, step):
+    """Flip the path that ends at `last`. Returns 1 if it brings a pair, 0 if it ousts a vertex."""
+    node = own.node
+    ousted, brings = there[last].mate, 1
+    if ousted == NONE:
+        there[last].since = step
+    else:
+        node[ousted].mate = NONE
+        leave(ousted, node, own.bits, step)
+        brings = 0
+    while last != NONE:
+        at = there[last].parent
+        there[last].mate = at
+        node[at].mate, last = last, node[at].mate
+    return brings
+
+
+@kernel(inline="always")
+def leave(i, node, bits, step):
+    """Note the steps at which vertex i was matched, up to this one: bits since .. step-1."""
+    begin = node[i].since
+    if begin < step:
+        for word in range(begin >> 6, (step + 63) >> 6):
+            lo = max(begin - (word << 6), 0)
+            hi = min(step - (word << 6), 64)
+            ones = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - (hi - lo))
+            bits[i, word] |= ones << np.uint64(lo)
+
 
 I8 = NDArray[np.int64]
 I4 = NDArray[np.int32]

@@ -1,6 +1,6 @@
-"""Many-to-one matching of all thresholds: a pixel counts if anything lies within the radius.
+"""Many-to-one matching at all thresholds: a pixel counts if any other lies within the radius.
 
-This is what home-made scripts do with a distance transform. It is no benchmark: any number of
+Home-made scripts do this with a distance transform. It is not the benchmark: any number of
 predictions may share one ground-truth pixel.
 """
 

@@ -1,7 +1,7 @@
 """Edge non-maximum suppression: triangle filter, orientation, comparison along the normal.
 
-Maps are float32 between the steps and each step computes one pixel in float64, so that a result
-is rounded once per step and does not depend on the order of a sum.
+Maps are float32 (H, W) between the steps and each step computes one pixel in float64, so that a
+result is rounded once per step and does not depend on the order of a sum.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _gradient(image, dy, dx):
 def normal(image):
     """Cosine and sine of the angle of the ridges' normal; float32 (H, W) -> two float32 (H, W).
 
-    The angle is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)); which of its two directions is of no account.
+    The angle is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)); which of its two directions is irrelevant.
     """
     gx, gy = _gradient(image, 0, 1), _gradient(image, 1, 0)
     gxx, gxy, gyy = _gradient(gx, 0, 1), _gradient(gy, 0, 1), _gradient(gy, 1, 0)
@@ -128,7 +128,7 @@ def suppress(image, cos, sin, radius, border, multiplier):
 
 @kernel
 def edge_nms(image, radius, border, multiplier, smooth):
-    """The whole of it: float32 (H, W) in, float32 (H, W) out. See bsdsbench.metrics.soft_maps."""
+    """The whole of it: float32 (H, W) in, float32 (H, W) out. See bsdsbench.metrics.maps."""
     if image.size == 0:
         return image.copy()
     if smooth:

@@ -1,7 +1,7 @@
-"""Outlines of all labels of a map in one go: lists of sites, label after label, in raster order.
+"""Outlines of all labels of a map at once: lists of sites by label, in raster order.
 
-A label map is int32; labels below 0 belong to nothing. Every list comes as `start` (n + 1,), rows
-and columns: the sites of label k are start[k] : start[k + 1].
+A label map is (H, W) int32; labels below 0 are ignored. Every list is `start` (n + 1,), rows and
+columns: the sites of label k are start[k] : start[k + 1].
 """
 
 from __future__ import annotations

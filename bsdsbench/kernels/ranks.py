@@ -1,8 +1,8 @@
-"""Counting along a ranking, and sums along a curve. Outputs are made by the caller.
+"""Counting along a ranking (n,), and sums along a curve. The caller allocates the outputs.
 
-Positives and negatives are sorted apart (a plain sort of values, no argsort) and walked from the
-top; the counts at a score follow from how many of each lie at or above it. The inner loops have no
-unpredictable branch: on ten million scores that is worth more than the work it saves.
+Positives and negatives are sorted separately (plain sorts of values, no argsort) and walked from
+the top; the counts at a score are the numbers of each at or above it. The inner loops have no
+unpredictable branch: on ten million scores that gains more than skipping work would.
 """
 
 from __future__ import annotations

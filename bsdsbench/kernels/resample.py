@@ -1,4 +1,4 @@
-"""Sums of many resamples of the images at once."""
+"""Sums of counts over many resamples of the images at once."""
 
 from __future__ import annotations
 

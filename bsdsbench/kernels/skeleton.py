@@ -1,8 +1,8 @@
 """Skeletons of the labels of a map, those of scikit-image's 2-D `skeletonize`.
 
-That is two-subiteration thinning after Zhang and Suen (1984), with other neighbourhoods than the
-paper's. Which ones, scripts/skeleton_table.py finds out from its results on random masks. Each
-label is thinned within its box, as words of 64 pixels in tiles (thinning.py).
+This is two-subiteration thinning after Zhang and Suen (1984), with other neighbourhoods than the
+paper's; scripts/skeleton_table.py derives them from scikit-image's results on random masks. Each
+label of the (H, W) map is thinned within its box, as words of 64 pixels in tiles (thinning.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Sums per label: pixels that two label maps share, and what the distances of outlines add up to.
+"""Sums per label: pixels that two label maps share, and distances between outlines.
 
-Label maps are int32, below 0 for pixels of no label.
+Label maps are (H, W) int32, below 0 for pixels without a label.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Thinning to one-pixel lines, and how the thinned map changes from threshold to threshold.
+"""Thinning of (H, W) maps to one-pixel lines, and the changes from threshold to threshold.
 
-Two subiterations, each of which deletes pixels by what their eight neighbours are (judging.py has
-the conditions), follow each other until neither deletes anything. All pixels of a subiteration are
-judged on the map before it, everything outside the image is off.
+Two subiterations alternate until neither deletes a pixel; each deletes pixels by their eight
+neighbours (judging.py has the conditions). All pixels of a subiteration are judged on the map
+before it; pixels outside the image are off.
 
 The map is held as bits, 64 pixels of a row in a word, so that one logical operation judges them
-all; the words of a column lie together, and the processor takes several rows at a time. Each
-threshold is thinned from the start, but only where something happens: the map is cut into tiles of
-one word by 32 rows, and a tile is judged again only if it changed in the last two subiterations, or
-a neighbour did at the border to it. Thinning does not depend on where a pixel is, so the bits cover
-just the box of the pixels that are ever on.
+all. The words of a column are contiguous, so the processor takes several rows at a time. Each
+threshold is thinned from scratch, but only where something changes: the map is divided into tiles
+of one word by 32 rows, and a tile is judged again only if it changed in the last two subiterations,
+or a neighbour changed at their common border. Thinning does not depend on position, so the bits
+cover only the bounding box of the pixels that are ever on.
 """
 
 from __future__ import annotations
@@ -19,9 +19,33 @@ from collections import namedtuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.bits import ones, pack
 from bsdsbench.kernels.jit import inner, kernel
 from bsdsbench.kernels.judging import TILE, guo_hall, listed
+
+
+@inner
+def ones(x):
+    """How many bits of x are set, counted in pairs, nibbles, bytes."""
+    x -= x >> np.uint64(1) & np.uint64(0x5555555555555555)
+    fours = np.uint64(0x3333333333333333)
+    x = (x & fours) + (x >> np.uint64(2) & fours)
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64(x * np.uint64(0x0101010101010101) >> np.uint64(56))
+
+
+def pack(bmap: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """(H, W) bool as words of 64 columns: pixel (r, c) is bit c & 63 of [r, c >> 6], the rest 0."""
+    rows, cols = bmap.shape
+    eights = np.zeros((rows, 8 * ((cols + 63) // 64)), np.uint8)
+    eights[:, : (cols + 7) // 8] = np.packbits(bmap, axis=1, bitorder="little")
+    return eights.view("<u8").astype(np.uint64, copy=False)
+
+
+def unpack(words: NDArray[np.uint64], cols: int) -> NDArray[np.bool_]:
+    """The (H, cols) bool map of such words."""
+    eights = words.astype("<u8", copy=False).view(np.uint8)
+    return np.unpackbits(eights, axis=1, count=cols, bitorder="little").view(np.bool_)
+
 
 Box = tuple[int, int, int, int]
 Events = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]

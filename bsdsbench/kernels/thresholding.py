@@ -1,4 +1,4 @@
-"""All thresholds from one read of the pixels.
+"""All thresholds from one read of the pixels of a map (H, W).
 
 A pixel is on at threshold t where value >= t, compared in float64: an unsigned 8-bit value v is
 v / 255, a 16-bit one v / 65535, a float32 is promoted exactly. Its level is the number of

@@ -1,4 +1,4 @@
-"""The boundary kernels compiled in two processes at once, before the first image needs them."""
+"""Compiles the boundary kernels in two processes at once, before the first image needs them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from bsdsbench.kernels import never_compiled
 _OTHERS = """
 import sys
 sys.path[:] = filter(None, sys.path)
-from bsdsbench.kernels.warm import others
 others()
 """
 

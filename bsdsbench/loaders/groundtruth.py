@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_paths, given_word
 from bsdsbench.files.errors import FileFormatError
-from bsdsbench.loaders.formats import read_arrays
+from bsdsbench.loaders.formats import (
+    FaultError,
+    id_of,
+    listed,
+    read_arrays,
+    reading,
+    show,
+)
 from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.prediction import check_total, flat, is_map, is_numeric, label_map
-from bsdsbench.loaders.reading import (
-    FaultError,
-    id_of,
-    listed,
-    reading,
-    show,
-)
 
 PathLike = str | os.PathLike[str]
 KINDS = ("boundaries", "labels")

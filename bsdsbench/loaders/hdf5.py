@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.files import bounded
-from bsdsbench.loaders.budget import MAX_DEPTH, Budget
-from bsdsbench.loaders.reading import FaultError, check_size
+from bsdsbench.loaders.formats import MAX_DEPTH, Budget, FaultError, check_size
 
 ITEM_COST = 1 << 15  # bytes charged per item of a cell or struct: they may lead round in circles
 CHUNK_COST = 8

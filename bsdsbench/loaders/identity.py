@@ -1,4 +1,4 @@
-"""Which ground-truth set a folder holds: a fingerprint of its content, whatever the file format.
+"""Identity of a ground-truth set: a fingerprint of its content, independent of the file format.
 
 An image's fingerprint is the first 16 hex digits of sha256 over "ROWSxCOLSxANNOTATORS\\n" in ASCII,
 then over each annotator's boundaries in file order, one bit per pixel (row-major, big bit order). A
@@ -24,10 +24,10 @@ import numpy as np
 
 from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.files.writing import write_atomic
+from bsdsbench.loaders.formats import read_bytes, show
 from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.loaders.pairing import Pair, ground_truths
-from bsdsbench.loaders.reading import read_bytes, show
 from bsdsbench.protocol.protocol import Protocol
 
 DIGITS = 16

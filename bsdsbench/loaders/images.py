@@ -1,9 +1,9 @@
 """Reading pictures with imageio, as one gray or label array or as colours.
 
-Gray forms: gray of 1, 8, 16 bits, 32-bit float or integer TIFF, PFM; a palette as its colours (or,
-for label maps, as its indices); RGB only where all three channels are equal; an alpha channel only
-where it is opaque. Only the formats named here are ever tried, whatever the suffix says, and the
-header is checked before anything is decoded.
+Accepted as gray: 1, 8 or 16 bits, 32-bit float or integer TIFF, and PFM. A palette is read as its
+colours (for label maps, as its indices). RGB must have three equal channels; an alpha channel must
+be opaque. No other format is tried, whatever the suffix says, and the header is checked before
+anything is decoded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from imageio.v3 import imopen
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
-from bsdsbench.loaders.reading import FaultError, check_size, listed, read_bytes, reading
+from bsdsbench.loaders.formats import FaultError, check_size, listed, read_bytes, reading
 
 FORMATS = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
 # Pillow's way to 16-bit gray differs between formats and versions

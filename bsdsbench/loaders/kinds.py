@@ -1,4 +1,4 @@
-"""The one way from an image's files to arrays, for every kind of prediction and ground truth.
+"""From an image's files to arrays, for every kind of prediction and ground truth.
 
 | prediction | what the files hold |
 |---|---|
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.loaders.formats import read_arrays
+from bsdsbench.loaders.formats import FaultError, read_arrays, reading, show
 from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.line_files import (
@@ -38,7 +38,6 @@ from bsdsbench.loaders.line_files import (
 )
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.prediction import label_map, load_prediction
-from bsdsbench.loaders.reading import FaultError, reading, show
 from bsdsbench.protocol.protocol import Protocol
 
 Shape = tuple[int, int]

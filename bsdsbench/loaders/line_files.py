@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.format_table import IMAGE_SUFFIXES
-from bsdsbench.loaders.formats import read_arrays
+from bsdsbench.loaders.formats import FaultError, check_size, read_arrays, read_bytes, reading
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.line_maps import GRID, score_map, truth_map
 from bsdsbench.loaders.pairing import Pair
-from bsdsbench.loaders.reading import FaultError, check_size, read_bytes, reading
 
 Shape = tuple[int, int]
 F8 = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Straight lines drawn as pixels, as the programs of wireframe parsing draw them.
+"""Straight lines drawn as pixels, like the wireframe parsing programs.
 
 A line of length L has ceil(L) samples, evenly spaced, both ends among them; one sample is the
 second end, a line of no length has none. Rounding is half away from zero. The programs count

@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files import bounded
-from bsdsbench.loaders.budget import MAX_DEPTH, Budget
+from bsdsbench.loaders.formats import MAX_DEPTH, Budget, FaultError, check_size, read_bytes, reading
 from bsdsbench.loaders.hdf5 import read_hdf5
-from bsdsbench.loaders.reading import FaultError, check_size, read_bytes, reading
 
 # "mi" storage types and "mx" classes -> numpy type codes
 STORAGE = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8"}

@@ -9,8 +9,8 @@
 | eval_RI_VOI.txt, _thr.txt | tRI RI RI_ois tVOI VOI VOI_ois; thresh RI VOI |
 | ID_ev1.txt | thresh cntR sumR cntP sumP |
 
-Recall stands before precision here, and only here. The readers also take what others write in this
-shape: `%f`, commas, more columns or fewer, descending thresholds, dropped rows.
+Recall comes before precision here, and only here. The readers also accept what other programs
+write: `%f`, commas, more or fewer columns, descending thresholds, dropped rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import FileFormatError
 from bsdsbench.files.manifest import MANIFEST, Manifest, manifest_over
-from bsdsbench.loaders.reading import FaultError, id_of, read_bytes, reading, show
+from bsdsbench.loaders.formats import FaultError, id_of, read_bytes, reading, show
 from bsdsbench.scores.counts import BoundaryCounts
 
 COLUMNS = {

@@ -1,10 +1,10 @@
-"""Which prediction belongs to which ground truth.
+"""Pairing of predictions with ground truth by image id.
 
-The image id is the file's name without its suffix, in whatever folder below the given one it lies.
-Ground truth may also be one file per annotator: `ID/any.png` (a folder per image), `ID_1.png,
-ID_2.png`, or .seg files of one name in several folders (BSDS300: a folder per annotator). Which of
-these a folder follows is taken from the ids of the other side, for the whole folder at once, so an
-id that itself ends in `_1` is safe. Label-map predictions may be in the same three ways.
+The image id is the file's name without its suffix, in any folder below the given one. Ground truth
+may also be one file per annotator: `ID/any.png` (a folder per image), `ID_1.png, ID_2.png`, or .seg
+files of one name in several folders (BSDS300: a folder per annotator). The ids of the other side
+decide the layout of the whole folder, so an id that itself ends in `_1` is safe. Label-map
+predictions may use the same three layouts.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bsdsbench.files.arguments import given_path, given_word
-from bsdsbench.files.errors import FileFormatError, PairingError
-from bsdsbench.files.json_fields import is_text
+from bsdsbench.files.errors import FileFormatError, PairingError, is_text
 from bsdsbench.files.manifest import MAPS, Manifest
-from bsdsbench.loaders.reading import (
+from bsdsbench.loaders.formats import (
     GROUND_TRUTH_SUFFIXES,
     PREDICTION_SUFFIXES,
     id_of,

@@ -1,4 +1,4 @@
-"""The pictures that were annotated: input of detectors, ground of overlays and reports."""
+"""The annotated photographs: input to detectors, background of overlays and reports."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.loaders.format_table import IMAGE_SUFFIXES
+from bsdsbench.loaders.formats import id_of
 from bsdsbench.loaders.pairing import find_files
-from bsdsbench.loaders.reading import id_of
 
 
 def find_photos(folder: str | os.PathLike[str]) -> dict[str, Path]:

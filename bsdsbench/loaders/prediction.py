@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from bsdsbench.files import bounded
 from bsdsbench.files.arguments import given_paths, given_word
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders import map_checks as checks
-from bsdsbench.loaders.formats import read_arrays
-from bsdsbench.loaders.inputs import Prediction
-from bsdsbench.loaders.pairing import Pair
-from bsdsbench.loaders.reading import (
+from bsdsbench.loaders import inputs as checks
+from bsdsbench.loaders.formats import (
     PREDICTION_SUFFIXES,
     FaultError,
     check_size,
     id_of,
     listed,
+    read_arrays,
     reading,
 )
+from bsdsbench.loaders.inputs import Prediction
+from bsdsbench.loaders.pairing import Pair
 
 PathLike = str | os.PathLike[str]
 # where a file holds several maps, the one of such a name is meant

@@ -1,8 +1,8 @@
 """Where the shipped sample is: inside an installed wheel, or beside the package in a checkout.
 
 The sample is in BSDS layout: images/test/ID.jpg and groundTruth/test/ID.mat with three to five
-annotators. A checkout also has results/METHOD/ID.png or .mat; `bsdsbench run` makes the maps
-anew. `scripts/make_sample.py` makes it all.
+annotators. A checkout also has results/METHOD/ID.png or .mat; `bsdsbench run` makes the maps.
+`scripts/make_sample.py` makes the sample.
 """
 
 from __future__ import annotations

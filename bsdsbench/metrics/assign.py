@@ -1,16 +1,17 @@
-"""One-to-one assignment at any costs, as a building block: of boundary maps and of points.
+"""One-to-one assignment of boundary maps (H, W) or points (N, 2) at custom costs.
 
-The matcher of the boundary benchmark with costs of one's own: training that gives every annotated
-pixel one predicted one, tracking of junctions, edits of maps. It is no metric and counts nothing.
+This is the boundary benchmark's matcher with custom costs: for training with one predicted pixel
+per annotated pixel, for tracking junctions, for editing maps. It is not a metric and counts
+nothing.
 
-As many pairs as possible are found within the radius, and among those the ones that cost the least
-in the sum. What is left equal is decided by a hash of the two indices, so that a result is a
-function of its input alone: neither threads nor the rest of a batch move it.
+It finds the most pairs within the radius, and among those the least total cost. A hash of the two
+indices breaks ties, so the result is a function of the input alone: it depends neither on threads
+nor on the rest of a batch.
 
-Room: a problem of n predicted and m annotated pixels takes some 150 bytes for each of them and
-16 for each edge that is kept, of which there are at most 2^22 (64 MB): what does not fit is
-forgotten and found again. Lists of points with more than 2^22 pairs within the radius are refused;
-they take at most 400 MB. Each thread works at one problem at a time.
+Memory: a problem takes about 150 bytes per predicted or annotated pixel and 16 bytes per stored
+edge. At most 2^22 edges (64 MB) are stored; the others are discarded and found again when needed.
+Lists of points with more than 2^22 pairs within the radius are refused; they take at most 400 MB.
+Each thread solves one problem at a time.
 """
 
 from __future__ import annotations
@@ -35,8 +36,7 @@ from bsdsbench.files.arguments import (
     given_word,
 )
 from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.loaders.inputs import GroundTruth
-from bsdsbench.loaders.map_checks import binary_map, same_shape
+from bsdsbench.loaders.inputs import GroundTruth, binary_map, same_shape
 from bsdsbench.protocol.protocol import MAX_PX
 from bsdsbench.scores.counts import frozen
 from bsdsbench.tables.read_only import ReadOnly

@@ -23,18 +23,30 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_number
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, same_shape, soft_map
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.loaders.map_checks import binary_map, same_shape, soft_map
 from bsdsbench.loaders.official_txt import boundary_files
-from bsdsbench.metrics.base import MATCHED, Column, at_least_two, counts_in_order
-from bsdsbench.metrics.boundary_maps import clean, replayed, truth_maps, with_whole_image, without
-from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric, MatchMaps
-from bsdsbench.metrics.soft_maps import prepare
+from bsdsbench.metrics.base import (
+    MATCHED,
+    Column,
+    CurveMetric,
+    CurveScore,
+    MatchingMetric,
+    MatchMaps,
+    at_least_two,
+    counts_in_order,
+)
+from bsdsbench.metrics.maps import clean, prepare, replayed, truth_maps, with_whole_image, without
 from bsdsbench.protocol.protocol import MAX_PX, Protocol
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord, Stack, frozen
-from bsdsbench.scores.curve import OperatingPoint, PRCurve
-from bsdsbench.scores.curve_rules import area, best_point, edges_r50, recall_at_precision
+from bsdsbench.scores.curve import (
+    OperatingPoint,
+    PRCurve,
+    area,
+    best_point,
+    edges_r50,
+    recall_at_precision,
+)
 from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.read_only import ReadOnly
 

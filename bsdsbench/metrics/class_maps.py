@@ -1,11 +1,11 @@
-"""Class maps as a protocol of per-class boundaries wants them: drawn, resized, cropped, killed.
+"""Class maps prepared for per-class boundaries: drawn, resized, cropped, interiors removed.
 
 Arrays only. A label map is (H, W) integer, an instance map (H, W) integer with 0 where there is no
 instance; maps of all classes are (C, H, W), classes in the order of the protocol's.
 
-The order of the steps is that of the published programs: a frame of ignored labels, labels halved,
-boundaries drawn (of the classes, and of each instance), thinned, halved; predictions resized to the
-ground truth; both cropped. The tolerance is a fraction of the diagonal of what is left.
+The steps follow the published programs: add a frame of ignored labels, halve the labels, draw the
+boundaries (of classes and of each instance), thin and halve them, resize predictions to the ground
+truth, crop both. The tolerance is a fraction of the diagonal of the result.
 """
 
 from __future__ import annotations
@@ -110,12 +110,13 @@ class SemanticOptions(Settings):
     border_rule: str = setting(
         "crop",
         '"crop" them off both sides, so that the tolerance is that of what is left; or "ignore": '
-        "labels get a frame of the ignored label, predictions are 0 there.",
+        "labels get a frame of the ignored label, predictions are 0 there; the tolerance is that "
+        "of the full size.",
         one_of("crop", "ignore"),
     )
     scale: float = setting(
         1.0,
-        "The ground truth is scaled to this, by the nearest pixel.",
+        "The ground truth is scaled to this, by the nearest pixel as imresize.",
         (lambda v: is_number(v) and 0 < v <= 1, "a number in (0, 1]"),
         describe=lambda o: f"{o.scaled} scaled by {o.scale:g}" if o.scale != 1 else "",
     )
@@ -126,8 +127,8 @@ class SemanticOptions(Settings):
     )
     resize: str = setting(
         "refuse",
-        'Predictions of another size than the ground truth: "refuse", "nearest", or "bicubic" as '
-        "MATLAB's imresize.",
+        'Predictions of another size than the ground truth: "refuse", "nearest" as Pillow, or '
+        '"bicubic" as MATLAB\'s imresize.',
         one_of("refuse", "nearest", "bicubic"),
         describe="resized {}",
     )
@@ -408,7 +409,7 @@ def _fitted(maps: NDArray[Any], shape: tuple[int, ...], how: str) -> NDArray[Any
 
 
 def _nearest(array: NDArray[Any], scale: float) -> NDArray[Any]:
-    """(H, W) at ceil(scale x size), each pixel the nearest one, as MATLAB's imresize has it."""
+    """(H, W) at ceil(scale x size), each pixel the nearest one, like MATLAB's imresize."""
     if scale == 1:
         return array
     at = [_scaled_index(n, scale) for n in array.shape]

@@ -17,8 +17,7 @@ from bsdsbench.metrics.base import ANNOTATED, MAPS, Column, Metric
 from bsdsbench.metrics.pixel import PixelCounts, PixelMetric, pixel_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.ratios import ratio
-from bsdsbench.scores.weighted import Weights, weighted_mean
+from bsdsbench.scores.ratios import Weights, ratio, weighted_mean
 
 F8 = NDArray[np.float64]
 

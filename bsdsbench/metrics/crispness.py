@@ -1,10 +1,9 @@
 """Crispness: how thin the raw edges are, and what thickness costs.
 
 Average crispness is the mean over images of sum(NMS map) / sum(raw map). Its NMS (2, 5, 1.01)
-compares the unsmoothed map, so that a map which is one pixel thin has about 1; only the orientation
-comes from a smoothed one. SEval is the standard evaluation (NMS, then thinning, with the recipe of
-its own programs: the protocol's nms_params), CEval the one without either, in which thick edges pay
-in precision. All three take the raw maps.
+compares the unsmoothed map, so that a one-pixel-thin map scores about 1; only the orientation comes
+from a smoothed map. SEval is the standard evaluation with NMS (the protocol's nms_params) and
+thinning. CEval uses neither, so thick edges lose precision. All three take the raw maps.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from bsdsbench.metrics.boundary import (
     boundary_counts,
     boundary_result,
 )
-from bsdsbench.metrics.soft_maps import as_float32, invert, nms
-from bsdsbench.protocol.nms_recipes import NMSParams
+from bsdsbench.metrics.maps import as_float32, invert, nms
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.settings import NMSParams
 from bsdsbench.scores.counts import (
     BoundaryCounts,
     Counts,
@@ -37,10 +36,8 @@ from bsdsbench.scores.counts import (
     count_field,
     thresholds_field,
 )
-from bsdsbench.scores.curve import four_counts, pr_curve
-from bsdsbench.scores.curve_rules import best_point
-from bsdsbench.scores.ratios import ratio
-from bsdsbench.scores.weighted import Weights, curve_columns, weighted_mean
+from bsdsbench.scores.curve import best_point, curve_columns, four_counts, pr_curve
+from bsdsbench.scores.ratios import Weights, ratio, weighted_mean
 from bsdsbench.tables.result_object import ShownScore
 
 # Ye et al., arXiv 2306.15172: their eval_crispness.m

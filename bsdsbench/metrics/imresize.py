@@ -1,4 +1,4 @@
-"""Maps resized as MATLAB's imresize does: antialiased where they shrink, mirrored at the ends."""
+"""Maps (H, W) resized like MATLAB's imresize: antialiased if they shrink, mirrored at the ends."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.loaders.map_checks import soft_map
-from bsdsbench.metrics.soft_maps import unit
+from bsdsbench.loaders.inputs import soft_map
+from bsdsbench.metrics.maps import unit
 
 F8 = NDArray[np.float64]
 

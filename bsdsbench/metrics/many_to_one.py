@@ -1,8 +1,8 @@
 """A wrong reading of the benchmark, for `explain` and the doctor only: many-to-one matching.
 
-A predicted pixel is right if any annotated pixel lies within the tolerance, an annotated pixel is
+A predicted pixel is correct if any annotated pixel lies within the tolerance, an annotated pixel is
 found if any prediction does. Without the one-to-one rule thick edges and double responses cost
-nothing: the first 40 maps of HED score .8038 instead of .7657.
+nothing: HED's first 40 maps score .8038 instead of .7657.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.boundary import threshold_events
-from bsdsbench.metrics.boundary_maps import truth_maps
+from bsdsbench.metrics.maps import truth_maps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import BoundaryCounts
 

@@ -1,8 +1,8 @@
 """Occlusion boundaries: edges matched as in the boundary benchmark, and their orientation.
 
 A pair of the matching is right if the angles at its two pixels, in radians, differ by at most a
-quarter turn: |a - b| modulo 2 pi is at most pi / 2, or at least 3 pi / 2. Three curves come of the
-counts at each threshold, each with ODS, OIS and AP by the rules of the boundary benchmark:
+quarter turn: |a - b| modulo 2 pi is at most pi / 2, or at least 3 pi / 2. The counts at each
+threshold give three curves, each with ODS, OIS and AP by the rules of the boundary benchmark:
 
 | curve | recall | precision |
 |---|---|---|
@@ -10,8 +10,8 @@ counts at each threshold, each with ODS, OIS and AP by the rules of the boundary
 | orientation | the same | predicted in a right pair / predicted |
 | accuracy | the same | predicted in a right pair / matched predicted |
 
-A predicted pixel counts once, whatever number of annotators has it in a (right) pair. Where the
-sizes differ, edges and angles are resized to the ground truth, bilinearly, before the NMS. Source:
+A predicted pixel counts once, however many annotators have it in a (right) pair. If sizes differ,
+edges and angles are resized to the ground truth bilinearly before NMS. Source:
 DOOBNet (Wang, Wang, Li, ACCV 2018), EvaluateSingle.m and correspondOccPixels.m.
 """
 
@@ -25,8 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.loaders.map_checks import same_shape, soft_map
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape, soft_map
 from bsdsbench.loaders.official_txt import boundary_rows as official_rows
 from bsdsbench.loaders.official_txt import format_rows, safe_name, table_files
 from bsdsbench.metrics.base import CURVE, MAPS, MATCHING, Column, Metric, counts_in_order, within
@@ -36,9 +35,8 @@ from bsdsbench.metrics.boundary import (
     boundary_result,
     threshold_events,
 )
-from bsdsbench.metrics.boundary_maps import replayed, truth_maps
 from bsdsbench.metrics.imresize import bilinear
-from bsdsbench.metrics.soft_maps import unit
+from bsdsbench.metrics.maps import replayed, truth_maps, unit
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import (
     BoundaryCounts,
@@ -48,9 +46,8 @@ from bsdsbench.scores.counts import (
     count_field,
     thresholds_field,
 )
-from bsdsbench.scores.curve import pr_curve
-from bsdsbench.scores.curve_rules import best_point
-from bsdsbench.scores.weighted import Weights, curve_columns
+from bsdsbench.scores.curve import best_point, curve_columns, pr_curve
+from bsdsbench.scores.ratios import Weights
 from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]

@@ -1,9 +1,9 @@
 """One-to-one labels for training: each annotated pixel supervises one predicted pixel.
 
-Edge detectors trained on annotations as they are drawn answer with thick lines, since the drawn
-line is rarely where the network sees it. MatchED (Cetinkaya, Kalkan and Akbas, CVPR 2026) moves the
-label: predicted pixels are assigned to annotated ones, and those that have a partner are the new
-label, with the annotated pixels that have none.
+Edge detectors trained on annotations as drawn produce thick lines, because the drawn line is rarely
+where the network sees it. MatchED (Cetinkaya, Kalkan and Akbas, CVPR 2026) moves the label:
+predicted pixels are assigned to annotated ones. The new label is the predicted pixels with a
+partner and the annotated pixels without one.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_number, to_numpy
 from bsdsbench.files.errors import ShapeError
-from bsdsbench.loaders.map_checks import soft_map
+from bsdsbench.loaders.inputs import soft_map
 from bsdsbench.metrics.assign import Assignment, assign
-from bsdsbench.metrics.soft_maps import unit
+from bsdsbench.metrics.maps import unit
 
 
 def one_to_one_labels(
@@ -33,7 +33,7 @@ def one_to_one_labels(
 ) -> Any:
     """Labels of the predicted pixels that are to be edges, by one-to-one assignment.
 
-    Predicted pixels are those with prob >= delta. With each annotator apart, as many of them as
+    Predicted pixels are those with prob >= delta. For each annotator separately, as many of them as
     possible are assigned to annotated pixels at most `radius` away, at the least total of
     distance - weight * prob. The label is 1 at the predicted pixels that have a partner and at the
     annotated ones that have none, and 0 elsewhere.

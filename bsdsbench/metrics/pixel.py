@@ -19,16 +19,13 @@ from numpy.typing import NDArray
 from bsdsbench.curves.ranked import roc_from_ranking
 from bsdsbench.curves.ranking import Ranking
 from bsdsbench.curves.results import ROCResult
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps, same_shape, soft_map
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.loaders.map_checks import annotated_maps, same_shape, soft_map
-from bsdsbench.metrics.base import ANNOTATED, CURVE, MAPS, Column
-from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore
-from bsdsbench.metrics.soft_maps import prepare
+from bsdsbench.metrics.base import ANNOTATED, CURVE, MAPS, Column, CurveMetric, CurveScore
+from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Stack, count_field, thresholds_field
-from bsdsbench.scores.ratios import ratio
-from bsdsbench.scores.weighted import Weights, weighted_sum
+from bsdsbench.scores.ratios import Weights, ratio, weighted_sum
 
 Bool = NDArray[np.bool_]
 F8 = NDArray[np.float64]

@@ -1,6 +1,6 @@
-"""Which metrics there are: ours, and those of the entry point group `bsdsbench.metrics`.
+"""The available metrics: built-in ones, and those in the entry point group `bsdsbench.metrics`.
 
-Their names cost no import of numpy, so that the help of the command line can list them.
+Their names are known without importing numpy, so the command line's help can list them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from bsdsbench.files.errors import DataError
 
 if TYPE_CHECKING:
-    from bsdsbench.metrics.base import Metric
-    from bsdsbench.metrics.curve_metric import CurveMetric
+    from bsdsbench.metrics.base import CurveMetric, Metric
 
 GROUP = "bsdsbench.metrics"
 DEFAULT = ("boundary",)
@@ -87,7 +86,7 @@ def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
 
 def curve_metric(name: str) -> CurveMetric:
     """A metric that has a precision-recall curve. Raises DataError for another."""
-    from bsdsbench.metrics.curve_metric import CurveMetric
+    from bsdsbench.metrics.base import CurveMetric
 
     found = get(name)
     if not isinstance(found, CurveMetric):
@@ -97,7 +96,7 @@ def curve_metric(name: str) -> CurveMetric:
 
 def with_curve(metrics: Sequence[str]) -> tuple[str, ...]:
     """Those of the metrics that have a precision-recall curve."""
-    from bsdsbench.metrics.curve_metric import CurveMetric
+    from bsdsbench.metrics.base import CurveMetric
 
     return tuple(m for m in metrics if isinstance(get(m), CurveMetric))
 

@@ -1,15 +1,15 @@
 """Salient object detection: how well a soft map marks the pixels of a mask, without tolerance.
 
-Measures of one image are in `SaliencyCounts`; `SaliencyMetric.scores` makes those of data sets. Two
-ways to get there are in use and give different numbers, so the names tell them apart: `*_mean` is
-the mean over images of the image's value (at each threshold, where there are thresholds, and then
-the best one), `*_sum` is one ratio of the counts added over images. `max_f_pr` is a third: F of the
-mean precision and the mean recall.
+`SaliencyCounts` holds the measures of one image; `SaliencyMetric.scores` computes those of a data
+set. Three ways are in use and give different numbers, so they have different names: `*_mean` is
+the mean over images of the image's value (at each threshold, if there are any, and then the best
+one), `*_sum` is one ratio of the summed counts, `max_f_pr` is F of the mean precision and mean
+recall.
 
 Thresholds are the levels 0 .. 255 of the map as an 8-bit picture, `>=`. `max_*` is the largest
 value of the mean curve over the levels, `mean_*` its mean, `adaptive_*` the value at each image's
-own threshold; what has none of these words (IoU, Dice, BER) is at one half. The rules in which
-programs differ are `SaliencyOptions`; the measures: bsdsbench.metrics.salient_measures.
+own threshold; names without these words (IoU, Dice, BER) are at one half. The rules in which
+programs differ are `SaliencyOptions`. The measures are in bsdsbench.metrics.salient_measures.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import salient_measures as measures
 from bsdsbench.metrics.base import Column, Metric
-from bsdsbench.metrics.soft_maps import invert
+from bsdsbench.metrics.maps import invert
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import BOOL, POSITIVE, Settings, one_of, setting
 from bsdsbench.scores.counts import Counts, Stack, count_field
-from bsdsbench.scores.ratios import ratio
-from bsdsbench.scores.weighted import Weights, weighted_mean, weighted_sum
+from bsdsbench.scores.ratios import Weights, ratio, weighted_mean, weighted_sum
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]

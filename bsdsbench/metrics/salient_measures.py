@@ -1,12 +1,12 @@
 """Measures of one salient-object map against its mask, without tolerance: numbers from arrays.
 
-What the programs in use do differently is in `SaliencyOptions` (bsdsbench.metrics.saliency); its
-defaults are those of PySODMetrics, which most tables of the field come from, and with them all
-values here are equal to its values (to 1e-9 on 8-bit maps), but for
+`SaliencyOptions` (bsdsbench.metrics.saliency) holds what programs do differently. Its defaults are
+those of PySODMetrics, the source of most published tables. With them all values equal its values
+(to 1e-9 on 8-bit maps), except for
 
 - a mask whose centroid lies in the last row or column: PySODMetrics divides by an empty quarter of
-  the image and its S-measure is NaN; here the empty quarter has no weight, as in the paper;
-- an image of one pixel: its E-measure divides by 2e-16; here by 1.
+  the image and its S-measure is NaN. Here the empty quarter has no weight, as in the paper.
+- an image of one pixel: its E-measure divides by 2e-16, ours by 1.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.metrics.soft_maps import as_float32, unit
+from bsdsbench.metrics.maps import as_float32, unit
 from bsdsbench.scores.ratios import ratio
 
 F8 = NDArray[np.float64]

@@ -1,7 +1,7 @@
 """Label maps as they are: IoU per class, mean IoU, accuracy, Dice, panoptic quality.
 
-Everything comes from the confusion table of all pixels, and from instances paired by overlap; both
-add over images, so that a score of many images is that of their sums.
+Everything comes from the confusion table of all pixels and from instances paired by overlap. Both
+are additive over images, so the score of many images is computed from their sums.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from bsdsbench.metrics.contour.label_options import LabelOptions
 from bsdsbench.metrics.contour.pairs import LabelPair, as_pair
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack, count_field
-from bsdsbench.scores.ratios import ratio
-from bsdsbench.scores.weighted import Weights, weighted_sum
+from bsdsbench.scores.ratios import Weights, ratio, weighted_sum
 from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]

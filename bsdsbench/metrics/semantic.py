@@ -1,13 +1,13 @@
-"""Per-class boundaries: each class is a boundary benchmark of its own, then the mean over classes.
+"""Per-class boundaries: a separate boundary benchmark for each class, then the mean over classes.
 
 Arrays: a label map is (H, W) integer; boundaries of all classes are (C, H, W), bool for ground
 truth and soft (or bool) for a prediction, classes in the order of `SemanticOptions.classes`.
 
-What `SemanticOptions` says of maps is done by bsdsbench.metrics.class_maps; here
-`interior = "kill"` takes predictions out that lie in a region of their class further from its
-boundary than the tolerance, after thinning as the SBD programs do, or with "kill_first" before it
-as SEISM does; `absent = "skip"` leaves an image out of the classes it does not have.
-`protocol.thin` chooses the thin or the raw form.
+bsdsbench.metrics.class_maps applies what `SemanticOptions` says about maps. Here
+`interior = "kill"` removes predictions inside a region of their class, further from its boundary
+than the tolerance, after thinning like the SBD programs; "kill_first" removes them before thinning
+like SEISM. `absent = "skip"` leaves an image out of the classes it does not have. `protocol.thin`
+selects the thin or the raw form.
 """
 
 from __future__ import annotations
@@ -39,10 +39,8 @@ from bsdsbench.scores.counts import (
     count_field,
     thresholds_field,
 )
-from bsdsbench.scores.curve import pr_curve
-from bsdsbench.scores.curve_rules import best_point
-from bsdsbench.scores.ratios import or_none, ratio
-from bsdsbench.scores.weighted import Weights, curve_columns, weighted_sum
+from bsdsbench.scores.curve import best_point, curve_columns, pr_curve
+from bsdsbench.scores.ratios import Weights, or_none, ratio, weighted_sum
 from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]

@@ -1,9 +1,9 @@
 """Measures of superpixel segmentations, on one label map, one annotator's, and the image.
 
-n(i,j): pixels in superpixel i and annotated region j; a_i, b_j: areas; N: pixels of the image.
-Every distinct label value is one region. All raise DataError for what is no (H, W) integer label
-map or holds no pixel, ShapeError where shapes differ. For several annotators take the mean, the
-minimum or the maximum, and say which: the literature does all three.
+n(i,j) is the number of pixels in superpixel i and annotated region j, a_i and b_j are areas, and N
+is the number of pixels. Every distinct label value is one region. All functions raise DataError if
+an input is not an (H, W) integer label map or is empty, ShapeError if shapes differ. For several
+annotators take the mean, minimum or maximum, and say which: the literature does all three.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from bsdsbench.metrics.region.contingency_table import (
 from bsdsbench.metrics.region.measures import measure
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack, count_field
-from bsdsbench.scores.ratios import ratio
-from bsdsbench.scores.weighted import Weights, weighted_mean
+from bsdsbench.scores.ratios import Weights, ratio, weighted_mean
 
 
 def undersegmentation_error(labels: ArrayLike, gt: ArrayLike) -> float:
@@ -90,7 +89,7 @@ def boundary_recall(labels: ArrayLike, gt: ArrayLike, radius: int | None = None)
     Raises
     ------
     DataError
-        For a negative radius, and for what is no label map.
+        For a negative radius, or if an input is not a label map.
     ShapeError
         If the shapes differ.
 

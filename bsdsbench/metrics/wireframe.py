@@ -4,8 +4,8 @@ At each score threshold the lines above it are drawn and matched one to one with
 ones (bsdsbench.loaders.line_maps, bsdsbench.metrics.boundary). TP are the matched predicted pixels,
 summed over images; precision is TP / predicted pixels, recall TP / annotated pixels.
 
-Then, as L-CNN's program has it, recalls in ascending and precisions in descending order are paired
-by rank, whatever threshold they come from. F^H is the largest F of these pairs; AP^H the area under
+Then, as in L-CNN's program, recalls in ascending and precisions in descending order are paired by
+rank, regardless of their thresholds. F^H is the largest F of these pairs. AP^H is the area under
 the largest precision at a recall or a higher one, with precision 0 at recall 0 and at recall 1.
 """
 
@@ -19,14 +19,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import CURVE, MAPS, MATCHING, Column
+from bsdsbench.metrics.base import (
+    CURVE,
+    MAPS,
+    MATCHING,
+    Column,
+    CurveMetric,
+    CurveScore,
+    MatchingMetric,
+    MatchMaps,
+)
 from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps
-from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric, MatchMaps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import BoundaryCounts, Stack
-from bsdsbench.scores.curve import PRCurve
-from bsdsbench.scores.ratios import f_measure
-from bsdsbench.scores.weighted import Weights, summed_curve
+from bsdsbench.scores.curve import PRCurve, summed_curve
+from bsdsbench.scores.ratios import Weights, f_measure
 
 F8 = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""What pictures of curves share: a display, several of them in one figure, which points to draw.
+"""Shared by pictures of curves: a display, several in one figure, the choice of points to draw.
 
 Display objects in the manner of scikit-learn: arrays in the constructor, drawing in
 `plot(ax=None)`, which returns the display; `ax_`, `figure_` and the artists are its attributes.
@@ -94,7 +94,7 @@ class CurveDisplay(ABC):
 
     @abstractmethod
     def points(self) -> tuple[F8, F8]:
-        """x and y of the line, without the points too close to be seen apart."""
+        """x and y of the line, without points too close to be distinguished."""
 
     def random(self) -> tuple[Any, Any] | None:
         """x and y of the line of a random ranking, if the picture has one."""

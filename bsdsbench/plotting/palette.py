@@ -12,9 +12,6 @@ GREYS = ("#000000", "#8C8C8C", "#5A5A5A")
 ISO_LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 HUMAN = "#2E7D32"
 
-
-def line_look(index: int, grey: bool = False) -> tuple[str, tuple[float, ...]]:
-    """Colour and dashes of the `index`-th curve of a picture."""
-    if grey:
-        return GREYS[index % len(GREYS)], DASHES[index % len(DASHES)]
-    return PALETTE[index % len(PALETTE)], DASHES[index // len(PALETTE) % len(DASHES)]
+# The colour and the dashes of each curve of a picture.
+LINES = tuple((PALETTE[i % 7], DASHES[i // 7]) for i in range(28))
+GREY_LINES = tuple((GREYS[i % 3], DASHES[i % 4]) for i in range(12))

@@ -13,7 +13,6 @@ from bsdsbench.comparison.published import (
     HUMAN_POINT,
     PublishedResult,
     find_published,
-    not_beside,
 )
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
@@ -31,7 +30,8 @@ from bsdsbench.plotting.style import (
     sign,
     style,
 )
-from bsdsbench.runs.loading import as_runs
+from bsdsbench.runs.evaluation import as_runs
+from bsdsbench.runs.run_identity import not_beside
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.compare import CurveBand
@@ -84,7 +84,8 @@ def plot_runs(
     """
     runs = as_runs(runs)
     named = _names(runs, names)
-    extra = [p for p in find_published(published) if p.key != "human" and "ods" in p.boundary]
+    found = find_published(published) if published else []
+    extra = [p for p in found if p.key != "human" and "ods" in p.boundary]
     point = _human(runs, human, "human" in published, metric)
     if not force:
         _check(runs, published, human)
@@ -174,7 +175,7 @@ def _check(
         faults += [f"{run.name}: {why}" for run in runs if (why := not_beside(run))]
     if faults:
         raise DataError.collect(
-            [DataError(f"{f}; such curves do not compare (force draws them)") for f in faults]
+            [DataError(f"{f}; such curves are not comparable (force draws them)") for f in faults]
         )
 
 

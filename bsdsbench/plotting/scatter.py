@@ -1,4 +1,4 @@
-"""Two methods image by image, and labels that lie over no point and over no other label."""
+"""Scatter plot of two methods image by image, with labels that cover no point or other label."""
 
 from __future__ import annotations
 

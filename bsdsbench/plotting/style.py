@@ -1,7 +1,7 @@
-"""One look for every picture: colours, rc settings, axes, iso-F lines, and files with fixed bytes.
+"""One style for every picture: colours, rc settings, axes, iso-F lines, and reproducible files.
 
-Figures are made without pyplot: no global state, no window, safe in threads and headless. Sizes are
-those of `LOOKS`: for the screen, for one column of a paper, for its full width.
+Figures are made without pyplot: no global state, no window, safe in threads and headless. `LOOKS`
+has the sizes: for the screen, one column of a paper, or its full width.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import write_atomic
-from bsdsbench.plotting.palette import ISO_LEVELS, line_look
+from bsdsbench.plotting.palette import GREY_LINES, ISO_LEVELS, LINES
 
 GREY = "#7F7F7F"
 _ISO = "_iso-f"  # a label that legends leave out
@@ -122,7 +122,8 @@ def is_grey() -> bool:
 
 def line_style(index: int) -> dict[str, Any]:
     """Colour and dash of the `index`-th curve in a figure."""
-    color, dashes = line_look(index, is_grey())
+    lines = GREY_LINES if is_grey() else LINES
+    color, dashes = lines[index % len(lines)]
     return {"color": color, "linestyle": (0, dashes) if dashes else "-"}
 
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from bsdsbench.files.arguments import given_list, given_path, kind_of_value
 from bsdsbench.files.bounded import MAX_TOML_BYTES, parse_toml, read_text, reading
 from bsdsbench.files.errors import ProtocolError, clip, did_you_mean
-from bsdsbench.protocol.nms_recipes import NMSParams
 from bsdsbench.protocol.settings import (
     BOOL,
     TEXT,
+    NMSParams,
     Settings,
     clipped,
     is_int,
@@ -33,7 +33,7 @@ from bsdsbench.protocol.settings import (
     toml_text,
     whole,
 )
-from bsdsbench.scores.curve_rules import AP_RULES, ODS_RULES
+from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 from bsdsbench.tables.read_only import ReadOnlyDict
 
 MAX_THRESHOLDS = 32_767  # what the kernels count in 16 bits
@@ -194,7 +194,7 @@ class Protocol(Settings):
     )
     ap_rule: str = setting(
         "bsds",
-        "How AP is read off the curve, a name of bsdsbench.scores.curve_rules.AP_RULES.",
+        "How AP is read off the curve, a name of bsdsbench.scores.curve.AP_RULES.",
         one_of(*AP_RULES),
         describe=lambda p: f"AP rule {p.ap_rule}",
     )
@@ -354,10 +354,7 @@ class Protocol(Settings):
         return out | inner
 
     def differences(self, other: Protocol) -> list[str]:
-        """What makes scores under the two incomparable, one line per field; empty if nothing.
-
-        The name is not a difference, and nms_params only where NMS is applied.
-        """
+        """What makes scores incomparable, a line per field; nms_params only where there is NMS."""
         mine, theirs = self.leaves(), other.leaves()
         keys = [k for k in {**mine, **theirs} if k not in ("name", "version")]
         if not (self.nms and other.nms):
@@ -378,6 +375,8 @@ class Protocol(Settings):
         words = self.words()
         if not self.stated:
             row = ", the first of them the whole image" if self.whole_image else ""
+            if self.name == UNSTATED_GRID:
+                return "thresholds and protocol not stated"
             return f"{words['thresholds']}{row}; the rest of the protocol is not stated"
         if used is None:
             more = [

@@ -29,15 +29,15 @@ A line has only words of what its metrics use; a word that is not there means th
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bsdsbench import __version__
+from bsdsbench.files.bounded import parse_toml
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.protocol.difference_costs import COSTS
-from bsdsbench.protocol.nms_recipes import NMSParams
-from bsdsbench.protocol.overrides import parse_overrides
 from bsdsbench.protocol.protocol import (
     DEFAULT,
     UNSTATED,
@@ -47,6 +47,7 @@ from bsdsbench.protocol.protocol import (
     even_thresholds,
     preset_names,
 )
+from bsdsbench.protocol.settings import NMSParams
 
 UNKNOWN = "?"
 GT_DIGITS = 8
@@ -403,3 +404,40 @@ def _escape(word: str) -> str:
 
 def _unescape(word: str) -> str:
     return word.replace("%7C", "|").replace("%25", "%")
+
+
+def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
+    """`["max_dist=0.011", "nms_params.radius=2"]` -> the changes for `Protocol.replace`.
+
+    Values are TOML (true, 0.011, [0.2, 0.5], "text"); anything else is taken as text. Options of a
+    metric are `saliency.beta2=.5`, or `saliency.beta2=default`. Raises ProtocolError for an item
+    without "=", and for a field that is given twice.
+    """
+    changes: dict[str, Any] = {}
+    for item in items:
+        key, equals, text = item.partition("=")
+        table, dot, name = key.strip().rpartition(".")
+        name, text = name.replace("-", "_"), text.strip()
+        if not (equals and name and text and bool(dot) == bool(table)):
+            raise ProtocolError(f"{item!r}: expected FIELD=VALUE")
+        place: Any = changes
+        if table and (own := table.replace("-", "_")) in Protocol.names():
+            place, table = changes.setdefault(own, {}), own
+        elif table:
+            place = changes.setdefault("options", {})
+            place = place.setdefault(table, {}) if isinstance(place, dict) else None
+        if not isinstance(place, dict):
+            raise ProtocolError(f"{item!r}: {table} is already given whole")
+        if name in place:
+            raise ProtocolError(f"{item!r}: {key.strip()} is given more than once")
+        place[name] = None if table and text == DEFAULT else _override(text)
+    return changes
+
+
+def _override(text: str) -> Any:
+    """TOML, also numbers without the zero before the point; other text as it is."""
+    number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)
+    try:
+        return parse_toml(f"value = {number}".encode("utf-8", "surrogatepass"))["value"]
+    except (ValueError, RecursionError):
+        return None if text in ("none", "None") else text

@@ -1,8 +1,8 @@
-"""One HTML page for one or more runs: nothing is loaded from anywhere, data and pictures inside.
+"""One HTML page for one or more runs, with data and pictures inside; it loads nothing.
 
 The page is a jinja2 template (page/) that escapes all text; the table, the plots and the viewer are
-drawn by its scripts from one block of JSON. The pictures of each image are a block of their own,
-read only when the image is looked at, so that a page with thousands of pictures opens at once.
+drawn by its scripts from one block of JSON. The pictures of each image are in a separate block,
+read only when the image is viewed, so that a page with thousands of pictures opens at once.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from typing import Any
 from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.published import HUMAN_POINT, not_beside, published_beside
+from bsdsbench.comparison.published import HUMAN_POINT, published_beside
 from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.plotting.palette import line_look
+from bsdsbench.plotting.palette import LINES
 from bsdsbench.report.overlays import overlay_metric
 from bsdsbench.report.pictures import gt_picture, image_pictures
-from bsdsbench.runs.drawn import write_drawn
-from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.loading import as_runs
+from bsdsbench.runs.evaluation import Evaluation, as_runs, write_drawn
+from bsdsbench.runs.run_identity import not_beside
 from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.tables.as_csv import to_csv
@@ -175,7 +174,7 @@ def _ods_threshold(run: Evaluation) -> float | None:
 
 
 def _run_data(run: Any, index: int) -> dict[str, Any]:
-    color, dashes = line_look(index)
+    color, dashes = LINES[index % len(LINES)]
     dash = " ".join(f"{2 * d:g}" for d in dashes)
     data: dict[str, Any] = {"name": run.name, "color": color, "dash": dash}
     curves = registry.with_curve(run.metrics)

@@ -1,8 +1,8 @@
-"""A static leader board: one page of runs, a board for each set and protocol.
+"""A static leaderboard: one page of runs, with one board for each set and protocol.
 
-Runs stand on one board if they are of the same ground truth and no field of their protocols
-differs. Intervals and groups come from the paired bootstrap; published rows stand only on the board
-of their own set, and an AP of another rule carries its rule.
+Runs share a board if they have the same ground truth and no field of their protocols differs.
+Intervals and groups come from the paired bootstrap. Published results appear only on the board for
+their own data set, and an AP by a different rule is labelled with that rule.
 """
 
 from __future__ import annotations
@@ -20,17 +20,16 @@ from bsdsbench.comparison.compare import Interval, compare
 from bsdsbench.comparison.published import (
     PublishedResult,
     find_published,
-    not_beside,
     published_sets,
 )
 from bsdsbench.files.errors import DataError, FileFormatError
-from bsdsbench.files.locking import WAIT, locked
 from bsdsbench.files.manifest import SITE, Manifest, write_results
+from bsdsbench.files.writing import WAIT, locked
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import metric_options, registry
-from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.loading import load_runs
-from bsdsbench.runs.speed import Speed, speed_of
+from bsdsbench.runs.evaluation import Evaluation, load_runs
+from bsdsbench.runs.run_identity import not_beside
+from bsdsbench.runs.score_tables import Speed, speed_of
 
 METRIC = registry.DEFAULT[0]
 REPORT = "report.html"
@@ -85,7 +84,7 @@ def write_leaderboard(
     paths = [Path(folder) for folder in folders]
     found = list(zip(paths, load_runs(paths, names), strict=True))
     faults = [
-        DataError(f"{path}: no {METRIC} counts of images, expected them for a leader board")
+        DataError(f"{path}: no {METRIC} counts of images, expected them for a leaderboard")
         for path, run in found
         if not run.records or METRIC not in run.metrics
     ]

@@ -1,4 +1,4 @@
-"""Which pixels were matched, as pictures: matched green, false orange, missed blue.
+"""Pictures of the matching: matched pixels green, false ones orange, missed ones blue.
 
 Overlays come from the matching itself (`MatchingMetric.match_maps`), so their pixels add up to the
 counts of the scores. The colours are those of Okabe and Ito, which everyone can distinguish.
@@ -19,9 +19,8 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import png_bytes
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.curve_metric import MatchingMetric, MatchMaps
-from bsdsbench.runs.drawn import write_drawn
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.metrics.base import MatchingMetric, MatchMaps
+from bsdsbench.runs.evaluation import Evaluation, write_drawn
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import pr_curve

@@ -1,4 +1,4 @@
-"""The pictures of a report, small: photographs as thumbnails, lines as palette PNG."""
+"""Small pictures for a report: photographs as thumbnails, lines as palette PNG."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def jpeg_uri(pixels: NDArray[np.uint8], side: int = THUMBNAIL) -> str:
 
 def _gray(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     """The prediction as it is thresholded, dark lines on white; segmentations: their share."""
-    from bsdsbench.metrics.soft_maps import prepare, unit
+    from bsdsbench.metrics.maps import prepare, unit
 
     if pred.segs is not None:
         soft: Any = np.mean([seg2bdry(s) for s in pred.segs], axis=0)

@@ -12,11 +12,10 @@ import numpy as np
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
-from bsdsbench.metrics.boundary_maps import truth_maps, whole_image_counts
+from bsdsbench.metrics.maps import truth_maps, whole_image_counts
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import find_sources
-from bsdsbench.scores.curve import PRCurve, four_counts
-from bsdsbench.scores.curve_rules import AP_RULES, ODS_RULES, area, best_point
+from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best_point, four_counts
 from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.table import Column, Table
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import png_bytes, write_atomic
 from bsdsbench.loaders import load_prediction
+from bsdsbench.loaders.formats import PREDICTION_SUFFIXES, id_of
 from bsdsbench.loaders.pairing import files_in
-from bsdsbench.loaders.reading import PREDICTION_SUFFIXES, id_of
-from bsdsbench.metrics.soft_maps import prepare
+from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import Protocol
 
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import hmac
+import os
+import secrets
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from bsdsbench.files.writing import write_atomic
 from bsdsbench.loaders.identity import Identity, KnownSet, identify
 from bsdsbench.metrics import metric_options
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import UNKNOWN, Signature
 from bsdsbench.scores.counts import ImageRecord
 
+N_TEST_IMAGES = 200  # of BSDS500
 MOST = 20_000  # images of a set that is looked for among the known ones
 
 
@@ -47,3 +55,63 @@ def signature_of(
         unused=metric_options.unused(metrics, protocol),
         taken_over=taken if isinstance(taken, int) and 0 < taken <= len(records) else 0,
     )
+
+
+MARK = ".origin"
+KEY_BYTES = 32
+
+
+def mark_of(result: bytes) -> str | None:
+    """The mark to lie beside a result; None without a place for the key."""
+    key = _key(make=True)
+    return None if key is None else _mark(key, result)
+
+
+def is_own(folder: Path, result: bytes) -> bool:
+    """True if the mark beside a result is one of this user's own."""
+    key = _key(make=False)
+    if key is None:
+        return False
+    try:
+        found = (folder / MARK).read_bytes()[:200]
+    except OSError:
+        return False
+    return hmac.compare_digest(found, _mark(key, result).encode())
+
+
+def _mark(key: bytes, result: bytes) -> str:
+    return hmac.new(key, result, hashlib.sha256).hexdigest()
+
+
+def _key(make: bool) -> bytes | None:
+    """The user's key, 32 random bytes; None where there is no folder for it."""
+    with contextlib.suppress(OSError, RuntimeError):
+        state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        path = Path(state) / "bsdsbench" / "key"
+        if make and not path.exists():
+            write_atomic(path, secrets.token_bytes(KEY_BYTES))
+            path.chmod(0o600)
+        key = path.read_bytes()
+        return key if len(key) == KEY_BYTES else None
+    return None
+
+
+def not_beside(run: Any, name: str = "bsds500-test") -> str:
+    """Why published results on the set `name` do not belong beside `run`; "" if they do.
+
+    Where a run's ground truth is known its fingerprint decides. Of a run that does not tell, such
+    as others' result files, the protocol and the number of images must be those of BSDS500 test.
+    """
+    found = getattr(run, "identity", None)
+    if run.protocol.stated and run.protocol.name != "bsds500" and name.startswith("bsds500"):
+        return f"protocol {run.protocol.name}, but published results are of bsds500"
+    if found is not None:
+        if found.whole and found.name == name:
+            return ""
+        return f"{found.describe()}, but published results are of {name}"
+    if len(run.records) not in (0, N_TEST_IMAGES):
+        return (
+            f"{len(run.records)} images, but published results are of the "
+            f"{N_TEST_IMAGES} BSDS500 test images"
+        )
+    return ""

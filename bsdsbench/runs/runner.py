@@ -15,17 +15,16 @@ from typing import Any
 from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.loaders import ground_truths, pair
+from bsdsbench.loaders.formats import show
 from bsdsbench.loaders.pairing import maps_in
 from bsdsbench.loaders.photos import find_photos, photos_beside
-from bsdsbench.loaders.reading import show
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import clipped
+from bsdsbench.runs.counts_file import RecordStore, run_locked
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
-from bsdsbench.runs.job import Failure, Job, Outcome, Unchanged
-from bsdsbench.runs.setup import check_run, kind_of, protocol_of
-from bsdsbench.runs.store import RecordStore, run_locked
+from bsdsbench.runs.job import Failure, Job, Outcome, Unchanged, check_run, kind_of, protocol_of
 from bsdsbench.scores.counts import ImageRecord
 
 FEW = 10  # missing shards that are named

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders import Pair, pair, read_prediction, read_truth
+from bsdsbench.loaders.formats import show
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
-from bsdsbench.loaders.reading import show
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol

@@ -22,12 +22,11 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import kind_of_value, to_numpy
 from bsdsbench.files.errors import DataError, MergeError, ShapeError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.loaders.map_checks import binary_map
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.setup import kind_of, protocol_of
+from bsdsbench.runs.job import kind_of, protocol_of
 from bsdsbench.scores.counts import ImageRecord
 
 

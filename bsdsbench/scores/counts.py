@@ -1,7 +1,7 @@
-"""Counts of one image: declared fields, from which checking, adding, stacking and equality come.
+"""Counts of one image: declared fields, which define checking, adding, stacking and equality.
 
-Counts hold integers and sums of one image; every score is derived from them by the metric that
-they belong to, by one function for one image, a data set and its resamples.
+Counts hold integers and sums of one image. Their metric derives every score from them, with one
+function for one image, a data set and its resamples.
 """
 
 from __future__ import annotations

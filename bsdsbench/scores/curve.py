@@ -1,16 +1,17 @@
-"""The precision-recall curve, and a point of it. What is read off a curve: `scores.curve_rules`."""
+"""The precision-recall curve and its points. `scores.curve_rules` computes ODS and AP from it."""
 
 from __future__ import annotations
 
 import typing
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.errors import ShapeError
+from bsdsbench.files.errors import ProtocolError, ShapeError
 from bsdsbench.scores.counts import frozen
-from bsdsbench.scores.ratios import f_measure, ratio
+from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_sum
 from bsdsbench.tables.result_object import ShownCurve
 
 F8 = NDArray[np.float64]
@@ -155,3 +156,223 @@ def four_counts(counts: CurveCounts) -> I8:
 def pr_curve(counts: CurveCounts) -> PRCurve:
     """The PR curve of one image's counts or of a sum of many."""
     return PRCurve.of_counts(counts.thresholds, four_counts(counts))
+
+
+RECALL_LEVELS = np.arange(101) / 100
+_STEPS = np.arange(100) / 99
+_SEGMENTS = 1000  # interpolated at a time, so that they stay in the cache
+
+AP_RULES: dict[str, str] = {
+    "bsds": "linear precision at 101 recalls, nothing outside the measured range",
+    "edter": "as bsds, with the row of threshold 0: all pixels on, not thinned",
+    "endpoints": "as bsds, with the points (R 0, P 1) and (R 1, P 0)",
+    "seism": "as bsds, thresholds without a detection at (R 0, P 1)",
+    "sbd": "as bsds, but of equal recalls the last row",
+    "101-point": "mean over 101 recalls of the largest precision from there on",
+}
+ODS_RULES: dict[str, str] = {
+    "interpolated": "100 linear steps between neighbouring thresholds",
+    "maximum": "the best of the thresholds themselves",
+}
+
+
+class Best(NamedTuple):
+    """The best points of a stack of curves: threshold, precision, recall, F, each f8 (...)."""
+
+    threshold: F8
+    precision: F8
+    recall: F8
+    f: F8
+
+
+def best(curve: PRCurve, rule: str = "interpolated") -> Best:
+    """The point of largest F of each curve, by a rule of ODS; of equal bests the first.
+
+    Interpolated: recall, precision and threshold with 100 linear steps between neighbouring
+    thresholds. Source: maxF in collect_eval_bdry.m.
+    """
+    t, p, r, f = curve.thresholds, curve.precision, curve.recall, curve.f
+    if rule == "maximum" or t.size == 1:
+        at = f.argmax(axis=-1)
+        return Best(t[at], *(np.take_along_axis(a, at[..., None], -1)[..., 0] for a in (p, r, f)))
+    found = _interpolated(t, *(np.atleast_2d(a) for a in (p, r, f)))
+    return Best(*(a.reshape(f.shape[:-1]) for a in found))
+
+
+def _interpolated(t: F8, p: F8, r: F8, f: F8) -> tuple[F8, F8, F8, F8]:
+    """`best` with steps of the curves (S, T).
+
+    F grows with both precision and recall, so that a segment whose better ends together do not
+    reach the best threshold is left out; the margin is far above rounding.
+    """
+    reach = f_measure(np.maximum(p[:, 1:], p[:, :-1]), np.maximum(r[:, 1:], r[:, :-1]))
+    top = f.max(axis=1, keepdims=True)
+    near = reach * (1 + 1e-9) >= top
+    near[:, 1:] &= reach[:, 1:] > 0  # where all are zero the first will do
+    row, k = np.nonzero(near)
+    best_f, step = np.empty(row.size), np.empty(row.size, np.intp)
+    for at in range(0, row.size, _SEGMENTS):
+        part = slice(at, at + _SEGMENTS)
+        i, j = row[part], k[part]
+        fs = f_measure(*(_between(a[i, j, None], a[i, j + 1, None], _STEPS) for a in (p, r)))
+        step[part] = fs.argmax(axis=1)
+        best_f[part] = fs[np.arange(len(fs)), step[part]]
+    top_f = np.maximum.reduceat(best_f, np.searchsorted(row, np.arange(len(f))))
+    winners = np.flatnonzero(best_f == top_f[row])
+    winners = winners[np.unique(row[winners], return_index=True)[1]]
+    i, j, share = row[winners], k[winners], _STEPS[step[winners]]
+    p, r = (_between(a[i, j], a[i, j + 1], share) for a in (p, r))
+    return _between(t[j], t[j + 1], share), p, r, top_f
+
+
+def _between(low: F8, high: F8, share: F8) -> F8:
+    return high * share + low * (1 - share)
+
+
+def best_point(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
+    """The point of largest F of one curve. See `best`."""
+    return OperatingPoint(*map(float, best(curve, rule)))
+
+
+def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
+    """AP of each curve by the named rule: `area`, NaN where a curve is one point (label maps).
+
+    Such a curve, a single threshold or a binary map at many, has no area. Without a single match
+    the area is 0. Raises ProtocolError for an unknown rule.
+    """
+    recall = curve.recall
+    point = (recall[..., 0] > 0) & (recall == recall[..., :1]).all(axis=-1)
+    return np.where(point, np.nan, area(curve, rule))
+
+
+def area(curve: PRCurve, rule: str = "bsds") -> F8:
+    """The area under each curve by the named rule, f8 (...).
+
+    NaN where the rule needs what the curve does not have: the row of threshold 0 (edter), or which
+    thresholds have no detection (seism). No rows, or fewer than two distinct recalls (101-point:
+    no rows), give 0. Raises ProtocolError for an unknown rule.
+
+    Examples
+    --------
+    >>> curve = PRCurve(np.array([0.3, 0.6]), np.array([0.5, 1.0]), np.array([0.6, 0.2]))
+    >>> round(float(area(curve)), 4), round(float(area(curve, "101-point")), 4)
+    (0.3075, 0.4059)
+    """
+    if rule not in AP_RULES:
+        raise ProtocolError(f"ap_rule {rule!r}: expected one of {', '.join(AP_RULES)}")
+    shape = curve.recall.shape[:-1]
+    if rule == "edter" and not curve.whole_image:
+        return np.full(shape, np.nan)
+    start = int(curve.whole_image and rule != "edter")
+    recall, precision = (np.atleast_2d(a)[:, start:] for a in (curve.recall, curve.precision))
+    if rule == "101-point":
+        return _largest(recall, precision).reshape(shape)
+    if rule == "sbd":
+        recall, precision = recall[:, ::-1], precision[:, ::-1]
+    elif rule == "endpoints":
+        ones, zeros = np.ones((len(recall), 1)), np.zeros((len(recall), 1))
+        recall, precision = np.hstack([ones, recall, zeros]), np.hstack([zeros, precision, ones])
+    elif rule == "seism":
+        if curve.predicted is None or curve.annotated is None:
+            return np.full(shape, np.nan)
+        # without ground truth every row is (R 1, P 0), which is one point and has no area
+        annotated = np.atleast_2d(curve.annotated).any(axis=1, keepdims=True)
+        predicted = np.atleast_2d(curve.predicted)[:, start:] | ~annotated
+        recall, precision = np.where(predicted, recall, 0.0), np.where(predicted, precision, 1.0)
+    return (precision_at_levels(recall, precision).sum(axis=1) * 0.01).reshape(shape)
+
+
+def precision_at_levels(recall: F8, precision: F8) -> F8:
+    """Precision of each curve (S, T) at the recalls 0, 0.01 .. 1: linear, 0 outside; (S, 101).
+
+    Of equal recalls the first is kept; fewer than two distinct recalls give zeros.
+    Source: Area_PR in collect_eval_bdry.m.
+    """
+    out = np.zeros((len(recall), RECALL_LEVELS.size))
+    order = recall.argsort(axis=1, kind="stable")
+    x, y = np.take_along_axis(recall, order, 1), np.take_along_axis(precision, order, 1)
+    first = np.ones(x.shape, bool)
+    first[:, 1:] = x[:, 1:] != x[:, :-1]
+    for s in np.flatnonzero(first.sum(axis=1) > 1):
+        out[s] = np.interp(RECALL_LEVELS, x[s, first[s]], y[s, first[s]], left=0.0, right=0.0)
+    return out
+
+
+def _largest(recall: F8, precision: F8) -> F8:
+    """Mean over the levels of the largest precision at that recall or a higher one, (S,)."""
+    best = [np.where(recall >= x, precision, 0.0).max(axis=1, initial=0.0) for x in RECALL_LEVELS]
+    return np.mean(np.stack(best, axis=1), axis=1)
+
+
+def recall_at_precision(curve: PRCurve, precision: float = 0.5) -> F8:
+    """R50: the recall at which precision falls below 0.5 for good, as the threshold is lowered.
+
+    Linear between the last threshold with at least that precision and the next lower one. NaN
+    where the curve never falls to it (its recall at the lowest threshold is then another number)
+    or never rises to it. Wherever precision falls steadily this is the number of the edges toolbox
+    (`edges_r50`); where it crosses 0.5 more than once, it is the crossing of largest recall.
+
+    Examples
+    --------
+    >>> t, recall = np.array([0.25, 0.5, 0.75]), np.array([0.8, 0.6, 0.2])
+    >>> round(float(recall_at_precision(PRCurve(t, np.array([0.4, 0.6, 0.9]), recall))), 3)
+    0.7
+    >>> float(recall_at_precision(PRCurve(t, np.array([0.6, 0.7, 0.9]), recall)))
+    nan
+    """
+    enough = curve.precision >= precision
+    at = enough.argmax(axis=-1)[..., None]
+    low = np.maximum(at - 1, 0)
+    (p0, p1), (r0, r1) = (
+        (np.take_along_axis(a, low, -1)[..., 0], np.take_along_axis(a, at, -1)[..., 0])
+        for a in (curve.precision, curve.recall)
+    )
+    rise = np.where(p1 > p0, p1 - p0, 1.0)  # they differ wherever the value is used
+    between = (r1 - r0) / rise * (precision - p0) + r0
+    found = np.where(p1 == precision, r1, np.where(at[..., 0] > 0, between, np.nan))
+    return np.where(enough.any(axis=-1), found, np.nan)
+
+
+def edges_r50(curve: PRCurve, precision: float = 0.5) -> float:
+    """R50 of one curve as the edges toolbox has it.
+
+    Over the distinct precisions, in ascending order, recall is interpolated at max(0.5, the lowest
+    precision); where the toolbox writes NaN, as the curve lies below, 0. A curve that never falls
+    to 0.5 returns its maximum recall.
+    """
+    distinct, first = np.unique(curve.precision, return_index=True)
+    target = max(precision, float(distinct[0]))
+    return float(np.interp(target, distinct, curve.recall[first], right=0.0))
+
+
+def curve_columns(
+    thresholds: F8, four: NDArray[np.int64], weights: Weights, protocol: Any
+) -> dict[str, F8]:
+    """ODS, OIS, AP and R50 of counts summed over images, each (S,).
+
+    four (N, T, 4) : matched_gt, total_gt, matched_pred, total_pred of each image
+    protocol : ods_rule, ap_rule and operator are read. Source: collect_eval_bdry.m
+    """
+    curve = summed_curve(thresholds, four, weights, protocol.operator)
+    ods = best(curve, protocol.ods_rule)
+    own = PRCurve.of_counts(thresholds, four).f.argmax(axis=1)
+    at_own = weighted_sum(weights, four[np.arange(len(four)), own])
+    ois_r, ois_p = ratio(at_own[:, 0], at_own[:, 1]), ratio(at_own[:, 2], at_own[:, 3])
+    return {
+        "ods": ods.f,
+        "ods.threshold": ods.threshold,
+        "ods.recall": ods.recall,
+        "ods.precision": ods.precision,
+        "ois": f_measure(ois_p, ois_r),
+        "ois.recall": ois_r,
+        "ois.precision": ois_p,
+        "ap": average_precision(curve, protocol.ap_rule),
+        "r50": recall_at_precision(curve),
+    }
+
+
+def summed_curve(
+    thresholds: F8, four: NDArray[np.int64], weights: Weights, operator: str = ">="
+) -> PRCurve:
+    """The precision-recall curve of each sample's sums: a stack of S curves."""
+    return PRCurve.of_counts(thresholds, weighted_sum(weights, four), operator)

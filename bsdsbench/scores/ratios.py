@@ -1,12 +1,14 @@
-"""Precision, recall and F from counts: `ratio` is the one function that divides.
+"""Sums, means and ratios of counts, for a data set and its resamples: `ratio` alone divides.
 
 A ratio is made from sums of integers, of one image or of a data set; a mean of ratios is never
-taken where counts can be summed.
+taken where counts can be summed. Weights (S, N) say how often each of N images is in each of S
+samples: ones for the data set itself, the draws of a bootstrap, all but one for a jackknife.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.files.arguments import given_floats
 
 F8 = NDArray[np.float64]
+Weights = NDArray[np.int64]
+_FEW = 8  # samples that are summed without compiled code
 
 
 def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
@@ -75,3 +79,38 @@ def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
 def or_none(value: float) -> float | None:
     """A number for JSON: None where it is undefined."""
     return None if math.isnan(value) else value
+
+
+def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
+    """The sum over images of each sample, (S, N) and (N, ...) -> f8 (S, ...).
+
+    Integers are far below 2^53, so that their sums are exact in any order. Floats are added in the
+    order of the images: the same bits whatever computed the parts.
+    """
+    n = len(values)
+    table = np.ascontiguousarray(values, np.float64).reshape(n, values[0].size)
+    factors = np.ascontiguousarray(weights, np.float64)
+    if values.dtype.kind in "iub":
+        out = factors @ table
+    elif len(factors) > _FEW:
+        from bsdsbench.kernels.resample import folded
+
+        out = folded(factors, table)
+    else:
+        out = np.zeros((len(factors), table.shape[1]))
+        for i in range(n):
+            drawn = factors[:, i] != 0  # an undefined value counts where it is drawn
+            out[drawn] += factors[drawn, i, None] * table[i]
+    return out.reshape(len(factors), *values.shape[1:])
+
+
+def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
+    """The mean over images of each sample, (S, N) and (N, ...) -> f8 (S, ...).
+
+    NaN marks an image without such a value: it is left out, and without any the mean is NaN.
+    """
+    values = np.asarray(values, np.float64)
+    there = ~np.isnan(values)
+    total = weighted_sum(weights, np.where(there, values, 0.0))
+    count = weighted_sum(weights, there)
+    return np.where(count > 0, ratio(total, count), np.nan)

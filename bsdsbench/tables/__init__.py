@@ -1,1 +1,1 @@
-"""Results as people see them: the table model, and one module per form it is written in."""
+"""Results for people: the table model, and one module per output format."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from bsdsbench.files.escapes import visible
+from bsdsbench.files.errors import visible
 from bsdsbench.tables.table import Cell, Table, interval, mark, number
 
 # A spreadsheet takes text that begins so for a formula.

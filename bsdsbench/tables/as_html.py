@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from bsdsbench.files.escapes import visible
+from bsdsbench.files.errors import visible
 from bsdsbench.tables.table import Table, arrow, mark
 
 _RIGHT = ' style="text-align: right"'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bsdsbench.files.escapes import visible
+from bsdsbench.files.errors import visible
 from bsdsbench.tables.table import Column, Table, interval, mark, number
 
 # A bracket or star may not follow a line end bare: it would be read as an argument.

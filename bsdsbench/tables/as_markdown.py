@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bsdsbench.files.escapes import visible
+from bsdsbench.files.errors import visible
 from bsdsbench.tables.table import Table, arrow, mark
 
 _ESCAPES = {c: "\\" + c for c in "\\`*_[]|#~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}

@@ -1,9 +1,8 @@
-"""Tables for a terminal: as wide as it is, or as the content needs in a pipe or file.
+"""Tables fitted to the terminal's width, or as wide as needed in a pipe or file.
 
-A table too wide for the width takes short headings where the heading makes a column wide, then
-narrower gaps between columns; if that does not do, it is split into blocks of columns, each with
-the labels of the rows. A number is never cut; only a text longer than the width is folded. Words
-that tables one after the other share are printed once, under the last of them.
+A table too wide first gets short headings, then narrower gaps, and at last is split into blocks of
+columns, each with the row labels. A number is never cut; only text longer than the width is folded.
+A caption that consecutive tables share is printed once, under the last of them.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any
 
-from bsdsbench.files.escapes import visible
+from bsdsbench.files.errors import visible
 from bsdsbench.tables.table import Table, mark
 
 if TYPE_CHECKING:

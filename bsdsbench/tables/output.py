@@ -1,4 +1,4 @@
-"""Tables into files: the suffix chooses the form, and every file is written whole or not at all."""
+"""Tables to files: the suffix selects the format; every file is written atomically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people see of a result: one line, tables, a data frame; all from its `tables()`."""
+"""Base class of results: `repr`, summary and data frame, all derived from `tables()`."""
 
 from __future__ import annotations
 

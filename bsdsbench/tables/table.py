@@ -1,4 +1,4 @@
-"""One table of results: what it holds, apart from how it is drawn (the modules beside it draw it).
+"""One table of results: its content only; the modules beside it draw it.
 
 A table is columns, rows of cells, and the words around them. A cell is a number, an `Estimate` (a
 number with its interval, or with a mark after it), text, or None where the value is undefined.
@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from bsdsbench.files.errors import DataError
-from bsdsbench.files.escapes import visible
+from bsdsbench.files.errors import DataError, visible
 
 UNDEFINED = "-"
 
@@ -185,7 +184,7 @@ class Table:
 
 
 def read_at_once(tables: Sequence[Table]) -> list[Table]:
-    """The tables but for those that stand aside."""
+    """The tables without the supplementary ones."""
     return [table for table in tables if not table.aside]
 
 

@@ -7,7 +7,7 @@ Thresholding, thinning, matching and tolerance, step by step on one image.
 
 # %%
 # A soft map is cut at 99 thresholds. Each cut gives a map of boundary pixels, which is thinned to
-# lines of one pixel, because a thick line would be punished for its width, not for its place.
+# lines of one pixel, so that a thick line is not penalised for its width.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,8 +34,8 @@ for ax, (title, picture) in zip(axes.flat, steps.items(), strict=True):
 plt.show()
 
 # %%
-# The thin map is matched with each annotator's map: one to one, no pair further apart than
-# ``max_dist``, as many pairs as possible and of those choices the least total distance.
+# The thin map is matched one to one with each annotator's map, within ``max_dist``: as many pairs
+# as possible, and among those choices the least total distance.
 
 truth = bb.load_ground_truth(sample_ground_truth() / "fruit1.mat").boundaries[0]
 pred = bb.thin(on)
@@ -69,8 +69,8 @@ ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=4, frameon=Fals
 plt.show()
 
 # %%
-# Precision is the share of matched predicted pixels, recall that of matched annotated pixels, each
-# from counts summed over all images. With a wider tolerance more pixels find a partner.
+# Precision is the fraction of predicted pixels that are matched, recall the fraction of annotated
+# pixels, from counts summed over all images. With a wider tolerance more pixels find a partner.
 
 shares = []
 radii = np.array([0.0, 1, 2, 3, 4.34, 6, 8, 12])

@@ -8,8 +8,7 @@ Boundary IoU, F, Hausdorff and surface distances of regions, with intervals and 
 # %%
 # Two of scikit-image's segmenters run on eight images of the sample. Each region of the first
 # annotator is an object, and so is each predicted region; objects are paired where their
-# intersection over union is above one half. An object without a partner counts as compared with an
-# empty mask.
+# intersection over union is above one half. An unmatched object is compared with an empty mask.
 
 import numpy as np
 from skimage.segmentation import felzenszwalb, slic

@@ -8,10 +8,9 @@ labels that are assigned to its own predictions, one to one.
 
 # %%
 # Annotators rarely draw where the network sees an edge. A network trained on what they drew hedges:
-# its lines are as thick as the drawings are apart. :func:`bsdsbench.one_to_one_labels` moves the
+# its lines are as thick as the drawings differ. :func:`bsdsbench.one_to_one_labels` moves the
 # label (MatchED, CVPR 2026): each annotated pixel is assigned to one predicted pixel nearby, which
-# becomes the label in its place. The assignment is that of the benchmark itself, of the whole image
-# at once.
+# becomes the label in its place. The benchmark's own matcher assigns the whole image at once.
 #
 # The network is small enough for numpy: three layers of 3 x 3 filters on brightness, colour and
 # two gradients. In PyTorch the loss is one line, and so is its gradient::
@@ -139,8 +138,8 @@ for name, layers in networks.items():
     print("{}: crispness {:.3f}, ODS as it is {:.3f}, ODS thinned {:.3f}".format(*shown[-1]))
 
 # %%
-# Lines are about twice as thin, and most of what suppression and thinning give is there without
-# them. One network, one seed, six images: this shows the effect and is no measurement of its size
+# Lines are about half as thick, and most of the gain from suppression and thinning is there
+# without them. One network, one seed and six images show the effect; they do not measure its size
 # for other networks.
 
 fig, axes = plt.subplots(1, 3, figsize=(9, 2.6), layout="constrained")

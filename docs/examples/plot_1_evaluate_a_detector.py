@@ -36,12 +36,12 @@ print(f"OIS {score.ois.f:.3f}   AP {score.ap:.3f}   R50 {score.r50:.3f}")
 print(f"{len(simple.milliseconds)} images, {simple.failed or 'none failed'}")
 
 # %%
-# Something to compare with, in one line: a detector of scikit-image, by its name.
+# A baseline in one line: one of scikit-image's detectors, by name.
 
 better = bb.run("structure-tensor", few, gt=sample_ground_truth(), out=out / "better", workers=1)
 
 # %%
-# The curves of both. A line of equal F passes through every point of equal quality.
+# This plot shows both curves. Each thin line joins points with the same F.
 
 ax = None
 for run, name in ((better, "structure tensor"), (simple, "brightness steps")):

@@ -2,8 +2,8 @@
 From a raw network output to a score
 ====================================
 
-Networks give maps several pixels wide. What thinning and non-maximum suppression (NMS) do to them,
-and how the doctor sees that NMS is missing.
+Networks produce edges several pixels thick. This page shows what thinning and non-maximum
+suppression (NMS) do to them, and how `doctor` detects missing NMS.
 """
 
 # %%
@@ -28,14 +28,14 @@ for name in ("town1", "lake1", "leaves1"):
 raw = bb.run("structure-tensor-raw", images, out=out / "raw")
 
 # %%
-# The doctor looks at the maps before an hour is spent.
+# Run `doctor` before you spend an hour evaluating.
 
 for finding in bb.doctor(raw.maps, truth):
     print(f"{finding.level}: {finding.message}")
 
 # %%
-# Evaluate with and without NMS. The protocol says which it was, and `compare` refuses to compare
-# the two without being told to.
+# Evaluate with and without NMS. The protocol records the choice, and `compare` refuses to compare
+# the two unless forced.
 
 proto = bb.Protocol.preset("bsds500")
 for nms in (False, True):
@@ -43,7 +43,7 @@ for nms in (False, True):
     print(f"ODS {run.boundary_score().ods.f:.4f}   {run.protocol.describe()}")
 
 # %%
-# The same corner of one image: raw, and after NMS.
+# This is the same corner of one image, raw and after NMS.
 
 soft = bb.load_prediction(raw.maps / "town1.png").boundary_map() / 65535
 after = bb.nms(soft)

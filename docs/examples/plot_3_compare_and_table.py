@@ -2,7 +2,7 @@
 Compare two methods and write the table
 =======================================
 
-Is the difference real? And the table for the paper, with what a reader needs to know beneath it.
+Test whether the difference is real, and write the paper's table with the protocol beneath it.
 """
 
 # %%
@@ -25,8 +25,8 @@ runs = [
 ]
 
 # %%
-# The images are resampled together for both methods (a paired bootstrap), so that an image that is
-# hard for both does not blur the difference.
+# A paired bootstrap resamples the images for both methods together, so an image that is hard for
+# both does not blur the difference.
 
 found = bb.compare(runs, n_boot=2000, seed=0)
 pair = found.difference_of(runs[0].name, runs[1].name, "boundary.ods")
@@ -45,7 +45,8 @@ shown.ax_.set_title("F of every image: the two detectors are nearly the same")
 plt.show()
 
 # %%
-# The table, as Markdown. `.tex`, `.csv` and `.html` work alike; the suffix chooses.
+# This writes the table in Markdown. The file suffix selects the format: `.md`, `.tex`, `.csv` or
+# `.html`.
 #
 # .. code-block:: sh
 #

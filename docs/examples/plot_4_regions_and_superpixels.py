@@ -2,8 +2,7 @@
 Regions and superpixels
 =======================
 
-Segmentations, not contours: covering, PRI and VOI of a segmenter at several scales, and what a
-superpixel method is measured by.
+Covering, PRI and VOI of a segmenter at several scales.
 """
 
 # %%
@@ -39,7 +38,7 @@ print(f"covering: ODS {score.covering.ods:.3f}, OIS {score.covering.ois:.3f}")
 print(f"PRI {score.pri.ods:.3f}   VOI {score.voi.ods:.3f} bits (lower is better)")
 
 # %%
-# Covering and VOI against the scale: the best scale of one is seldom that of the other.
+# Covering and VOI against the scale: the two measures rarely favour the same scale.
 
 curves = score.curves()
 scales = np.arange(1, len(next(iter(curves.values()))) + 1)

@@ -39,8 +39,8 @@ for epoch in range(4):
 # %%
 # ODS rises once, and falls as the gradient is blurred too much: epoch 1 is the one to keep.
 #
-# Evaluators of several processes are joined with `merge`: counts add, so the result does not depend
-# on who saw which image. With PyTorch there is `bsdsbench.integrations.torchmetrics`.
+# `merge` joins the evaluators of several processes: counts are additive, so the result does not
+# depend on which process saw which image. For PyTorch use `bsdsbench.integrations.torchmetrics`.
 
 fig, ax = plt.subplots(figsize=(5, 3), layout="constrained")
 ax.plot(history, marker="o")

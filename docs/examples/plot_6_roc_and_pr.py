@@ -3,8 +3,8 @@ ROC and PR done right
 =====================
 
 Two classifiers, 20 positives and 2000 negatives: the one with the larger area under the ROC curve
-has the smaller one under the precision-recall curve. The example is that of the note by Davis and
-Goadrich (ICML 2006) and of tutorials made after it.
+has the smaller one under the precision-recall curve. The example comes from the paper by Davis and
+Goadrich (ICML 2006).
 """
 
 # %%
@@ -23,8 +23,8 @@ for name, (fpr, tpr) in (("I", one), ("II", two)):
     print(f"curve {name}: AUC-ROC {curves.auc_roc(fpr, tpr):.4f}, AUC-PR {area:.4f}")
 
 # %%
-# Between two points of a PR curve one may not draw a straight line: precision falls faster. The
-# package interpolates in counts.
+# Points of a PR curve must not be joined by straight lines: precision falls faster. The package
+# interpolates in counts.
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 for name, (fpr, tpr) in (("I", one), ("II", two)):
@@ -37,8 +37,8 @@ axes[0].legend()
 plt.show()
 
 # %%
-# From labels and scores. Many numbers are called "AP" or "AUC"; here each has its name, and these
-# are the first eight.
+# Many different quantities are called "AP" or "AUC". The package names each one; here are the
+# first eight.
 
 rng = np.random.default_rng(7)
 labels = np.r_[np.ones(20), -np.ones(100)]

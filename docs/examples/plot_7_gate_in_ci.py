@@ -2,7 +2,7 @@
 A gate in continuous integration
 ================================
 
-Fail a pull request that makes the method worse, and only then.
+Fail a pull request if, and only if, it makes the method worse.
 """
 
 # %%

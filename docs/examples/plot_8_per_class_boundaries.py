@@ -2,7 +2,7 @@
 Per-class boundaries
 ====================
 
-The boundaries of every class apart, as on SBD and Cityscapes, and the mean over classes.
+Score each class's boundaries separately, as on SBD and Cityscapes, and average over classes.
 """
 
 # %%
@@ -34,7 +34,7 @@ for folder, shift in (("gt", 0), ("pred", 4)):
     iio.imwrite(out / folder / "scene.png", scene(shift))
 
 # %%
-# A protocol of one's own, with both boundaries as they are drawn from the labels (not thinned).
+# A custom protocol uses the boundaries drawn from the labels without thinning them.
 
 proto = bb.Protocol(
     name="two shapes",

@@ -29,8 +29,7 @@ from bsdsbench.kernels.matching import match_maps, match_steps
 from bsdsbench.kernels.thinning import thin, thinning_events
 from bsdsbench.kernels.thresholding import confusion, levels
 from bsdsbench.loaders import Pair, load_ground_truth, load_prediction, pair
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.loaders.map_checks import annotated_maps
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps
 from bsdsbench.metrics.boundary import boundary_counts, match_boundaries
 from bsdsbench.protocol.protocol import even_thresholds
 from bsdsbench.scores.counts import ImageRecord

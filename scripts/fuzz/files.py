@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bsdsbench.files.errors import DataError
-from bsdsbench.files.escapes import visible
+from bsdsbench.files.errors import DataError, visible
 from bsdsbench.loaders import load_ground_truth, load_prediction
 from bsdsbench.loaders.official_txt import read_ev1, read_rows
 from bsdsbench.loaders.pairing import read_split

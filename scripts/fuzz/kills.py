@@ -41,7 +41,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.integrations.baselines import baseline
 from bsdsbench.report.html import write_report
 from bsdsbench.report.leaderboard import write_leaderboard
-from bsdsbench.runs.loading import load_run
+from bsdsbench.runs.evaluation import load_run
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 
 IMAGES = 8

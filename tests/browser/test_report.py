@@ -257,7 +257,7 @@ def test_names_with_html_in_them_stay_text(open_page, tmp_path):
 
 
 def test_a_run_without_its_files_has_tables_and_plot(open_page, tmp_path):
-    from tests.runs.simulated import simulated_run
+    from tests.helpers.simulated import simulated_run
 
     path = tmp_path / "report.html"
     notes = write_report([simulated_run("made", 5)], path, n_boot=100)
@@ -416,7 +416,7 @@ def test_three_methods_fit_a_desktop(open_page, three_methods):
 
 
 def test_five_methods_on_five_hundred_images(open_page, tmp_path):
-    from tests.runs.simulated import simulated_run
+    from tests.helpers.simulated import simulated_run
 
     path = tmp_path / "report.html"
     runs = [simulated_run(f"method {k}", 500, seed=k) for k in range(5)]

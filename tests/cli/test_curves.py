@@ -1,7 +1,5 @@
 """bsdsbench curves, and the reading of labels and scores."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

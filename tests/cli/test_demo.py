@@ -1,14 +1,11 @@
 """bsdsbench demo: the main job on the shipped sample, here on four of its images."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from bsdsbench import Evaluation
 from bsdsbench.cli import cli
@@ -18,7 +15,7 @@ IDS = ("fruit1", "herd1", "leaves1", "town1")
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small(tmp_path_factory):
     root, whole = tmp_path_factory.mktemp("sample"), sample.sample_root()
     for image_id in IDS:
         for path in whole.rglob(f"{image_id}.*"):
@@ -28,7 +25,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ran(small: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
+def ran(small, tmp_path_factory):
     out = tmp_path_factory.mktemp("demo") / "out"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sample, "sample_root", lambda: small)
@@ -36,7 +33,7 @@ def ran(small: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, 
         return CliRunner().invoke(cli, arguments, standalone_mode=False), out
 
 
-def test_demo_ranks_the_detectors_by_ods(ran: tuple[Result, Path]) -> None:
+def test_demo_ranks_the_detectors_by_ods(ran):
     result, out = ran
     assert result.exception is None
     scores = {}
@@ -53,7 +50,7 @@ def test_demo_ranks_the_detectors_by_ods(ran: tuple[Result, Path]) -> None:
     assert f"{scores[best_first[0]]:.3f}" in rows[0]
 
 
-def test_demo_shows_each_difference_once_and_what_to_beware_of(ran: tuple[Result, Path]) -> None:
+def test_demo_shows_each_difference_once_and_what_to_beware_of(ran):
     result, out = ran
     score = {m: Evaluation.load(out / m).boundary_score().ods.f for m in sample.DETECTORS}
     gap = score["canny"] - score["sobel"]
@@ -64,13 +61,13 @@ def test_demo_shows_each_difference_once_and_what_to_beware_of(ran: tuple[Result
     assert "note: 4 images only" in result.output
 
 
-def test_demo_writes_plots_that_are_pictures(ran: tuple[Result, Path]) -> None:
+def test_demo_writes_plots_that_are_pictures(ran):
     _, out = ran
     for name in ("pr.png", "f_threshold.png", "images.png"):
         assert (out / name).read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_first_two_commands_it_suggests_work(ran: tuple[Result, Path]) -> None:
+def test_the_first_two_commands_it_suggests_work(ran):
     result, _ = ran
     lines = [line.strip() for line in result.output.splitlines()]
     commands = [line for line in lines if line.startswith("bsdsbench ")]

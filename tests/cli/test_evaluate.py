@@ -1,7 +1,5 @@
 """The command line of evaluate and merge: what goes where, and how it ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -14,7 +12,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.cli import cli
-from tests.runs.test_runner import bits
+from tests.helpers.runs import bits
 
 ROOT = Path(__file__).parents[2]
 FEW = ("--thresholds", "5", "--workers", "1")

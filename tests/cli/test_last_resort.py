@@ -1,7 +1,5 @@
 """Whatever goes wrong on the command line is one line and status 2, the traceback in a file."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path
@@ -35,7 +33,7 @@ def test_an_unexpected_error_is_one_line_and_its_traceback_a_file(faulty, monkey
     assert (status, shown.out) == (2, "")
     (line,) = shown.err.splitlines()
     assert line.startswith(r"bsdsbench: unexpected TypeError: no \x1b[31m such\nthing xxx")
-    assert "in protocols; this is a fault of bsdsbench: please report it" in line
+    assert "in protocols; this is a bug in bsdsbench: please report it" in line
     assert line.isprintable()
     assert len(line) <= LINE
     text = Path(re.search(r"traceback \(in (.*)\)", line)[1]).read_text("utf-8")

@@ -1,7 +1,5 @@
 """The command as a user who may write nowhere but into a folder for results, and has no home."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -15,7 +13,7 @@ NOBODY = 65534
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
-def test_a_user_without_a_home_and_a_read_only_installation(tiny) -> None:
+def test_a_user_without_a_home_and_a_read_only_installation(tiny):
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:  # tmp_path lies where only its owner may go
@@ -32,7 +30,7 @@ def test_a_user_without_a_home_and_a_read_only_installation(tiny) -> None:
             "PYTHONPATH": str(base / "lib"),
         }
 
-        def call(*words: str) -> subprocess.CompletedProcess[str]:
+        def call(*words):
             return subprocess.run(
                 [sys.executable, *words],
                 capture_output=True,
@@ -58,5 +56,5 @@ def test_a_user_without_a_home_and_a_read_only_installation(tiny) -> None:
         assert (own / "out" / "manifest.json").exists()
 
 
-def _compiled(folder: str, names: list[str]) -> list[str]:
+def _compiled(folder, names):
     return [name for name in names if name == "__pycache__"]

@@ -1,7 +1,5 @@
 """The verbs as a whole: their groups, their help, and options that are given more than once."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -15,8 +13,8 @@ import bsdsbench as bb
 from bsdsbench.cli import GROUPS, VERBS, cli
 from bsdsbench.integrations.baselines import BASELINES
 from bsdsbench.metrics import registry
-from tests.cli.test_words import call
-from tests.runs.simulated import simulated_run
+from tests.helpers.runs import call, refused
+from tests.helpers.simulated import simulated_run
 
 FEW = ("--thresholds", "5", "--workers", "1", "--executor", "thread", "--quiet")
 
@@ -56,8 +54,7 @@ def test_help_groups_the_verbs_by_what_a_user_does():
 def test_an_option_that_does_not_add_up_is_refused_twice(words, option):
     given = [option.opts[-1], *([] if option.is_flag else ["1"] * option.nargs)]
     named = re.escape(max(option.opts, key=len))
-    with pytest.raises(click.UsageError, match=f"^{named}: given more than once"):
-        call(*words, *given, *given)
+    refused(f"^{named}: given more than once", call, *words, *given, *given, error=click.UsageError)
 
 
 @pytest.mark.parametrize(
@@ -88,8 +85,7 @@ def test_a_score_that_is_given_twice_is_refused(verb, words, tmp_path):
     out, base = simulated_run("a", 3).save(tmp_path / "a"), tmp_path / "baseline.json"
     call("check", out, "--baseline", base, "--update")
     more = ["--baseline", base] if verb == "check" else []
-    with pytest.raises(bb.DataError, match="more than once"):
-        call(verb, out, *more, *words)
+    refused("more than once", call, verb, out, *more, *words)
 
 
 def test_metrics_add_up_with_a_comma_or_an_option_each(tiny):
@@ -135,8 +131,7 @@ def test_a_wrong_call_is_one_line_that_says_where_help_is(monkeypatch, capsys):
     from bsdsbench.cli import main
 
     monkeypatch.setattr(sys, "argv", ["bsdsbench", "compare", "a", "--seed", "1", "--seed", "2"])
-    with pytest.raises(SystemExit, match="2"):
-        main()
+    refused("2", main, error=SystemExit)
     line = "bsdsbench: --seed: given more than once (bsdsbench compare --help)\n"
     assert capsys.readouterr() == ("", line)
 
@@ -158,5 +153,4 @@ def test_merge_names_what_the_shards_left_out(tiny, tmp_path):
 
 def test_an_unfinished_run_is_called_so(tmp_path):
     (tmp_path / "out" / ".records").mkdir(parents=True)
-    with pytest.raises(bb.DataError, match="a run that was not finished; the command that began"):
-        call("report", tmp_path / "out")
+    refused("a run that was not finished; the command that began", call, "report", tmp_path / "out")

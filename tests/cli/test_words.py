@@ -1,7 +1,5 @@
 """What the command line says where a call is nearly right."""
 
-from __future__ import annotations
-
 import re
 
 import click
@@ -10,22 +8,16 @@ import pytest
 from click.testing import CliRunner
 
 from bsdsbench.cli import cli
-from bsdsbench.cli.progress import _Pace, _PlainLines
+from bsdsbench.cli.evaluating import _Pace, _PlainLines
 from bsdsbench.files.errors import DataError, FileFormatError, grouped
 from bsdsbench.files.writing import png_bytes
 from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.sample import sample_ground_truth
+from tests.helpers.runs import call
 
 
 def write_png(path, pixels):
     path.write_bytes(png_bytes(pixels))
-
-
-def call(*words):
-    found = CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False)
-    if found.exception:
-        raise found.exception
-    return found.output
 
 
 def test_a_verb_nearly_right_is_recognised():
@@ -39,7 +31,7 @@ def test_a_preset_nearly_right_is_recognised(tmp_path):
 
 
 def test_check_without_a_baseline_says_how_to_make_one(tmp_path):
-    from tests.runs.simulated import simulated_run
+    from tests.helpers.simulated import simulated_run
 
     out = simulated_run("a", 3).save(tmp_path / "a")
     with pytest.raises(FileFormatError, match=r"no such file, .* --update` makes one"):
@@ -77,14 +69,14 @@ def test_a_bar_shows_how_long_the_rest_takes(monkeypatch, capsys):
     """Before the second image there is nothing to reckon with: "starting", and no time left."""
     from rich.progress import Progress
 
-    from bsdsbench.cli.progress import _bar
+    from bsdsbench.cli.evaluating import _bar
 
     shown, clock = [], [0.0]
     update = Progress.update
     monkeypatch.setattr(
         Progress, "update", lambda *a, **k: (shown.append(k["pace"]), update(*a, **k))
     )
-    monkeypatch.setattr("bsdsbench.cli.progress.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("bsdsbench.cli.evaluating.time.monotonic", lambda: clock[0])
     with _bar("x") as report:
         clock[0] = 60.0
         report(1, 100, "a")

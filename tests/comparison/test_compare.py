@@ -1,13 +1,9 @@
 """The bootstrap against `aggregate` sample by sample, against truth on simulated populations."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 from dataclasses import replace
-from functools import reduce
-from operator import add
 
 import numpy as np
 import pytest
@@ -15,7 +11,6 @@ from scipy import stats
 
 import bsdsbench as bb
 from bsdsbench.comparison.bootstrap import (
-    WeightedRun,
     bootstrap_weights,
     jackknife_weights,
 )
@@ -27,17 +22,15 @@ from bsdsbench.comparison.significance import (
     p_value,
     percentile_interval,
 )
-from bsdsbench.loaders import pair as pair_files
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.region.metric import region_score
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report import comparison_mapping, comparison_tables, to_csv, to_latex, to_markdown
-from bsdsbench.runs.loading import load_run
+from bsdsbench.runs.evaluation import load_run
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
-from bsdsbench.scores.curve import PRCurve, four_counts, pr_curve
-from bsdsbench.scores.curve_rules import average_precision, best_point, recall_at_precision
-from tests.runs.simulated import simulated_run
+from tests.helpers.runs import counted, refused
+from tests.helpers.simulated import simulated_run
 
 
 @pytest.fixture(scope="module")
@@ -46,48 +39,6 @@ def pair():
         simulated_run("better", 25, quality=0.3, seed=1, pixel=True),
         simulated_run("worse", 25, quality=0.0, seed=2, pixel=True),
     ]
-
-
-def drawn_scores(records, row, metric):
-    """ODS, OIS, AP and R50 of a sample written out image by image, each summed on its own."""
-    drawn = [r.counts[metric] for r, n in zip(records, row, strict=True) for _ in range(n)]
-    curve = pr_curve(reduce(add, drawn))
-    ois = sum(four_counts(c)[pr_curve(c).f.argmax()] for c in drawn)
-    return {
-        "ods": best_point(curve).f,
-        "ois": PRCurve.of_counts([0.5], [ois]).f[0],
-        "ap": float(average_precision(curve)),
-        "r50": float(recall_at_precision(curve)),
-    }
-
-
-@pytest.mark.parametrize("metric", ["boundary", "pixel"])
-def test_every_sample_has_the_scores_of_its_images_to_the_bit(pair, metric):
-    records = pair[0].records
-    weights = bootstrap_weights(len(records), 20, 3)
-    found = WeightedRun(pair[0], [metric]).scores(weights)
-    for b, row in enumerate(weights):
-        for key, value in drawn_scores(records, row, metric).items():
-            if f"{metric}.{key}" in found:
-                np.testing.assert_array_equal(found[f"{metric}.{key}"][b], value)
-
-
-def test_samples_of_uneven_curves_have_the_scores_of_their_images():
-    """Counts with equal recalls, empty thresholds and curves that go up and down."""
-    rng = np.random.default_rng(5)
-    for size in (1, 2, 7):
-        t = np.linspace(0.1, 0.9, size)
-        records = []
-        for i in range(6):
-            gt, pred = np.full(size, rng.integers(0, 4)), rng.integers(0, 5, size)
-            counts = BoundaryCounts(t, rng.integers(0, gt + 1), gt, rng.integers(0, pred + 1), pred)
-            records.append(ImageRecord(str(i), (3, 5), {"boundary": counts}))
-        weights = bootstrap_weights(6, 40, size)
-        run = bb.Evaluation(Protocol(), "uneven", tuple(records))
-        found = WeightedRun(run, ["boundary"]).scores(weights)
-        for b, row in enumerate(weights):
-            for key, value in drawn_scores(records, row, "boundary").items():
-                np.testing.assert_array_equal(found[f"boundary.{key}"][b], value)
 
 
 def label_maps(name, seed, thresholds=(1.0,), ids=range(12)):
@@ -171,50 +122,11 @@ def test_a_pair_that_was_not_tested_shares_no_letter():
     assert three.letters["boundary.r50"] == ("", "a", "a")
 
 
-def test_the_whole_set_gives_the_run_s_scores(pair):
-    found = WeightedRun(pair[0], pair[0].metrics).scores(np.ones((1, 25), int))
-    score, pixel = pair[0].boundary_score(), pair[0].pixel_score()
-    assert found["boundary.ods"][0] == score.ods.f
-    assert found["boundary.ap"][0] == score.ap
-    assert found["pixel.mae"][0] == pytest.approx(pixel.mae, rel=1e-14)
-
-
-def test_region_scores_of_the_whole_set_and_of_a_sample(tmp_path):
-    run = bb.evaluate(
-        sample_results("watershed-ucm"),
-        sample_ground_truth(),
-        Protocol.preset("bsds500").replace(thresholds=5),
-        metrics=("region",),
-        workers=1,
-        executor="thread",
-        **chosen_ids(tmp_path),
-    )
-    weighted = WeightedRun(run, ["region"]).scores(np.array([[1, 1, 1], [3, 0, 0]]))
-    found = {key.removeprefix("region."): value for key, value in weighted.items()}
-    for row, records in ((0, run.records), (1, run.records[:1])):
-        score = region_score(records)
-        expected = {
-            "covering.ods": score.covering.ods,
-            "covering.ois": score.covering.ois,
-            "covering.best": score.covering.best,
-            "pri.ods": score.pri.ods,
-            "pri.ois": score.pri.ois,
-            "voi.ods": score.voi.ods,
-            "voi.ois": score.voi.ois,
-            "fop.ods": score.fop.ods.f,
-            "fop.ois": score.fop.ois.f,
-            "fop.ap": score.fop.ap,
-            "fop.summed": score.fop_summed.f,
-            "pair_f.ods": score.pair_f.ods.f,
-            "pair_f.ois": score.pair_f.ois.f,
-            "pair_f.ap": score.pair_f.ap,
-        }
-        for names, group in (("", score.others), ("similarities.", score.similarities)):
-            for name, measure in group.items():
-                expected[f"{names}{name}.ods"] = measure.ods
-                expected[f"{names}{name}.ois"] = measure.ois
-        assert {"voi_split.ods", "voi_merge.ois", "are_skimage.ods", "are_cremi.ois"} < set(found)
-        assert {k: v[row] for k, v in found.items()} == pytest.approx(expected, rel=1e-12)
+def test_scores_of_regions_that_are_many_stand_aside(tmp_path):
+    ids = tmp_path / "ids.txt"
+    ids.write_text("fruit1\nherd1\nherd2\n")
+    where = sample_results("watershed-ucm"), sample_ground_truth()
+    run = counted(*where, Protocol(thresholds=5), "region", split_file=ids)
     table = bb.compare([run, replace(run, name="twin")], n_boot=50)
     assert table.images[0].metric == "region"
     *_, more = table.tables()
@@ -237,12 +149,6 @@ def test_region_scores_of_the_whole_set_and_of_a_sample(tmp_path):
     assert "[grid end] the first or the last threshold is as good as any" in parts.notes[-1]
     assert "grid end" in run.summary()
     assert {d.p for d in table.differences} == {1.0}
-
-
-def chosen_ids(folder):
-    ids = [p.image_id for p in pair_files(sample_results("watershed-ucm"), sample_ground_truth())]
-    (folder / "ids.txt").write_text("\n".join(ids[:3]))
-    return {"split_file": folder / "ids.txt"}
 
 
 def test_identical_runs_give_p_one_and_an_empty_interval(pair):
@@ -378,33 +284,24 @@ def test_letters_by_hand():
 
 def test_refusals_name_the_fault(pair):
     a, b = pair
-    fewer = replace(b, records=b.records[1:])
-    with pytest.raises(bb.DataError, match=r"1 images are not in every run, such as 'im0000'"):
-        bb.compare([a, fewer])
+    fewer, other = replace(b, records=b.records[1:]), replace(b, protocol=Protocol(max_dist=0.011))
+    refused("1 images are not in every run, such as 'im0000'", bb.compare, [a, fewer])
     assert bb.compare([a, fewer], n_boot=10, common=True).n_images == 24
-    other = replace(b, protocol=b.protocol.replace(max_dist=0.011))
-    with pytest.raises(bb.DataError, match=r"tolerance: .0075d / .011d.*do not compare"):
-        bb.compare([a, other])
+    refused(r"tolerance: .0075d / .011d.*are not comparable", bb.compare, [a, other])
     forced = bb.compare([a, other], n_boot=10, force=True)
     assert "tolerance" in forced.notes[0]
     for run in (a, other):
         assert run.protocol.describe() in forced.tables()[0].caption
     strange = simulated_run("strange", 25, images_seed=3)
-    with pytest.raises(bb.DataError, match="ground truth of image 'im0000' differs"):
-        bb.compare([a, strange])
-    with pytest.raises(bb.DataError, match="two runs are named 'better'"):
-        bb.compare([a, a])
-    with pytest.raises(bb.DataError, match="no runs given"):
-        bb.compare([])
-    with pytest.raises(bb.DataError, match="n_boot: 0, expected"):
-        bb.compare(pair, n_boot=0)
-    with pytest.raises(bb.DataError, match="interval 'wald'"):
-        bb.compare(pair, interval="wald")
+    refused("ground truth of image 'im0000' differs", bb.compare, [a, strange])
+    refused("two runs are named 'better'", bb.compare, [a, a])
+    refused("no runs given", bb.compare, [])
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
+        ({"n_boot": 0}, "n_boot: 0, expected"),
         ({"n_boot": 10.0}, r"n_boot: 10\.0, expected a whole number from 1 to 10000000"),
         ({"n_boot": True}, "n_boot: True, expected a whole number"),
         ({"seed": -1}, "seed: -1, expected a whole number, 0 or more"),
@@ -412,15 +309,14 @@ def test_refusals_name_the_fault(pair):
         ({"seed": None}, "seed: None, expected a whole number"),
         ({"names": [[1], [2]]}, "names: of type list, expected text"),
         ({"names": "ab"}, "names: 'ab', expected a list of names"),
+        ({"interval": "wald"}, "interval 'wald'"),
         ({"interval": ["bca"]}, "interval of type list: expected one of percentile, bca"),
     ],
 )
 def test_arguments_of_another_kind_are_named(pair, given, words):
-    with pytest.raises(bb.DataError, match=words):
-        bb.compare(pair, **given)
+    refused(words, bb.compare, pair, **given)
     if "names" not in given and "interval" not in given:
-        with pytest.raises(bb.DataError, match=words):
-            bootstrap_band(pair[0], **given)
+        refused(words, bootstrap_band, pair[0], **given)
 
 
 def test_numbers_of_numpy_are_those_of_python(pair):

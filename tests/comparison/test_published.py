@@ -1,7 +1,5 @@
 """The published table: what it holds, how rows are chosen, which AP rule each is of."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -17,7 +15,7 @@ from bsdsbench.comparison.published import (
     published_sets,
 )
 from bsdsbench.files.errors import DataError
-from bsdsbench.scores.curve_rules import AP_RULES
+from bsdsbench.scores.curve import AP_RULES
 
 
 def test_rows_have_scores_sources_and_rules():

@@ -1,7 +1,5 @@
 """The official self-test: boundary tables of test_1 .. test_4, made by the official programs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Every official table, read and written again, byte for byte."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -14,7 +12,7 @@ pytestmark = pytest.mark.skipif(not BENCH, reason="BSDSBENCH_BSDS500_BENCH is no
 
 
 @pytest.mark.parametrize("test", range(1, 6))
-def test_round_trip(test: int) -> None:
+def test_round_trip(test):
     folder = Path(str(BENCH)) / f"test_{test}"
     tables = sorted(folder.glob("eval_*.txt"))
     assert tables
@@ -23,7 +21,7 @@ def test_round_trip(test: int) -> None:
         assert format_rows(rows).encode() == path.read_bytes(), path.name
 
 
-def test_a_whole_folder() -> None:
+def test_a_whole_folder():
     found = read_run_folder(Path(str(BENCH)) / "test_1")
     assert set(found) == {*COLUMNS, "ev1"}
     assert found["eval_bdry.txt"][0, 3] == 0.704632

@@ -1,7 +1,5 @@
 """Counts against ten runs of the official program, whose solver is randomised, on real images."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -22,7 +20,7 @@ pytestmark = [
 ]
 
 
-def load(image_id: str):
+def load(image_id):
     """Soft map from the ucm2, and (A, H, W) bool boundaries."""
     ucm2 = loadmat(ROOT / "ucm2" / "val" / f"{image_id}.mat")["ucm2"]
     cells = loadmat(ROOT / "groundTruth" / "val" / f"{image_id}.mat")["groundTruth"][0]
@@ -30,12 +28,12 @@ def load(image_id: str):
     return np.ascontiguousarray(ucm2[2::2, 2::2], np.float64), gts
 
 
-def image_ids() -> list[str]:
+def image_ids():
     return sorted(path.stem for path in (ROOT / "ucm2" / "val").glob("*.mat"))
 
 
 @pytest.mark.skipif(not SPREAD.is_file(), reason="official_val_spread.json is not beside the data")
-def test_counts_lie_in_the_spread_of_the_official_program() -> None:
+def test_counts_lie_in_the_spread_of_the_official_program():
     shifts = []
     for image_id, official in json.loads(SPREAD.read_text())["images"].items():
         soft, gts = load(image_id)
@@ -59,7 +57,7 @@ def test_counts_lie_in_the_spread_of_the_official_program() -> None:
     assert abs(np.mean(shifts)) < 0.0003
 
 
-def test_whole_real_problems_equal_scipy() -> None:
+def test_whole_real_problems_equal_scipy():
     """Cost and cardinality of 20 real problems, each a thinned map and one annotator."""
     chosen = image_ids()[::5]
     assert len(chosen) == 20
@@ -73,7 +71,7 @@ def test_whole_real_problems_equal_scipy() -> None:
         assert match.n_matched == reference.cardinality(bmap, gt, max_dist), image_id
 
 
-def test_crops_of_real_maps_are_the_one_optimum() -> None:
+def test_crops_of_real_maps_are_the_one_optimum():
     for k, image_id in enumerate(image_ids()[::10]):
         soft, gts = load(image_id)
         bmap = thin(soft >= 0.04)
@@ -84,7 +82,7 @@ def test_crops_of_real_maps_are_the_one_optimum() -> None:
 
 
 @pytest.mark.parametrize("count", [1, pytest.param(8, marks=pytest.mark.heavy)])
-def test_warm_start_equals_each_threshold_alone(count) -> None:
+def test_warm_start_equals_each_threshold_alone(count):
     """All 99 thresholds of real maps: the nested ucm, and a dense soft map made from it."""
     from scipy.ndimage import gaussian_filter
 

@@ -4,8 +4,6 @@ The tables are deterministic. They carry six digits, and the sums behind them we
 of six digits as well, so the last digits may differ.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

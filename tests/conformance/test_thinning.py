@@ -1,7 +1,5 @@
 """Thinned real maps are, pixel by pixel, those of the slow definition and of scikit-image."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from skimage.morphology import thin as skimage_thin
@@ -9,7 +7,6 @@ from skimage.morphology import thin as skimage_thin
 from bsdsbench.kernels.thinning import stack_events, thin, thinning_events
 from bsdsbench.kernels.thresholding import levels
 from bsdsbench.loaders import load_prediction
-from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.protocol.protocol import even_thresholds
 from tests.reference import thinning as reference
@@ -17,7 +14,7 @@ from tests.reference import thinning as reference
 THRESHOLDS = np.array(even_thresholds(99))
 
 
-def thinned(pred: Prediction) -> tuple[np.ndarray, np.ndarray]:
+def thinned(pred):
     """Levels, and the 99 maps that the events give."""
     level = levels(pred.boundary_map(), THRESHOLDS)
     return level, reference.replay(thinning_events(level, 99), level.shape)

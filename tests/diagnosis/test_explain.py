@@ -1,7 +1,5 @@
 """Explaining a score: planted differences are the first answer; each reading is what it says."""
 
-from __future__ import annotations
-
 import json
 import shutil
 
@@ -19,8 +17,8 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.sources import find_sources
-from tests.crops import crops
-from tests.making import make_set
+from tests.helpers.crops import crops
+from tests.helpers.making import make_set
 
 BASE = Protocol.preset("bsds500").replace(thresholds=9)
 RULE = {r.label: r.value for r in READINGS}
@@ -73,12 +71,11 @@ def scores_of(run):
 def test_one_setting_is_the_first_answer(raw, label):
     truth = planted(raw, named(label))
     told = explain(raw, truth, workers=1, seconds=600)
-    assert told.answer is not None
     assert (told.answer.label, told.answer.n_causes, told.answer.exact) == (label, 1, True)
     assert told.answer.gap == 0
     assert any(t.label == "as it is" for t in told.trials)
     assert told.sentence().startswith("The target (ODS ")
-    assert f"is this run with {label}: ODS from" in told.sentence()
+    assert f"with {label!r}: ODS from" in told.sentence()
 
 
 def test_a_setting_is_what_evaluating_with_it_gives(raw):
@@ -225,7 +222,7 @@ def test_between_two_signatures(many, tmp_path):
         "that",
     ]
     same = CliRunner().invoke(command, ["--between", str(many.signature), str(many.signature)])
-    assert same.stdout == "nothing that is known differs: the scores compare\n"
+    assert same.stdout == "no known difference: the scores are comparable\n"
     wrong = CliRunner().invoke(command, ["--between", "x", other])
     assert "expected 'bsdsbench VERSION" in str(wrong.exception)
 

@@ -1,7 +1,5 @@
 """A saved run is explained from its own scores, whatever it was made with."""
 
-from __future__ import annotations
-
 import json
 import shutil
 
@@ -13,7 +11,7 @@ from click.testing import CliRunner
 import bsdsbench as bb
 from bsdsbench.cli.verb_explain import command
 from bsdsbench.diagnosis.explain import explain
-from tests.making import make_set
+from tests.helpers.making import make_set
 
 FAST = {"workers": 1, "executor": "thread"}
 
@@ -120,4 +118,4 @@ def test_a_published_result_of_another_set_is_named(halves):
     arguments = [str(root / "out"), "--target", target, "--quiet", "--seconds", "1"]
     told = CliRunner().invoke(command, arguments, catch_exceptions=False)
     assert "It is the published result of Roberts on bsds500-test (" in told.stdout
-    assert "this run is of a set without a name: scores of other images do not" in told.stdout
+    assert "this run is of a set without a name: scores of other images are not" in told.stdout

@@ -1,9 +1,5 @@
 """JSON, TOML and messages of whatever size and depth: bounded, one short line each."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from bsdsbench.files import bounded
@@ -30,7 +26,7 @@ DEEP = bounded.MAX_NESTING + 2
         ("", r"is empty \(0 bytes\)"),
     ],
 )
-def test_json_of_any_kind_is_one_line(tmp_path: Path, text: str, words: str) -> None:
+def test_json_of_any_kind_is_one_line(tmp_path, text, words):
     path = tmp_path / "a.json"
     path.write_text(text)
     with pytest.raises(FileFormatError, match=words) as caught:
@@ -39,20 +35,20 @@ def test_json_of_any_kind_is_one_line(tmp_path: Path, text: str, words: str) -> 
     assert len(str(caught.value)) <= LINE
 
 
-def test_json_that_is_not_text(tmp_path: Path) -> None:
+def test_json_that_is_not_text(tmp_path):
     (tmp_path / "a.json").write_bytes(b'{"a": "\xff"}')
     with pytest.raises(FileFormatError, match=r"is damaged.*expected a thing"):
         read_json(tmp_path / "a.json", "a thing")
 
 
-def test_json_of_too_many_values(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_of_too_many_values(monkeypatch):
     monkeypatch.setattr(bounded, "MAX_VALUES", 10)
     assert parse_json(b"[1, 2, 3]") == [1, 2, 3]
     with pytest.raises(bounded.FaultError, match="more than 10 values"):
         parse_json(b"[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]")
 
 
-def test_sound_json_and_toml_are_read() -> None:
+def test_sound_json_and_toml_are_read():
     assert parse_json(b'\xef\xbb\xbf{"a": [1, -2.5, true, null, "x"]}') == {
         "a": [1, -2.5, True, None, "x"]
     }
@@ -79,7 +75,7 @@ def test_sound_json_and_toml_are_read() -> None:
         "thresholds = {a = 1}",
     ],
 )
-def test_a_protocol_file_of_any_kind_is_one_short_line(tmp_path: Path, text: str) -> None:
+def test_a_protocol_file_of_any_kind_is_one_short_line(tmp_path, text):
     path = tmp_path / "a.toml"
     path.write_text(text)
     with pytest.raises(DataError, match=r"a\.toml: ") as caught:
@@ -88,13 +84,13 @@ def test_a_protocol_file_of_any_kind_is_one_short_line(tmp_path: Path, text: str
     assert len(str(caught.value)) <= LINE
 
 
-def test_a_limit_of_its_own(tmp_path: Path) -> None:
+def test_a_limit_of_its_own(tmp_path):
     (tmp_path / "a").write_bytes(bytes(11))
     with pytest.raises(FileFormatError, match="11 bytes, expected at most 10"):
         read_bytes(tmp_path / "a", 10)
 
 
-def test_long_lines_keep_their_beginning_and_their_end() -> None:
+def test_long_lines_keep_their_beginning_and_their_end():
     assert clip("short") == "short"
     line = str(DataError("begin" + "x" * 10_000 + "end"))
     assert len(line) == LINE

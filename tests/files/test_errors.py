@@ -1,7 +1,5 @@
 """Faults said once: equal ones are grouped, and a word that is nearly right is recognised."""
 
-from __future__ import annotations
-
 from bsdsbench.files.errors import DataError, did_you_mean, grouped
 
 

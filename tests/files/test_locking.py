@@ -1,22 +1,19 @@
 """The lock of a folder: who holds it, what it does with links and file systems without locks."""
 
-from __future__ import annotations
-
 import errno
 import os
 import threading
-from pathlib import Path
 
 import pytest
 
 from bsdsbench.files.errors import DataError, RunLockedError
-from bsdsbench.files.locking import LOCK, locked
+from bsdsbench.files.writing import LOCK, locked
 
 
-def in_another_thread(out: Path, wait: float = 0.0) -> list[BaseException]:
+def in_another_thread(out, wait=0.0):
     faults: list[BaseException] = []
 
-    def hold() -> None:
+    def hold():
         try:
             with locked(out, wait=wait):
                 pass
@@ -29,7 +26,7 @@ def in_another_thread(out: Path, wait: float = 0.0) -> list[BaseException]:
     return faults
 
 
-def test_another_writer_is_told_who_holds_it(tmp_path: Path) -> None:
+def test_another_writer_is_told_who_holds_it(tmp_path):
     with locked(tmp_path), locked(tmp_path):  # again by the same is no other writer
         (fault,) = in_another_thread(tmp_path, 0.05)
     assert isinstance(fault, RunLockedError)
@@ -37,7 +34,7 @@ def test_another_writer_is_told_who_holds_it(tmp_path: Path) -> None:
     assert in_another_thread(tmp_path) == []
 
 
-def test_a_linked_lock_is_not_followed(tmp_path: Path) -> None:
+def test_a_linked_lock_is_not_followed(tmp_path):
     (tmp_path / "mine").write_text("mine")
     out = tmp_path / "out"
     out.mkdir()
@@ -47,7 +44,7 @@ def test_a_linked_lock_is_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "mine").read_text() == "mine"
 
 
-def test_a_linked_folder_is_not_cleared(tmp_path: Path) -> None:
+def test_a_linked_folder_is_not_cleared(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / ".x.part").write_text("mine")
     out = tmp_path / "out"
@@ -59,10 +56,10 @@ def test_a_linked_folder_is_not_cleared(tmp_path: Path) -> None:
     assert in_another_thread(out) == []
 
 
-def test_errors_of_the_lock_name_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_the_lock_name_its_file(tmp_path, monkeypatch):
     fcntl = pytest.importorskip("fcntl")
 
-    def refused(*given: object) -> None:
+    def refused(*given):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refused)

@@ -1,7 +1,5 @@
 """bsdsbench data certify on the official self-test, and on a copy that disagrees."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """pyEdgeEval's evaluators of classes against `evaluate` on folders, and where they differ."""
 
-from __future__ import annotations
-
 import imageio.v3 as iio
 import numpy as np
 import pytest

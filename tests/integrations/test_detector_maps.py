@@ -1,7 +1,5 @@
 """`run` scores its own detector's maps or none: each way to a mixture that was found."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import itertools

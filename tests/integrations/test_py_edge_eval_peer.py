@@ -19,7 +19,7 @@ from bsdsbench.metrics.boundary import boundary_score
 from bsdsbench.metrics.class_maps import prepare_classes
 from bsdsbench.metrics.semantic import SemanticMetric, semantic_counts
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
-from tests.masks import blobs
+from tests.helpers.masks import blobs
 
 
 @pytest.fixture(autouse=True)

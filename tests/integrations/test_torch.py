@@ -1,7 +1,5 @@
 """One-to-one labels of tensors are those of arrays; the loss and its gradient by definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -17,7 +15,7 @@ def batch(annotators=2):
     return prob, gt
 
 
-def test_labels_of_tensors_are_those_of_arrays() -> None:
+def test_labels_of_tensors_are_those_of_arrays():
     from bsdsbench.integrations.torch import one_to_one_labels
 
     assert one_to_one_labels is bb.one_to_one_labels
@@ -46,7 +44,7 @@ def by_definition(prob, label):
     return -(y * np.log(p) + (1 - y) * np.log(1 - p)).sum()
 
 
-def test_the_loss_is_the_cross_entropy_with_each_annotators_labels() -> None:
+def test_the_loss_is_the_cross_entropy_with_each_annotators_labels():
     from bsdsbench.integrations.torch import OneToOneLoss
 
     prob, gt = batch()
@@ -69,7 +67,7 @@ def test_the_loss_is_the_cross_entropy_with_each_annotators_labels() -> None:
         OneToOneLoss(reduction="none")
 
 
-def test_the_gradient_takes_the_labels_as_they_are() -> None:
+def test_the_gradient_takes_the_labels_as_they_are():
     from bsdsbench.integrations.torch import OneToOneLoss
 
     prob, gt = batch()

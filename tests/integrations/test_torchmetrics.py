@@ -1,7 +1,5 @@
 """The torchmetrics adapter against StreamingEvaluator; two gathered ranks against one."""
 
-from __future__ import annotations
-
 import pickle
 
 import matplotlib
@@ -10,6 +8,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.protocol.protocol import Protocol
+from tests.helpers.runs import refused
 
 matplotlib.use("Agg")
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -52,8 +51,7 @@ def test_the_scores_are_those_of_the_streaming_evaluator(exact):
     again = pickle.loads(pickle.dumps(metric)).compute()
     assert again["ods"].item() == exact.ods.f
     metric.reset()
-    with pytest.raises(bb.DataError, match="no images yet"):
-        metric.evaluation()
+    refused("no images yet", metric.evaluation)
 
 
 def test_gathered_ranks_with_a_repeated_image_give_the_numbers_of_one(exact):
@@ -92,5 +90,4 @@ def test_plot_draws_the_curve_of_all_images_and_given_values_step_by_step(exact)
     drawn = {line.get_label(): line.get_ydata()[-1] for line in ax.get_lines()}
     assert drawn["ods"] == exact.ods.f
     metric.reset()
-    with pytest.raises(bb.DataError, match="no images yet"):
-        metric.plot()
+    refused("no images yet", metric.plot)

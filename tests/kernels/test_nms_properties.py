@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.metrics.soft_maps import as_float32, invert, nms, prepare, quantise
+from bsdsbench.metrics.maps import as_float32, invert, nms, prepare, quantise
 from bsdsbench.protocol.protocol import Protocol
 from tests.reference import nms as slow
 

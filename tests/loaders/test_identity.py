@@ -1,7 +1,5 @@
 """Fingerprints by the written rule, and what a folder of ground truth is called."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
@@ -25,7 +23,7 @@ from bsdsbench.loaders.identity import (
 )
 from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.protocol.protocol import Protocol
-from tests.making import make_set
+from tests.helpers.making import make_set
 
 BSDS500 = Protocol.preset("bsds500")
 

@@ -1,9 +1,5 @@
 """The official txt files: exact text, and the ways others write them."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -19,18 +15,18 @@ from bsdsbench.loaders.official_txt import (
 from bsdsbench.scores.counts import BoundaryCounts
 
 
-def _counts() -> BoundaryCounts:
+def _counts():
     t = np.array([0.25, 0.5, 0.75])
     return BoundaryCounts(t, np.array([9, 5, 0]), np.array([12] * 3), [30, 7, 0], [31, 8, 0])
 
 
-def test_rows_are_ten_wide_with_six_digits() -> None:
+def test_rows_are_ten_wide_with_six_digits():
     text = format_rows([[1 / 6, 0.64611, 1], [1234567, 1e-9, 3]])
     assert text == "  0.166667    0.64611          1\n1.23457e+06      1e-09          3\n"
     assert format_rows([]) == ""
 
 
-def test_ev1_round_trip(tmp_path: Path) -> None:
+def test_ev1_round_trip(tmp_path):
     path = tmp_path / "7_ev1.txt"
     path.write_text(format_ev1(_counts()))
     assert path.read_text() == format_ev1(_counts())
@@ -53,13 +49,13 @@ def test_ev1_round_trip(tmp_path: Path) -> None:
         ("# only words\n", "has no rows"),
     ],
 )
-def test_damaged_ev1(tmp_path: Path, text: str, words: str) -> None:
+def test_damaged_ev1(tmp_path, text, words):
     (tmp_path / "a_ev1.txt").write_text(text)
     with pytest.raises(FileFormatError, match=rf"a_ev1\.txt: .*{words}"):
         read_ev1(tmp_path / "a_ev1.txt")
 
 
-def test_rows_as_others_write_them(tmp_path: Path) -> None:
+def test_rows_as_others_write_them(tmp_path):
     (tmp_path / "a.txt").write_text(
         "% thresh R P F extra\n0.500000,0.250000, 0.75,1,9\n\n1 2 3 4\n"
     )
@@ -68,7 +64,7 @@ def test_rows_as_others_write_them(tmp_path: Path) -> None:
     )
 
 
-def test_run_folder_of_another_program(tmp_path: Path) -> None:
+def test_run_folder_of_another_program(tmp_path):
     """Descending thresholds, %f, an extra column, a dropped row; counts beside the tables."""
     (tmp_path / "eval_bdry.txt").write_text("0.5 0.6 0.7 0.646 0.6 0.7 0.65 0.61\n")
     (tmp_path / "eval_bdry_thr.txt").write_text("0.900000 0.1 0.9 0.2 7\n0.100000 0.8 0.3 0.4 7\n")
@@ -83,12 +79,12 @@ def test_run_folder_of_another_program(tmp_path: Path) -> None:
     assert found["ev1"]["a"].equals(_counts())
 
 
-def test_run_folder_without_results(tmp_path: Path) -> None:
+def test_run_folder_without_results(tmp_path):
     with pytest.raises(FileFormatError, match=r"no official result file, expected eval_bdry\.txt"):
         read_run_folder(tmp_path)
 
 
-def test_names_that_are_safe_on_every_system() -> None:
+def test_names_that_are_safe_on_every_system():
     assert safe_name("2018") == "2018"
     assert safe_name("a/b") == "a%2Fb"
     assert safe_name("a%2Fb") == "a%252Fb"

@@ -1,10 +1,7 @@
 """Which prediction belongs to which ground truth, and every fault at once."""
 
-from __future__ import annotations
-
 import os
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,38 +10,33 @@ from bsdsbench.loaders import ground_truths, pair
 from bsdsbench.loaders.pairing import find_files, read_split
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Tree:
-    return Tree(tmp_path)
-
-
 class Tree:
     """Makes empty files: pairing never opens them."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root):
         self.root = root
         self.pred, self.gt = root / "pred", root / "gt"
 
-    def pred_files(self, *names: str) -> None:
+    def pred_files(self, *names):
         self._make(self.pred, names)
 
-    def gt_files(self, *names: str) -> None:
+    def gt_files(self, *names):
         self._make(self.gt, names)
 
-    def _make(self, folder: Path, names: tuple[str, ...]) -> None:
+    def _make(self, folder, names):
         for name in names:
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
 
-    def problems(self, **options: str | Path) -> list[str]:
+    def problems(self, **options):
         with pytest.raises(PairingError, match=r"\S") as caught:
             pair(self.pred, self.gt, **options)  # type: ignore[arg-type]
         assert str(caught.value) == "\n".join(caught.value.problems)
         assert all(line.isprintable() for line in caught.value.problems)
         return [line.replace(str(self.root) + os.sep, "") for line in caught.value.problems]
 
-    def shape(self, **options: str | Path) -> dict[str, tuple[list[str], list[str]]]:
+    def shape(self, **options):
         return {
             p.image_id: (
                 [q.relative_to(self.pred).as_posix() for q in p.pred_paths],
@@ -54,7 +46,12 @@ class Tree:
         }
 
 
-def test_any_mix_of_suffixes_and_folders_sorted_by_id(tree: Tree) -> None:
+@pytest.fixture
+def tree(tmp_path):
+    return Tree(tmp_path)
+
+
+def test_any_mix_of_suffixes_and_folders_sorted_by_id(tree):
     tree.pred_files("b.png", "deep/er/a.mat", "c.v2.NPY", "notes.txt", ".hidden.png")
     tree.gt_files("a.mat", "x/b.mat", "c.v2.png", ".git/a.png", "Thumbs.db")
     assert tree.shape() == {
@@ -64,34 +61,34 @@ def test_any_mix_of_suffixes_and_folders_sorted_by_id(tree: Tree) -> None:
     }
 
 
-def test_one_file_per_annotator_by_number(tree: Tree) -> None:
+def test_one_file_per_annotator_by_number(tree):
     tree.pred_files("7.png", "8.png")
     tree.gt_files("7_1.png", "7_10.png", "7_2.png", "8_1.png")
     assert tree.shape()["7"][1] == ["7_1.png", "7_2.png", "7_10.png"]
     assert tree.shape()["8"][1] == ["8_1.png"]
 
 
-def test_ids_that_end_in_a_number_are_not_annotators(tree: Tree) -> None:
+def test_ids_that_end_in_a_number_are_not_annotators(tree):
     tree.pred_files("img_1.png", "img_2.png")
     tree.gt_files("img_1.png", "img_2.png")
     assert list(tree.shape()) == ["img_1", "img_2"]
 
 
-def test_annotators_of_ids_that_end_in_a_number(tree: Tree) -> None:
+def test_annotators_of_ids_that_end_in_a_number(tree):
     tree.pred_files("img_1.png", "img_2.png")
     tree.gt_files("img_1_1.png", "img_1_2.png", "img_2_1.png")
     assert tree.shape()["img_1"][1] == ["img_1_1.png", "img_1_2.png"]
     assert list(tree.shape()) == ["img_1", "img_2"]
 
 
-def test_one_folder_per_image(tree: Tree) -> None:
+def test_one_folder_per_image(tree):
     tree.pred_files("7.png", "8.png")
     tree.gt_files("test/7/ann.png", "test/7/bob.png", "test/8/1.png", "test/8/2.png")
     assert tree.shape()["7"][1] == ["test/7/ann.png", "test/7/bob.png"]
     assert tree.shape()["8"][1] == ["test/8/1.png", "test/8/2.png"]
 
 
-def test_a_missing_prediction_keeps_its_annotators_together(tree: Tree) -> None:
+def test_a_missing_prediction_keeps_its_annotators_together(tree):
     tree.pred_files("7.png")
     tree.gt_files("7/1.png", "7/2.png", "8/1.png", "8/2.png")
     assert tree.problems() == ["pred: no prediction for: 8 (1 in all)"]
@@ -99,20 +96,20 @@ def test_a_missing_prediction_keeps_its_annotators_together(tree: Tree) -> None:
     assert list(tree.shape(missing="skip")) == ["7"]
 
 
-def test_bsds300_has_a_folder_per_annotator(tree: Tree) -> None:
+def test_bsds300_has_a_folder_per_annotator(tree):
     tree.pred_files("7.png")
     tree.gt_files("color/1102/7.seg", "color/1105/7.seg")
     assert tree.shape()["7"][1] == ["color/1102/7.seg", "color/1105/7.seg"]
 
 
-def test_label_maps_of_one_image_in_a_folder(tree: Tree) -> None:
+def test_label_maps_of_one_image_in_a_folder(tree):
     tree.pred_files("7/1.png", "7/2.png", "8/1.png")
     tree.gt_files("7.mat", "8.mat")
     assert tree.shape(pred_kind="labels")["7"][0] == ["7/1.png", "7/2.png"]
     assert "pred: no prediction for: 7, 8 (2 in all)" in tree.problems(pred_kind="soft")
 
 
-def test_every_fault_at_once(tree: Tree) -> None:
+def test_every_fault_at_once(tree):
     tree.pred_files("a.png", "a.mat", "b.png", "x.png")
     tree.gt_files("a.mat", "b.mat", "b/b.mat", "c.mat")
     assert tree.problems() == [
@@ -125,14 +122,14 @@ def test_every_fault_at_once(tree: Tree) -> None:
     ]
 
 
-def test_long_lists_are_cut(tree: Tree) -> None:
+def test_long_lists_are_cut(tree):
     tree.pred_files("00.png")
     tree.gt_files(*(f"{k:02}.mat" for k in range(31)))
     (line,) = tree.problems()
     assert line.endswith("09, 10 and 20 more (30 in all)")
 
 
-def test_split_file_chooses(tree: Tree) -> None:
+def test_split_file_chooses(tree):
     tree.pred_files("a.png", "b.png", "extra.png", "extra.mat")
     tree.gt_files("a.mat", "b.mat", "c.mat", "d.mat")
     split = tree.root / "ids.txt"
@@ -145,7 +142,7 @@ def test_split_file_chooses(tree: Tree) -> None:
     ]
 
 
-def test_split_file_with_annotators(tree: Tree) -> None:
+def test_split_file_with_annotators(tree):
     tree.pred_files("7.png", "8.png")
     tree.gt_files("7_1.png", "7_2.png", "8_1.png")
     (tree.root / "ids.txt").write_text("7\n")
@@ -153,7 +150,7 @@ def test_split_file_with_annotators(tree: Tree) -> None:
     assert found == {"7": (["7.png"], ["7_1.png", "7_2.png"])}
 
 
-def test_split_file_faults(tree: Tree) -> None:
+def test_split_file_faults(tree):
     tree.pred_files("a.png")
     tree.gt_files("a.mat")
     split = tree.root / "ids.txt"
@@ -168,12 +165,12 @@ def test_split_file_faults(tree: Tree) -> None:
     ]
 
 
-def test_split_keeps_its_order(tmp_path: Path) -> None:
+def test_split_keeps_its_order(tmp_path):
     (tmp_path / "ids.txt").write_text("10\n2\n10.png\n1\\3.jpg\n")
     assert read_split(tmp_path / "ids.txt") == ["10", "2", "3"]
 
 
-def test_wrong_paths_of_both_sides(tree: Tree) -> None:
+def test_wrong_paths_of_both_sides(tree):
     tree.root.joinpath("pred").touch()
     assert tree.problems() == [
         "pred: is a file, expected the folder that holds it",
@@ -181,7 +178,7 @@ def test_wrong_paths_of_both_sides(tree: Tree) -> None:
     ]
 
 
-def test_empty_folders(tree: Tree) -> None:
+def test_empty_folders(tree):
     tree.pred_files("readme.txt")
     tree.gt.mkdir()
     first, second = tree.problems()
@@ -189,7 +186,7 @@ def test_empty_folders(tree: Tree) -> None:
     assert second.endswith(".mat, .seg")
 
 
-def test_nothing_in_common_shows_both_ways_of_naming(tree: Tree) -> None:
+def test_nothing_in_common_shows_both_ways_of_naming(tree):
     tree.pred_files("a_pred.png", "b_pred.png")
     tree.gt_files("a.mat", "b.mat")
     assert tree.problems()[-1] == (
@@ -198,7 +195,7 @@ def test_nothing_in_common_shows_both_ways_of_naming(tree: Tree) -> None:
     assert tree.problems(missing="skip")[-1].startswith("no name is on both sides")
 
 
-def test_a_ground_truth_of_all_splits_is_hinted_at(tree: Tree) -> None:
+def test_a_ground_truth_of_all_splits_is_hinted_at(tree):
     tree.pred_files("a.png")
     tree.gt_files("test/a.mat", "train/b.mat", "val/c.mat")
     assert tree.problems()[-1] == (
@@ -206,7 +203,7 @@ def test_a_ground_truth_of_all_splits_is_hinted_at(tree: Tree) -> None:
     )
 
 
-def test_no_prediction_at_all(tree: Tree) -> None:
+def test_no_prediction_at_all(tree):
     tree.pred_files("a.png")
     tree.gt_files("a.mat", "b.mat")
     (tree.root / "ids.txt").write_text("b\n")
@@ -214,13 +211,13 @@ def test_no_prediction_at_all(tree: Tree) -> None:
     assert line == "pred: no prediction for any image, expected at least one"
 
 
-def test_unknown_policy() -> None:
+def test_unknown_policy():
     with pytest.raises(ValueError, match="missing 'maybe': expected one of error, zero, skip"):
         pair(".", ".", missing="maybe")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights")
-def test_links_in_a_circle_end(tree: Tree) -> None:
+def test_links_in_a_circle_end(tree):
     tree.pred_files("a.png", "sub/b.png")
     tree.gt_files("a.mat", "b.mat")
     (tree.pred / "sub" / "up").symlink_to(tree.pred)
@@ -230,7 +227,7 @@ def test_links_in_a_circle_end(tree: Tree) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights")
-def test_a_linked_folder_is_followed(tree: Tree) -> None:
+def test_a_linked_folder_is_followed(tree):
     tree.gt_files("a.mat")
     (tree.root / "elsewhere").mkdir()
     (tree.root / "elsewhere" / "a.png").touch()
@@ -239,7 +236,7 @@ def test_a_linked_folder_is_followed(tree: Tree) -> None:
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names that only Linux has")
-def test_hostile_names_pair_and_stay_printable(tree: Tree) -> None:
+def test_hostile_names_pair_and_stay_printable(tree):
     names = ["new\nline", "<b>&'\"", "..x", "esc\x1b[2J"]
     visible = [n for n in names if not n.startswith(".")]
     tree.pred_files(*(f"{n}.png" for n in names))
@@ -255,7 +252,7 @@ def test_hostile_names_pair_and_stay_printable(tree: Tree) -> None:
     assert any("not UTF-8" in line for line in tree.problems())
 
 
-def test_natural_order(tmp_path: Path) -> None:
+def test_natural_order(tmp_path):
     for name in ("i10.png", "i9.png", "i\u0662.png", "10.png", "2.png", "a.png"):
         (tmp_path / name).touch()
     names = [p.name for p in find_files(tmp_path, (".png",))]
@@ -263,11 +260,11 @@ def test_natural_order(tmp_path: Path) -> None:
     assert names.index("i9.png") < names.index("i10.png")
 
 
-def test_unreadable_folder_is_one_line(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_folder_is_one_line(tree, monkeypatch):
     tree.pred_files("a.png")
     tree.gt_files("a.mat")
 
-    def refuse(path: object) -> None:
+    def refuse(path):
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(os, "scandir", refuse)
@@ -277,7 +274,7 @@ def test_unreadable_folder_is_one_line(tree: Tree, monkeypatch: pytest.MonkeyPat
     ]
 
 
-def test_ground_truth_alone(tree: Tree) -> None:
+def test_ground_truth_alone(tree):
     tree.gt_files("7_1.png", "7_2.png", "8_1.png", "8_2.png")
     found = ground_truths(tree.gt)
     assert [(p.image_id, p.pred_paths, len(p.gt_paths)) for p in found] == [

@@ -1,10 +1,6 @@
 """What others write is what the loaders read, for any array."""
 
-from __future__ import annotations
-
 import io
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,14 +22,12 @@ NUMBERS = st.one_of(
     hnp.integer_dtypes(), hnp.unsigned_integer_dtypes(), hnp.floating_dtypes(sizes=(32, 64))
 )
 ANY_ARRAY = NUMBERS.flatmap(lambda dtype: hnp.arrays(dtype, SHAPES))
-many = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @many
 @given(ANY_ARRAY, st.booleans())
-def test_npy(tmp_path: Path, array: Any, fortran: bool) -> None:
+def test_npy(tmp_path, array, fortran):
     np.save(tmp_path / "a.npy", np.asfortranarray(array) if fortran else array)
     found = read_npy(tmp_path / "a.npy")
     assert found.dtype == array.dtype.newbyteorder("=")
@@ -42,7 +36,7 @@ def test_npy(tmp_path: Path, array: Any, fortran: bool) -> None:
 
 @many
 @given(ANY_ARRAY, st.booleans())
-def test_mat(tmp_path: Path, array: Any, packed: bool) -> None:
+def test_mat(tmp_path, array, packed):
     cell = np.empty((1, 2), object)
     cell[0, 0], cell[0, 1] = array, {"field": array}
     savemat(tmp_path / "a.mat", {"x": array, "cell": cell}, do_compression=packed)
@@ -56,17 +50,16 @@ def test_mat(tmp_path: Path, array: Any, packed: bool) -> None:
 @given(
     hnp.arrays(st.sampled_from([np.uint8, np.uint16]), SHAPES), st.sampled_from([".png", ".tif"])
 )
-def test_pictures(tmp_path: Path, array: Any, suffix: str) -> None:
+def test_pictures(tmp_path, array, suffix):
     Image.fromarray(array).save(tmp_path / f"a{suffix}")
     soft = load_prediction(tmp_path / f"a{suffix}").soft
-    assert soft is not None
     assert soft.dtype == array.dtype
     np.testing.assert_array_equal(soft, array)
 
 
 @many
 @given(hnp.arrays(np.int32, SHAPES, elements=st.integers(1, 4)))
-def test_seg_text(tmp_path: Path, labels: Any) -> None:
+def test_seg_text(tmp_path, labels):
     runs = "".join(f"{labels[r, c] - 1} {r} {c} {c}\n" for r, c in np.ndindex(*labels.shape))
     head = f"width {labels.shape[1]}\nheight {labels.shape[0]}\nsegments 4\ndata\n"
     (tmp_path / "a.seg").write_text(head + runs)
@@ -75,7 +68,7 @@ def test_seg_text(tmp_path: Path, labels: Any) -> None:
 
 @many
 @given(hnp.arrays(np.uint8, SHAPES, elements=st.integers(0, 3)))
-def test_labels_become_the_boundaries_of_seg2bdry(tmp_path: Path, labels: Any) -> None:
+def test_labels_become_the_boundaries_of_seg2bdry(tmp_path, labels):
     np.save(tmp_path / "a.npy", labels)
     if not seg2bdry(labels).any():
         with pytest.raises(DataError, match="no boundary pixel"):
@@ -88,7 +81,7 @@ def test_labels_become_the_boundaries_of_seg2bdry(tmp_path: Path, labels: Any) -
 
 @many
 @given(st.binary(max_size=400), st.sampled_from([".png", ".npy", ".npz", ".mat", ".tif", ".bmp"]))
-def test_any_bytes_load_or_raise_one_line(tmp_path: Path, data: bytes, suffix: str) -> None:
+def test_any_bytes_load_or_raise_one_line(tmp_path, data, suffix):
     magic = {".png": b"\x89PNG\r\n\x1a\n", ".npy": b"\x93NUMPY\x01\x00", ".tif": b"II*\x00"}
     path = tmp_path / f"a{suffix}"
     path.write_bytes(magic.get(suffix, b"") + data)
@@ -101,7 +94,7 @@ def test_any_bytes_load_or_raise_one_line(tmp_path: Path, data: bytes, suffix: s
     assert path.name in message
 
 
-def test_big_endian_matlab() -> None:
+def test_big_endian_matlab():
     """scipy writes little-endian only, so this one is packed by hand."""
     import struct
 

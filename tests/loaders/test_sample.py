@@ -1,11 +1,8 @@
 """The shipped sample: complete, small, in BSDS layout, and made again alike by its script."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import imageio.v3 as iio
 import numpy as np
@@ -22,7 +19,7 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
 @pytest.fixture(scope="module")
-def maker() -> ModuleType:
+def maker():
     sys.path.insert(0, str(SCRIPTS))
     try:
         return importlib.import_module("make_sample")
@@ -30,14 +27,14 @@ def maker() -> ModuleType:
         sys.path.remove(str(SCRIPTS))
 
 
-def annotations(image_id: str) -> list[tuple[np.ndarray, np.ndarray]]:
+def annotations(image_id):
     cell = loadmat(ROOT / "groundTruth" / "test" / f"{image_id}.mat")["groundTruth"]
     assert cell.shape[0] == 1
     structs = [cell[0, i] for i in range(cell.shape[1])]
     return [(one["Segmentation"][0, 0], one["Boundaries"][0, 0]) for one in structs]
 
 
-def test_every_image_has_annotations_and_every_result(maker: ModuleType) -> None:
+def test_every_image_has_annotations_and_every_result(maker):
     assert len(IDS) >= 12
     assert sorted(maker.image_ids()) == IDS
     folders = [ROOT / "groundTruth" / "test", *(ROOT / "results").iterdir()]
@@ -52,12 +49,12 @@ def test_every_image_has_annotations_and_every_result(maker: ModuleType) -> None
         assert sorted(path.stem for path in folder.iterdir()) == IDS, folder
 
 
-def test_under_six_megabytes_in_total() -> None:
+def test_under_six_megabytes_in_total():
     assert sum(path.stat().st_size for path in ROOT.rglob("*") if path.is_file()) < 6_000_000
 
 
 @pytest.mark.parametrize("image_id", IDS)
-def test_annotators_and_sizes(image_id: str) -> None:
+def test_annotators_and_sizes(image_id):
     shape = iio.imread(ROOT / "images" / "test" / f"{image_id}.jpg").shape
     assert shape in {(321, 481, 3), (481, 321, 3)}
     people = annotations(image_id)
@@ -80,12 +77,12 @@ def test_annotators_and_sizes(image_id: str) -> None:
     assert not ucm2[1::2, 1::2].any()  # a pixel itself is never a contour
 
 
-def test_both_orientations_are_there() -> None:
+def test_both_orientations_are_there():
     shapes = {annotations(image_id)[0][0].shape for image_id in IDS}
     assert shapes == {(321, 481), (481, 321)}
 
 
-def test_the_raw_map_is_wide_and_the_thinned_one_narrow() -> None:
+def test_the_raw_map_is_wide_and_the_thinned_one_narrow():
     for image_id in IDS:
         raw, thin = (
             iio.imread(ROOT / "results" / name / f"{image_id}.png") > 0
@@ -94,12 +91,12 @@ def test_the_raw_map_is_wide_and_the_thinned_one_narrow() -> None:
         assert raw.sum() > 3 * thin.sum()
 
 
-def test_mat_files_carry_no_date() -> None:
+def test_mat_files_carry_no_date():
     for path in ROOT.rglob("*.mat"):
         assert path.read_bytes()[:116].rstrip() == b"MATLAB 5.0 MAT-file, bsdsbench sample"
 
 
-def test_one_image_is_made_alike_twice_and_as_shipped(maker: ModuleType) -> None:
+def test_one_image_is_made_alike_twice_and_as_shipped(maker):
     once, again = maker.make_image("fruit1"), maker.make_image("fruit1")
     assert once == again
     # Codecs and libraries of other versions may differ in the last bit, so compare what is seen.
@@ -108,7 +105,7 @@ def test_one_image_is_made_alike_twice_and_as_shipped(maker: ModuleType) -> None
     assert np.abs(made - shipped).mean() < 2
 
 
-def test_ucm_heights_by_hand(maker: ModuleType) -> None:
+def test_ucm_heights_by_hand(maker):
     # Three columns a | b | c; a meets b at strength 0.2, the pair meets c at 0.6.
     basins = np.repeat([[0, 0, 1, 1, 2, 2]], 4, axis=0)
     strength = np.zeros((4, 6))
@@ -117,7 +114,7 @@ def test_ucm_heights_by_hand(maker: ModuleType) -> None:
     assert height.tolist() == [[0, 0.2, 0.6], [0.2, 0, 0.6], [0.6, 0.6, 0]]
 
 
-def test_boundaries_follow_the_official_ground_truth(maker: ModuleType) -> None:
+def test_boundaries_follow_the_official_ground_truth(maker):
     labels = np.ones((5, 7), np.uint16)
     labels[:, 3:] = 2
     expected = np.zeros((5, 7), np.uint8)
@@ -125,9 +122,7 @@ def test_boundaries_follow_the_official_ground_truth(maker: ModuleType) -> None:
     assert np.array_equal(maker.boundaries(labels), expected)
 
 
-def test_root_is_found_in_an_installed_package_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_root_is_found_in_an_installed_package_first(tmp_path, monkeypatch):
     package = tmp_path / "site" / "bsdsbench"
     monkeypatch.setattr(sample, "__file__", str(package / "loaders" / "sample.py"))
     with pytest.raises(DataError, match="no sample data, expected"):

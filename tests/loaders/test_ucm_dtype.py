@@ -1,7 +1,5 @@
 """Strengths of an ultrametric contour map are floats."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.io import savemat

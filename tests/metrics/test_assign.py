@@ -1,7 +1,5 @@
 """Assignment at any costs against scipy's dense and sparse solvers, and what the call promises."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -98,7 +96,7 @@ def compare(found, table, row_of, col_of):
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 @pytest.mark.parametrize("metric", METRICS)
-def test_pairs_and_cost_equal_scipys(metric, weighting) -> None:
+def test_pairs_and_cost_equal_scipys(metric, weighting):
     rng = np.random.default_rng([METRICS.index(metric), WEIGHTINGS.index(weighting)])
     for k in range(80):
         check(rng, k, metric, weighting)
@@ -107,7 +105,7 @@ def test_pairs_and_cost_equal_scipys(metric, weighting) -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 @pytest.mark.parametrize("metric", METRICS)
-def test_pairs_and_cost_equal_scipys_2000_times(metric, weighting) -> None:
+def test_pairs_and_cost_equal_scipys_2000_times(metric, weighting):
     rng = np.random.default_rng([1, METRICS.index(metric), WEIGHTINGS.index(weighting)])
     for k in range(2000):
         check(rng, k, metric, weighting)
@@ -131,7 +129,7 @@ def check_points(rng, metric):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_points_equal_scipys(metric) -> None:
+def test_points_equal_scipys(metric):
     rng = np.random.default_rng(METRICS.index(metric))
     for _ in range(150):
         check_points(rng, metric)
@@ -139,7 +137,7 @@ def test_points_equal_scipys(metric) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("metric", METRICS)
-def test_points_equal_scipys_2000_times(metric) -> None:
+def test_points_equal_scipys_2000_times(metric):
     rng = np.random.default_rng([2, METRICS.index(metric)])
     for _ in range(2000):
         check_points(rng, metric)
@@ -153,13 +151,13 @@ def batch(seed=3, shape=(60, 70)):
     return soft, soft > 0.6, gts, values
 
 
-def same(a, b) -> bool:
+def same(a, b):
     return a.cost == b.cost and all(
         np.array_equal(getattr(a, name), getattr(b, name)) for name in ("pred_index", "gt_index")
     )
 
 
-def test_a_batch_gives_the_bits_of_each_problem_alone_in_any_number_of_threads() -> None:
+def test_a_batch_gives_the_bits_of_each_problem_alone_in_any_number_of_threads():
     soft, pred, gts, values = batch()
     given = {"metric": "l1", "weight": -5}
     found = {
@@ -175,7 +173,7 @@ def test_a_batch_gives_the_bits_of_each_problem_alone_in_any_number_of_threads()
             assert alone.n_matched > 50
 
 
-def test_the_form_of_the_result_is_that_of_the_ground_truth() -> None:
+def test_the_form_of_the_result_is_that_of_the_ground_truth():
     _, pred, gts, _ = batch()
     one = bb.assign(pred[0], gts[0][0], 2)
     assert isinstance(one, bb.Assignment)
@@ -189,7 +187,7 @@ def test_the_form_of_the_result_is_that_of_the_ground_truth() -> None:
     assert bb.assign(pred[:1], gts[:1], 2)[0][0].n_matched == one.n_matched
 
 
-def test_partners_are_maps_and_read_only_also_in_a_copy() -> None:
+def test_partners_are_maps_and_read_only_also_in_a_copy():
     _, pred, gts, _ = batch()
     found = bb.assign(pred[0], gts[0][0], 2)
     for one in (found, pickle.loads(pickle.dumps(found))):
@@ -206,7 +204,7 @@ def test_partners_are_maps_and_read_only_also_in_a_copy() -> None:
     assert repr(found) == f"Assignment({found.n_matched} pairs, cost {found.cost:.6g})"
 
 
-def test_the_benchmarks_costs_give_the_benchmarks_matching() -> None:
+def test_the_benchmarks_costs_give_the_benchmarks_matching():
     rng = np.random.default_rng(4)
     step = np.arange(-4, 5)
     cost = np.rint(100 * np.hypot(step[:, None], step))
@@ -217,7 +215,7 @@ def test_the_benchmarks_costs_give_the_benchmarks_matching() -> None:
         assert (found.n_matched, found.cost) == (match.n_matched, match.cost - lost)
 
 
-def test_a_table_says_what_lies_where() -> None:
+def test_a_table_says_what_lies_where():
     pred, gt = np.zeros((5, 5), bool), np.zeros((5, 5), bool)
     pred[2, 2] = gt[1, 2] = gt[2, 3] = gt[3, 2] = True
     cost = np.full((3, 3), np.inf)
@@ -231,7 +229,7 @@ def test_a_table_says_what_lies_where() -> None:
     assert bb.assign(pred, gt, 1, cost=cost).n_matched == 0
 
 
-def test_equal_costs_are_decided_by_the_pixels_not_by_the_search() -> None:
+def test_equal_costs_are_decided_by_the_pixels_not_by_the_search():
     """Which side enters, and what lies far off, moves no pair."""
     rng = np.random.default_rng(6)
     pred, gt = rng.random((30, 30)) < 0.3, rng.random((30, 30)) < 0.25
@@ -247,7 +245,7 @@ def test_equal_costs_are_decided_by_the_pixels_not_by_the_search() -> None:
     assert (more.gt_index[near] == found.gt_index).all()
 
 
-def test_a_small_arena_changes_nothing(monkeypatch) -> None:
+def test_a_small_arena_changes_nothing(monkeypatch):
     soft, pred, gts, _ = batch()
     expected = bb.assign(pred, gts, 4, pred_value=soft)
     monkeypatch.setattr(graph, "_ARENA", 1)
@@ -255,7 +253,7 @@ def test_a_small_arena_changes_nothing(monkeypatch) -> None:
         assert all(same(*two) for two in zip(of_image, before, strict=True))
 
 
-def test_large_maps_and_values_stay_exact() -> None:
+def test_large_maps_and_values_stay_exact():
     """Every pixel of both maps: the most pairs there can be; costs that differ by 1e12."""
     soft, pred, gts, _ = batch()
     assert bb.assign(pred[0], gts[0][0], 11, pred_value=soft[0], weight=-55).resolution < 2**-20
@@ -269,7 +267,7 @@ def test_large_maps_and_values_stay_exact() -> None:
     assert bb.assign(pred, gt, 3, pred_value=value).n_matched == 2
 
 
-def test_too_many_pairs_of_points_are_refused(monkeypatch) -> None:
+def test_too_many_pairs_of_points_are_refused(monkeypatch):
     points = np.zeros((30, 2))
     assert bb.assign_points(points, points, 1).n_matched == 30
     monkeypatch.setattr(assigning, "MOST_EDGES", 899)
@@ -307,7 +305,7 @@ MAP = np.eye(4) > 0
         ({"threads": 0}, bb.DataError, "threads: 0, expected a whole number, 1 or more"),
     ],
 )
-def test_other_input_is_refused_in_one_line(given, kind, message) -> None:
+def test_other_input_is_refused_in_one_line(given, kind, message):
     given = {"pred": MAP, "gt": MAP, "radius": 2, **given}
     with pytest.raises(kind, match=message):
         bb.assign(**given)
@@ -321,6 +319,6 @@ def test_other_input_is_refused_in_one_line(given, kind, message) -> None:
         ({"gt_value": [1, 2]}, bb.ShapeError, r"gt_value: shape \(2,\), expected \(1,\)"),
     ],
 )
-def test_other_points_are_refused_in_one_line(given, kind, message) -> None:
+def test_other_points_are_refused_in_one_line(given, kind, message):
     with pytest.raises(kind, match=message):
         bb.assign_points(**{"pred": [(0, 0)], "gt": [(1, 1)], "radius": 2, **given})

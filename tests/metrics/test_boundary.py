@@ -1,7 +1,5 @@
 """boundary_counts, match_boundaries and the overlay maps: hand-counted cases and bad input."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -26,7 +24,7 @@ def lines():
     return soft, gts
 
 
-def test_hand_counted(lines) -> None:
+def test_hand_counted(lines):
     soft, gts = lines
     counts = boundary_counts(soft, gts, PROTOCOL)
     np.testing.assert_array_equal(counts.thresholds, [0.25, 0.5, 0.75])
@@ -38,7 +36,7 @@ def test_hand_counted(lines) -> None:
     np.testing.assert_array_equal(counts.matched_pred, [14, 14, 10])
 
 
-def test_dropped_pixels_are_a_map_of_the_same_size(lines) -> None:
+def test_dropped_pixels_are_a_map_of_the_same_size(lines):
     soft, gts = lines
     dropped = np.zeros(soft.shape, bool)
     dropped[7] = True  # the third line
@@ -56,7 +54,7 @@ def test_dropped_pixels_are_a_map_of_the_same_size(lines) -> None:
         boundary_counts(soft, gts, PROTOCOL, dropped=dropped * 2)
 
 
-def test_every_form_of_one_map_gives_the_same_counts(lines) -> None:
+def test_every_form_of_one_map_gives_the_same_counts(lines):
     soft, gts = lines
     byte = np.rint(soft * 255).astype(np.uint8)
     expected = boundary_counts(byte, gts, PROTOCOL)
@@ -80,7 +78,7 @@ def test_every_form_of_one_map_gives_the_same_counts(lines) -> None:
     np.testing.assert_array_equal(by_seg.thresholds, [1, 2, 3])
 
 
-def test_segmentations_go_by_their_boundaries() -> None:
+def test_segmentations_go_by_their_boundaries():
     left, top = np.zeros((6, 8), np.int32), np.zeros((6, 8), np.int32)
     left[:, :3], top[:2] = 1, 1
     gt = np.zeros((6, 8), bool)
@@ -92,7 +90,7 @@ def test_segmentations_go_by_their_boundaries() -> None:
     np.testing.assert_array_equal(counts.matched_pred, [6, 1, 0])
 
 
-def test_thinning_can_be_switched_off() -> None:
+def test_thinning_can_be_switched_off():
     soft = np.zeros((7, 12))
     soft[2:5, 2:10] = 1
     gt = np.zeros((7, 12), bool)
@@ -104,7 +102,7 @@ def test_thinning_can_be_switched_off() -> None:
     assert thinned.total_pred[0] == boundary.thin(soft).sum() < 24
 
 
-def test_nms_comes_before_the_thresholds() -> None:
+def test_nms_comes_before_the_thresholds():
     soft = np.add.outer(np.zeros(30), np.exp(-(((np.arange(41) - 20) / 3) ** 2)))
     soft += np.linspace(0, 0.01, 30)[:, None] * soft  # a slope along the ridge
     soft /= soft.max()
@@ -116,7 +114,7 @@ def test_nms_comes_before_the_thresholds() -> None:
     assert np.all(thinned.total_pred < thick.total_pred)
 
 
-def test_overlay_maps_sum_to_the_counts(lines) -> None:
+def test_overlay_maps_sum_to_the_counts(lines):
     soft, gts = lines
     counts = boundary_counts(soft, gts, PROTOCOL)
     for k, threshold in enumerate(PROTOCOL.thresholds):
@@ -136,7 +134,7 @@ def test_overlay_maps_sum_to_the_counts(lines) -> None:
         boundary_match_maps(pred, gts, PROTOCOL, 0.5)
 
 
-def test_match_points_both_ways(lines) -> None:
+def test_match_points_both_ways(lines):
     soft, gts = lines
     match = match_boundaries(soft >= 0.75, gts[0], 1.5)
     assert match.n_matched == 10
@@ -147,7 +145,7 @@ def test_match_points_both_ways(lines) -> None:
         match.pred_match[0, 0] = 3
 
 
-def test_the_diagonal_decides_the_radius() -> None:
+def test_the_diagonal_decides_the_radius():
     soft, gt = np.zeros((321, 481)), np.zeros((321, 481), bool)
     soft[100, 100], gt[103, 103] = 1, True  # 4.243 px; the tolerance is 4.337 px
     soft[200, 200], gt[204, 202] = 1, True  # 4.472 px
@@ -156,7 +154,7 @@ def test_the_diagonal_decides_the_radius() -> None:
     assert set(counts.matched_gt) == {1}
 
 
-def test_nothing_predicted_and_nothing_true() -> None:
+def test_nothing_predicted_and_nothing_true():
     counts = boundary_counts(np.zeros((5, 8)), np.zeros((2, 5, 8), bool), PROTOCOL)
     for name in ("matched_gt", "total_gt", "matched_pred", "total_pred"):
         np.testing.assert_array_equal(getattr(counts, name), [0, 0, 0])
@@ -186,13 +184,13 @@ GT = np.zeros((1, 4, 6), bool)
         (Prediction("a", segs=(GT[0], GT[0].T)), GT, ShapeError, "transposed"),
     ],
 )
-def test_bad_input_is_one_line(pred, gts, error, message) -> None:
+def test_bad_input_is_one_line(pred, gts, error, message):
     with pytest.raises(error, match=message) as caught:
         boundary_counts(pred, gts, PROTOCOL)
     assert "\n" not in str(caught.value)
 
 
-def test_bytes_of_0_and_255_are_maps_of_0_and_1(lines) -> None:
+def test_bytes_of_0_and_255_are_maps_of_0_and_1(lines):
     soft, gts = lines
     white = gts.astype(np.uint8) * np.uint8(255)
     for same in (white, [white[0], gts[1].astype(np.uint8)], gts.astype(float)):
@@ -216,12 +214,12 @@ def test_bytes_of_0_and_255_are_maps_of_0_and_1(lines) -> None:
         np.array([[0.0, 1.0, np.nan]]),
     ],
 )
-def test_other_values_are_no_boundary_map(values) -> None:
+def test_other_values_are_no_boundary_map(values):
     with pytest.raises(DataError, match=r"other than 0 and 1 \(uint8: or 0 and 255\)"):
         match_boundaries(np.ones((1, 3), bool), values, 1.0)
 
 
 @pytest.mark.parametrize("max_dist", [-1, np.nan, np.inf])
-def test_a_distance_that_is_none(max_dist) -> None:
+def test_a_distance_that_is_none(max_dist):
     with pytest.raises(DataError, match="expected a number from 0 to 1000"):
         match_boundaries(GT[0], GT[0], max_dist)

@@ -1,7 +1,5 @@
 """Class maps against plain loops, Pillow's bicubic filter, and cases counted by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PIL import Image

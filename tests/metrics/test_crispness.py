@@ -1,7 +1,5 @@
 """Average crispness, the two evaluations beside it, and tolerance sweeps."""
 
-from __future__ import annotations
-
 import shutil
 
 import imageio.v3 as iio
@@ -14,11 +12,11 @@ from bsdsbench.cli.verb_evaluate import command
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders import load_ground_truth
 from bsdsbench.metrics.crispness import evaluations, image_crispness
-from bsdsbench.protocol.nms_recipes import NMSParams
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.settings import NMSParams
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.sweep import parse_range, tolerance_sweep
-from tests.crops import crops
+from tests.helpers.crops import crops
 from tests.reference.nms import edge_nms
 
 RAW = "structure-tensor-raw"

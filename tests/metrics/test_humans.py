@@ -1,7 +1,5 @@
 """Each annotator against the others."""
 
-from __future__ import annotations
-
 import imageio.v3 as iio
 import numpy as np
 import pytest

@@ -1,10 +1,8 @@
 """Many-to-one counts against a distance transform at each threshold, and what they hide."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
@@ -30,7 +28,6 @@ def slow(soft, gts, protocol):
     return np.array(rows)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.integers(0, 10_000),
     st.tuples(st.integers(1, 14), st.integers(1, 11)),

@@ -1,7 +1,5 @@
 """Occlusion boundaries from files of PIOD's and BSDS ownership's layout, beside plain loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -11,6 +9,8 @@ import bsdsbench as bb
 from bsdsbench.metrics.imresize import bilinear
 from bsdsbench.metrics.occlusion import occlusion_counts
 from bsdsbench.protocol.protocol import Protocol
+from tests.helpers.runs import counted, refused
+from tests.reference import scores
 
 SHAPE = (24, 33)
 FEW = Protocol.preset("occlusion").replace(thresholds=(0.2, 0.5, 0.8))
@@ -54,22 +54,6 @@ def columns(c):
     return np.stack([c.thresholds, *(getattr(c, name) for name in names)], axis=1)
 
 
-def official_area(recall, precision):
-    """101 recalls, of equal ones the first, nothing outside."""
-    distinct, first = np.unique(recall, return_index=True)
-    return np.interp(np.arange(101) / 100, distinct, precision[first], 0, 0).sum() / 100
-
-
-def f_of(row):
-    r, p = (row[0] / row[1] if row[1] else 0), (row[2] / row[3] if row[3] else 0)
-    return 2 * p * r / (p + r) if p + r else 0.0
-
-
-def official_ois(images):
-    """Each image's first best row; their sum."""
-    return f_of(np.sum([rows[np.argmax([f_of(r) for r in rows])] for rows in images], axis=0))
-
-
 def write_piod(root, seeds):
     (root / "pred").mkdir(parents=True)
     (root / "gt").mkdir()
@@ -85,13 +69,7 @@ def write_piod(root, seeds):
 
 
 def test_a_folder_of_piod(tmp_path):
-    run = bb.evaluate(
-        *write_piod(tmp_path / "a", (1, 2)),
-        metrics="occlusion",
-        executor="thread",
-        workers=1,
-        out=tmp_path / "out",
-    )
+    run = counted(*write_piod(tmp_path / "a", (1, 2)), metrics="occlusion", out=tmp_path / "out")
     assert run.protocol == Protocol.preset("occlusion")
     rows = []
     for seed, record in zip((1, 2), run.records, strict=True):
@@ -112,9 +90,9 @@ def test_a_folder_of_piod(tmp_path):
         np.testing.assert_allclose(curve.precision, precision, atol=1e-15)
         np.testing.assert_allclose(curve.recall, total[:, 1] / total[:, 2], atol=1e-15)
         images = [np.stack([r[:, 1], r[:, 2], r[:, hit], r[:, of]], 1) for r in rows]
-        ap = official_area(curve.recall, precision)
-        assert getattr(score, part).ap == pytest.approx(ap, abs=1e-12)
-        assert getattr(score, part).ois.f == pytest.approx(official_ois(images), abs=1e-12)
+        plain = scores.curve_scores(curve.thresholds, images, Protocol())
+        assert getattr(score, part).ap == pytest.approx(plain["ap"], abs=1e-12)
+        assert getattr(score, part).ois.f == pytest.approx(plain["ois"], abs=1e-12)
     assert score.edge.ods.f >= score.orientation.ods.f > 0
 
 
@@ -143,9 +121,7 @@ def test_bsds_ownership_has_two_annotators(tmp_path):
     cell[0, 1] = np.dstack([np.roll(other, 2, 1), other_angle])
     savemat(tmp_path / "gt" / "a.mat", {"gtStruct": {"gt_theta": cell}})
     np.savez(tmp_path / "pred" / "a.npz", edge=soft, ori=angles)
-    run = bb.evaluate(
-        tmp_path / "pred", tmp_path / "gt", FEW, metrics="occlusion", executor="thread", workers=1
-    )
+    run = counted(tmp_path / "pred", tmp_path / "gt", FEW, metrics="occlusion")
     counts = run.records[0].counts["occlusion"]
     assert counts.total_gt.tolist() == [edge.sum() + other.sum()] * 3
     edges = bb.boundary_counts(soft, [edge, np.roll(other, 2, 1)], FEW)
@@ -191,7 +167,4 @@ def test_files_without_angles(tmp_path, pred, gt, message):
     sound = {"edge": np.eye(4, 5), "ori": np.zeros((4, 5))}
     savemat(tmp_path / "pred" / "a.mat", pred or sound)
     savemat(tmp_path / "gt" / "a.mat", gt or sound)
-    with pytest.raises(bb.DataError, match=message):
-        bb.evaluate(
-            tmp_path / "pred", tmp_path / "gt", metrics="occlusion", executor="thread", workers=1
-        )
+    refused(message, counted, tmp_path / "pred", tmp_path / "gt", metrics="occlusion")

@@ -1,7 +1,5 @@
 """One-to-one labels against their plain definition, solved by scipy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -28,7 +26,7 @@ RULES = [(4, 5, 0.8), (2, 20, 0.5), (0, 1, 0.9), (3.5, 0, 0.6)]
 
 @pytest.mark.parametrize("metric", ["l1", "l2", "linf"])
 @pytest.mark.parametrize("rule", RULES)
-def test_the_label_is_that_of_an_optimum(metric, rule) -> None:
+def test_the_label_is_that_of_an_optimum(metric, rule):
     """No annotated pixel is predicted here, so that the label shows who was paired."""
     for seed in range(20):
         prob, (gt,) = problem(seed)
@@ -45,7 +43,7 @@ def test_the_label_is_that_of_an_optimum(metric, rule) -> None:
         assert (again_n, again) == (n, pytest.approx(cost, abs=1e-5))
 
 
-def test_annotated_pixels_that_are_predicted_keep_or_lose_their_label() -> None:
+def test_annotated_pixels_that_are_predicted_keep_or_lose_their_label():
     for seed in range(20):
         prob, (gt,) = problem(seed)
         pairs = bb.assign(prob >= 0.8, gt, 4, metric="l1", pred_value=prob, weight=-5)
@@ -55,7 +53,7 @@ def test_annotated_pixels_that_are_predicted_keep_or_lose_their_label() -> None:
         np.testing.assert_array_equal(one_to_one_labels(prob, gt), expected)
 
 
-def test_a_line_beside_the_drawn_one_takes_its_label() -> None:
+def test_a_line_beside_the_drawn_one_takes_its_label():
     prob, gt = np.zeros((9, 12)), np.zeros((9, 12), np.uint8)
     prob[3], prob[4], gt[5] = 0.85, 0.95, 255
     for weight, row in ((0, 4), (5, 4), (20, 4)):
@@ -70,7 +68,7 @@ def test_a_line_beside_the_drawn_one_takes_its_label() -> None:
     assert not one_to_one_labels(prob, np.zeros((9, 12))).any()
 
 
-def test_batches_and_annotators_are_each_problem_alone() -> None:
+def test_batches_and_annotators_are_each_problem_alone():
     images = [problem(seed, annotators=3) for seed in range(4)]
     prob, gts = np.stack([p for p, _ in images]), np.stack([g for _, g in images])
     each = np.stack([[one_to_one_labels(p, g) for g in gs] for p, gs in images])
@@ -85,7 +83,7 @@ def test_batches_and_annotators_are_each_problem_alone() -> None:
     np.testing.assert_array_equal(ragged[3], each[3, 0])
 
 
-def test_the_type_is_that_of_the_probabilities() -> None:
+def test_the_type_is_that_of_the_probabilities():
     prob, gts = problem(0)
     for dtype, expected in ((np.float64, np.float64), (np.float16, np.float16), (bool, np.float32)):
         assert one_to_one_labels(prob.astype(dtype), gts).dtype == expected
@@ -113,6 +111,6 @@ def test_the_type_is_that_of_the_probabilities() -> None:
         ({"delta": 2}, bb.DataError, "delta: 2, expected a number from 0 to 1"),
     ],
 )
-def test_other_input_is_refused_in_one_line(given, kind, message) -> None:
+def test_other_input_is_refused_in_one_line(given, kind, message):
     with pytest.raises(kind, match=message):
         one_to_one_labels(**{"prob": np.zeros((4, 4)), "gt": np.eye(4), **given})

@@ -1,7 +1,5 @@
 """Options of metrics: checked, settled, described, read from files and from runs saved before."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -12,8 +10,8 @@ from bsdsbench.metrics import metric_options, registry
 from bsdsbench.metrics.base import MATCHED
 from bsdsbench.metrics.contour.label_options import ContourOptions
 from bsdsbench.metrics.saliency import SaliencyOptions
-from bsdsbench.protocol.overrides import parse_overrides, preset_names
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.signature import parse_overrides, preset_names
 
 METRICS = [registry.get(name) for name in registry.BUILT_IN]
 CONTOUR = registry.get("contour")

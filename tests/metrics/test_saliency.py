@@ -1,7 +1,5 @@
 """Saliency measures on cases worked by hand from the papers' definitions."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace
@@ -15,6 +13,7 @@ from bsdsbench.metrics.saliency import SaliencyOptions
 from bsdsbench.metrics.salient_measures import f_beta, weighted_f
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord
+from tests.helpers.runs import refused
 
 # the rules of the papers, where PySODMetrics has others
 PAPER = SaliencyOptions(
@@ -199,10 +198,8 @@ def test_normalise_stretches():
 def test_faults_are_said():
     with pytest.raises(ShapeError, match=r"a: map \(2, 3\), expected the mask's \(3, 2\)"):
         saliency_counts(SOFT, MASK.T, what="a")
-    with pytest.raises(DataError, match="empty image"):
-        saliency_counts(np.zeros((0, 3)), np.zeros((0, 3), bool))
-    with pytest.raises(DataError, match="no records"):
-        saliency_score([])
+    refused("empty image", saliency_counts, np.zeros((0, 3)), np.zeros((0, 3), bool))
+    refused("no records", saliency_score, [])
 
 
 def test_folders_and_command_line(tmp_path):

@@ -1,7 +1,5 @@
 """Every saliency measure against PySODMetrics: stored values, and live where it is installed."""
 
-from __future__ import annotations
-
 import base64
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """Confusion tables, their scores and panoptic quality, against scikit-learn and by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +9,7 @@ from sklearn import metrics as sk
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics import segmentation as seg
 from bsdsbench.metrics.contour.label_options import LabelOptions
-from tests.masks import label_pairs
+from tests.helpers.masks import label_pairs
 
 
 def params(classes, **options):

@@ -1,7 +1,5 @@
 """Scores of label maps as the packages that people use give them; see tests/metrics/contour."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -9,7 +7,7 @@ import pytest
 
 from bsdsbench.metrics import segmentation as seg
 from bsdsbench.metrics.contour.label_options import LabelOptions
-from tests.masks import blobs, label_pairs, mask_pairs
+from tests.helpers.masks import blobs, label_pairs, mask_pairs
 
 FLOAT32 = {"rel": 1e-6, "abs": 1e-6}
 

@@ -1,7 +1,5 @@
 """Per-class boundaries: drawing, options, files, means."""
 
-from __future__ import annotations
-
 import json
 
 import imageio.v3 as iio

@@ -1,14 +1,15 @@
 """Superpixel measures on cases counted by hand, and against plain loops."""
 
-from __future__ import annotations
-
 import math
 
+import imageio.v3 as iio
 import numpy as np
 import pytest
 
+import bsdsbench as bb
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics import superpixel as sp
+from tests.helpers.runs import call, counted, refused, write_maps
 
 # n = [[4, 2], [0, 3], [0, 3]]; a = 6, 3, 3; b = 4, 8; 3 x 4 pixels
 SEG = np.array([[1, 1, 1, 7], [1, 1, 1, 7], [3, 3, 3, 7]])
@@ -158,3 +159,64 @@ def test_shapes_must_agree(measure):
 def test_labels_must_be_integers():
     with pytest.raises(DataError, match="map of integer labels"):
         sp.compactness(SEG / 2)
+
+
+PROTOCOL = bb.Protocol.preset("bsds500").replace(gt_kind="labels")
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Two images, two annotators each as label maps, pictures beside in BSDS layout."""
+    pred, (gt, photos) = tmp_path / "p", (tmp_path / n / "val" for n in ("groundTruth", "images"))
+    photos.mkdir(parents=True)
+    for k in range(2):
+        y, x = np.mgrid[:24, :36]
+        write_maps(pred, {f"i{k}": 1 + x // 6 + 6 * (y // 6)})
+        write_maps(
+            gt / f"i{k}", {f"{a}": np.where(x < e, 1, 2) for a, e in enumerate((17, 19 + k))}
+        )
+        noise = np.random.default_rng(k).integers(0, 256, (24, 36, 3), np.uint8)
+        iio.imwrite(photos / f"i{k}.png", noise)
+    return pred, gt
+
+
+def test_scores_are_means_of_the_measures(folders):
+    pred, gt = folders
+    run = counted(pred, gt, PROTOCOL, "superpixel")
+    score = run.score("superpixel").to_mapping()
+    per_image = []
+    for k in range(2):
+        labels = iio.imread(pred / f"i{k}.png")
+        truths = [iio.imread(p) for p in sorted((gt / f"i{k}").iterdir())]
+        per_image.append([sp.undersegmentation_error(labels, t) for t in truths])
+    assert score["ue"]["mean"] == pytest.approx(np.mean(per_image))
+    assert score["ue"]["max"] == pytest.approx(np.mean([max(v) for v in per_image]))
+    assert score["n_superpixels"] == 24
+    photo = iio.imread(gt.parents[1] / "images" / "val" / "i0.png")
+    expected = sp.explained_variation(iio.imread(pred / "i0.png"), photo)
+    assert float(run.records[0].counts["superpixel"].variation) == pytest.approx(expected)
+
+
+def test_without_pictures_there_is_no_explained_variation(folders):
+    pred, gt = folders
+    for path in (gt.parents[1] / "images" / "val").iterdir():
+        path.unlink()
+    run = counted(pred, gt, PROTOCOL, "superpixel")
+    assert run.score("superpixel").to_mapping()["variation"] is None
+    found = bb.compare([run, bb.Evaluation(run.protocol, "b", run.records)], n_boot=20)
+    assert np.isnan(found.interval_of(run.name, "superpixel.variation").value)
+
+
+def test_several_label_maps_are_no_superpixels(folders):
+    np.savez(folders[0] / "i0.npz", segs=np.ones((2, 24, 36), np.int32))
+    (folders[0] / "i0.png").unlink()
+    words = r"i0\.npz: 2 label maps, expected one label map"
+    refused(words, counted, *folders, PROTOCOL, metrics="superpixel")
+
+
+def test_the_command_line_names_the_radius(folders, tmp_path):
+    words = ("--metrics", "superpixel", "--set", "gt_kind=labels", "-o", tmp_path / "out")
+    printed = call("evaluate", folders[0], "--gt", folders[1], "--quiet", "--workers", "1", *words)
+    assert "boundary recall within" in printed
+    score = bb.Evaluation.load(tmp_path / "out").score("superpixel").to_mapping()
+    assert f"{score['asa']['mean']:.4f}" in printed

@@ -1,21 +1,18 @@
 """Threshold 0: the closed form is what matching the whole image gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bsdsbench.loaders import load_ground_truth
 from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps, match_boundaries
-from bsdsbench.metrics.boundary_maps import whole_image_counts
+from bsdsbench.metrics.maps import whole_image_counts
 from bsdsbench.metrics.pixel import pixel_counts
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.curve import PRCurve, pr_curve
-from bsdsbench.scores.curve_rules import area
+from bsdsbench.scores.curve import PRCurve, area, pr_curve
 
 WITH_ZERO = Protocol.preset("bsds500").replace(thresholds=(0, 0.25, 0.5))
 
@@ -31,7 +28,6 @@ def matched_everywhere(maps, max_dist_px):
     return pairs, sum(int(m.sum()) for m in maps), int(union.sum()), everywhere.size
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     arrays(bool, st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(1, 7))),
     st.floats(0, 4),

@@ -30,7 +30,7 @@ from bsdsbench.plotting import (
 from bsdsbench.plotting.curve_display import short
 from bsdsbench.plotting.style import iso_f_points, save, style
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
-from tests.runs.simulated import simulated_run
+from tests.helpers.simulated import simulated_run
 
 
 @pytest.fixture(scope="module")

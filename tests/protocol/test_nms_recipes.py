@@ -1,14 +1,12 @@
 """Each NMS recipe as it is applied, beside the plain definition with the constants written here."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import ndimage
 
-from bsdsbench.metrics.soft_maps import prepare
-from bsdsbench.protocol.nms_recipes import RECIPES
+from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.settings import RECIPES
 from tests.protocol.test_protocol import RECIPE_CONSTANTS
 from tests.reference.nms import edge_nms
 

@@ -1,21 +1,20 @@
 """Presets, files, overrides: what a protocol holds and how it is read and printed."""
 
-from __future__ import annotations
-
 import math
 import re
 
 import pytest
 
 from bsdsbench.files.errors import FileFormatError, ProtocolError
-from bsdsbench.protocol.nms_recipes import RECIPES, NMSParams
-from bsdsbench.protocol.overrides import parse_overrides
 from bsdsbench.protocol.protocol import (
     Protocol,
     even_thresholds,
     preset_names,
     preset_text,
 )
+from bsdsbench.protocol.settings import RECIPES, NMSParams
+from bsdsbench.protocol.signature import parse_overrides
+from tests.helpers.runs import refused
 
 NAMES = preset_names()
 
@@ -289,11 +288,9 @@ def test_what_is_no_protocol_is_said_in_one_line(tmp_path):
         Protocol.load(tmp_path / "gone.toml")
     file = tmp_path / "bad.toml"
     file.write_text("name = ")
-    with pytest.raises(FileFormatError, match=r"bad\.toml: not TOML"):
-        Protocol.load(file)
+    refused(r"bad\.toml: not TOML", Protocol.load, file, error=FileFormatError)
     file.write_text("max_dist = 2.0")
-    with pytest.raises(ProtocolError, match=r"bad\.toml: max_dist 2\.0"):
-        Protocol.load(file)
+    refused(r"bad\.toml: max_dist 2\.0", Protocol.load, file, error=ProtocolError)
     for text in ("max_dist", "=3", "nms_params=1 nms_params.radius=2"):
         with pytest.raises(ProtocolError, match="expected"):
             Protocol.preset("bsds500").replace(**parse_overrides([text]))

@@ -1,16 +1,14 @@
 """The line under a table: printed, read back to an equal protocol, explained word by word."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bsdsbench.files.errors import ProtocolError
-from bsdsbench.protocol.nms_recipes import RECIPES
 from bsdsbench.protocol.protocol import Protocol, preset_names
+from bsdsbench.protocol.settings import RECIPES
 from bsdsbench.protocol.signature import Signature
-from bsdsbench.scores.curve_rules import AP_RULES
+from bsdsbench.scores.curve import AP_RULES
 
 BSDS = Protocol.preset("bsds500")
 LINE = (

@@ -1,7 +1,5 @@
 """Assignment by plain definition: every pair's cost in a table, solved by scipy's solvers."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array, csr_array

@@ -1,7 +1,5 @@
 """Contour measures by their plain definitions: one pair of masks, scipy's morphology. Slow."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -16,14 +14,13 @@ def rim(mask):
     return mask & ~ndimage.binary_erosion(mask, CROSS)
 
 
-def side(mask):
+def side(labels):
     """Pixels that differ from a neighbour to the right, below or below-right."""
-    height, width = mask.shape
-    out = np.zeros(mask.shape, bool)
+    height, width = labels.shape
+    out = np.zeros(labels.shape, bool)
     for r in range(height):
         for c in range(width):
-            south, east = min(r + 1, height - 1), min(c + 1, width - 1)
-            out[r, c] = len({mask[r, c], mask[south, c], mask[r, east], mask[south, east]}) == 2
+            out[r, c] = len(np.unique(labels[r : r + 2, c : c + 2])) > 1
     return out
 
 

@@ -1,7 +1,5 @@
 """Slow, plain definitions of the curves: one loop per sample, exact fractions where they help."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import pairwise

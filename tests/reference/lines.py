@@ -1,7 +1,5 @@
 """Wireframes as L-CNN's programs describe them: pixel by pixel, counted from 1, then cut to 0."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Boundary matching by plain definition: every pair listed, solved by somebody else's solver."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Edge NMS written with scipy and whole arrays in float64: slow, plain, independent."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import ndimage
 

@@ -3,8 +3,6 @@
 Slow. Only numpy, and scikit-image for the connected components of a contour map.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from skimage.measure import label
 

@@ -1,7 +1,5 @@
 """Per-class boundaries by their plain definition: pixel loops, each threshold apart."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Thinning by the words of the paper: shifted copies of the whole map, no table, no bookkeeping."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,13 +1,11 @@
 """Published rows and the human point in a report: beside runs of their own set only."""
 
-from __future__ import annotations
-
 import json
 import re
 
 from bsdsbench.comparison.published import published_beside
 from bsdsbench.report import score_tables, to_latex, write_report
-from tests.runs.simulated import simulated_run
+from tests.helpers.simulated import simulated_run
 
 
 def human_point(text):
@@ -21,7 +19,7 @@ def test_published_rows_and_what_they_do_not_fit(tmp_path):
     text = path.read_text("utf-8")
     assert "HED (2015, published)" in text
     assert "5 images, but published results are of the 200 BSDS500 test images" in text
-    assert "they do not compare" in text
+    assert "they are not comparable" in text
 
 
 def test_human_agreement_on_bsds500_stands_beside_its_test_images_only(tmp_path):

@@ -1,6 +1,4 @@
-"""The leader board: which runs stand together, in what order, with what beside them."""
-
-from __future__ import annotations
+"""The leaderboard: which runs stand together, in what order, with what beside them."""
 
 import json
 from dataclasses import replace
@@ -15,8 +13,8 @@ from bsdsbench.cli.verb_report import command
 from bsdsbench.loaders.identity import shipped_sets
 from bsdsbench.report.html import write_report
 from bsdsbench.report.leaderboard import write_leaderboard
-from tests.making import make_set
-from tests.runs.simulated import simulated_run
+from tests.helpers.making import make_set
+from tests.helpers.simulated import simulated_run
 
 
 def saved(folder, name, quality, **changes):
@@ -104,7 +102,7 @@ def test_the_command_line_and_its_faults(tmp_path):
     assert {row["name"] for row in board["rows"]} == {f"one ({one})", f"one ({two})"}
     refused = CliRunner().invoke(command, [one, "-o", str(site), "--title", "x", "--no-pictures"])
     assert refused.exit_code == 2
-    assert "--title, --pictures: not with a leader board" in refused.output
+    assert "--title, --pictures: not with a leaderboard" in refused.output
     table = CliRunner().invoke(command, [one, "-o", str(site), "--format", "csv"])
     assert table.exit_code == 0, table.output
     assert (site / "boundary.csv").is_file()

@@ -1,7 +1,5 @@
 """Overlays: their pixels add up to the counts, and each is where the hand count says."""
 
-from __future__ import annotations
-
 import io
 import os
 from dataclasses import replace
@@ -29,6 +27,7 @@ from bsdsbench.report.overlays import (
     write_overlays,
 )
 from bsdsbench.scores.counts import BoundaryCounts
+from tests.helpers.runs import counted, refused
 
 PROTOCOL = bb.Protocol(thresholds=(0.3, 0.6), max_dist_px=1.0)
 SHAPE = (9, 14)
@@ -93,13 +92,7 @@ def test_ground_truth_is_read_as_the_run_read_it(tmp_path, truth, changes):
         (tmp_path / folder).mkdir()
         pixels = np.broadcast_to(row, SHAPE).astype(np.uint8)
         imsave(tmp_path / folder / "a.png", pixels, check_contrast=False)
-    run = bb.evaluate(
-        tmp_path / "maps",
-        tmp_path / "gt",
-        PROTOCOL.replace(**changes),
-        workers=1,
-        executor="thread",
-    )
+    run = counted(tmp_path / "maps", tmp_path / "gt", PROTOCOL.replace(**changes))
     sources = find_sources(run)
     _, gt = sources.load("a", run)
     assert (
@@ -141,17 +134,14 @@ def test_ids_with_a_backslash(made, tmp_path):
 def test_sources_that_are_not_there(made, tmp_path):
     run, folders, _, _ = made
     blank = bb.Evaluation(run.protocol, "x", run.records)
-    with pytest.raises(bb.DataError, match="x: where its predictions and ground truth are"):
-        find_sources(blank)
+    refused("x: where its predictions and ground truth are", find_sources, blank)
     assert find_sources(blank, folders[0], folders[1]).photos
     (folders[1] / "a.png").unlink()
-    with pytest.raises(bb.DataError, match="no ground truth"):
-        find_sources(run)
+    refused("no ground truth", find_sources, run)
     assert photos_beside(tmp_path / "maps") is None
     assert list(find_photos(folders[2])) == ["a"]
     (folders[2] / "b.jpg").write_bytes(b"not a picture")
-    with pytest.raises(bb.DataError, match=r"b\.jpg"):
-        read_photo(folders[2] / "b.jpg")
+    refused(r"b\.jpg", read_photo, folders[2] / "b.jpg")
 
 
 def test_files_that_changed_since_the_run_are_refused(made, tmp_path):
@@ -171,8 +161,7 @@ def test_a_folder_that_was_given_and_does_not_fit_is_an_error(made, tmp_path):
     for words in ({"pred_dirs": [gone]}, {"gt_dir": gone}, {"images_dir": gone}):
         with pytest.raises(bb.DataError, match="gone: no such folder, expected one for the pic"):
             write_report([run], page, n_boot=10, **words)
-    with pytest.raises(bb.DataError, match=r"other: no .*expected"):
-        write_report([run], page, n_boot=10, pred_dirs=[other])
+    refused(r"other: no .*expected", write_report, [run], page, n_boot=10, pred_dirs=[other])
     imsave(other / "a.png", np.where(pred, 0, 255).astype(np.uint8), check_contrast=False)
     with pytest.raises(bb.DataError, match=r"a: .* matched pixels, the run has"):
         write_report([run], page, n_boot=10, pred_dirs=[other])
@@ -196,9 +185,7 @@ def test_label_maps_are_told_by_their_thresholds(tmp_path):
     for folder, pixels in (("maps", labels), ("gt", (labels == 2) * np.uint8(255))):
         (tmp_path / folder).mkdir()
         imsave(tmp_path / folder / "a.png", pixels, check_contrast=False)
-    run = bb.evaluate(
-        tmp_path / "maps", tmp_path / "gt", pred_kind="labels", workers=1, executor="thread"
-    )
+    run = counted(tmp_path / "maps", tmp_path / "gt", pred_kind="labels")
     assert run.records[0].counts["boundary"].thresholds.tolist() == [1.0]
     assert find_sources(run).pred_kind == "labels"
     assert len(write_overlays(run, tmp_path / "o")) == 2

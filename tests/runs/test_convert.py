@@ -1,7 +1,5 @@
 """bsdsbench nms: raw maps to pictures, and from raw maps to scores in one command."""
 
-from __future__ import annotations
-
 import imageio.v3 as iio
 import numpy as np
 import pytest
@@ -9,11 +7,12 @@ from click.testing import CliRunner
 
 from bsdsbench.cli.verb_nms import command
 from bsdsbench.files.errors import DataError
-from bsdsbench.metrics.soft_maps import nms, quantise
+from bsdsbench.metrics.maps import nms, quantise
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.convert import nms_files
 from bsdsbench.runs.runner import evaluate
-from tests.crops import crops
+from tests.helpers.crops import crops
+from tests.helpers.runs import refused
 
 
 @pytest.fixture
@@ -63,17 +62,13 @@ def test_faults_are_said_together_and_the_rest_is_written(raw, tmp_path):
 
 def test_nothing_is_overwritten_or_guessed(raw, tmp_path):
     proto = Protocol()
-    with pytest.raises(DataError, match="the same as the input"):
-        nms_files(raw[0], raw[0], proto)
-    with pytest.raises(DataError, match=r"expected a \.png file"):
-        nms_files(raw[0] / "herd2.png", tmp_path / "thin.jpg", proto)
+    refused("the same as the input", nms_files, raw[0], raw[0], proto)
+    refused(r"expected a \.png file", nms_files, raw[0] / "herd2.png", tmp_path / "thin.jpg", proto)
     with pytest.raises(DataError, match="gone: no such file or folder, expected soft maps"):
         nms_files(tmp_path / "gone", tmp_path / "thin", proto)
-    with pytest.raises(DataError, match="no soft maps"):
-        nms_files(tmp_path / "pred" / "..", tmp_path / "thin", proto)
+    refused("no soft maps", nms_files, tmp_path / "pred" / "..", tmp_path / "thin", proto)
     np.save(raw[0] / "herd2.npy", np.zeros((80, 120)))
-    with pytest.raises(DataError, match=r"two files for herd2\.png"):
-        nms_files(raw[0], tmp_path / "thin", proto)
+    refused(r"two files for herd2\.png", nms_files, raw[0], tmp_path / "thin", proto)
 
 
 def test_hidden_files_and_folders_below_are_passed_over(tmp_path):

@@ -1,7 +1,5 @@
 """Runs that are killed, interrupted or short of disk: nothing is lost, nothing is half written."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -15,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.runs.store import FOLDER
-from tests.making import make_set
-from tests.runs.simulated import simulated_run
-from tests.runs.test_runner import bits
+from bsdsbench.runs.counts_file import FOLDER
+from tests.helpers.making import make_set
+from tests.helpers.runs import bits, refused
+from tests.helpers.simulated import simulated_run
 
 ROOT = Path(__file__).parents[2]
 IMAGES = 60
@@ -174,7 +172,7 @@ def test_spawned_workers_give_the_same_bytes(many, undisturbed, tmp_path):
 
 
 def test_a_full_disk_is_one_line_and_a_later_run_goes_on(tiny, tmp_path, monkeypatch):
-    import bsdsbench.runs.store as store
+    import bsdsbench.runs.counts_file as store
 
     real, calls = store.write_atomic, []
 
@@ -186,8 +184,7 @@ def test_a_full_disk_is_one_line_and_a_later_run_goes_on(tiny, tmp_path, monkeyp
 
     monkeypatch.setattr(store, "write_atomic", full)
     out = tmp_path / "out"
-    with pytest.raises(OSError, match="No space left"):
-        bb.evaluate(*tiny, workers=1, out=out)
+    refused("No space left", bb.evaluate, *tiny, workers=1, out=out, error=OSError)
     assert not (out / "result.json").exists()
     assert stored(out) == 3
     monkeypatch.undo()

@@ -1,9 +1,6 @@
 """No reader takes a folder of two runs for one, and nothing of an earlier run stays in it."""
 
-from __future__ import annotations
-
 import threading
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -12,10 +9,10 @@ import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.files.errors import FileFormatError
 from bsdsbench.files.manifest import MANIFEST, READ_BACK, Manifest
-from bsdsbench.runs.drawn import write_drawn
-from bsdsbench.runs.loading import load_run
-from bsdsbench.runs.store import FOLDER
-from tests.runs.simulated import simulated_run
+from bsdsbench.runs.counts_file import FOLDER
+from bsdsbench.runs.evaluation import load_run, write_drawn
+from tests.helpers.runs import refused
+from tests.helpers.simulated import simulated_run
 
 
 @pytest.fixture
@@ -23,7 +20,7 @@ def out(tmp_path):
     return simulated_run("one", 8, quality=0.2, seed=1).save(tmp_path / "out")
 
 
-def half_overwritten(out: Path, tmp_path: Path) -> None:
+def half_overwritten(out, tmp_path):
     """As a writer without a manifest would leave it: some images of another run."""
     other = simulated_run("two", 8, quality=0.8, seed=2).save(tmp_path / "other")
     for path in sorted((other / "per_image").iterdir())[:3]:
@@ -62,11 +59,9 @@ def test_a_run_being_written_is_no_folder_of_official_files(out, below, monkeypa
     found = Manifest.read(out)
     found.state = "being written"
     found.write()
-    with pytest.raises(FileFormatError, match="was not finished"):
-        bb.Evaluation.from_official(out / below)
+    refused("was not finished", bb.Evaluation.from_official, out / below, error=FileFormatError)
     monkeypatch.chdir(out / "per_image")
-    with pytest.raises(FileFormatError, match="was not finished"):
-        bb.Evaluation.from_official(".")
+    refused("was not finished", bb.Evaluation.from_official, ".", error=FileFormatError)
 
 
 def test_an_image_that_the_manifest_does_not_have_is_refused(out):

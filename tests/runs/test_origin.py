@@ -1,15 +1,13 @@
 """Only a run of this user on this machine has the folders it names read unasked."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.files.errors import DataError
-from bsdsbench.runs.origin import MARK
+from bsdsbench.runs.run_identity import MARK
 from bsdsbench.runs.sources import find_sources
+from tests.helpers.runs import refused
 
 FIVE = bb.Protocol.preset("bsds500").replace(thresholds=5)
 
@@ -34,10 +32,8 @@ def test_the_run_of_another_user_is_read_but_not_the_folders_it_names(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other user"))
     run = bb.Evaluation.load(out)
     assert run.boundary_score().ods.f > 0
-    with pytest.raises(DataError, match=r"are not read unasked, expected them to be given"):
-        find_sources(run)
-    with pytest.raises(DataError, match="are not read unasked"):
-        find_sources(run, pred_dir=tiny[0])
+    refused(r"are not read unasked, expected them to be given", find_sources, run)
+    refused("are not read unasked", find_sources, run, pred_dir=tiny[0])
     assert len(find_sources(run, *tiny).pairs) == 6
     # made into one's own by no way of saving it again
     run.save(tmp_path / "again")

@@ -1,12 +1,9 @@
 """A run's folder as others may hand it over: damaged, mixed, planted; records that were damaged."""
 
-from __future__ import annotations
-
 import io
 import json
 import struct
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,10 +11,9 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.files.errors import LINE, DataError, FileFormatError
 from bsdsbench.files.manifest import MANIFEST, write_results
-from bsdsbench.runs.counts_file import pack_records, unpack_records
-from bsdsbench.runs.loading import load_run
-from bsdsbench.runs.store import FOLDER
-from tests.runs.test_runner import bits
+from bsdsbench.runs.counts_file import FOLDER, pack_records, unpack_records
+from bsdsbench.runs.evaluation import load_run
+from tests.helpers.runs import bits, counted, refused
 
 FIVE = bb.Protocol.preset("bsds500").replace(thresholds=5)
 
@@ -50,15 +46,13 @@ def test_results_of_two_protocols_are_never_mixed(out, tiny, tmp_path):
     bb.evaluate(*tiny, FIVE.replace(max_dist=0.02), workers=1, out=tmp_path / "other")
     (out / "counts.npz").write_bytes((tmp_path / "other" / "counts.npz").read_bytes())
     for read in (bb.Evaluation.load, load_run):
-        with pytest.raises(FileFormatError, match=r"counts\.npz: is not what manifest\.json names"):
-            read(out)
+        refused(r"counts\.npz: is not what manifest\.json names", read, out, error=FileFormatError)
 
 
 def test_a_run_that_was_not_finished_is_no_folder_of_official_files(out):
     (out / "result.json").unlink()
     (out / MANIFEST).write_text(json.dumps({"schema": "bsdsbench.manifest/1", "state": "x"}))
-    with pytest.raises(FileFormatError, match="the run was not finished"):
-        load_run(out)
+    refused("the run was not finished", load_run, out, error=FileFormatError)
 
 
 def test_files_of_another_metric_do_not_stay(out, tiny):
@@ -139,12 +133,11 @@ def test_a_planted_header_asks_for_nothing(out):
         bb.Evaluation.load(out)
 
 
-def test_counts_that_are_not_whole_are_one_line(tmp_path: Path) -> None:
+def test_counts_that_are_not_whole_are_one_line(tmp_path):
     path = tmp_path / "counts.npz"
     for data in (b"", b"PK", b"x" * 100, b"PK\x05\x06" + bytes(18), b"\x80\x04\x95"):
         path.write_bytes(data)
-        with pytest.raises(FileFormatError, match=r"counts\.npz: "):
-            unpack_records(path)
+        refused(r"counts\.npz: ", unpack_records, path, error=FileFormatError)
 
 
 def test_damaged_records_are_evaluated_again(tiny, tmp_path):
@@ -157,9 +150,7 @@ def test_damaged_records_are_evaluated_again(tiny, tmp_path):
     for data in (b"", whole[:-1], whole[:200], whole[::-1], other, second.read_bytes()):
         first.write_bytes(data)
         done = []
-        bb.evaluate(
-            *tiny, FIVE, workers=1, out=out, progress=lambda *at, done=done: done.append(at)
-        )
+        counted(*tiny, FIVE, out=out, progress=lambda *at, done=done: done.append(at))
         assert bits(out) == expected
         assert first.read_bytes() == whole
 
@@ -177,14 +168,12 @@ def test_results_inside_a_folder_that_is_read_are_refused_at_once(tiny, inside):
 
 def test_names_that_are_not_utf8_are_refused_before_the_run(tiny, tmp_path):
     pred, gt = tiny
-    with pytest.raises(DataError, match=r"name 'n.udcff': expected text in UTF-8"):
-        bb.evaluate(pred, gt, FIVE, name="n\udcff")
+    refused(r"name 'n.udcff': expected text in UTF-8", bb.evaluate, pred, gt, FIVE, name="n\udcff")
     try:
         (pred / "im000.png").rename(pred / "im\udcff.png")
     except OSError:
         pytest.skip("this file system has no such names")
-    with pytest.raises(DataError, match=r"im.udcff\.png: not UTF-8, expected names that are"):
-        bb.evaluate(pred, gt, FIVE)
+    refused(r"im.udcff\.png: not UTF-8, expected names that are", bb.evaluate, pred, gt, FIVE)
 
 
 def test_a_full_disk_is_named_with_its_path(tmp_path, monkeypatch):
@@ -200,7 +189,7 @@ def test_a_full_disk_is_named_with_its_path(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_counts_that_decode_to_more_than_a_file_may(tmp_path: Path) -> None:
+def test_counts_that_decode_to_more_than_a_file_may(tmp_path):
     """Gigabytes of zeros in some megabytes, and millions of images of nothing."""
     path = tmp_path / "counts.npz"
     with (

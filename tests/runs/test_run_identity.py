@@ -1,7 +1,5 @@
 """What set a run is of, and the line that says how it was made."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -9,15 +7,15 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.comparison.published import find_published, not_beside, published_rows
+from bsdsbench.comparison.published import find_published, published_rows
 from bsdsbench.loaders.identity import folder_fingerprints, set_fingerprint
 from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.run_identity import identity_of
+from bsdsbench.runs.run_identity import identity_of, not_beside
 from bsdsbench.tables.table import mark
-from tests.runs.simulated import simulated_run
+from tests.helpers.simulated import simulated_run
 
 
 @pytest.fixture(scope="module")

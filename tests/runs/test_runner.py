@@ -1,7 +1,5 @@
 """Runs: the same bits however they are carried out, faults that name their file, resume."""
 
-from __future__ import annotations
-
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -12,19 +10,10 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.files.errors import MergeError, PairingError, RunLockedError
-from bsdsbench.runs.store import FOLDER, run_locked
+from bsdsbench.runs.counts_file import FOLDER, run_locked
+from tests.helpers.runs import bits, refused
 
 TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
-
-
-def bits(folder):
-    """Name -> bytes of every result file; times are not results."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if path.is_file() and not name.startswith(".") and name != "timing.json":
-            found[name] = path.read_bytes()
-    return found
 
 
 def test_any_worker_number_and_executor_give_the_same_bits(tiny, tmp_path):
@@ -105,18 +94,14 @@ def test_there_may_be_more_shards_than_images(tiny):
 
 def test_shards_that_do_not_belong_together_are_refused(tiny, tmp_path):
     one, two = (bb.evaluate(*tiny, TEN, workers=1, shard=(i, 2)) for i in (1, 2))
-    with pytest.raises(MergeError, match="shard 1/2 again"):
-        bb.merge([one, two, one])
-    with pytest.raises(MergeError, match="shards 2/2 are not there"):
-        bb.merge([one])
+    refused("shard 1/2 again", bb.merge, [one, two, one], error=MergeError)
+    refused("shards 2/2 are not there", bb.merge, [one], error=MergeError)
     with pytest.raises(MergeError, match="not a shard"):
         bb.merge([one, bb.evaluate(*tiny, TEN, workers=1)])
     other = bb.evaluate(*tiny, TEN.replace(thin=False), workers=1, shard=(2, 2))
-    with pytest.raises(MergeError, match="another protocol"):
-        bb.merge([one, other])
+    refused("another protocol", bb.merge, [one, other], error=MergeError)
     third = bb.evaluate(*tiny, TEN, workers=1, shard=(3, 3))
-    with pytest.raises(MergeError, match="3 shards, expected 2"):
-        bb.merge([one, third])
+    refused("3 shards, expected 2", bb.merge, [one, third], error=MergeError)
 
 
 def test_every_bad_file_is_named_and_nothing_is_written(tiny, tmp_path):
@@ -144,8 +129,7 @@ def test_every_bad_file_is_named_and_nothing_is_written(tiny, tmp_path):
 def test_missing_predictions(tiny):
     pred, gt = tiny
     (pred / "im002.png").unlink()
-    with pytest.raises(PairingError, match="im002"):
-        bb.evaluate(pred, gt, TEN, workers=1)
+    refused("im002", bb.evaluate, pred, gt, TEN, workers=1, error=PairingError)
     skipped = bb.evaluate(pred, gt, TEN, workers=1, missing="skip")
     assert len(skipped.records) == 5
     zero = bb.evaluate(pred, gt, TEN, workers=1, missing="zero")
@@ -157,16 +141,14 @@ def test_the_second_run_on_one_folder_stops(tiny, tmp_path):
     who = f"another run is writing there .process {os.getpid()} on "
     with run_locked(tmp_path / "out"), ThreadPoolExecutor(1) as pool:
         other = pool.submit(bb.evaluate, *tiny, TEN, workers=1, out=tmp_path / "out")
-        with pytest.raises(RunLockedError, match=who):
-            other.result()
+        refused(who, other.result, error=RunLockedError)
 
 
 def test_wrong_words_are_reported_together(tiny):
     with pytest.raises(bb.DataError) as caught:
         bb.evaluate(*tiny, TEN, metrics=("edges",), missing="maybe", shard=(3, 2))
     assert len(caught.value.problems) == 3
-    with pytest.raises(bb.DataError, match="executor 'cloud'"):
-        bb.evaluate(*tiny, TEN, executor="cloud")
+    refused("executor 'cloud'", bb.evaluate, *tiny, TEN, executor="cloud")
 
 
 def test_a_file_that_changes_while_it_is_read(tiny, monkeypatch):
@@ -180,5 +162,11 @@ def test_a_file_that_changes_while_it_is_read(tiny, monkeypatch):
         return real(p, *rest)
 
     monkeypatch.setattr("bsdsbench.metrics.boundary.boundary_counts", meddling)
-    with pytest.raises(bb.DataError, match="im000: a file changed"):
-        bb.evaluate(pred, gt, TEN, workers=1)
+    refused("im000: a file changed", bb.evaluate, pred, gt, TEN, workers=1)
+
+
+def test_kinds_and_ground_truths_that_do_not_go_together(tiny):
+    with pytest.raises(bb.DataError, match="metric saliency: takes predictions of kind soft"):
+        bb.evaluate(*tiny, metrics="saliency", pred_kind="labels")
+    with pytest.raises(bb.DataError, match="boundary, saliency: read different ground truth"):
+        bb.evaluate(*tiny, metrics=("boundary", "saliency"))

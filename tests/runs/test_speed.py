@@ -1,7 +1,5 @@
 """Milliseconds per image stand beside the scores, in every table and form."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -12,8 +10,8 @@ import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.report import score_tables
 from bsdsbench.report.leaderboard import write_leaderboard
-from bsdsbench.runs.speed import KEY, Speed, speed_of
-from tests.runs.simulated import simulated_run
+from bsdsbench.runs.score_tables import KEY, Speed, speed_of
+from tests.helpers.simulated import simulated_run
 
 
 def timed(name, ms=None, machine="made machine, 2 cores", **more):

@@ -1,7 +1,5 @@
 """Counts add over images: any order, any split, the same sums and scores."""
 
-from __future__ import annotations
-
 from functools import reduce
 from operator import add
 
@@ -11,8 +9,6 @@ from hypothesis import strategies as st
 
 from bsdsbench.metrics.boundary import boundary_score
 from bsdsbench.metrics.pixel import PixelCounts, pixel_score
-from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 
 THRESHOLDS = (0.25, 0.5, 0.75)
@@ -57,20 +53,6 @@ def test_sums_do_not_depend_on_order_or_grouping(found, random):
         parts = [[r.counts[metric] for r in part] for part in (mixed[:cut], mixed[cut:]) if part]
         again = reduce(add, (reduce(add, part) for part in parts))
         assert again.equals(total)
-
-
-@given(records(), st.randoms())
-def test_scores_of_merged_evaluations_are_those_of_the_whole(found, random):
-    protocol = Protocol(thresholds=THRESHOLDS)
-    mixed = list(found)
-    random.shuffle(mixed)
-    cut = random.randint(0, len(mixed))
-    whole = Evaluation(protocol, "m", tuple(found))
-    merged = Evaluation(protocol, "m", tuple(mixed[cut:])) + Evaluation(
-        protocol, "m", tuple(mixed[:cut])
-    )
-    assert merged.equals(whole)
-    assert merged.scores() == whole.scores()
 
 
 def one_image(matched_gt, matched_pred):

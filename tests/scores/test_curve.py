@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bsdsbench.files.errors import DataError, ShapeError
@@ -12,17 +12,20 @@ from bsdsbench.metrics.boundary import boundary_score
 from bsdsbench.metrics.pixel import PixelCounts, pixel_score
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
-from bsdsbench.scores.curve import PRCurve, four_counts, pr_curve
-from bsdsbench.scores.curve_rules import (
+from bsdsbench.scores.curve import (
+    PRCurve,
     area,
     average_precision,
     best,
     best_point,
+    curve_columns,
     edges_r50,
+    four_counts,
+    pr_curve,
     recall_at_precision,
 )
 from bsdsbench.scores.ratios import f_measure, ratio
-from bsdsbench.scores.weighted import curve_columns
+from tests.helpers.runs import refused
 
 
 def counts(matched_gt, total_gt, matched_pred, total_pred):
@@ -80,7 +83,6 @@ def test_many_curves_at_once_equal_one_at_a_time():
             assert found == (one.threshold, one.precision, one.recall, one.f)
 
 
-@settings(deadline=None)
 @given(rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=6))
 def test_the_best_point_is_the_first_largest_of_all_steps(rows):
     """Against all 100 steps of every segment, laid out in order: nothing is left out wrongly."""
@@ -154,7 +156,6 @@ def test_r50_of_several_crossings_is_the_one_of_largest_recall():
     assert edges_r50(curve) == pytest.approx(0.001)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     steps=st.lists(st.tuples(st.floats(0.01, 1), st.floats(0.01, 1)), min_size=2, max_size=9),
     level=st.floats(0.05, 0.95),
@@ -186,8 +187,7 @@ def test_boundary_score_is_the_same_in_any_order_of_records():
 
 
 def test_scores_need_counts():
-    with pytest.raises(DataError, match="boundary scores: no records, expected at least one"):
-        boundary_score([])
+    refused("boundary scores: no records, expected at least one", boundary_score, [])
     with pytest.raises(DataError, match="expected every record to have boundary counts"):
         boundary_score([ImageRecord("a", (2, 3))])
     with pytest.raises(DataError, match="pixel counts"):
@@ -199,8 +199,7 @@ def test_a_curve_has_one_precision_and_one_recall_per_threshold():
         PRCurve([0.1], [0.1, 0.2], [0.3])
     with pytest.raises(ShapeError, match=r"recall: shape \(1, 2\), expected \(2,\)"):
         PRCurve([0.1, 0.2], [0.1, 0.2], [[0.3, 0.4]])
-    with pytest.raises(ShapeError, match=r"thresholds: shape \(\), expected one axis"):
-        PRCurve(0.1, 0.1, 0.3)
+    refused(r"thresholds: shape \(\), expected one axis", PRCurve, 0.1, 0.1, 0.3, error=ShapeError)
 
 
 def test_counts_of_other_thresholds_do_not_add():

@@ -1,14 +1,11 @@
 """Every rule on made counts whose area is worked out by hand, and on the official tables."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.curve import PRCurve
-from bsdsbench.scores.curve_rules import AP_RULES, ODS_RULES, area
+from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area
 
 # Thresholds rising: R .6 .4 .4 .2 0, P .5 .7 .9 1 -, nothing predicted at the last.
 FOUR = np.array([[6, 10, 6, 12], [4, 10, 7, 10], [4, 10, 9, 10], [2, 10, 2, 2], [0, 10, 0, 0]])

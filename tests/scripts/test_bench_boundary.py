@@ -1,7 +1,5 @@
 """The benchmark script runs, writes its figures, and its checks of equality hold on made images."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What the benchmark makes of an image: another grid, a part, a mirrored continuation."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

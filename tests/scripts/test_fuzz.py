@@ -1,14 +1,10 @@
 """Short runs of the programs in scripts/fuzz; the long ones are heavy."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -16,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 FUZZ = ROOT / "scripts" / "fuzz"
 
 
-def _run(kind: str, *options: str) -> str:
+def _run(kind, *options):
     found = subprocess.run(
         [sys.executable, str(FUZZ), kind, *options],
         capture_output=True,
@@ -28,7 +24,7 @@ def _run(kind: str, *options: str) -> str:
     return found.stdout
 
 
-def test_hostile_files_and_folders() -> None:
+def test_hostile_files_and_folders():
     found = _run("hostile", "--count", "600", "--seed", "7")
     for kind in ("ucm2.mat", "claim: hdf5", "result: manifest", "folder: run", "folder: save"):
         assert f"\n{kind} " in found
@@ -36,39 +32,39 @@ def test_hostile_files_and_folders() -> None:
 
 
 @pytest.mark.heavy
-def test_many_hostile_files_and_folders() -> None:
+def test_many_hostile_files_and_folders():
     _run("hostile", "--count", "50000", "--seed", "8")
 
 
-def test_one_large_file() -> None:
+def test_one_large_file():
     assert "MiB" in _run("large", "--only", "small.npz")
 
 
 @pytest.mark.heavy
-def test_all_large_files() -> None:
+def test_all_large_files():
     _run("large")
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for workers in /proc")
-def test_killed_commands_leave_no_mixture() -> None:
+def test_killed_commands_leave_no_mixture():
     assert "\n" in _run("kills", "--count", "6", "--seed", "5", "--only", "run")
 
 
 @pytest.mark.heavy
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for workers in /proc")
-def test_many_killed_commands() -> None:
+def test_many_killed_commands():
     _run("kills", "--count", "300", "--seed", "6")
 
 
 @pytest.fixture
-def hostile(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def hostile(monkeypatch):
     monkeypatch.syspath_prepend(FUZZ)
     import hostile  # type: ignore[import-not-found]
 
     return hostile
 
 
-def test_a_crash_and_a_hang_are_seen(hostile: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_and_a_hang_are_seen(hostile, monkeypatch):
     """The harness itself: a child that dies or stops is a failure of the input it was at."""
     child = (
         "import json,sys,time,os\n"
@@ -87,7 +83,7 @@ def test_a_crash_and_a_hang_are_seen(hostile: Any, monkeypatch: pytest.MonkeyPat
         assert tally.failures == [(5, "x.png", words)]
 
 
-def test_a_mixture_and_a_harm_are_seen(hostile: Any, tmp_path: Path) -> None:
+def test_a_mixture_and_a_harm_are_seen(hostile, tmp_path):
     """The checks themselves: another result, and a write outside, are failures."""
     import folders  # type: ignore[import-not-found]
 

@@ -1,7 +1,5 @@
 """Results stay read-only and equal in every copy: pickled, copied, from a worker process."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable
@@ -29,12 +27,12 @@ COPIES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def counts_of(metric: str) -> Any:
+def counts_of(metric):
     found = registry.get(metric)
     return found.count(*found.example())
 
 
-def region_score() -> Any:
+def region_score():
     truth = bb.GroundTruth("a", (EDGES,), (LABELS,))
     record = bb.ImageRecord("a", (12, 16), {"region": bb.region_counts(LABELS, truth, THREE)})
     return bb.region_score([record])
@@ -56,7 +54,7 @@ MADE["CoveringScore"] = MADE["RegionScore"].covering
 MADE["MeasureScore"] = MADE["RegionScore"].others["bgm"]
 
 
-def assert_same(a: Any, b: Any) -> None:
+def assert_same(a, b):
     assert type(a) is type(b)
     for field in fields(a):
         one, two = getattr(a, field.name), getattr(b, field.name)
@@ -69,7 +67,7 @@ def assert_same(a: Any, b: Any) -> None:
 
 @pytest.mark.parametrize("way", COPIES)
 @pytest.mark.parametrize("name", MADE)
-def test_copies_are_equal_and_read_only(name: str, way: str) -> None:
+def test_copies_are_equal_and_read_only(name, way):
     again = COPIES[way](MADE[name])
     assert_same(MADE[name], again)
     if hasattr(again, "equals"):
@@ -77,7 +75,7 @@ def test_copies_are_equal_and_read_only(name: str, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", COPIES)
-def test_a_region_score_is_copied_whole(way: str) -> None:
+def test_a_region_score_is_copied_whole(way):
     score = MADE["RegionScore"]
     again = COPIES[way](score)
     assert again.to_mapping() == score.to_mapping()
@@ -87,7 +85,7 @@ def test_a_region_score_is_copied_whole(way: str) -> None:
     assert asdict(again)["others"]["bgm"]["ods"] == score.others["bgm"].ods
 
 
-def test_a_read_only_dict_refuses_every_change() -> None:
+def test_a_read_only_dict_refuses_every_change():
     found = ReadOnlyDict({"a": 1})
     changes: list[Callable[[], object]] = [
         *(found.clear, found.popitem, lambda: found.pop("a"), lambda: found.update(b=2)),
@@ -100,13 +98,13 @@ def test_a_read_only_dict_refuses_every_change() -> None:
     assert found == {"a": 1}
 
 
-def test_an_array_that_somebody_else_holds_is_not_marked_by_a_copy() -> None:
+def test_an_array_that_somebody_else_holds_is_not_marked_by_a_copy():
     mine = np.array([0.5])
     copy.copy(bb.curves.Ranking(mine, mine.astype(int), mine.astype(int), 1, 1))
     assert mine.flags.writeable
 
 
-def test_binned_curves_keep_their_thresholds_read_only() -> None:
+def test_binned_curves_keep_their_thresholds_read_only():
     bins = bb.curves.BinnedCurves(16)
     bins.update(*SAMPLES)
     again = pickle.loads(pickle.dumps(bins))
@@ -116,7 +114,7 @@ def test_binned_curves_keep_their_thresholds_read_only() -> None:
 
 
 @pytest.mark.parametrize("executor", ["process", "thread"])
-def test_records_of_workers_are_read_only(tiny, executor: str) -> None:
+def test_records_of_workers_are_read_only(tiny, executor):
     run = bb.evaluate(*tiny, THREE, workers=2, executor=executor)
     counts = run.records[0].counts["boundary"]
     with pytest.raises(ValueError, match="read-only"):

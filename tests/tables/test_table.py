@@ -1,14 +1,12 @@
 """The table model: what is best, what is undefined, what is refused."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
 
-from bsdsbench.files.errors import DataError
-from bsdsbench.files.escapes import visible
+from bsdsbench.files.errors import visible
 from bsdsbench.tables.table import Column, Estimate, Table, arrow
+from tests.helpers.runs import refused
 
 METHOD = Column("method", "Method")
 UP = Column("f", "F", format=".3f", higher_is_better=True)
@@ -53,14 +51,10 @@ def test_arrows():
 
 
 def test_refusals():
-    with pytest.raises(DataError, match="table x: 1 cells, expected 2"):
-        Table("x", "X", [METHOD, UP], [["a"]])
-    with pytest.raises(DataError, match="each key once"):
-        Table("x", "X", [UP, UP], [])
-    with pytest.raises(DataError, match=r"table x, f: '0\.5', expected a number"):
-        Table("x", "X", [METHOD, UP], [["a", "0.5"]])
-    with pytest.raises(DataError, match=r"table x, method: 0\.5, expected text"):
-        Table("x", "X", [METHOD, UP], [[0.5, 0.5]])
+    refused("table x: 1 cells, expected 2", Table, "x", "X", [METHOD, UP], [["a"]])
+    refused("each key once", Table, "x", "X", [UP, UP], [])
+    refused(r"table x, f: '0\.5', expected a number", Table, "x", "X", [METHOD, UP], [["a", "0.5"]])
+    refused(r"table x, method: 0\.5, expected text", Table, "x", "X", [METHOD, UP], [[0.5, 0.5]])
 
 
 @pytest.mark.parametrize(

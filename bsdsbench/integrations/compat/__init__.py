@@ -1,7 +1,7 @@
-"""Entry points with the names that scripts already call, from four programs around BSDS500.
+"""Entry points that scripts already call, with the names of four programs around BSDS500.
 
 =================  ==============================================================================
-module             in the place of
+module             replaces
 =================  ==============================================================================
 `bench_matlab`     boundaryBench, regionBench, allBench of the official MATLAB benchmark
 `edges_toolbox`    edgesEvalDir, edgesEvalImg of the structured edge detection toolbox
@@ -10,10 +10,10 @@ module             in the place of
 `py_edge_classes`  SBDEvaluator, CityscapesEvaluator of pyEdgeEval
 =================  ==============================================================================
 
-Arguments, defaults, return values and output files are those of the documented interfaces; what is
-computed is this package's exact matching. Where the original has a quirk that moves a number or a
-file, `strict=True` gives the quirk. The matching itself is random in the originals and exact here,
-also with `strict`. Written from documentation and result tables, without any of the programs' code.
+Arguments, defaults, return values and output files follow the documented interfaces; the matching
+is this package's. `strict=True` reproduces the originals' quirks in numbers and files, but not
+their randomised matching. Written from documentation and result tables, without any of the
+programs' code.
 """
 
 from __future__ import annotations

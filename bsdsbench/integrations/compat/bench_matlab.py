@@ -64,7 +64,7 @@ def boundaryBench(  # noqa: N802
     Notes
     -----
     The matching is the optimum, where the original's is random: cntR and cntP are never below the
-    original's but for ties. Files that are in outDir are written anew, where the original keeps
+    original's except for ties. Files in outDir are overwritten, where the original keeps
     them and computes nothing.
 
     Examples

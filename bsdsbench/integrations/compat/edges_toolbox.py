@@ -170,7 +170,7 @@ def _distinct(curve: PRCurve) -> list[tuple[float, ...]]:
 def _stored(out: Path) -> Scores:
     """The nine outputs from the files of an earlier evaluation."""
     from bsdsbench.loaders.official_txt import read_rows
-    from bsdsbench.scores.curve_rules import edges_r50
+    from bsdsbench.scores.curve import edges_r50
 
     t, r, p, f, r_ois, p_ois, f_ois, ap = read_rows(out / "eval_bdry.txt", 8)[0].tolist()
     table = read_rows(out / "eval_bdry_thr.txt", 4)

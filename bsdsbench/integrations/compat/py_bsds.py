@@ -13,10 +13,8 @@ from bsdsbench.integrations.compat.shared import protocol_of
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import BoundaryCounts
-from bsdsbench.scores.curve import four_counts, pr_curve
-from bsdsbench.scores.curve_rules import area, best_point
+from bsdsbench.scores.curve import area, best_point, curve_columns, four_counts, pr_curve
 from bsdsbench.scores.ratios import f_measure, ratio
-from bsdsbench.scores.weighted import curve_columns
 
 Counts = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 

@@ -1,4 +1,4 @@
-"""What the four doors share: the protocol of their arguments, and where their files go."""
+"""Shared by the adapters: the protocol from their arguments, and the location of their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contours of masks as a metric: runs from folders, compared with intervals, gated and reported."""
+"""Contours of masks as a metric, so that runs, `compare`, `check` and `report` can use them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from bsdsbench.metrics.contour.pairs import SIDES
 from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.ratios import f_measure, ratio
-from bsdsbench.scores.weighted import Weights, weighted_sum
+from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_sum
 from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels.contingency import value_pairs
-from bsdsbench.loaders.map_checks import same_shape
+from bsdsbench.loaders.inputs import same_shape
 from bsdsbench.metrics.contour.label_options import LabelOptions
 from bsdsbench.metrics.contour.pairs import (
     F8,
@@ -74,7 +74,7 @@ def class_pair(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> LabelPair:
 
 
 class Instances(NamedTuple):
-    """The regions of both maps, numbered 0, 1, .. apart by their values in the files, ascending.
+    """The regions of both maps, each numbered 0, 1, .. by their values in the files, ascending.
 
     The pixels fall into cells: the pairs of values that occur.
     pred, gt  : i8 (cells,), the region of each map, -1 for none; pixels i8 (cells,)

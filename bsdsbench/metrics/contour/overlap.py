@@ -1,4 +1,4 @@
-"""Overlaps near the outline of masks, of every label in one go: Boundary IoU, trimap IoU, clDice.
+"""Overlaps near the outline of masks, for all labels at once: Boundary IoU, trimap IoU, clDice.
 
 Arrays and options as in `bsdsbench.metrics.contour.surface`.
 """

@@ -1,8 +1,8 @@
-"""Two masks or label maps that fit together, and what the measures say where one is empty.
+"""Checked pairs of masks or label maps, and the conventions for empty ones.
 
 Masks are (H, W) bool, 0 and 1, or 0 and 255 in uint8. Label maps are (H, W) integer with the labels
-0 .. classes - 1; `ignore` names one label more, of pixels that are nothing: those of the ground
-truth are cleared on both sides before anything is drawn.
+0 .. classes - 1. `ignore` is one more label: pixels with it in the ground truth are cleared in both
+maps before anything is drawn.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.loaders.map_checks import binary_map, same_shape
+from bsdsbench.loaders.inputs import binary_map, same_shape
 
 F8 = NDArray[np.float64]
 Labels = NDArray[np.int32]

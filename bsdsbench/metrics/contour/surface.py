@@ -1,13 +1,13 @@
-"""Distances between the outlines of masks, of every label in one go.
+"""Distances between the outlines of masks, for all labels at once.
 
 Three outlines are in use, and give different numbers:
 
-- "rim": pixels of the mask with one of the four neighbours outside of it or of the image
-  (scipy, medpy, MONAI, torchmetrics, panoptica);
-- "side": pixels that differ from the one to the right, below, or below-right; pixels outside of
-  the image are equal (seg2bmap: DAVIS and everything that took its F);
+- "rim": pixels of the mask with one of the four neighbours outside the mask or the image
+  (scipy, medpy, MONAI, torchmetrics, panoptica).
+- "side": pixels that differ from the one to the right, below, or below-right; pixels outside
+  the image are equal (seg2bmap: DAVIS and everything that uses its F).
 - "corner": corners of pixels where 2 x 2 of them are neither all in nor all out, each with the
-  length of contour that crosses there (surface-distance of DeepMind).
+  length of contour that crosses there (DeepMind's surface-distance).
 
 Distances are Euclidean, between the sites of the same label in the other map, in the unit of
 `spacing` = (row, column) steps.

@@ -1,7 +1,7 @@
-"""All contour measures of one image as counts that add over images.
+"""All contour measures of one image, as counts that are additive over images.
 
-Two readings of the same measure are in use and both are kept: the mean over images (or instances)
-of each image's value, from `value_sum` / `value_count`; and the value of the pixels of all images
+Two definitions of each measure are in use and both are kept: the mean over images (or instances) of
+each image's value, from `value_sum` / `value_count`, and the value of the pixels of all images
 together, from the integer counts.
 """
 

@@ -1,8 +1,8 @@
-"""Adapted Rand error by the three rules for the label 0: the one place where it is made.
+"""Adapted Rand error by the three rules for the label 0. Nothing else computes it.
 
-Each rule changes three sums of squared areas: of the cells n(i,j), of the regions of the
-segmentation, and of those of the annotator. A sum less the number of pixels is twice the number of
-pixel pairs that are together.
+Each rule changes three sums of squared areas: of the cells n(i,j), of the segmentation's regions
+and of the annotator's regions. A sum minus the number of pixels is twice the number of pixel pairs
+in one region.
 """
 
 from __future__ import annotations

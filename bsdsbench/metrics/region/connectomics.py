@@ -1,7 +1,7 @@
-"""Adapted Rand error, and VOI apart for splits and merges: measures of segmented neurons.
+"""Measures of segmented neurons: adapted Rand error, and VOI separated into splits and merges.
 
-Each label value is one region; what the label 0 is, differs between programs, and is named by
-`zero`. Every threshold of a run has the same values in `RegionCounts`.
+Each label value is one region. Programs treat label 0 differently; `zero` names the rule. For runs,
+`RegionCounts` has the same values at every threshold.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def adapted_rand_error(
 
     Raises
     ------
-    DataError for what is no label map or an unknown rule, ShapeError where shapes differ.
+    DataError if an input is not a label map or the rule is unknown, ShapeError if shapes differ.
 
     Notes
     -----
@@ -82,7 +82,7 @@ def adapted_rand_error(
 def voi_split_merge(
     seg: ArrayLike, gt: ArrayLike, *, ignore_zero: bool = False
 ) -> tuple[float, float]:
-    """Variation of information apart: (split, merge) in bits, both 0 at best.
+    """Variation of information separated: (split, merge) in bits, both 0 at best.
 
     split = H(seg | gt) grows with over-segmentation, merge = H(gt | seg) with under-segmentation;
     their sum is `voi`. With `ignore_zero` pixels with 0 in `gt` count nowhere (CREMI).

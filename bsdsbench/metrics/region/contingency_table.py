@@ -1,8 +1,8 @@
 """The contingency table of a segmentation with all annotators of an image.
 
 n(i,j): pixels in region i of the segmentation and region j of the annotator. Every distinct label
-value is one region, connected or not; what the labels are is of no consequence but for 0, which
-some measures leave out: `Annotators.zero` and `Table.zero` say where it is.
+value is one region, connected or not. Only label 0 matters, which some measures leave out:
+`Annotators.zero` and `Table.zero` say where it is.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Table:
 def table_of(seg: ArrayLike, gts: Sequence[ArrayLike]) -> Table:
     """The table of one (H, W) label map with one label map per annotator.
 
-    Raises DataError for what is no label map or no annotator, ShapeError for unequal shapes.
+    Raises DataError if an input is not a label map or none is given, ShapeError if shapes differ.
     """
     return Table.of_map(seg, Annotators.of(gts))
 

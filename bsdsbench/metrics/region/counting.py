@@ -19,6 +19,7 @@ from bsdsbench.files.arguments import given_array, given_list
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.kernels import ucm
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.metrics.maps import as_float32, prepare, unit
 from bsdsbench.metrics.region.contingency_table import (
     Annotators,
     Table,
@@ -27,7 +28,6 @@ from bsdsbench.metrics.region.contingency_table import (
 )
 from bsdsbench.metrics.region.measures import fop_sums, matched_area, measure
 from bsdsbench.metrics.region.region_record import RegionCounts
-from bsdsbench.metrics.soft_maps import as_float32, prepare, unit
 from bsdsbench.protocol.protocol import Protocol
 
 _PARTS = ("voi_split", "voi_merge", "are_region", "are_skimage", "are_cremi")

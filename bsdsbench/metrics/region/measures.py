@@ -1,8 +1,8 @@
 """Measures between a segmentation and one annotator, or all annotators of an image.
 
-n(i,j): pixels in region i of the segmentation and region j of the annotator; a_i, b_j: areas of the
-regions; N: pixels of the image. Every distinct label value is one region, connected or not; what
-the labels are is of no consequence but for the label 0 of the adapted Rand error. `Table` holds
+n(i,j) is the number of pixels in region i of the segmentation and region j of the annotator, a_i
+and b_j are the areas of the regions, and N is the number of pixels. Every distinct label value is
+one region, connected or not; only label 0 matters, for the adapted Rand error. `Table` holds
 n(i,j), everything else is derived from it.
 
 Sources: Arbelaez et al., PAMI 2011 (covering, PRI, VOI: the official program); Pont-Tuset and
@@ -169,7 +169,7 @@ def covering(seg: ArrayLike, gt: ArrayLike) -> float:
 
 
 def rand_index(seg: ArrayLike, gt: ArrayLike) -> float:
-    """Rand index: the share of pixel pairs on which both agree, together or apart, in [0, 1].
+    """Rand index: the share of pixel pairs that both join or both separate, in [0, 1].
 
     1 - (sum a^2 + sum b^2 - 2 sum n^2) / (N (N - 1)); 1 for a single pixel. The PRI of an image is
     its mean over annotators. Source: PAMI 2011, eq. 7; official match_segmentations2.m.
@@ -274,7 +274,7 @@ def gce(seg: ArrayLike, gt: ArrayLike) -> float:
 def fop(seg: ArrayLike, gts: Sequence[ArrayLike]) -> tuple[float, float]:
     """Objects and parts: (precision, recall) of a segmentation against all annotators of an image.
 
-    - Candidates: in the segmentation, and in each annotator apart, regions in descending area while
+    - Candidates: in the segmentation and in each annotator, regions in descending area while
       the share of the image added so far, before the region, is below 0.99; of equal areas the
       one whose first pixel is later in raster order comes first.
     - Each pair of candidates with recall r = n/b and precision p = n/a: r >= 0.9 and p >= 0.9 makes

@@ -28,7 +28,7 @@ from bsdsbench.metrics.region.scoring import (
 )
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Stack
-from bsdsbench.scores.weighted import Weights
+from bsdsbench.scores.ratios import Weights
 
 F8 = NDArray[np.float64]
 

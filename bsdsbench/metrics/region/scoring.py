@@ -35,10 +35,8 @@ from numpy.typing import NDArray
 
 from bsdsbench.metrics.region.region_record import RegionCounts
 from bsdsbench.scores.counts import Stack, frozen
-from bsdsbench.scores.curve import OperatingPoint, PRCurve
-from bsdsbench.scores.curve_rules import average_precision, best, best_point
-from bsdsbench.scores.ratios import f_measure, or_none, ratio
-from bsdsbench.scores.weighted import Weights, weighted_mean, weighted_sum
+from bsdsbench.scores.curve import OperatingPoint, PRCurve, average_precision, best, best_point
+from bsdsbench.scores.ratios import Weights, f_measure, or_none, ratio, weighted_mean, weighted_sum
 from bsdsbench.tables.read_only import ReadOnly, ReadOnlyDict
 from bsdsbench.tables.result_object import ShownScore
 

@@ -1,7 +1,5 @@
 """Counts of an image: what the single measures give, sums of them, and instances."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +10,7 @@ from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.label_options import GROUPS, ContourOptions
 from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
-from tests.masks import label_pairs
+from tests.helpers.masks import label_pairs
 
 EVERY = ContourOptions(groups=GROUPS, spacing=(0.5, 2.0), trimap_widths=(2,))
 

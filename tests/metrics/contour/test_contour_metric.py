@@ -1,9 +1,5 @@
 """From folders of label maps, masks and instance maps to scores, comparisons, gates and reports."""
 
-from __future__ import annotations
-
-import json
-
 import imageio.v3 as iio
 import numpy as np
 import pytest
@@ -12,8 +8,8 @@ import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import column_values
-from tests.masks import blobs
+from tests.helpers.masks import blobs
+from tests.helpers.runs import counted
 
 CLASSES = ("sky", "tree", "house", "lake")
 METRICS = ("contour", "segmentation")
@@ -90,39 +86,6 @@ def test_pooled_values_are_those_of_all_pixels(runs, maps):
     assert runs[0].score("segmentation").values["mean_iou"] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_a_sample_of_each_image_once_has_the_score(runs, metric):
-    found = registry.get(metric)
-    records = runs[0].records
-    stack, protocol = found.stack([r.counts[metric] for r in records]), runs[0].protocol
-    sampled = found.scores(stack, np.ones((2, 5), int), protocol)
-    mapping = runs[0].score(metric).to_mapping()
-    keys = [c.key for c in found.columns if c.score]
-    values = column_values([c for c in found.columns if c.score], mapping)
-    defined = [k for k in keys if values[k] is not None]
-    assert len(defined) >= 5
-    for key in defined:
-        assert sampled[key] == pytest.approx([values[key]] * 2, rel=1e-12), key
-    twice = found.scores(stack, np.full((1, 5), 2), protocol)
-    assert twice[defined[0]] == pytest.approx(sampled[defined[0]][:1])
-
-
-def test_workers_merge_and_save_give_the_same_scores(folders, runs, tmp_path):
-    root, gt, near, _ = folders
-    protocol = bb.Protocol.load(root / "mine.toml")
-    out = tmp_path / "out"
-    run = bb.evaluate(near, gt, protocol, metrics=METRICS, workers=2, out=out)
-    loaded = bb.Evaluation.load(out)
-    halves = [
-        bb.evaluate(near, gt, protocol, metrics=METRICS, workers=1, shard=(i, 2)) for i in (1, 2)
-    ]
-    for other in (run, loaded, halves[0] + halves[1]):
-        for metric in METRICS:
-            assert other.score(metric).to_mapping() == runs[0].score(metric).to_mapping()
-    stored = json.loads((out / "result.json").read_text("utf-8"))
-    assert stored["protocol"]["options"] == protocol.to_mapping()["options"]
-
-
 def test_two_runs_are_compared_with_intervals(runs):
     found = bb.compare(runs, n_boot=200, seed=0)
     for score, best in (("contour.hd95-pooled", min), ("segmentation.mean_iou", max)):
@@ -132,21 +95,6 @@ def test_two_runs_are_compared_with_intervals(runs):
         difference = found.difference_of("near", "far", score)
         assert difference.value == pytest.approx(values[0].value - values[1].value)
         assert difference.low * difference.high > 0  # all images agree which is better
-
-
-def test_streaming_gives_the_same_bits(runs, maps, folders):
-    gt, near, _ = maps
-    protocol = bb.Protocol.load(folders[0] / "mine.toml")
-    stream = bb.StreamingEvaluator(protocol, metrics=METRICS)
-    for k in gt:
-        stream.update(
-            bb.Prediction(k, classes=near[k].astype(np.uint8)),
-            bb.GroundTruth(k, labels=gt[k].astype(np.uint8)),
-            image_id=k,
-        )
-    for metric in METRICS:
-        found = stream.compute().score(metric).to_mapping()
-        assert found == runs[0].score(metric).to_mapping()
 
 
 def call(words):
@@ -189,9 +137,7 @@ def test_instance_maps(tmp_path):
     pred[2:10, 3:12], pred[15:20, 2:8] = 7, 9
     found = write(tmp_path / "pred", {"a": pred})
     truth = write(tmp_path / "gt", {"a": gt})
-    run = bb.evaluate(
-        found, truth, "boundary-iou-coco", metrics=("contour", "segmentation"), workers=1
-    )
+    run = counted(found, truth, "boundary-iou-coco", metrics=("contour", "segmentation"))
     assert run.score("contour").pairs == (1, 1, 1)
     assert run.score("segmentation").values["pq"] == pytest.approx(0.9 / 2)
     assert "paired by IoU > 0.5" in registry.get("contour").describe(run.protocol)

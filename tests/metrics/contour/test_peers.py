@@ -3,8 +3,6 @@
 `.ci/peers` installs them in an environment of its own; here each is skipped where it is not.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 
@@ -13,7 +11,7 @@ import pytest
 from scipy.spatial.distance import directed_hausdorff
 
 from bsdsbench.metrics import contour as bc
-from tests.masks import blobs, bsds_masks, label_pairs, mask_pairs
+from tests.helpers.masks import blobs, bsds_masks, label_pairs, mask_pairs
 from tests.reference import contours as ref
 
 PAIRS = list(mask_pairs())

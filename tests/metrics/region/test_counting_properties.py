@@ -1,10 +1,8 @@
 """What must hold for any two segmentations."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from skimage.metrics import adapted_rand_error, variation_of_information
@@ -23,7 +21,6 @@ def maps(draw, count, labels=5):
     return [draw(hnp.arrays(np.int64, shape, elements=elements)) for _ in range(count)]
 
 
-@settings(max_examples=80, deadline=None)
 @given(maps(3), st.randoms(use_true_random=False))
 def test_permuting_labels_changes_nothing(three, random):
     seg, *gts = three
@@ -40,7 +37,6 @@ def test_permuting_labels_changes_nothing(three, random):
         assert np.array_equal(again[name], getattr(counts, name)), name
 
 
-@settings(max_examples=80, deadline=None)
 @given(maps(3))
 def test_split_and_merge_are_the_two_halves_of_voi(three):
     seg, *gts = three
@@ -52,7 +48,6 @@ def test_split_and_merge_are_the_two_halves_of_voi(three):
     assert mirrored.voi_split == pytest.approx(region_counts(seg, gts[:1]).voi_merge, abs=1e-12)
 
 
-@settings(max_examples=80, deadline=None)
 @given(maps(1))
 def test_itself_is_perfect(one):
     seg = one[0]
@@ -66,7 +61,6 @@ def test_itself_is_perfect(one):
     assert counts.fop_gt[0] == counts.fop_gt_candidates[0]
 
 
-@settings(max_examples=80, deadline=None)
 @given(maps(3))
 def test_voi_is_a_metric(three):
     a, b, c = three
@@ -76,7 +70,6 @@ def test_voi_is_a_metric(three):
     assert -1e-12 <= rm.normalised_voi(a, b) <= 1
 
 
-@settings(max_examples=80, deadline=None)
 @given(maps(2))
 def test_bounds(two):
     seg, gt = two
@@ -93,7 +86,6 @@ def test_bounds(two):
     assert 0 <= recall <= 1 + 1e-12
 
 
-@settings(max_examples=60, deadline=None)
 @given(maps(2))
 def test_refining_costs_nothing_in_consistency(two):
     seg, gt = two
@@ -104,7 +96,6 @@ def test_refining_costs_nothing_in_consistency(two):
     assert rm.pair_precision_recall(finer, gt)[0] in (0, 1)  # 0 where no pair is together
 
 
-@settings(max_examples=80, deadline=None)
 @given(maps(2))
 def test_pairs_and_bits_as_others_count_them(two):
     seg, gt = two
@@ -117,7 +108,6 @@ def test_pairs_and_bits_as_others_count_them(two):
     assert rm.voi(seg, gt) == pytest.approx(float(np.sum(halves)), abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
 @given(maps(2))
 def test_pair_precision_as_skimage_counts_pairs(two):
     seg, gt = two
@@ -129,7 +119,6 @@ def test_pair_precision_as_skimage_counts_pairs(two):
     assert sorted(rm.pair_precision_recall(seg, gt)) == pytest.approx(sorted(both), abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
 @given(maps(3, labels=12))
 def test_objects_and_parts_by_definition(three):
     seg, *gts = three

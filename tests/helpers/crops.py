@@ -1,7 +1,5 @@
 """Small pieces of the sample, for tests that count many times."""
 
-from __future__ import annotations
-
 import imageio.v3 as iio
 import numpy as np
 from scipy.io import loadmat

@@ -1,7 +1,5 @@
 """Made runs for tests of statistics and pictures: counts without any images."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bsdsbench.metrics.pixel import PixelCounts
@@ -13,13 +11,13 @@ SIZE = (321, 481)
 
 
 def simulated_record(
-    image_id: str,
-    thresholds: np.ndarray,
-    hard: float,
-    total_gt: int,
-    quality: float,
-    pixel: bool = False,
-) -> ImageRecord:
+    image_id,
+    thresholds,
+    hard,
+    total_gt,
+    quality,
+    pixel=False,
+):
     """One image: recall falls and precision rises with the threshold; `hard` pulls both down."""
     t = thresholds
     recall = 1 / (1 + np.exp((t - 0.45 - 0.1 * quality + 0.05 * hard) * 7))
@@ -39,15 +37,15 @@ def simulated_record(
 
 
 def simulated_run(
-    name: str,
-    n_images: int = 30,
-    quality: float = 0.0,
-    seed: int = 0,
-    noise: float = 0.5,
-    protocol: Protocol | None = None,
-    pixel: bool = False,
-    images_seed: int = 1000,
-) -> Evaluation:
+    name,
+    n_images=30,
+    quality=0.0,
+    seed=0,
+    noise=0.5,
+    protocol=None,
+    pixel=False,
+    images_seed=1000,
+):
     """A run whose images are the same (difficulty, ground truth) for one images_seed."""
     proto = protocol or Protocol.preset("bsds500")
     images = np.random.default_rng(images_seed)

@@ -1,20 +1,16 @@
 """Small data sets made on the fly."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import imageio.v3 as iio
 import numpy as np
 
 
-def noisy_map(rng: np.random.Generator, edges: np.ndarray) -> np.ndarray:
+def noisy_map(rng, edges):
     """A soft map, uint8: strong on the edges, weak and random elsewhere."""
     strength = 60 * rng.random(edges.shape) + 180 * edges * rng.random(edges.shape)
     return strength.astype(np.uint8)
 
 
-def edge_map(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+def edge_map(rng, shape):
     """The outline of a rectangle somewhere in the image, bool."""
     edges = np.zeros(shape, bool)
     top, left = rng.integers(2, shape[0] // 3), rng.integers(2, shape[1] // 3)
@@ -27,9 +23,7 @@ def edge_map(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
     return edges
 
 
-def make_set(
-    root: Path, images: int = 6, shape: tuple[int, int] = (40, 52), annotators: int = 2
-) -> tuple[Path, Path]:
+def make_set(root, images=6, shape=(40, 52), annotators=2):
     """`images` soft maps as PNG and their annotations as a folder of PNG per image."""
     pred, gt = root / "pred", root / "gt"
     pred.mkdir(parents=True)

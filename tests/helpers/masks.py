@@ -1,7 +1,5 @@
 """Pairs of masks and label maps that are alike, far apart, tiny, full, at the frame, or empty."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import ndimage
 

@@ -1,0 +1,56 @@
+"""Runs as tests make them: maps in folders, one process, the command line, what is left on disk."""
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bsdsbench as bb
+from bsdsbench.cli import cli
+from bsdsbench.files.errors import DataError
+
+FAST = {"workers": 1, "executor": "thread"}
+
+
+def refused(words, function, *args, error=DataError, **options):
+    """Check that a call raises the error, with a message in which the words are found."""
+    with pytest.raises(error, match=words):
+        function(*args, **options)
+
+
+def counted(pred, gt, protocol=None, metrics="boundary", **options):
+    """`evaluate` in this process, without others."""
+    return bb.evaluate(pred, gt, protocol, metrics=metrics, **{**FAST, **options})
+
+
+def write_maps(folder, maps):
+    """{image id: array} as files: integers and truth values as PNG, others as .npy."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, values in maps.items():
+        values = np.asarray(values)
+        if values.dtype == bool:
+            values = values * np.uint8(255)
+        if values.ndim == 2 and values.dtype.kind in "iu":
+            small = values.dtype if values.dtype.itemsize < 3 else np.uint8
+            iio.imwrite(folder / f"{name}.png", values.astype(small))
+        else:
+            np.save(folder / f"{name}.npy", values)
+    return folder
+
+
+def call(*words):
+    """What a command prints; raises what it raises."""
+    found = CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False)
+    if found.exception:
+        raise found.exception
+    return found.output
+
+
+def bits(folder):
+    """Name -> bytes of every result file; times are not results."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and not name.startswith(".") and name != "timing.json":
+            found[name] = path.read_bytes()
+    return found
