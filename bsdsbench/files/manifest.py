@@ -94,8 +94,8 @@ class Manifest:
 
     def name_of(self, path: Path) -> str:
         """The name by which it knows a file, whatever way leads there."""
-        name = os.path.relpath(path.parent.resolve() / path.name, self.folder.resolve())
-        return Path(name).as_posix()
+        here = os.path.join(os.path.realpath(path.parent), path.name)
+        return Path(os.path.relpath(here, os.path.realpath(self.folder))).as_posix()
 
     def content(self, path: Path) -> bytes:
         """The bytes of a file below the folder, as it was written. Raises FileFormatError."""
@@ -165,7 +165,7 @@ def manifest_over(folder: Path) -> Manifest | None:
 
     Raises FileFormatError if it is not finished.
     """
-    here = folder.resolve()
+    here = Path(os.path.realpath(folder))  # unlike resolve, of links in a circle too
     for root, below in ((folder, ""), (here.parent, f"{here.name}/")):
         found = Manifest.read(root)
         if found and (not found.files or any(name.startswith(below) for name in found.files)):

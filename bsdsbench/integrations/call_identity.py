@@ -102,10 +102,14 @@ def _modules(start: str, faults: list[str]) -> Iterator[tuple[str, Any]]:
 
 
 def _values(module: ModuleType | None) -> dict[str, Any]:
-    """What a module holds by now; of this package, which keeps locks and caches there, nothing."""
-    if module is None or module.__name__.startswith(f"{OWN}."):
+    """What a module holds by now; of this package, which keeps locks and caches there, nothing.
+
+    A package gets its modules as they are imported, so modules are no values.
+    """
+    if module is None or module.__name__.partition(".")[0] == OWN:
         return {}
-    return {k: v for k, v in vars(module).items() if k[:2] != "__"}
+    found = vars(module).items()
+    return {k: v for k, v in found if k[:2] != "__" and not isinstance(v, ModuleType)}
 
 
 def _plain(value: Any, where: str, faults: list[str], depth: int = 0) -> Any:

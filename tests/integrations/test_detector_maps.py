@@ -132,6 +132,18 @@ def test_a_value_that_was_set_is_another_detector(data, user, tmp_path, monkeypa
     assert scored(their_detector.detect, data, tmp_path / "out").taken_over == 0
 
 
+def test_what_this_package_imports_meanwhile_changes_nothing(user, monkeypatch):
+    """It keeps modules, locks and caches in its own modules."""
+    user(their_helper=f"import bsdsbench\n{HELPER}")
+    import their_detector
+
+    one = identity_of(their_detector.detect)
+    monkeypatch.setattr(bb, "imported_later", np, raising=False)
+    monkeypatch.setattr(bb, "kept", [3], raising=False)
+    assert identity_of(their_detector.detect) == one
+    assert one.unknown == ""
+
+
 def test_a_library_of_another_version_is_another_detector(user, monkeypatch):
     import their_detector
 

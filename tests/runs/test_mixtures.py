@@ -158,3 +158,11 @@ def test_fresh_and_saving_follow_no_link(tiny, tmp_path, name):
         bb.evaluate(*tiny, **options, fresh=True)
     assert {p.name: p.read_bytes() for p in elsewhere.iterdir()} == content
     assert [(out / each).read_bytes() for each in READ_BACK] == before
+
+
+def test_a_folder_that_links_to_itself_is_one_line(out):
+    (out / "per_image").rename(out / "elsewhere")
+    (out / "per_image").symlink_to(out / "per_image")
+    for folder in (out, out / "per_image"):
+        with pytest.raises(FileFormatError, match="per_image"):
+            bb.Evaluation.from_official(folder)
