@@ -72,7 +72,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Protocol": (
         bb.Protocol,
         {"name": "x", "version": 1, "thresholds": 3, "max_dist": 0.01, "max_dist_px": None}
-        | {"thin": True, "nms_params": {}, "semantic": None},
+        | {"thin": True, "nms_params": {}, "options": {}},
     ),
     "Protocol.preset": (bb.Protocol.preset, {"name": "bsds500"}),
     "Protocol.load": (bb.Protocol.load, {"name_or_path": "bsds500"}),

@@ -70,7 +70,6 @@ def test_sound_json_and_toml_are_read():
         'base = "' + "x" * 131_073 + '"',
         "nms_params = 3",
         "semantic = []",
-        "[semantic]\nclasses = 3",
         "thresholds = [0.5, inf]",
         "thresholds = {a = 1}",
     ],
