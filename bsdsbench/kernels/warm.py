@@ -17,6 +17,7 @@ from bsdsbench.kernels import never_compiled
 _OTHERS = """
 import sys
 sys.path[:] = filter(None, sys.path)
+from bsdsbench.kernels.warm import others
 others()
 """
 

@@ -74,7 +74,7 @@ def test_one_setting_is_the_first_answer(raw, label):
     assert (told.answer.label, told.answer.n_causes, told.answer.exact) == (label, 1, True)
     assert told.answer.gap == 0
     assert any(t.label == "as it is" for t in told.trials)
-    assert told.sentence().startswith("The target (ODS ")
+    assert told.sentence().startswith("This run reaches the target (ODS ")
     assert f"with {label!r}: ODS from" in told.sentence()
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 
-import cv2
 import numpy as np
 import pytest
 
@@ -20,6 +19,8 @@ from bsdsbench.metrics.class_maps import prepare_classes
 from bsdsbench.metrics.semantic import SemanticMetric, semantic_counts
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 from tests.helpers.masks import blobs
+
+cv2 = pytest.importorskip("cv2")
 
 
 @pytest.fixture(autouse=True)

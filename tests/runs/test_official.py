@@ -228,7 +228,7 @@ def test_official_tables_alone_are_reported(name, bsds500_bench, tmp_path):
         assert (done.exit_code, name in done.output.replace("\\", "")) == (0, True)
     done = CliRunner().invoke(cli, ["report", folder, "-o", str(tmp_path / "page.html")])
     assert (done.exit_code, name in (tmp_path / "page.html").read_text("utf-8")) == (0, True)
-    done = CliRunner().invoke(cli, ["ap", folder])
+    done = CliRunner().invoke(cli, ["report", folder, "--rules"])
     if name == "test_5":
         assert "no official tables of boundary" in str(done.exception)
     else:

@@ -108,7 +108,7 @@ def test_published_results_stand_beside_the_same_set_only(five):
 
 
 def test_an_ap_of_another_rule_carries_its_rule():
-    run = simulated_run("mine", 5, quality=0.9)
+    run = simulated_run("mine", 200, quality=0.9)
     extra = published_rows(find_published(["hed", "edter", "xyw-net-voc"]), [run])
     table = score_tables([run], ["mine"], extra)[0]
     at = [c.key for c in table.columns].index("ap")
