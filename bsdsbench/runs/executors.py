@@ -21,6 +21,7 @@ from concurrent.futures import (
     BrokenExecutor,
     Executor,
     Future,
+    InvalidStateError,
     ProcessPoolExecutor,
     ThreadPoolExecutor,
     wait,
@@ -314,6 +315,7 @@ def _pool(workers: int, metrics: Iterable[str]) -> Iterator[_Pool]:
         # would complain about what a shut pool has already given back, so they end first.
         if isinstance(error, KeyboardInterrupt):
             _end_server()
+        _silence(pool)
         for child in pool.children.values():
             child.terminate()
         pool.shutdown(wait=False, cancel_futures=True)
@@ -322,6 +324,17 @@ def _pool(workers: int, metrics: Iterable[str]) -> Iterator[_Pool]:
         raise
     else:
         pool.shutdown()
+
+
+def _silence(pool: _Pool) -> None:
+    """Let the pool's own thread not complain that a broken task has been called off already."""
+    thread, told = getattr(pool, "_executor_manager_thread", None), threading.excepthook
+
+    def tell(fault: threading.ExceptHookArgs) -> None:
+        if fault.thread is not thread or not issubclass(fault.exc_type, InvalidStateError):
+            told(fault)
+
+    threading.excepthook = tell
 
 
 def _server() -> Any:
