@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,13 +21,14 @@ from bsdsbench.metrics.contour.contour_metric import (
     faults_named,
     label_maps,
     mean_over_classes,
+    summed,
 )
 from bsdsbench.metrics.contour.instances import class_pair, instances_of, match
 from bsdsbench.metrics.contour.label_options import LabelOptions
 from bsdsbench.metrics.contour.pairs import LabelPair, as_pair
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack, count_field
-from bsdsbench.scores.ratios import Weights, ratio, weighted_sum
+from bsdsbench.scores.ratios import Weights, ratio
 from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
@@ -263,13 +263,13 @@ class SegmentationMetric(Metric):
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
         """The scores of the sums."""
-        return _values(_summed(stack, weights))
+        return _values(summed(stack, weights))
 
     def result(
         self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
     ) -> SegmentationScore:
         """The scores, those of each class besides."""
-        total = _summed(stack, np.ones((1, len(ids)), np.int64))
+        total = summed(stack, np.ones((1, len(ids)), np.int64))
         names, gt = self.options_of(protocol).class_names, _parts(total.confusion)[2][0]
         columns = {key: value[0] for key, value in _class_values(total).items()}
         per_class = {
@@ -306,11 +306,6 @@ class SegmentationMetric(Metric):
         labels[:, 8:] = 1
         protocol = Protocol(options={self.name: LabelOptions(classes=("left", "right"))})
         return Prediction("a", classes=labels), GroundTruth("a", labels=labels), protocol
-
-
-def _summed(stack: Stack, weights: Weights) -> Any:
-    """The counts of each weighted data set: every field (S, ...)."""
-    return SimpleNamespace(**{name: weighted_sum(weights, stack[name]) for name in stack})
 
 
 def _class_values(counts: Any) -> dict[str, F8]:

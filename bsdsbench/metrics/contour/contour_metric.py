@@ -135,7 +135,7 @@ class ContourMetric(Metric):
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
         """The means over images of each class, then over the classes; pooled.* of all pixels."""
-        at, total = self.options_of(protocol), _summed(stack, weights)
+        at, total = self.options_of(protocol), summed(stack, weights)
         means = mean_over_classes(
             np.moveaxis(class_means(total.value_sum, total.value_count), 1, -1)
         )
@@ -149,7 +149,7 @@ class ContourMetric(Metric):
         """The means, those of each class besides."""
         at = self.options_of(protocol)
         keys = [key_of(m) for m in at.measures()]
-        total = _summed(stack, np.ones((1, len(ids)), np.int64))
+        total = summed(stack, np.ones((1, len(ids)), np.int64))
         table = class_means(total.value_sum, total.value_count)[0]
         per_class = {
             name: ClassContours(
@@ -202,7 +202,7 @@ class ContourMetric(Metric):
         return Prediction("a", classes=labels), truth, Protocol(options=options)
 
 
-def _summed(stack: Stack, weights: Weights) -> Any:
+def summed(stack: Stack, weights: Weights) -> Any:
     """The counts of each weighted data set: every field (S, ...)."""
     return SimpleNamespace(**{name: weighted_sum(weights, stack[name]) for name in stack})
 
