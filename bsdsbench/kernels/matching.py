@@ -10,7 +10,7 @@ prove it optimal, is updated to the next:
 
 1. Pixels that leave the map free their mates. Such a mate keeps its dual, which is no longer 0 as
    a free vertex's must be: from here it counts as matched to a private dummy.
-2. Pixels that enter are inserted one after another (search.py).
+2. Pixels that enter are inserted one after another (below).
 3. Each mate freed in 1 and still free is inserted again from its side, by the mirrored search.
 
 Pixels may be added and removed in any order, so maps need not nest (segmentations do not).
@@ -18,6 +18,26 @@ Pixels may be added and removed in any order, so maps need not nest (segmentatio
 A pixel that is matched with several annotators counts once in `matched_pred`. Each predicted
 pixel has one bit per threshold; when its range of matched thresholds ends, the annotator sets the
 bits of that range.
+
+Vertices enter a matching that is optimal without them: the search for the new optimum.
+
+Duals. Every vertex has a dual >= 0, and a free vertex has dual 0. The duals of an edge's ends sum
+to at least its weight (the excess is its slack), to exactly its weight if it is matched. That
+certifies a matching of maximum weight (linear programming duality).
+
+A vertex enters with the smallest dual its edges allow. If the other end of a tight edge is free,
+they are matched. Otherwise the new vertex is free with a positive dual, and the cheapest
+alternating path from it repairs this (Dijkstra on slacks; matched edges cost nothing). While it
+waits, the other side's duals only rise: its own may be larger than necessary, and the path's ends
+dearer by as much. A path can end in three ways:
+
+    stay     the new vertex stays free                           costs its dual
+    reach    the path reaches a free vertex of the other side    costs its length
+    oust     it ends at a vertex of the own side, which is
+             matched now and will be free                        costs its length and that dual
+
+No path longer than the cheapest known end is followed. Then each dual moves by how much nearer its
+vertex is than the end, and the path is flipped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,27 @@
-"""Boundary maps (H, W) ready to be matched: annotators', cleaned, or the whole image at 0."""
+"""Boundary maps (H, W) ready to be matched: annotators', cleaned, or the whole image at 0.
+
+Edge non-maximum suppression, and everything else done to a soft map before its thresholds.
+
+Networks produce edges several pixels thick; the field thins them with one small program before the
+benchmark. Its steps (E is the soft map (H, W), all maps are float32):
+
+1. With `smooth` (the HED line of work; structured edges go without) E is filtered with the
+   triangle kernel [1 2 1] / 4 in rows and columns, mirrored at the border.
+2. E filtered with the triangle kernel of radius 4 gives, by central differences (one-sided at the
+   border), Gxx, Gxy, Gyy and the angle of the normal
+   O = atan(Gyy sign(-Gxy) / (Gxx + 1e-5)) mod pi.
+3. A pixel is zeroed if multiplier * E is below E, interpolated bilinearly, at d pixels along the
+   normal, for any d in -radius .. radius but 0. Coordinates are clamped to the image.
+4. The k-th row and column from each border, k = 0 .. border-1, is multiplied by k / border.
+
+Two consequences of the formulas are kept. A ridge that is exactly horizontal, straight and of equal
+height has Gxy = 0, hence O = 0, and is not thinned. A pixel and its neighbour may both stay if they
+differ by less than the multiplier requires.
+
+Rounding: maps are rounded to float32 after each step (each pass of a filter, each difference,
+cosine and sine of the angle), one pixel of a step is computed in float64. Other implementations
+round elsewhere, so a pixel whose comparison is a tie within about 1e-6 may differ.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,10 @@
 
 A `Settings` class is a frozen dataclass whose fields are made by `setting`. All else follows from
 the fields: the checks, the docstring, plain values and TOML, `--set`, signatures, descriptions.
+
+The constants of edge NMS, and those of published programs by name: `--nms rcf`.
+
+Names with equal constants are one recipe under several names; a protocol is described by the first.
 """
 
 from __future__ import annotations

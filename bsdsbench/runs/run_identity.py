@@ -1,4 +1,11 @@
-"""The ground-truth set of a run, and its signature."""
+"""The ground-truth set of a run, and its signature.
+
+Whether a result was made by this user on this machine, and so may name folders to read.
+
+A result that comes from somebody else could name any folder of ours; a report made of it would
+show, and hand on, the pictures there. So a run signs its result with a key that never leaves the
+user's own folder, and only signed results have their folders read without being asked to.
+"""
 
 from __future__ import annotations
 

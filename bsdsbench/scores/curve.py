@@ -1,4 +1,25 @@
-"""The precision-recall curve and its points. `scores.curve_rules` computes ODS and AP from it."""
+"""The precision-recall curve, its points, and what is read off it by the rules in use.
+
+ODS and AP by their rules, and R50, from one precision-recall curve or a stack.
+
+All programs below share the counts and differ only here. L is the 101 recall levels 0, 0.01 .. 1.
+
+| AP rule | rows | precision at a level of L | sum |
+|---|---|---|---|
+| bsds | without threshold 0 | linear; of equal recalls the first row; outside the rows 0 | / 100 |
+| edter | with threshold 0, where every pixel is on and nothing is thinned | as bsds | / 100 |
+| endpoints | and the points (R 0, P 1), (R 1, P 0) | as bsds | / 100 |
+| seism | where nothing is predicted (R 0, P 1), without ground truth (R 1, P 0) | as bsds | / 100 |
+| sbd | without threshold 0 | linear; of equal recalls the last row; outside the rows 0 | / 100 |
+| 101-point | without threshold 0 | the largest precision at that recall or a higher one | / 101 |
+
+`101-point` is also the last column of the SBD programs' result file. The ODS rules are
+`interpolated` (100 steps between neighbouring thresholds) and `maximum` (the thresholds alone).
+
+Sources: BSDS500's collect_eval_bdry.m (ODS, OIS, bsds), EDTER's edgesEvalImg.m (edter),
+plot-edge-pr-curves (endpoints), SEISM's eval_cont.m and general_ap.m (seism), the SBD benchmark,
+the edges toolbox (R50).
+"""
 
 from __future__ import annotations
 
