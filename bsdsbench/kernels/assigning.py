@@ -1,6 +1,6 @@
 """One-to-one pairs at custom costs: the most pairs, and among those the least total cost.
 
-Search (search.py) and graph of pixels (graph.py) are the boundary benchmark's; only the weights of
+Search (matching.py) and pixel graph (graph.py) are the boundary benchmark's; only the weights of
 edges differ. A cost is the sum of three parts: one for the offset of the pair, one for its first
 vertex and one for its second. Each part, minus its minimum, is rounded to whole units, so that
 costs c lie in 0 .. R. For at most n pairs the weight of an edge is

@@ -1,6 +1,6 @@
 """Inner boundaries of masks and label maps (H, W): the pixels that erosion with a square removes.
 
-Maps are held as bits, 64 pixels of a row in a word (bits.py); pixels outside the image are off.
+Maps are held as bits, 64 pixels of a row in a word (thinning.py); pixels outside the image are off.
 Runs of k pixels that are on are found by ANDs of the map with itself, shifted by 1, 2, 4, ..
 pixels, along the rows and then along the columns, so the time hardly depends on the width.
 """

@@ -58,7 +58,7 @@ def record(fields: list[tuple[str, str]]) -> np.dtype[Any]:
 Side = namedtuple("Side", "pixel tile mult node edge used bits nearest value")
 NODE = record(
     [
-        ("dual", "i8"),  # see search.py
+        ("dual", "i8"),  # see matching.py
         ("dist", "i8"),  # labels of a search: distance, FAR between searches; the vertex it was
         ("parent", "u4"),  # reached from
         ("mate", "u4"),  # matched vertex of the other side, or NONE
@@ -269,7 +269,7 @@ def within_reach(bmap: NDArray[np.bool_], half: NDArray[np.int32]) -> NDArray[np
 
 
 def bits_within_reach(bmap: NDArray[np.bool_], half: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """The same as bits (bits.py)."""
+    """The same as bits (thinning.py)."""
     bits = pack(bmap)
     near, wide = np.zeros_like(bits), np.zeros((2, bits.shape[1] + 2), np.uint64)
     _widen(bits, half, wide, near)
