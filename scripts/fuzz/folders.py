@@ -141,6 +141,8 @@ def _stranger(place: Place, rng: random.Random) -> None:
     below = (p for p in place.files() if p.is_dir() and not p.is_symlink())
     folder = rng.choice([place.now, *below])
     path = folder / rng.choice(("im0_ev1.txt", "zz_ev1.txt", "eval_bdry.txt", "im0.npy", "im9.png"))
+    if path.is_symlink() or path.is_fifo():  # written to, it would be its goal or wait for a reader
+        path.unlink()
     way = rng.randrange(3)
     if way == 0:
         path.write_bytes(rng.choice([p for p in place.files() if p.is_file()]).read_bytes())
