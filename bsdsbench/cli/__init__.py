@@ -11,9 +11,10 @@ import gc
 import os
 import signal
 import sys
+import warnings
 from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -81,6 +82,7 @@ def main() -> None:
     words = sys.argv[1:]
     debug = "--debug" in words  # wherever it stands
     _insist_on_ctrl_c()
+    _one_line_warnings()
     words = [word for word in words if word != "--debug"]
     try:
         status = cli.main(words, prog_name="bsdsbench", standalone_mode=False)
@@ -159,6 +161,22 @@ def _insist_on_ctrl_c() -> None:
             signal.signal(signal.SIGINT, interrupt)
             signal.signal(signal.SIGALRM, interrupt)
             sys.unraisablehook = dropped
+
+
+def _one_line_warnings() -> None:
+    """What looks wrong with inputs is a line like any other."""
+    from bsdsbench.files.errors import InputWarning, visible
+
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, InputWarning):
+            _say(f"bsdsbench: warning: {visible(str(message))}")
+        else:
+            usual(message, category, *where, **more)
+
+    warnings.simplefilter("always", InputWarning)
+    warnings.showwarning = show
 
 
 def _interrupted() -> NoReturn:

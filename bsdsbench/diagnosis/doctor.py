@@ -25,8 +25,15 @@ from bsdsbench.loaders import load_ground_truth, load_prediction
 from bsdsbench.loaders.formats import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import LAYOUTS, find_files, group, one_set, possible_ids, read_split
-from bsdsbench.metrics.maps import unit
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.first_look import (
+    ALL_ZERO,
+    Look,
+    faint_set,
+    look_at,
+    position,
+    swaps,
+)
 
 # Thresholds of the verdicts. They lie far from what sound maps give: thinned maps are 0.00 to 0.56
 # thick and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92;
@@ -56,15 +63,20 @@ class _Case:
     image_id: str
     pred: Prediction
     gt: GroundTruth
-    soft: NDArray[np.float64] | None = None  # as the protocol takes it, in [0, 1]
+    look: Look
     faults: set[str] = field(default_factory=set)
 
     @property
     def file(self) -> str:
         return self.pred.path.name if self.pred.path else self.image_id
 
+    @property
+    def soft(self) -> NDArray[np.float64] | None:
+        """The map as the protocol takes it, in [0, 1]; None where there is none."""
+        return self.look.soft if self.look.soft.size else None
+
     def truth(self) -> NDArray[np.float64]:
-        return np.sum(self.gt.boundaries, axis=0, dtype=np.float64)
+        return self.look.truth
 
 
 def doctor(
@@ -118,10 +130,12 @@ def doctor(
     found += unread
     found += _sizes(cases)
     found += _annotators(cases, protocol)
-    found += _values(cases)
+    found += _values(cases, protocol)
     sound = [c for c in cases if c.soft is not None and not c.faults]
     chosen = sound[:: max(1, -(-len(sound) // looked_at))]
-    for look in (_polarity, _thickness, level_ridges, grid_values, _jpeg, _shift):
+    found += _polarity(chosen)
+    found += _places(sound)
+    for look in (_thickness, level_ridges, grid_values, _jpeg, _shift):
         found += look(chosen, protocol)
     if all(f.level != "error" for f in found):
         found += many_to_one(chosen, protocol)
@@ -255,11 +269,7 @@ def _read(
             else:
                 broken.append((path.name, str(error)))
             continue
-        soft = None
-        if pred.segs is None:
-            soft = unit(pred.boundary_map())
-            soft = 1 - soft if protocol.invert else soft
-        cases.append(_Case(image_id, pred, gt, soft))
+        cases.append(_Case(image_id, pred, gt, look_at(pred, gt, protocol)))
     found = []
     for text, names in _alike(broken):
         code, fix = next((v for k, v in REASONS.items() if k in text), ("unreadable", ""))
@@ -373,7 +383,11 @@ def _annotators(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
     return found
 
 
-def _values(cases: Sequence[_Case]) -> list[Finding]:
+def _values(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
+    faint = faint_set([c.pred for c in cases], protocol)
+    if faint and faint != ALL_ZERO:
+        message, _, fix = faint.partition(": ")
+        return [_error("faint", message, cases, fix)]
     found: list[Finding] = []
     zero: list[_Case] = []
     full: list[_Case] = []
@@ -412,7 +426,7 @@ def _soft(case: _Case) -> NDArray[np.float64]:
     return case.soft
 
 
-def _polarity(cases: Sequence[_Case], _: Protocol) -> list[Finding]:
+def _polarity(cases: Sequence[_Case]) -> list[Finding]:
     """Inverted where the ground truth's neighbourhood is darker than the rest."""
     dark, bright_ground = [], []
     for case in cases:
@@ -426,6 +440,30 @@ def _polarity(cases: Sequence[_Case], _: Protocol) -> list[Finding]:
         return []
     message = f"{len(wrong)} of {len(cases)} maps are darker on the ground truth than off it"
     return [_error("inverted", message, wrong, "--invert")]
+
+
+def _places(cases: Sequence[_Case]) -> list[Finding]:
+    """Maps that lie mirrored or transposed, or belong to another image: all of them are asked."""
+    cases = [c for c in cases if not c.faults and c.look.measured]
+    ways: dict[str, list[_Case]] = {}
+    for case in cases:
+        if way := position(case.look):
+            ways.setdefault(way, []).append(case)
+    found = []
+    for way, turned in ways.items():
+        message = f"{counted(len(turned), 'map')} would fit the ground truth better {way}"
+        code = "transposed" if way == "transposed" else "mirrored"
+        found.append(_error(code, message, turned, "turn them back before saving"))
+    by_id = {c.image_id: c for c in cases if not c.faults}
+    if swapped := dict(swaps([c.look for c in by_id.values()])):
+        a, b = next(iter(swapped.items()))
+        message = (
+            f"{counted(len(swapped), 'map')} would fit the ground truth of another image, such as "
+            f"the map of {a} that of {b}"
+        )
+        fix = "check the order of names and maps where they are saved"
+        found.append(_error("exchanged", message, [by_id[i] for i in swapped], fix))
+    return found
 
 
 def _thickness(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
@@ -460,22 +498,11 @@ def _jpeg(cases: Sequence[_Case], _: Protocol) -> list[Finding]:
 
 
 def _shift(cases: Sequence[_Case], _: Protocol) -> list[Finding]:
-    """A common displacement, and maps of square images that fit better transposed."""
+    """A common displacement."""
     cases = [c for c in cases if not c.faults]
     if not cases:
         return []
     surfaces = [symptoms.correlation(_soft(c), c.truth()) for c in cases]
-    turned = [
-        c
-        for c, s in zip(cases, surfaces, strict=True)
-        if c.gt.shape[0] == c.gt.shape[1]
-        and symptoms.correlation(_soft(c).T, c.truth()).max() > 2 * max(s.max(), CORRELATED / 2)
-    ]
-    if turned:
-        message = (
-            f"{counted(len(turned), 'square map')} would fit the ground truth better transposed"
-        )
-        return [_error("transposed", message, turned, "transpose them before saving")]
     total = np.mean(surfaces, axis=0)
     dy, dx = symptoms.shift_of(total)
     if max(abs(dy), abs(dx)) <= SHIFT or total.max() < CORRELATED:

@@ -115,6 +115,10 @@ class RunLockedError(DataError):
     """Another run is writing to the same output folder."""
 
 
+class InputWarning(UserWarning):
+    """Input that can be evaluated but looks wrong: inverted, mirrored, of other images."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """ "; did you mean X?" for the known word most like this one, or ""."""
     from difflib import get_close_matches

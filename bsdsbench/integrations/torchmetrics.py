@@ -35,6 +35,7 @@ from bsdsbench.metrics.base import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.first_look import without_tops
 from bsdsbench.runs.job import protocol_of
 from bsdsbench.runs.streaming import annotator_maps, image_items, measure
 from bsdsbench.scores.counts import ImageRecord
@@ -85,7 +86,7 @@ class BenchmarkMetric(Metric):
             raise DataError("no images yet, expected an update before compute")
         data = torch.cat(list(parts)).cpu().numpy().tobytes()
         records = {r.image_id: r for r in _records(data)}
-        return Evaluation(self.protocol, name, tuple(records.values()))
+        return Evaluation(self.protocol, name, without_tops(records.values(), self.protocol))
 
     def __repr__(self) -> str:
         return f"BenchmarkMetric({self.protocol.name}, {self.metric})"

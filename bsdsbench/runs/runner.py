@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, nullcontext
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bsdsbench.files.arguments import given_list, kind_of_value
-from bsdsbench.files.errors import DataError, MergeError
+from bsdsbench.files.errors import DataError, InputWarning, MergeError
 from bsdsbench.loaders import ground_truths, pair
 from bsdsbench.loaders.formats import show
 from bsdsbench.loaders.pairing import maps_in
@@ -24,6 +25,7 @@ from bsdsbench.protocol.settings import clipped
 from bsdsbench.runs.counts_file import RecordStore, run_locked
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
+from bsdsbench.runs.first_look import first_look
 from bsdsbench.runs.job import Failure, Job, Outcome, Unchanged, check_run, kind_of, protocol_of
 from bsdsbench.scores.counts import ImageRecord
 
@@ -286,6 +288,8 @@ def run(
     mine = list(jobs[shard[0] - 1 :: shard[1]])
     if shard != (1, 1):
         blank = replace(blank, provenance={**blank.provenance, "shard": f"{shard[0]}/{shard[1]}"})
+    for note in first_look(mine, settings.on_error):
+        warnings.warn(note, InputWarning, stacklevel=3)
     with run_locked(settings.out) if settings.out else nullcontext():
         results = _run_jobs(mine, settings)
         problems = {f.image_id: f for f in sorted(results.failures, key=lambda f: f.image_id)}

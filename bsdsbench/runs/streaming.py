@@ -26,6 +26,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.first_look import form_of, without_tops
 from bsdsbench.runs.job import kind_of, protocol_of
 from bsdsbench.scores.counts import ImageRecord
 
@@ -98,12 +99,15 @@ class StreamingEvaluator:
             self._records.update(fresh)
 
     def compute(self) -> Evaluation:
-        """The Evaluation of all images so far. Raises DataError if there are none."""
+        """The Evaluation of all images so far.
+
+        Raises DataError if there are none, or if all are bytes of 0 and 1, of which none counts.
+        """
         with self._lock:
             records = tuple(self._records.values())
         if not records:
             raise DataError("no images yet, expected an update before compute")
-        return Evaluation(self.protocol, self.name, records)
+        return Evaluation(self.protocol, self.name, without_tops(records, self.protocol))
 
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
         """Add the images of `other` (another rank); returns self.
@@ -143,7 +147,7 @@ def measure(
     if not isinstance(gts, GroundTruth):
         gts = _truth(image_id, gts, first.gt_kind)
     counts = {name: m.count(pred, gts, protocol) for name, m in found.items()}
-    return ImageRecord(image_id, gts.shape, counts)
+    return ImageRecord(image_id, gts.shape, counts, form=form_of(pred, protocol))
 
 
 def _prediction(image_id: str, pred: Any, kind: str) -> Prediction:

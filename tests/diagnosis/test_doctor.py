@@ -223,7 +223,7 @@ def test_one_annotator_where_the_data_set_has_several(pred, six, tmp_path):
 def test_label_maps(pred, six):
     for path in sorted(pred.iterdir()):
         iio.imwrite(path, (iio.imread(path) > 40).astype(np.uint8))
-    assert "few-values" in {f.code for f in doctor(pred, six)}
+    assert "faint" in {f.code for f in doctor(pred, six)}
     assert doctor(pred, six, pred_kind="labels") == []
 
 
