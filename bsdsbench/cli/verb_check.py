@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 import click
@@ -79,6 +80,8 @@ def command(
     else:
         for line in found.lines(failed_only=quiet):
             print(line)
+        for note in found.notes:
+            print(f"bsdsbench: {note}", file=sys.stderr)
     return 0 if found.passed else 1
 
 

@@ -34,6 +34,7 @@ from bsdsbench.comparison.comparison_tables import (
 from bsdsbench.comparison.significance import (
     bca_interval,
     holm,
+    least_p,
     letters,
     p_value,
     percentile_interval,
@@ -279,6 +280,7 @@ def compare(
     left_out = [t.scores(jackknife_weights(n)) for t in tables] if n > 1 else None
     build = _Builder(labels, whole, draws, left_out, n, level, interval)
     differences = build.differences()
+    notes += _powerless(len(labels), n, n_boot, level)
     return Comparison(
         names=tuple(labels),
         scores=tuple(whole[0]),
@@ -392,6 +394,16 @@ def _image_pairs(
                 if not np.isnan(a - values[j][k])
             )
             yield ImagePairs(labels[i], labels[j], metric, effects)
+
+
+def _powerless(n_runs: int, n_images: int, n_boot: int, level: float) -> Iterator[str]:
+    """A note where no difference could be significant."""
+    pairs = n_runs * (n_runs - 1) // 2
+    if pairs and (least := least_p(n_images, n_boot, pairs)) >= 1 - level:
+        yield (
+            f"nothing can be significant here: from {n_images} images, {n_boot} samples and "
+            f"{pairs} pair(s) of runs p is {least:.3f} or more"
+        )
 
 
 def _letters_of(

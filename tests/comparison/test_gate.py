@@ -17,6 +17,7 @@ from click.testing import CliRunner
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.gate import Baseline, assert_scores, check
+from bsdsbench.comparison.significance import least_p
 from bsdsbench.scores.counts import BoundaryCounts
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
@@ -73,6 +74,30 @@ def test_noise_does_not_fail_the_statistical_form(run):
         drops.append(found.checks[0].drop)
     assert max(drops) > 0.001  # without statistics and tolerance these would have failed
     assert failures <= 3
+
+
+@pytest.mark.parametrize(("n", "n_boot"), [(5, 2000), (60, 20)])
+def test_where_nothing_could_be_significant_the_tolerance_decides(n, n_boot):
+    few = simulated_run("ours", n, quality=0.2, seed=3)
+    found = check(changed(few, 0.4), Baseline.of(few), statistical=True, n_boot=n_boot)
+    assert not found.passed
+    (note,) = found.notes
+    assert f"of {n} images with {n_boot} samples" in note
+    assert note in str(found)
+    assert found.to_mapping()["notes"] == [note]
+    assert note in found.to_junit()
+    assert check(few, Baseline.of(few), statistical=True, n_boot=n_boot).passed
+    assert check(changed(few, 0.4), Baseline.of(few)).notes == ()
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 6, 8, 30])
+def test_the_least_p_is_that_of_a_run_better_on_every_image(n):
+    a, b = (simulated_run(name, n, quality=q, seed=3) for name, q in (("a", 0.2), ("b", 0.2)))
+    worse = changed(b, 0.6)
+    found = bb.compare([a, worse], n_boot=500)
+    least = least_p(n, 500, 1)
+    assert found.difference_of("a", "b", "ods").p == least
+    assert any("nothing can be significant" in note for note in found.notes) == (least >= 0.05)
 
 
 @pytest.mark.parametrize("level", [-0.1, 0, 1, 2, float("nan"), "0.95"])
