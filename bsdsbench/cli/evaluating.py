@@ -92,9 +92,19 @@ def show_run(run: Evaluation, form: str, out: str | None) -> int:
             print(f"set      {run.identity.describe()}")
         if out:
             print(f"results  {out}")
+    say_left_out(run)
     for image_id, reason in run.failed.items():
         print(f"bsdsbench: left out {image_id!r}: {reason}", file=sys.stderr)
     return 2 if run.failed else 0
+
+
+def say_left_out(run: Evaluation) -> None:
+    """Which images the protocol left out, their ground truth being empty."""
+    from bsdsbench.loaders.formats import listed
+
+    if run.empty:
+        why = "images without ground-truth boundaries left out (empty_gt=skip)"
+        print(f"bsdsbench: {len(run.empty)} {why}: {listed(run.empty, 3)}", file=sys.stderr)
 
 
 def write_plots(run: Evaluation, out: str) -> None:

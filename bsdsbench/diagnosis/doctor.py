@@ -48,7 +48,7 @@ CORRELATED = 0.05
 # Words of the loaders' refusals: the code and what fixes it
 REASONS = {
     "label maps need pred_kind": ("labels", "--pred-kind labels"),
-    "no boundary pixel in any": ("empty-truth", "leave the image out"),
+    "no boundary pixel in any": ("empty-truth", ""),
     "expected boundaries of 0 and 1": (
         "gt-values",
         "--set gt_threshold=0.5 for gray, --set gt_kind=labels for region labels",

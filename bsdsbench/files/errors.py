@@ -99,6 +99,10 @@ class FileFormatError(DataError):
     """A file that cannot be read as what it should be."""
 
 
+class EmptyTruthError(FileFormatError):
+    """Ground truth in which nobody drew a boundary."""
+
+
 class PairingError(DataError):
     """Predictions and ground truth that do not pair one to one."""
 

@@ -73,6 +73,8 @@ class BenchmarkMetric(Metric):
         """
         for one, annotators, name in image_items(pred, gts, image_id, 0):
             record = measure(one, annotators, name, self.protocol, (self.metric,))
+            if record is None:
+                continue
             mark = _mark(name) if image_id is not None else _content(one, annotators)
             data = pack_records([replace(record, image_id=mark)])
             framed = len(data).to_bytes(8, "little") + data

@@ -38,7 +38,7 @@ F8 = NDArray[np.float64]
 # Fields of the protocol that move scores: all that change a soft map or the reading of annotators,
 # all that make a curve's numbers, and with them those of matching.
 MAPS = ("invert", "normalise", "nms", "nms_params")
-ANNOTATED = ("gt_invert", "gt_threshold", "gt_kind")
+ANNOTATED = ("gt_invert", "gt_threshold", "gt_kind", "empty_gt")
 CURVE = ("thresholds", "operator", "ap_rule", "ods_rule")
 MATCHING = ("max_dist", "max_dist_px", "thin", "clean", "gt_thin")
 MATCHED = (*MAPS, *ANNOTATED, *CURVE, *MATCHING)

@@ -217,7 +217,7 @@ class SuperpixelMetric(Metric):
     title = "Superpixels"
     pred_kinds = ("labels",)
     photo = True
-    uses = ()
+    uses = ("empty_gt",)
     counts_type = SuperpixelCounts
     columns: ClassVar[tuple[Column, ...]] = (
         Column("ue.mean", "UE", lower=True),

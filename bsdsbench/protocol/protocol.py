@@ -180,6 +180,16 @@ class Protocol(Settings):
         one_of("boundaries", "labels"),
         describe="ground truth from labels",
     )
+    empty_gt: str = setting(
+        "error",
+        'Images whose ground truth has no boundary: "error", "count" (their false positives count) '
+        'or "skip".',
+        one_of("error", "count", "skip"),
+        describe={
+            "count": "images without ground-truth boundaries count",
+            "skip": "images without ground-truth boundaries left out",
+        },
+    )
     regions_from_soft: bool = setting(
         False,
         "Region measures close soft boundary maps into regions at each threshold.",
@@ -392,6 +402,7 @@ class Protocol(Settings):
             "gt_invert": self.gt_invert,
             "gt_threshold": self.gt_threshold,
             "kind": self.gt_kind,
+            "empty": self.empty_gt != "error",
         }
 
     def threshold_array(self) -> NDArray[np.float64]:

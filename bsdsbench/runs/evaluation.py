@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 
 SCHEMA = "bsdsbench.result/1"
+EMPTY = "empty_gt"  # in the provenance: ids that the protocol left out
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -110,6 +111,12 @@ class Evaluation(Shown):
     def image_ids(self) -> list[str]:
         """The ids of its images, in order."""
         return [r.image_id for r in self.records]
+
+    @property
+    def empty(self) -> list[str]:
+        """Images that were left out as the protocol says, their ground truth being empty."""
+        found = self.provenance.get(EMPTY, [])
+        return [str(name) for name in found] if isinstance(found, list) else []
 
     @property
     def identity(self) -> Identity | None:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError
+from bsdsbench.files.errors import DataError, EmptyTruthError
 from bsdsbench.loaders import read_prediction, read_truth
 from bsdsbench.loaders.formats import listed, show
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
@@ -53,7 +53,7 @@ def first_look(jobs: Sequence[Job], on_error: str) -> list[str]:
     """Warnings about a run's inputs. Raises DataError for what must not be counted."""
     if not jobs or jobs[0].humans:
         return []
-    if on_error == "fail":
+    if on_error == "fail" and jobs[0].protocol.empty_gt == "error":
         _refuse_empty(jobs)
     step = max(1, len(jobs) // PLACES)
     chosen = list(dict.fromkeys(k + d for k in range(0, len(jobs), step) for d in (0, 1)))
@@ -68,21 +68,19 @@ def first_look(jobs: Sequence[Job], on_error: str) -> list[str]:
 
 
 def _refuse_empty(jobs: Sequence[Job]) -> None:
+    if registry.get(jobs[0].metrics[0]).gt_kind != "annotators":
+        return
     faults = []
     for job in jobs:
         if all(map(_may_be_empty, job.pair.gt_paths)):
             try:
-                read_truth(job.pair, registry.get(job.metrics[0]).gt_kind, job.protocol)
-            except DataError as error:
-                if EMPTY in str(error):
-                    faults.append(error)
-            except OSError:
+                read_truth(job.pair, "annotators", job.protocol)
+            except EmptyTruthError as error:
+                faults.append(error)
+            except (DataError, OSError):  # the run says so in its turn
                 continue
     if faults:
         raise DataError.collect(faults)
-
-
-EMPTY = "no boundary pixel in any"
 
 
 def _may_be_empty(path: Path) -> bool:

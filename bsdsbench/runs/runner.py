@@ -23,10 +23,19 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import clipped
 from bsdsbench.runs.counts_file import RecordStore, run_locked
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.evaluation import EMPTY, Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
 from bsdsbench.runs.first_look import first_look
-from bsdsbench.runs.job import Failure, Job, Outcome, Unchanged, check_run, kind_of, protocol_of
+from bsdsbench.runs.job import (
+    Failure,
+    Job,
+    LeftOut,
+    Outcome,
+    Unchanged,
+    check_run,
+    kind_of,
+    protocol_of,
+)
 from bsdsbench.scores.counts import ImageRecord
 
 FEW = 10  # missing shards that are named
@@ -49,6 +58,7 @@ class Settings:
 class _Results:
     records: list[ImageRecord] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
 
 def evaluate(
@@ -296,6 +306,11 @@ def run(
         if problems and (settings.on_error == "fail" or not results.records):
             lines = [line for f in problems.values() for line in f.problems]
             raise DataError("\n".join(lines), lines)
+        if results.left_out:
+            if not results.records and shard == (1, 1):
+                raise DataError(f"{blank.name}: no image with boundaries in its ground truth")
+            more = {EMPTY: sorted(results.left_out)}
+            blank = replace(blank, provenance={**blank.provenance, **more})
         done = replace(
             blank,
             records=results.records,
@@ -317,6 +332,8 @@ def _run_jobs(jobs: list[Job], settings: Settings) -> _Results:
                 results.records.append(outcome)
             elif isinstance(outcome, Failure):
                 results.failures.append(outcome)
+            elif isinstance(outcome, LeftOut):
+                results.left_out.append(outcome.image_id)
             if settings.progress:
                 settings.progress(count, len(jobs), outcome.image_id)
     return results
@@ -462,6 +479,8 @@ def _parts(run: Evaluation) -> str:
 
 def _joined(runs: Sequence[Evaluation]) -> Evaluation:
     origin: dict[str, Any] = {k: v for k, v in runs[0].provenance.items() if k != "shard"}
+    if empty := sorted(image_id for each in runs for image_id in each.empty):
+        origin[EMPTY] = empty
     return Evaluation(
         runs[0].protocol,
         runs[0].name,

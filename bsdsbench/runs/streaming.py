@@ -27,7 +27,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.first_look import form_of, without_tops
-from bsdsbench.runs.job import kind_of, protocol_of
+from bsdsbench.runs.job import is_left_out, kind_of, protocol_of
 from bsdsbench.scores.counts import ImageRecord
 
 
@@ -82,10 +82,12 @@ class StreamingEvaluator:
         image_id : a name, for a batch a list of names; None numbers them, which ranks that are to
             be merged must not rely on
         Raises ShapeError if the numbers of images differ, DataError for an image that is already
-        there and for what the metrics refuse. A batch with a fault adds nothing.
+        there, for what the metrics refuse, and for ground truth without a boundary unless
+        the protocol's `empty_gt` counts or skips it. A batch with a fault adds nothing.
         """
         items = image_items(pred, gts, image_id, len(self._records))
-        counted = [measure(*each, self.protocol, self.metrics) for each in items]
+        every = [measure(*each, self.protocol, self.metrics) for each in items]
+        counted = [record for record in every if record]
         with self._lock:
             if image_id is None:  # another thread may have added images since
                 first = len(self._records)
@@ -138,14 +140,19 @@ class StreamingEvaluator:
 
 def measure(
     pred: Any, gts: Any, image_id: str, protocol: Protocol, metrics: Sequence[str]
-) -> ImageRecord:
-    """One image's record from arrays, by the same functions that `evaluate` calls."""
+) -> ImageRecord | None:
+    """One image's record from arrays, by the same functions that `evaluate` calls.
+
+    None if the protocol leaves it out, as its ground truth is empty.
+    """
     found = {m: registry.get(m) for m in metrics}
     first = found[metrics[0]]
     if not isinstance(pred, Prediction):
         pred = _prediction(image_id, pred, kind_of(None, metrics))
     if not isinstance(gts, GroundTruth):
         gts = _truth(image_id, gts, first.gt_kind)
+    if is_left_out(gts, first.gt_kind, protocol):
+        return None
     counts = {name: m.count(pred, gts, protocol) for name, m in found.items()}
     return ImageRecord(image_id, gts.shape, counts, form=form_of(pred, protocol))
 

@@ -148,6 +148,76 @@ def test_evaluate_warns_and_the_command_line_says_a_line(tmp_path):
     assert found.returncode == 0
 
 
+# ---- empty ground truth --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_empty(tmp_path):
+    """Six images, the last of which nobody drew a boundary in, and the first five alone."""
+    pred, gt = make_set(tmp_path / "all")
+    for path in (gt / "im005").iterdir():
+        iio.imwrite(path, np.zeros((40, 52), np.uint8))
+    five = make_set(tmp_path / "five", images=5)
+    return pred, gt, five
+
+
+@pytest.mark.parametrize("metric", ["boundary", "pixel", "aiu", "region", "crispness"])
+def test_empty_ground_truth_is_refused_before_anything_is_counted(with_empty, metric, monkeypatch):
+    pred, gt, _ = with_empty
+    monkeypatch.setattr("bsdsbench.runs.runner._run_jobs", None)
+    protocol = TEN.replace(regions_from_soft=True)
+    words = "im005.*no boundary pixel.*empty_gt=count.*--on-error skip"
+    refused(words, counted, pred, gt, protocol, metrics=metric)
+
+
+def test_skipped_images_are_as_if_they_were_not_there(with_empty, tmp_path):
+    pred, gt, five = with_empty
+    skip = TEN.replace(empty_gt="skip")
+    found = counted(pred, gt, skip, out=tmp_path / "out")
+    assert found.scores() == counted(*five, TEN).scores()
+    assert (found.empty, found.failed) == (["im005"], {})
+    assert bb.Evaluation.load(tmp_path / "out").empty == ["im005"]
+    shards = [counted(pred, gt, skip, shard=(k, 2)) for k in (1, 2)]
+    assert bb.merge(shards).to_mapping() == {**found.to_mapping(), "failed": {}}
+    stream = bb.StreamingEvaluator(skip)
+    for path in sorted(pred.iterdir()):
+        marks = [iio.imread(p) for p in sorted((gt / path.stem).iterdir())]
+        stream.update(iio.imread(path), marks, image_id=path.stem)
+    assert stream.compute().scores() == found.scores()
+
+
+def test_counted_images_add_their_false_positives_alone(with_empty):
+    pred, gt, five = with_empty
+    every = counted(pred, gt, TEN.replace(empty_gt="count"))
+    assert 'empty_gt="count"' in str(every.signature)
+    drawn = counted(*five, TEN).boundary_score().curve
+    soft = iio.imread(pred / "im005.png")
+    false = [bb.thin(soft / 255 >= t).sum() for t in TEN.thresholds]
+    mine = every.records[5].counts["boundary"]
+    assert mine.total_pred.tolist() == false
+    assert not mine.total_gt.any()
+    assert not mine.matched_pred.any()
+    curve = every.boundary_score().curve
+    assert curve.recall.tolist() == drawn.recall.tolist()
+    assert (curve.precision < drawn.precision).any()
+
+
+@pytest.mark.parametrize("metric", ["boundary", "pixel", "aiu", "crispness"])
+def test_every_metric_of_boundaries_can_count_them(with_empty, metric):
+    pred, gt, _ = with_empty
+    protocol = TEN.replace(empty_gt="count", regions_from_soft=True)
+    assert len(counted(pred, gt, protocol, metrics=metric).records) == 6
+
+
+def test_a_stream_meets_empty_ground_truth_as_a_folder_does():
+    nothing = [np.zeros((20, 20), bool)]
+    ev = bb.StreamingEvaluator(TEN)
+    refused("a: no boundary pixel in any of 1", ev.update, np.eye(20), nothing, image_id="a")
+    ev = bb.StreamingEvaluator(TEN.replace(empty_gt="count"))
+    ev.update(np.eye(20), nothing, image_id="a")
+    assert ev.compute().boundary_score().curve.precision.max() == 0
+
+
 # ---- streams -------------------------------------------------------------------------------------
 
 
