@@ -90,6 +90,11 @@ class Explanation:
         """The first trial that reaches every target, or None."""
         return self.trials[0] if self.trials and self.trials[0].reached else None
 
+    @property
+    def fitting(self) -> tuple[Trial, ...]:
+        """Every trial that reaches every target: one identifies the reading, several do not."""
+        return tuple(t for t in self.trials if t.reached)
+
     def sentence(self) -> str:
         """The finding in one sentence, to be pasted."""
         found = self.answer
@@ -105,6 +110,14 @@ class Explanation:
             )
         if not found.n_causes:
             return f"The run already has the target: {own}."
+        if len(self.fitting) > 1:
+            labels = [repr(t.label) for t in self.fitting]
+            more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
+            return (
+                f"{len(labels)} readings fit the target ({shown}), so none is identified: "
+                f"{', '.join(labels[:3])}{more}. This run has {own}. More measures or digits "
+                "in the target may tell them apart."
+            )
         moved = ", ".join(
             f"{m.upper()} from {self.base[m]:.4f} to {found.scores[m]:.4f} "
             f"({found.scores[m] - self.base[m]:+.4f})"

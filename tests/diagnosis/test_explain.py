@@ -205,7 +205,9 @@ def test_from_a_saved_run_and_the_command_line(raw, tmp_path):
     assert lines[1].endswith("max_dist 0.011")
     assert any("as it is" in line for line in lines)
     assert lines[-2].startswith("protocol bsds500* v1")
-    assert lines[-1].endswith("used by NYUDv2 programs.")
+    assert lines[-1].startswith("2 readings fit the target (ODS ")
+    assert "so none is identified: 'max_dist 0.011', 'max_dist 0.01'. This run has" in lines[-1]
+    assert [line[0] for line in lines[1:-2]].count("=") == 2
     shown = CliRunner().invoke(command, [*arguments, "--format", "json", "--top", "3"])
     found = json.loads(shown.stdout)
     assert len(found["trials"]) == 3

@@ -3,8 +3,10 @@
 import json
 import re
 
+import bsdsbench as bb
 from bsdsbench.comparison.published import published_beside
 from bsdsbench.report import score_tables, to_latex, write_report
+from bsdsbench.tables.as_csv import to_csv
 from tests.helpers.simulated import simulated_run
 
 
@@ -30,6 +32,15 @@ def test_human_agreement_on_bsds500_stands_beside_its_test_images_only(tmp_path)
     notes = write_report([simulated_run("all", 200)], path, human=True, n_boot=10)
     assert human_point(path.read_text("utf-8")) == [0.7235, 0.9014]
     assert not any("human" in note for note in notes)
+
+
+def test_a_report_and_compare_have_the_same_intervals_and_p(tmp_path):
+    runs = [simulated_run(name, 12, quality=q) for name, q in (("a", 0.1), ("b", 0.0))]
+    write_report(runs, tmp_path / "r.html")
+    data = re.search(r'id="data">(.*?)</script>', (tmp_path / "r.html").read_text("utf-8"))
+    shown = json.loads(data[1])["csv"]
+    for table in bb.compare(runs).tables():
+        assert shown[table.key] == to_csv(table)
 
 
 def test_published_rows_beside_other_images_are_never_the_best():
