@@ -444,7 +444,7 @@ def explain(
     search.readings(counting.own)
     if "ap" in targets:
         search.readings(counting.with_whole_image())
-    gt_dir = Path(run.provenance["gt"]) if run.provenance.get("gt") else None
+    gt_dir = Path(gt) if (gt := run.place("gt")) else None
     sets = {known.name: list(known.images) for known in shipped_sets()}
     search.images(choices(counting.ids, gt_dir, sets))
     likely = ("as it is", "reading", "images") + ("some images",) * search.strict

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -66,6 +67,9 @@ class Evaluation(Shown):
     own : bool
         False for a loaded run that another user or machine made: the folders it names are not read
         unasked.
+    places : dict of str to str
+        Absolute paths of the folders in `provenance`; in result.json they are relative to it, so
+        that they are found from anywhere, and after all was moved together.
 
     Raises
     ------
@@ -81,6 +85,7 @@ class Evaluation(Shown):
     provenance: dict[str, Any] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     own: bool = True
+    places: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
@@ -117,6 +122,12 @@ class Evaluation(Shown):
         """Images that were left out as the protocol says, their ground truth being empty."""
         found = self.provenance.get(EMPTY, [])
         return [str(name) for name in found] if isinstance(found, list) else []
+
+    def place(self, what: str) -> str | None:
+        """The folder of "pred", "gt" or "photos", where it is now or as it was given."""
+        here = self.places.get(what)
+        given = self.provenance.get(what)
+        return here if here and Path(here).is_dir() else str(given) if given else None
 
     @property
     def identity(self) -> Identity | None:
@@ -194,6 +205,7 @@ class Evaluation(Shown):
             self.provenance,
             {**self.failed, **other.failed},
             self.own and other.own,
+            self.places,
         )
 
     def equals(self, other: object) -> bool:
@@ -219,7 +231,8 @@ class Evaluation(Shown):
         files named in manifest.json. Raises RunLockedError while others write there, OSError.
         """
         out, scores = Path(folder), self._scores()
-        content = _json(self._mapping(scores))
+        places = {what: _from(folder, out) for what, folder in self.places.items()}
+        content = _json({**self._mapping(scores), **({"places": places} if places else {})})
         times = {r.image_id: round(r.seconds, 4) for r in self.records}
 
         def files() -> Iterator[tuple[str, str | bytes]]:
@@ -288,6 +301,10 @@ class Evaluation(Shown):
                 fields.table(found, "provenance"),
                 fields.texts(found, "failed"),
                 is_own(path, text),
+                {
+                    what: os.path.normpath(path.absolute() / folder)
+                    for what, folder in fields.texts({"places": {}, **found}, "places").items()
+                },
             )
             if fields.whole(found, "n_images") != len(run.records):
                 raise FaultError(f"n_images is not the {len(run.records)} of counts.npz")
@@ -313,6 +330,14 @@ def _other_metrics(record: ImageRecord, first: ImageRecord) -> str:
 def plain_values(values: Mapping[str, float]) -> dict[str, float | None]:
     """Undefined values (NaN) as None, which JSON has."""
     return {k: None if v != v else v for k, v in values.items()}
+
+
+def _from(folder: str, out: Path) -> str:
+    """A path relative to `out`, with slashes; as it is on another drive."""
+    try:
+        return Path(os.path.relpath(folder, out.resolve())).as_posix()
+    except ValueError:
+        return folder
 
 
 def _short(value: float | None) -> str:

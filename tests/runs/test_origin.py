@@ -5,8 +5,10 @@ import shutil
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.report import write_report
 from bsdsbench.runs.run_identity import MARK
 from bsdsbench.runs.sources import find_sources
+from tests.helpers.making import make_set
 from tests.helpers.runs import refused
 
 FIVE = bb.Protocol.preset("bsds500").replace(thresholds=5)
@@ -43,6 +45,25 @@ def test_the_run_of_another_user_is_read_but_not_the_folders_it_names(
     assert bb.Evaluation.load(tmp_path / "mine").own
     (out / MARK).write_text("0" * 64)
     assert not bb.Evaluation.load(out).own
+
+
+def test_folders_are_found_from_anywhere_and_after_all_was_moved(tmp_path, monkeypatch):
+    root = tmp_path / "work"
+    make_set(root, images=2)
+    monkeypatch.chdir(root)
+    run = bb.evaluate("pred", "gt", FIVE, workers=1, out="runs/mine")
+    assert run.provenance["pred"] == "pred"
+    text = (root / "runs" / "mine" / "result.json").read_text("utf-8")
+    assert str(tmp_path) not in text
+    monkeypatch.chdir(tmp_path)
+    assert len(find_sources(bb.Evaluation.load("work/runs/mine")).pairs) == 2
+    again = bb.Evaluation.load("work/runs/mine").save(tmp_path / "copy")
+    root.rename(tmp_path / "elsewhere")
+    moved = bb.Evaluation.load("elsewhere/runs/mine")
+    assert len(find_sources(moved).pairs) == 2
+    notes = write_report([moved], "r.html", n_boot=10)
+    assert not notes
+    refused("work/pred|pred", find_sources, bb.Evaluation.load(again))
 
 
 def test_without_a_home_nothing_is_signed_and_nothing_fails(tiny, tmp_path, monkeypatch):
