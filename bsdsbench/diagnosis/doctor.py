@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 
 from bsdsbench.diagnosis import symptoms
 from bsdsbench.diagnosis.findings import Finding, Findings, counted
-from bsdsbench.diagnosis.map_findings import grid_values, level_ridges, many_to_one
+from bsdsbench.diagnosis.map_findings import (
+    an_error,
+    grid_values,
+    level_ridges,
+    many_to_one,
+    wrong_places,
+)
 from bsdsbench.files.arguments import given_path
 from bsdsbench.files.errors import DataError, PairingError
 from bsdsbench.loaders import load_ground_truth, load_prediction
@@ -31,8 +37,6 @@ from bsdsbench.runs.first_look import (
     Look,
     faint_set,
     look_at,
-    position,
-    swaps,
 )
 
 # Thresholds of the verdicts. They lie far from what sound maps give: thinned maps are 0.00 to 0.56
@@ -134,7 +138,7 @@ def doctor(
     sound = [c for c in cases if c.soft is not None and not c.faults]
     chosen = sound[:: max(1, -(-len(sound) // looked_at))]
     found += _polarity(chosen)
-    found += _places(sound)
+    found += wrong_places(sound)
     for look in (_thickness, level_ridges, grid_values, _jpeg, _shift):
         found += look(chosen, protocol)
     if all(f.level != "error" for f in found):
@@ -334,10 +338,10 @@ def _sizes(cases: Sequence[_Case]) -> list[Finding]:
             odd.append(case)
     found = []
     if mixed:
-        found.append(_error("annotators", "annotators of one image have several sizes", mixed))
+        found.append(an_error("annotators", "annotators of one image have several sizes", mixed))
     if turned:
         message = f"{counted(len(turned), 'prediction')} transposed: rows and columns are exchanged"
-        found.append(_error("transposed", message, turned, "transpose them before saving"))
+        found.append(an_error("transposed", message, turned, "transpose them before saving"))
     if odd:
         have, want = odd[0].pred.shape, odd[0].gt.shape
         example = f"{have[0]} x {have[1]} for an image of {want[0]} x {want[1]}"
@@ -346,16 +350,9 @@ def _sizes(cases: Sequence[_Case]) -> list[Finding]:
         else:
             message, code = f"mixed sizes: {len(odd)} of {len(cases)} differ: {example}", "sizes"
         found.append(
-            _error(code, message, odd, "predict at the size of the image, or resize to it")
+            an_error(code, message, odd, "predict at the size of the image, or resize to it")
         )
     return found
-
-
-def _error(code: str, message: str, cases: Sequence[_Case], fix: str = "") -> Finding:
-    """An error of these files; they are not measured any further."""
-    for case in cases:
-        case.faults.add(code)
-    return Finding(code, "error", message, tuple(c.file for c in cases), fix)
 
 
 def _annotators(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
@@ -375,7 +372,7 @@ def _annotators(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
         found.append(Finding("one-annotator", "warning", message, (), fix))
     if dark:
         message = "most ground-truth pixels are boundary: dark lines on bright ground?"
-        found.append(_error("gt-polarity", message, dark, "--set gt_invert=true"))
+        found.append(an_error("gt-polarity", message, dark, "--set gt_invert=true"))
     if empty:
         names = tuple(f"{c.image_id} annotator {', '.join(map(str, k))}" for c, k in empty)
         message = f"an annotator has no boundary in {counted(len(empty), 'image')}"
@@ -387,7 +384,7 @@ def _values(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
     faint = faint_set([c.pred for c in cases], protocol)
     if faint and faint != ALL_ZERO:
         message, _, fix = faint.partition(": ")
-        return [_error("faint", message, cases, fix)]
+        return [an_error("faint", message, cases, fix)]
     found: list[Finding] = []
     zero: list[_Case] = []
     full: list[_Case] = []
@@ -402,12 +399,12 @@ def _values(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
             few.append(case)
     if zero:
         found.append(
-            _error("zero", f"{counted(len(zero), 'map')} with zeros only", zero, "predict again")
+            an_error("zero", f"{counted(len(zero), 'map')} with zeros only", zero, "predict again")
         )
     if full:
         message = f"{counted(len(full), 'map')} with one value everywhere (saturated?)"
         found.append(
-            _error("saturated", message, full, "save the sigmoid's output, not the logits")
+            an_error("saturated", message, full, "save the sigmoid's output, not the logits")
         )
     if few:
         what = f"{counted(len(few), 'map')} with fewer than {FEW_VALUES} values"
@@ -439,31 +436,7 @@ def _polarity(cases: Sequence[_Case]) -> list[Finding]:
     if not wrong:
         return []
     message = f"{len(wrong)} of {len(cases)} maps are darker on the ground truth than off it"
-    return [_error("inverted", message, wrong, "--invert")]
-
-
-def _places(cases: Sequence[_Case]) -> list[Finding]:
-    """Maps that lie mirrored or transposed, or belong to another image: all of them are asked."""
-    cases = [c for c in cases if not c.faults and c.look.measured]
-    ways: dict[str, list[_Case]] = {}
-    for case in cases:
-        if way := position(case.look):
-            ways.setdefault(way, []).append(case)
-    found = []
-    for way, turned in ways.items():
-        message = f"{counted(len(turned), 'map')} would fit the ground truth better {way}"
-        code = "transposed" if way == "transposed" else "mirrored"
-        found.append(_error(code, message, turned, "turn them back before saving"))
-    by_id = {c.image_id: c for c in cases if not c.faults}
-    if swapped := dict(swaps([c.look for c in by_id.values()])):
-        a, b = next(iter(swapped.items()))
-        message = (
-            f"{counted(len(swapped), 'map')} would fit the ground truth of another image, such as "
-            f"the map of {a} that of {b}"
-        )
-        fix = "check the order of names and maps where they are saved"
-        found.append(_error("exchanged", message, [by_id[i] for i in swapped], fix))
-    return found
+    return [an_error("inverted", message, wrong, "--invert")]
 
 
 def _thickness(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bsdsbench.files.arguments import given_list, kind_of_value
-from bsdsbench.files.errors import DataError, InputWarning, MergeError, is_text
+from bsdsbench.files.errors import DataError, InputWarning, MergeError
 from bsdsbench.loaders import ground_truths, pair
 from bsdsbench.loaders.formats import show
 from bsdsbench.loaders.pairing import maps_in
@@ -36,6 +36,7 @@ from bsdsbench.runs.job import (
     kind_of,
     protocol_of,
 )
+from bsdsbench.runs.run_identity import absolute
 from bsdsbench.scores.counts import ImageRecord
 
 FEW = 10  # missing shards that are named
@@ -198,13 +199,7 @@ def prepared(
         origin["photos"] = show(images_dir)
     places = {"pred": pred_dir, "gt": gt_dir, **({"photos": images_dir} if images_dir else {})}
     blank = Evaluation(proto, name or show(Path(pred_dir).resolve().name), (), origin)
-    return replace(blank, places=_absolute(places)), jobs
-
-
-def _absolute(folders: Mapping[str, str | Path]) -> dict[str, str]:
-    """The folders as absolute paths, without those whose names are no text."""
-    found = {what: str(Path(folder).resolve()) for what, folder in folders.items()}
-    return {what: path for what, path in found.items() if is_text(path)}
+    return replace(blank, places=absolute(places)), jobs
 
 
 def evaluate_humans(
@@ -275,7 +270,7 @@ def evaluate_humans(
     pairs = ground_truths(gt_dir, split_file)
     jobs = [Job(p, proto, chosen, humans=True) for p in pairs]
     blank = Evaluation(proto, "human", (), {"gt": show(gt_dir), "images": _digest(jobs)})
-    blank = replace(blank, places=_absolute({"gt": gt_dir}))
+    blank = replace(blank, places=absolute({"gt": gt_dir}))
     settings = Settings(workers, executor, Path(out) if out else None, fresh, on_error, progress)
     return run(blank, jobs, settings)
 
