@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
@@ -33,6 +34,15 @@ if TYPE_CHECKING:
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
+def _shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:
+    from bsdsbench.files.errors import DataError
+
+    found = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
+    if not found:
+        raise DataError(f"--shard {text!r}: expected I/N, such as 1/4")
+    return int(found[1]), int(found[2])
+
+
 def run_options(on_error: str) -> Callable[[_F], _F]:
     """The options of a run that each verb which makes one has; `on_error` is the usual way."""
     options = (
@@ -52,6 +62,13 @@ def run_options(on_error: str) -> Callable[[_F], _F]:
             default=on_error,
             show_default=True,
             help="Refuse bad images when all were tried, or leave them out and list them.",
+        ),
+        click.option(
+            "--shard",
+            default="1/1",
+            callback=_shard,
+            metavar="I/N",
+            help="Evaluate part I of N; merge joins them.",
         ),
         workers_option,
         click.option("--fresh", is_flag=True, help="Ignore what an earlier run in OUT has done."),

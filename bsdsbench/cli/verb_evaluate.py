@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import click
@@ -29,15 +28,6 @@ ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "images_dir", "shard")
 ONLY_SOFT = ("nms", "invert")
 
 
-def _shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:
-    from bsdsbench.files.errors import DataError
-
-    found = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
-    if not found:
-        raise DataError(f"--shard {text!r}: expected I/N, such as 1/4")
-    return int(found[1]), int(found[2])
-
-
 @verb("evaluate", short_help="Score a folder of predictions, by any metric.")
 @click.argument("pred_dir", required=False, type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
@@ -59,9 +49,6 @@ def _shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, 
 )
 @click.option(
     "--humans", is_flag=True, help="Score each annotator against the others; without PRED_DIR."
-)
-@click.option(
-    "--shard", default="1/1", callback=_shard, metavar="I/N", help="Evaluate part I of N."
 )
 @click.option(
     "--executor",

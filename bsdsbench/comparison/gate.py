@@ -36,7 +36,7 @@ from bsdsbench.files.writing import write_atomic
 from bsdsbench.metrics import metric_options
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.counts_file import pack_records, unpack_records
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.evaluation import Evaluation, as_runs
 from bsdsbench.runs.score_list import flat_scores, full_name
 from bsdsbench.scores.counts import ImageRecord
 
@@ -243,21 +243,22 @@ def check(
 
 
 def assert_scores(
-    run: Evaluation, baseline: Path_, *, update: bool = False, **options: Any
+    run: Evaluation | Path_, baseline: Path_, *, update: bool = False, **options: Any
 ) -> GateResult | None:
-    """Raise AssertionError, listing every score, if `run` fails the gate of `baseline`.
+    """Raise AssertionError, listing every score, if `run`, or that of a folder, fails the gate.
 
     update : write the baseline from the run instead. Options are those of `check`. A baseline that
     does not exist is an AssertionError too.
     """
+    (found_run,) = as_runs([run])
     if update:
-        Baseline.of(run).save(baseline)
+        Baseline.of(found_run).save(baseline)
         return None
     if not Path(baseline).exists():
         raise AssertionError(f"{baseline}: no baseline yet, make it with --bsdsbench-update")
-    found = check(run, baseline, **options)
+    found = check(found_run, baseline, **options)
     if not found.passed:
-        raise AssertionError(f"{run.name} is worse than {baseline}\n{found}")
+        raise AssertionError(f"{found.name} is worse than {baseline}\n{found}")
     return found
 
 

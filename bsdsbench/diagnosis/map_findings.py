@@ -120,7 +120,7 @@ def wrong_places(cases: Sequence[Any]) -> list[Finding]:
     return found
 
 
-def an_error(code: str, message: str, cases: Sequence[Any], fix: str) -> Finding:
+def an_error(code: str, message: str, cases: Sequence[Any], fix: str = "") -> Finding:
     """An error of these files; they are not measured any further."""
     for case in cases:
         case.faults.add(code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +43,22 @@ def speeds_of(names: Sequence[str], runs: Sequence[Any]) -> dict[str, Speed]:
     """Name -> what was measured, for the runs that have it."""
     found = zip(names, map(speed_of, runs), strict=True)
     return {name: speed for name, speed in found if speed}
+
+
+def joined_speed(runs: Sequence[Any]) -> dict[str, Any] | None:
+    """What the shards of a detector's run measured, as one: the median of their medians.
+
+    None, which is no speed, where a shard has none or they are of several machines.
+    """
+    found = [speed for speed in map(speed_of, runs) if speed]
+    if len(found) < len(runs) or len({speed.machine for speed in found}) > 1:
+        return None
+    taken = [run.provenance[KEY].get("taken_over") for run in runs]
+    middle = statistics.median(speed.ms_per_image for speed in found)
+    return {
+        **Speed(middle, found[0].machine).to_mapping(),
+        "taken_over": sum(n for n in taken if isinstance(n, int)),
+    }
 
 
 def with_speeds(table: Table, speeds: Mapping[str, Speed]) -> Table:

@@ -265,7 +265,7 @@ def test_assert_scores(run, tmp_path):
         assert_scores(changed(run, 0.0137), path)
 
 
-def test_the_pytest_plugin(run, tmp_path):
+def test_the_pytest_plugin(run, tmp_path, monkeypatch):
     run.save(tmp_path / "good")
     changed(run, 0.0137).save(tmp_path / "bad")
     (tmp_path / "test_mine.py").write_text(
@@ -274,6 +274,8 @@ def test_the_pytest_plugin(run, tmp_path):
         "def test_scores(assert_scores):\n"
         "    run = Evaluation.load(os.environ['RUN'])\n"
         "    assert_scores(run, 'baseline.json', tolerance=0.002)\n"
+        "def test_a_folder(assert_scores):\n"
+        "    assert_scores(os.environ['RUN'], os.environ.get('SECOND', 'second.json'))\n"
     )
     installed = any(
         e.value == "bsdsbench.integrations.pytest_plugin" for e in entry_points(group="pytest11")
@@ -292,9 +294,18 @@ def test_the_pytest_plugin(run, tmp_path):
             timeout=120,
         )
 
-    assert run_pytest("good", "--bsdsbench-update").returncode == 0
-    assert (tmp_path / "baseline.json").exists()
+    new = run_pytest("good", "--bsdsbench-update")
+    assert new.returncode == 0
+    assert f"bsdsbench: baseline new: {tmp_path / 'baseline.json'}" in new.stdout
     assert run_pytest("good").returncode == 0
+    again = run_pytest("good", "--bsdsbench-update").stdout
+    assert again.count("baseline unchanged:") == 2
+    other = run_pytest("bad", "--bsdsbench-update", "-k", "folder").stdout
+    assert f"baseline changed: {tmp_path / 'second.json'}" in other
+    monkeypatch.setenv("SECOND", "baseline.json")
+    both = run_pytest("good", "--bsdsbench-update")
+    assert both.returncode == 1
+    assert "baseline.json: is the baseline of test_mine.py::test_scores too" in both.stdout
     bad = run_pytest("bad")
     assert bad.returncode == 1
     assert "FAIL boundary.ods" in bad.stdout

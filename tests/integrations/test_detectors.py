@@ -14,7 +14,7 @@ from bsdsbench.cli import cli
 from bsdsbench.integrations.baselines import BASELINES, baseline
 from bsdsbench.integrations.detectors import encoded, load_function
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images, sample_results
-from tests.helpers.runs import refused
+from tests.helpers.runs import call, refused
 
 IDS = ("fruit1", "herd1", "leaves1")
 
@@ -217,8 +217,26 @@ def test_a_built_in_detector_on_the_command_line(tmp_path):
 def test_a_detector_that_is_not_built_in_is_one_line(tmp_path):
     expected = r"detector 'cany': expected one of canny, .* or MODULE:FUNCTION .*mean 'canny'\?"
     refused(expected, bb.run, "cany", tmp_path, out=tmp_path / "out")
-    with pytest.raises(bb.DataError, match="on_error 'stop': expected fail or skip"):
+    with pytest.raises(bb.DataError, match="on_error 'stop': expected one of fail, skip"):
         bb.run("canny", tmp_path, out=tmp_path / "out", on_error="stop")
+
+
+def test_shards_of_a_detector_join_to_the_undivided_run(three, tmp_path):
+    images, gt = three
+    words = ["run", "sobel", images, "--gt", gt, "--quiet", "--workers", 1]
+    whole = tmp_path / "whole"
+    call(*words, "-o", whole)
+    for k in (1, 2):
+        call(*words, "-o", tmp_path / f"part{k}", "--shard", f"{k}/2")
+        assert len(list((tmp_path / f"part{k}" / "maps").glob("*.png"))) == 3 - k
+    parts = [bb.Evaluation.load(tmp_path / f"part{k}") for k in (1, 2)]
+    joined, alone = bb.merge(parts), bb.Evaluation.load(whole)
+    assert joined.equals(alone)
+    assert joined.provenance["images"] == alone.provenance["images"]
+    speed = joined.provenance["detector"]
+    times = [p.provenance["detector"]["ms_per_image"] for p in parts]
+    assert speed["ms_per_image"] == pytest.approx(np.median(times), abs=1e-3)
+    refused("shards 2/2 are not there", bb.merge, parts[:1])
 
 
 def test_some_pictures_with_overlays_and_a_stop_at_failures(three, tmp_path):
