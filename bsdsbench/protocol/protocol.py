@@ -73,7 +73,7 @@ def _thresholds(given: Any) -> tuple[float, ...]:
         ) from None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Protocol(Settings):
     """How a prediction is turned into counts. Equal protocols give comparable scores.
 
@@ -224,6 +224,10 @@ class Protocol(Settings):
                 f"name {self.name!r}: a preset's, whose fields differ; expected another name, "
                 f"'{self.name}*' for a changed form, or Protocol.preset({self.name!r})"
             )
+
+    def __repr__(self) -> str:
+        """One line, as printed under tables."""
+        return f"<Protocol {self.describe()}>"
 
     @property
     def stated(self) -> bool:

@@ -116,6 +116,18 @@ class Counts(ReadOnly):
         """Field name -> what it is, in order."""
         return {f.name: f.metadata["counted"] for f in fields(cls)}  # type: ignore[arg-type]
 
+    def __init_subclass__(cls) -> None:
+        """Keep dataclasses from writing a repr of whole arrays."""
+        cls.__repr__ = Counts.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        """One line: the ends of every field."""
+        parts = []
+        for name, array in self.arrays().items():
+            low, high = (f"{f(array):g}" for f in (np.min, np.max)) if array.size else ("none", "")
+            parts.append(f"{name} {low if low == high or not high else f'{low} .. {high}'}")
+        return f"<{type(self).__name__}: {', '.join(parts)}>"
+
     def __post_init__(self) -> None:
         about, sizes = self.declared(), dict[str, int]()
         for name, what in about.items():

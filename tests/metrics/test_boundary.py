@@ -6,7 +6,12 @@ import pytest
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import boundary
-from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps, match_boundaries
+from bsdsbench.metrics.boundary import (
+    boundary_counts,
+    boundary_match_maps,
+    boundary_score,
+    match_boundaries,
+)
 from bsdsbench.protocol.protocol import Protocol
 
 PROTOCOL = Protocol(thresholds=(0.25, 0.5, 0.75), max_dist_px=1.5)
@@ -162,6 +167,22 @@ def test_nothing_predicted_and_nothing_true():
 
 
 GT = np.zeros((1, 4, 6), bool)
+
+
+def test_the_scores_of_one_image_follow_from_its_counts(lines):
+    soft, gts = lines
+    counts = boundary_counts(soft, gts, PROTOCOL)
+    one = boundary_score(counts)
+    n_gt, n_pred = counts.total_gt, np.maximum(counts.total_pred, 1)
+    recall, precision = counts.matched_gt / n_gt, counts.matched_pred / n_pred
+    np.testing.assert_array_equal(one.curve.recall, recall)
+    np.testing.assert_array_equal(one.curve.precision, precision)
+    assert one.ods.f >= (2 * precision * recall / np.maximum(precision + recall, 1e-9)).max()
+    assert one.n_images == 1
+    for shown in (counts, PROTOCOL, match_boundaries(soft > 0.5, gts[0], 2.0)):
+        assert repr(shown).startswith("<")
+        assert len(repr(shown).splitlines()) == 1
+        assert len(repr(shown)) < 200
 
 
 @pytest.mark.parametrize(
