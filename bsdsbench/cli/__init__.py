@@ -97,13 +97,13 @@ def main() -> None:
             _say(f"bsdsbench: {line}")
         status = 2
     except KeyboardInterrupt:
-        _interrupted()
+        _interrupted(words)
     except click.Abort as error:
         if isinstance(error.__cause__ or error.__context__, EOFError):  # click's word for both
             _say(f"bsdsbench: {_unexpected(error, words, debug)}")
             status = 2
         else:
-            _interrupted()
+            _interrupted(words)
     except BrokenPipeError:
         # The reader of our output has gone; nothing more can be said there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -179,11 +179,15 @@ def _one_line_warnings() -> None:
     warnings.showwarning = show
 
 
-def _interrupted() -> NoReturn:
+def _interrupted(words: list[str]) -> NoReturn:
     """End at once, without waiting for threads that still import or workers that are ending."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
-    _say("bsdsbench: interrupted; what was done is kept, the same command goes on")
+    resumes = "demo" in words or (
+        {"evaluate", "run"} & set(words) and any(word.startswith(("-o", "--out")) for word in words)
+    )
+    kept = "; what was done is kept: the same command goes on from there" if resumes else ""
+    _say(f"bsdsbench: interrupted{kept}")
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

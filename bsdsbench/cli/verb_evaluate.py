@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -101,6 +102,12 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
         else:
             run = bb.evaluate(pred_dir, protocol=protocol, progress=report, **options)
     if out:
+        if run.kept and not quiet:
+            print(
+                f"evaluate: {run.kept} of {len(run.records)} images were counted before; their "
+                f"records in {out} were kept (--fresh counts them again)",
+                file=sys.stderr,
+            )
         write_plots(run, out)
     if overlays:
         write_overlays(run, out, quiet)

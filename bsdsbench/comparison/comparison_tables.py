@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bsdsbench.metrics import base, registry
-from bsdsbench.runs.score_tables import METHOD, signature_lines, table_column, with_speeds
+from bsdsbench.runs.score_tables import (
+    METHOD,
+    signature_lines,
+    table_column,
+    why_undefined,
+    with_speeds,
+)
 from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.table import Cell, Column, Estimate, Table
 
@@ -62,7 +69,9 @@ def _scores(
         )
     alpha = 1 - found.level
     note = f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g})."
-    how = _made_how(found, [note] if several else [])
+    values = [{s: or_none(found.interval_of(n, s).value) for s in scores} for n in found.names]
+    known = [replace(c, key=s) for s in scores if (c := column_of(s))]
+    how = _made_how(found, [*([note] if several else []), *why_undefined(known, values)])
     columns = [METHOD, *(_column(score) for score in scores)]
     table = Table(f"{before}scores", title, columns, rows, **how, aside=bool(before))
     return with_speeds(table, found.speeds)

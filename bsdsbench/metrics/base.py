@@ -65,6 +65,8 @@ class Column:
         "always", "own" (only in a run's own table) or "never" (only in files and gates).
     score : bool
         False for what is no score: a threshold, a number of images.
+    undefined : str
+        Why it is undefined where it is, for a note under the table.
     """
 
     key: str
@@ -74,6 +76,7 @@ class Column:
     digits: int = 4
     shown: str = "always"
     score: bool = True
+    undefined: str = "nothing in these images defines it"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -332,7 +335,7 @@ class CurveMetric(Metric):
         Column("ods.precision", "ODS P", "P", shown="own", score=False),
         Column("ods.recall", "ODS R", "R", shown="own", score=False),
         Column("ois", "OIS"),
-        Column("ap", "AP"),
+        Column("ap", "AP", undefined="label maps are one point, not a curve"),
         Column("n_images", "images", "n", digits=0, shown="own", score=False),
     )
     image_columns: ClassVar[tuple[Column, ...]] = (

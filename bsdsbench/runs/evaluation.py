@@ -70,6 +70,8 @@ class Evaluation(Shown):
     places : dict of str to str
         Absolute paths of the folders in `provenance`; in result.json they are relative to it, so
         that they are found from anywhere, and after all was moved together.
+    kept : int
+        How many records an earlier call had made; not part of the result.
 
     Raises
     ------
@@ -86,6 +88,7 @@ class Evaluation(Shown):
     failed: dict[str, str] = field(default_factory=dict)
     own: bool = True
     places: dict[str, str] = field(default_factory=dict)
+    kept: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):

@@ -56,6 +56,7 @@ class _Results:
     records: list[ImageRecord] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    kept: int = 0
 
 
 def evaluate(
@@ -313,6 +314,7 @@ def run(
         done = replace(
             blank,
             records=results.records,
+            kept=results.kept,
             failed={**blank.failed, **{k: "; ".join(f.problems) for k, f in problems.items()}},
         )
         if settings.out:
@@ -325,7 +327,7 @@ def _run_jobs(jobs: list[Job], settings: Settings) -> _Results:
     if store and settings.fresh:
         store.clear()
     results = _Results()
-    with closing(_outcomes(jobs, store, settings)) as stream:
+    with closing(_outcomes(jobs, store, settings, results)) as stream:
         for count, outcome in enumerate(stream, 1):
             if isinstance(outcome, ImageRecord):
                 results.records.append(outcome)
@@ -339,7 +341,7 @@ def _run_jobs(jobs: list[Job], settings: Settings) -> _Results:
 
 
 def _outcomes(
-    jobs: list[Job], store: RecordStore | None, settings: Settings
+    jobs: list[Job], store: RecordStore | None, settings: Settings, results: _Results
 ) -> Generator[Outcome, None, None]:
     """Every job's record or failure; stored records are read back, new ones stored."""
     workers = int(settings.workers or available_cores())  # numpy's narrow ones overflow
@@ -358,12 +360,13 @@ def _outcomes(
                     again.append(by_id[outcome.image_id])
                     continue
                 outcome = kept
+                results.kept += 1
             elif isinstance(outcome, ImageRecord):
                 store.add(outcome)
             yield outcome
     if again:
         store.forget(job.pair.image_id for job in again)
-        yield from _outcomes(again, store, settings)
+        yield from _outcomes(again, store, settings, results)
 
 
 def digest_of(ids: Iterable[str]) -> str:

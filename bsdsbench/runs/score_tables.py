@@ -227,6 +227,15 @@ def _cell(value: float | None, other: str | None) -> Cell:
     return Estimate(value, mark=f"[{other}]", comparable=False)
 
 
+def why_undefined(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A note for each reason why a score of some row is undefined."""
+    reasons: dict[str, list[str]] = {}
+    for c in columns:
+        if c.score and any(found[c.key] is None for found in values):
+            reasons.setdefault(c.undefined, []).append(c.heading)
+    return [f"- under {', '.join(headings)}: {why}." for why, headings in reasons.items()]
+
+
 def _table(
     metric: str,
     title: str,
@@ -252,5 +261,5 @@ def _table(
             for name, found in values
         ],
         caption=caption,
-        notes=notes,
+        notes=[*why_undefined(shown, [found for _, found in values]), *notes],
     )
