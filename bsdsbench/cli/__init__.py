@@ -23,7 +23,7 @@ from bsdsbench import __version__
 # What a user does, in the order of the help page; the module verb_NAME exposes `command`.
 GROUPS = {
     "Score": ("demo", "evaluate", "run", "merge", "nms"),
-    "Understand": ("doctor", "compare", "explain", "plot", "curves"),
+    "Understand": ("doctor", "compare", "worst", "explain", "plot", "curves"),
     "Publish": ("report",),
     "Check": ("check", "data", "protocols"),
 }

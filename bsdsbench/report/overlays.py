@@ -7,7 +7,7 @@ counts of the scores. The colours are those of Okabe and Ito, which everyone can
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,17 +113,25 @@ def paint(classes: NDArray[np.uint8], photo: NDArray[np.uint8] | None = None) ->
 
 
 def draw_overlays(
-    run: Evaluation, sources: Sources, progress: Progress | None = None
+    run: Evaluation,
+    sources: Sources,
+    progress: Progress | None = None,
+    image_ids: Collection[str] | None = None,
 ) -> Iterator[tuple[str, str, Overlay, NDArray[np.uint8] | None]]:
-    """(image id, "best" or "ods", overlay, picture) of every image, in id order."""
+    """(image id, "best" or "ods", overlay, picture) of every image, or of some, in id order."""
     ods = run.score(overlay_metric(run).name).ods.threshold or 0.0
-    for done, record in enumerate(run.records, 1):
+    records = _chosen(run, image_ids)
+    for done, record in enumerate(records, 1):
         pred, gt = sources.load(record.image_id, run)
         photo = sources.photo(record.image_id, gt.shape)
         for kind, at in zip(KINDS, (image_threshold(run, record), ods), strict=True):
             yield record.image_id, kind, overlay(pred, gt, run, at, record), photo
         if progress:
-            progress(done, len(run.records), record.image_id)
+            progress(done, len(records), record.image_id)
+
+
+def _chosen(run: Evaluation, image_ids: Collection[str] | None) -> list[ImageRecord]:
+    return [r for r in run.records if image_ids is None or r.image_id in image_ids]
 
 
 def write_overlays(
@@ -133,9 +141,10 @@ def write_overlays(
     pred_dir: str | os.PathLike[str] | None = None,
     gt_dir: str | os.PathLike[str] | None = None,
     images_dir: str | os.PathLike[str] | None = None,
+    image_ids: Collection[str] | None = None,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Write ID_best.png and ID_ods.png of every image into `out`; returns their paths.
+    """Write ID_best.png and ID_ods.png of every image, or of some, into `out`; their paths.
 
     best is the image's own threshold of largest F, ods the data set's. The folders default to
     those the run was made from. Raises DataError if files are gone, OSError.
@@ -143,8 +152,9 @@ def write_overlays(
     from bsdsbench.loaders.official_txt import safe_name
 
     sources = find_sources(run, pred_dir, gt_dir, images_dir, metric=overlay_metric(run).name)
-    names = [f"{safe_name(r.image_id)}_{kind}.png" for r in run.records for kind in KINDS]
-    drawn = draw_overlays(run, sources, progress)
+    chosen = _chosen(run, image_ids)
+    names = [f"{safe_name(r.image_id)}_{kind}.png" for r in chosen for kind in KINDS]
+    drawn = draw_overlays(run, sources, progress, image_ids)
     pictures = (png_bytes(paint(found.classes, photo)) for _, _, found, photo in drawn)
     write_drawn([run], Path(out), names, pictures)
     return [Path(out) / name for name in names]

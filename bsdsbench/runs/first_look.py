@@ -60,7 +60,8 @@ def first_look(jobs: Sequence[Job], on_error: str) -> list[str]:
     looks = [look for k in chosen[: 2 * PLACES] if k < len(jobs) and (look := _look(jobs[k]))]
     zero = _refuse_faint(looks, jobs)
     looks = [look for look in looks if look.measured]
-    faults = (list(ask(looks)) for ask in (_inverted, _mirrored, _exchanged))
+    invert = jobs[0].protocol.invert
+    faults = (list(f) for f in (_inverted(looks, invert), _mirrored(looks), _exchanged(looks)))
     return zero or next(filter(None, faults), [])
 
 
@@ -241,7 +242,7 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
     return Look(pred.image_id, pred, soft, truth)
 
 
-def _inverted(looks: Sequence[Look]) -> Iterator[str]:
+def _inverted(looks: Sequence[Look], invert: bool) -> Iterator[str]:
     """A warning if most maps are bright where nothing is marked, and darker where it is."""
     dark = []
     for look in looks:
@@ -251,7 +252,8 @@ def _inverted(looks: Sequence[Look]) -> Iterator[str]:
         if dim[marked].mean() > DARKER * dim[~marked].mean():
             dark.append(look.image_id)
     if 2 * len(dark) > len(looks):
-        yield _said("are darker on the ground truth than off it: --invert?", dark, looks)
+        fix = "without --invert?" if invert else "--invert?"
+        yield _said(f"are darker on the ground truth than off it: {fix}", dark, looks)
 
 
 def _mirrored(looks: Sequence[Look]) -> Iterator[str]:
