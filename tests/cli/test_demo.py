@@ -3,12 +3,14 @@
 import json
 import shlex
 import shutil
+import sys
 
 import pytest
 from click.testing import CliRunner
 
 from bsdsbench import Evaluation
 from bsdsbench.cli import cli
+from bsdsbench.cli.verb_demo import program
 from bsdsbench.loaders import sample
 
 IDS = ("fruit1", "herd1", "leaves1", "town1")
@@ -70,7 +72,8 @@ def test_demo_writes_plots_that_are_pictures(ran):
 def test_the_first_two_commands_it_suggests_work(ran):
     result, _ = ran
     lines = [line.strip() for line in result.output.splitlines()]
-    commands = [line for line in lines if line.startswith("bsdsbench ")]
+    called = f"{program()} "
+    commands = [f"x {line[len(called) :]}" for line in lines if line.startswith(called)]
     assert [shlex.split(line)[1] for line in commands] == [
         "run",
         "doctor",
@@ -82,3 +85,19 @@ def test_the_first_two_commands_it_suggests_work(ran):
     found = CliRunner().invoke(cli, shlex.split(commands[1])[1:], standalone_mode=False)
     assert found.exception is None
     assert "--nms" in found.output
+
+
+def test_what_it_prints_runs_in_this_shell(tmp_path, monkeypatch):
+    venv = tmp_path / "my venv" / "bin"
+    venv.mkdir(parents=True)
+    script = venv / "bsdsbench"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(venv / "python"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(venv))
+    assert program() == "bsdsbench"
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert shlex.split(program()) == ["my venv/bin/bsdsbench"]
+    script.unlink()
+    assert shlex.split(program()) == ["my venv/bin/python", "-m", "bsdsbench"]
