@@ -165,7 +165,7 @@ PROTOCOL_FIELDS = (
     *("protocol", "signature", "thresholds", "max_dist", "no_thin", "nms", "invert", "overrides"),
 )
 RUNNING = ("on_error", "workers", "executor", "shard", "fresh", "quiet")
-PAGE = ("title", "images_dir", "pred_dirs", "pictures", "human")
+PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "human")
 _PARTS = {
     **dict.fromkeys(PROTOCOL_FIELDS, "Protocol"),
     **dict.fromkeys(RUNNING, "Running"),

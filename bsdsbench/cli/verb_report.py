@@ -47,6 +47,11 @@ BOOTSTRAP = ("n_boot", "seed")
 )
 @click.option("--pictures/--no-pictures", default=True, show_default=True, help="Show the images.")
 @click.option(
+    "--full-pictures",
+    is_flag=True,
+    help="Show every image; default: the worst, the best and those that differ most, up to 5 MB.",
+)
+@click.option(
     "--human",
     is_flag=True,
     help="Mark human agreement on BSDS500, if the runs are of its test images.",
