@@ -103,10 +103,11 @@ def write_plots(run: Evaluation, out: str) -> None:
 
     if registry.with_curve(run.metrics):
         from bsdsbench.plotting import plot_runs
-        from bsdsbench.plotting.style import picture
+        from bsdsbench.plotting.style import for_file, picture
         from bsdsbench.runs.evaluation import write_drawn
 
-        figure, names = plot_runs([run]), ("pr.png", "pr.svg")
+        with for_file():
+            figure, names = plot_runs([run]), ("pr.png", "pr.svg")
         write_drawn([run], Path(out), names, [picture(figure, Path(name)) for name in names])
 
 

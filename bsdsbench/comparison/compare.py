@@ -44,7 +44,7 @@ from bsdsbench.metrics import metric_options, registry
 from bsdsbench.runs.evaluation import Evaluation, as_runs
 from bsdsbench.runs.score_list import full_name
 from bsdsbench.runs.score_tables import Speed, speeds_of
-from bsdsbench.scores.curve import RECALL_LEVELS, precision_at_levels, summed_curve
+from bsdsbench.scores.curve import RECALL_LEVELS, summed_curve
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
@@ -308,10 +308,11 @@ def bootstrap_band(
     seed: int = SEED,
     level: float = 0.95,
 ) -> CurveBand:
-    """A pointwise bootstrap band of precision at recall 0, 0.01 .. 1, where the curve has values.
+    """A pointwise bootstrap band of precision over recall, from one end of the curve to the other.
 
-    metric : default: the run's first with a curve. Recall levels that fewer than all samples reach
-    are left out. Raises DataError if the run has no counts of that metric.
+    Its recalls are the ends of the curve and the multiples of 0.01 between them. Where a sample's
+    curve ends before, it keeps its last precision. metric : default: the run's first with a curve.
+    Raises DataError if the run has no counts of that metric.
     """
     n_boot, seed = _checked(n_boot, seed, level, "percentile")
     curves = registry.with_curve(run.metrics)
@@ -321,11 +322,27 @@ def bootstrap_band(
         raise DataError(f"{run.name}: no {metric} counts of images, expected them for a band")
     stack = found.stack([r.counts[metric] for r in run.records])
     weights = bootstrap_weights(len(run.records), n_boot, seed)
-    stacked = summed_curve(stack["thresholds"], found.four(stack), weights)
-    at = precision_at_levels(stacked.recall, stacked.precision)
-    low, high = np.quantile(at, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    shown = (at > 0).all(axis=0)
-    return CurveBand(RECALL_LEVELS[shown], low[shown], high[shown])
+    drawn = summed_curve(stack["thresholds"], found.four(stack), weights)
+    whole = run.score(metric).curve
+    reached = whole.recall[(whole.precision > 0) | (whole.recall > 0)]
+    low, high = (reached.min(), reached.max()) if reached.size else (0.0, 0.0)
+    inner = RECALL_LEVELS[(low < RECALL_LEVELS) & (high > RECALL_LEVELS)]
+    recall = np.unique([low, *inner, high])
+    at = [
+        _precision_at(recall, *sample) for sample in zip(drawn.recall, drawn.precision, strict=True)
+    ]
+    band = np.quantile(at, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return CurveBand(recall, *band)
+
+
+def _precision_at(levels: F8, recall: F8, precision: F8) -> F8:
+    """Of one sample's curve, linear between its points; those without a prediction are none."""
+    known = (precision > 0) | (recall > 0)
+    if not known.any():
+        return np.zeros(levels.size)
+    x, y = recall[known], precision[known]
+    order = x.argsort(kind="stable")
+    return np.interp(levels, x[order], y[order])
 
 
 @dataclass(frozen=True, slots=True)

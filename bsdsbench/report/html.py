@@ -20,7 +20,7 @@ from bsdsbench.comparison.published import HUMAN_POINT, published_beside
 from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.plotting.palette import LINES
+from bsdsbench.plotting.palette import lines_of
 from bsdsbench.report.overlays import Progress
 from bsdsbench.report.picture_set import BUDGET, PictureSet, by_interest
 from bsdsbench.runs.evaluation import Evaluation, as_runs, write_drawn
@@ -99,9 +99,10 @@ def write_report(
 def report_data(runs: Sequence[Any], human: bool = False) -> dict[str, Any]:
     """What the scripts draw, as plain values: runs with curves, columns, one row per image."""
     columns, values = _columns(runs)
+    looks = lines_of([run.name for run in runs])
     rows = [{"id": k, "values": [v.get(k) for v in values]} for k in _ids(runs[0])]
     return {
-        "runs": [_run_data(run, i) for i, run in enumerate(runs)],
+        "runs": [_run_data(r, *look) for r, look in zip(runs, looks, strict=True)],
         "human": list(HUMAN_POINT) if human else None,
         "columns": columns,
         "images": rows,
@@ -134,8 +135,7 @@ def _has_human_point(runs: Sequence[Any], notes: list[str]) -> bool:
     return not odd
 
 
-def _run_data(run: Any, index: int) -> dict[str, Any]:
-    color, dashes = LINES[index % len(LINES)]
+def _run_data(run: Any, color: str, dashes: Sequence[float]) -> dict[str, Any]:
     dash = " ".join(f"{2 * d:g}" for d in dashes)
     data: dict[str, Any] = {"name": run.name, "color": color, "dash": dash}
     curves = registry.with_curve(run.metrics)

@@ -20,6 +20,7 @@ from bsdsbench.files.writing import png_bytes
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import MatchingMetric, MatchMaps
+from bsdsbench.plotting.palette import PIXELS
 from bsdsbench.runs.evaluation import Evaluation, write_drawn
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import ImageRecord
@@ -27,7 +28,7 @@ from bsdsbench.scores.curve import pr_curve
 from bsdsbench.scores.ratios import f_measure, ratio
 
 NOTHING, MATCHED, FALSE, MISSED = range(4)
-COLORS = ((255, 255, 255), (0, 158, 115), (213, 94, 0), (0, 114, 178))
+COLORS = tuple(tuple(bytes.fromhex(c[1:])) for c in ("#FFFFFF", *PIXELS.values()))
 PALE = 0.62  # how far a picture under an overlay is drawn towards white
 KINDS = ("best", "ods")
 Progress = Callable[[int, int, str], None]

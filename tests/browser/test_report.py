@@ -16,7 +16,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results, sample_root
-from bsdsbench.plotting.style import line_style
+from bsdsbench.plotting.palette import lines_of
 from bsdsbench.report import write_report
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -289,7 +289,7 @@ def test_colours_are_those_of_the_plots(open_page, three_methods):
     drawn = page.locator("#plot .curve").evaluate_all(
         "all => all.map(l => l.getAttribute('stroke'))"
     )
-    assert drawn == [line_style(i)["color"] for i in range(3)]
+    assert drawn == [color for color, _ in lines_of(["structure-tensor", "canny", "sobel"])]
 
 
 def test_a_dot_of_the_scatter_opens_its_image(open_page, three_methods):
