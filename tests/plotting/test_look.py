@@ -74,9 +74,11 @@ def test_a_second_curve_joins_the_legend_which_then_hides_neither():
 
 @pytest.mark.parametrize("what", ["chance", "point", "band"])
 def test_a_legend_hides_no_other_mark(what):
-    if what == "chance":  # five long names, lower right, would lie on the diagonal
+    if what == "chance":  # seven long names, lower right, would lie on the diagonal
         perfect = [0, 0, 1], [0, 1, 1]
-        many = [ROCCurveDisplay(*perfect, name=f"a name of some length {i}") for i in range(5)]
+        many = [
+            ROCCurveDisplay(*perfect, name=f"a name of some length and more, {i}") for i in range(7)
+        ]
         figure = plot_curves(many)
     elif what == "point":
         figure = ROCCurveDisplay([0, 0, 1], [0, 1, 1], name="x", eer=0.95).plot().figure_
