@@ -155,11 +155,17 @@ def print_scores(runs: Sequence[Evaluation]) -> None:
     print_tables(score_tables(runs))
 
 
-def show_tables(tables: Sequence[Table], out: str | None, form: str) -> None:
-    """Tables in a form, printed or written to `out`; reports the written files on stderr."""
-    from bsdsbench.tables.output import render, write_tables
-    from bsdsbench.tables.table import read_at_once
+def show_tables(
+    tables: Sequence[Table], out: str | None, form: str, columns: Sequence[str] | None = None
+) -> None:
+    """Tables in a form, printed or written to `out`; reports the written files on stderr.
 
+    columns : the keys of those to show
+    """
+    from bsdsbench.tables.output import render, write_tables
+    from bsdsbench.tables.table import read_at_once, select
+
+    tables = tables if columns is None else select(tables, columns)
     if out is not None:
         written = write_tables(tables, out, form)
         print(f"bsdsbench: wrote {', '.join(map(str, written))}", file=sys.stderr)

@@ -36,6 +36,7 @@ def command(
     names: list[str] | None,
     form: str | None,
     out: str | None,
+    columns: list[str] | None,
     **options: Any,
 ) -> int:
     """Compare runs by a paired bootstrap over images: differences, intervals, p-values.
@@ -49,6 +50,7 @@ def command(
 
     form = form_of(out, form)
     found = bb.compare(load_runs(runs, names), **options)
+    found = found if columns is None else found.only(columns)
     if form == "json" and out is None:
         print_json(found.to_mapping())
     else:

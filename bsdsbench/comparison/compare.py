@@ -178,6 +178,20 @@ class Comparison(Shown):
         """The comparison as plain values for JSON."""
         return comparison_mapping(self)
 
+    def only(self, scores: Sequence[str]) -> Comparison:
+        """The same with these scores alone, "boundary.ods" or "ods". Raises DataError."""
+        kept = tuple(full_name(score, self.scores) for score in scores)
+        if odd := [score for score in kept if score not in self.scores]:
+            raise DataError(f"score {odd[0]!r}: expected some of {', '.join(self.scores)}")
+        return replace(
+            self,
+            scores=kept,
+            intervals=tuple(i for i in self.intervals if i.score in kept),
+            differences=tuple(d for d in self.differences if d.score in kept),
+            letters={score: self.letters[score] for score in kept},
+            speeds={},
+        )
+
     def interval_of(self, run: str, score: str) -> Interval:
         """The interval of one run's score, "boundary.ods" or "ods". Raises KeyError."""
         score = full_name(score, {found.score for found in self.intervals})

@@ -40,7 +40,7 @@ def _made_how(found: Any, notes: Sequence[str]) -> dict[str, Any]:
         f"{_percent(found)} {found.interval} intervals. Protocol: {found.protocol}"
     )
     signed = signature_lines(found.names, found.signatures) if found.signatures else []
-    return {"caption": caption, "notes": [*notes, *found.notes, *signed]}
+    return {"caption": caption, "notes": [*notes, *found.notes], "signatures": signed}
 
 
 def _scores(
@@ -64,7 +64,11 @@ def _scores(
     note = f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g})."
     how = _made_how(found, [note] if several else [])
     columns = [METHOD, *(_column(score) for score in scores)]
-    table = Table(f"{before}scores", title, columns, rows, **how, aside=bool(before))
+    what = f"{'More scores' if before else 'Scores'} with {_percent(found)} intervals"
+    sentence = f"{what} from {found.n_boot:,} bootstrap samples of {_n(found)}"
+    table = Table(
+        *(f"{before}scores", title, columns, rows), **how, sentence=sentence, aside=bool(before)
+    )
     return with_speeds(table, found.speeds)
 
 
@@ -98,8 +102,14 @@ def _differences(
             "more. The p decides."
         )
     how = _made_how(found, notes)
-    key = f"{before}differences"
-    return Table(key, title, columns, rows, **how, n_labels=3, aside=bool(before))
+    sentence = f"{title} between methods, with {_percent(found)} intervals and p, on {_n(found)}"
+    return Table(
+        *(f"{before}differences", title, columns, rows),
+        **how,
+        sentence=sentence,
+        n_labels=3,
+        aside=bool(before),
+    )
 
 
 def _estimate(
@@ -125,7 +135,8 @@ def _images(found: Any) -> Table:
     by = ", ".join(f"{m}: {registry.get(m).image_columns[0].heading}" for m in values)
     note = f"Images are compared by {by}; d is the mean difference over its standard deviation."
     how = _made_how(found, [note])
-    return Table("images", "Image by image", columns, rows, **how, n_labels=3)
+    sentence = f"On how many of {_n(found)} method A is better than B"
+    return Table("images", "Image by image", columns, rows, **how, sentence=sentence, n_labels=3)
 
 
 def comparison_mapping(found: Any) -> dict[str, Any]:
@@ -186,6 +197,10 @@ def _column(score: str) -> Column:
     title = registry.get(metric).title if metric in registry.names() else metric
     long, short = f"{title}: {found.heading}", found.short or found.heading
     return Column(mine.key, long, short, mine.format, mine.higher_is_better)
+
+
+def _n(found: Any) -> str:
+    return f"{found.n_images} image{'s' if found.n_images != 1 else ''}"
 
 
 def _percent(found: Any) -> str:
