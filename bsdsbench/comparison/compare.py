@@ -8,7 +8,7 @@ a difference. Holm's step-down method corrects the p-values of one score over al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from bsdsbench.comparison.bootstrap import (
     N_BOOT,
     SEED,
+    Told,
     WeightedRun,
     bootstrap_weights,
     jackknife_weights,
@@ -31,6 +32,7 @@ from bsdsbench.comparison.comparison_tables import (
     comparison_tables,
     lower_is_better,
 )
+from bsdsbench.comparison.paired_tests import TESTS, permutation_p, wilcoxon_p
 from bsdsbench.comparison.significance import (
     bca_interval,
     holm,
@@ -50,6 +52,7 @@ from bsdsbench.tables.table import Table
 
 F8 = NDArray[np.float64]
 INTERVALS = ("percentile", "bca")
+Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,8 @@ class Comparison(Shown):
         How each run was made, in the order of `names`.
     speeds : dict of str to Speed
         Milliseconds per image of the runs of `bsdsbench run`, by name.
+    test : str
+        What gave the p-values.
     """
 
     names: tuple[str, ...]
@@ -161,6 +166,7 @@ class Comparison(Shown):
     notes: tuple[str, ...] = ()
     signatures: tuple[str, ...] = ()
     speeds: Mapping[str, Speed] = field(default_factory=dict)
+    test: str = "bootstrap"
 
     def __repr__(self) -> str:
         first = self.scores[0]
@@ -228,8 +234,10 @@ def compare(
     seed: int = SEED,
     level: float = 0.95,
     interval: str = "percentile",
+    test: str = "bootstrap",
     common: bool = False,
     force: bool = False,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Compare runs on the same images: scores, differences, intervals, p-values, image by image.
 
@@ -252,10 +260,16 @@ def compare(
         Of the intervals; p-values after Holm below 1 - level are significant.
     interval : str
         "percentile" or "bca" (bias-corrected and accelerated).
+    test : str
+        What gives the p-values: "bootstrap"; "permutation", as often as `n_boot`, which exchanges
+        the two results of images; "wilcoxon", the signed ranks of the images' own values, one p
+        for all scores of a metric. Intervals are those of the bootstrap.
     common : bool
         Compare on the images all runs have, instead of refusing different sets.
     force : bool
         Compare even if protocols or ground truth differ; `notes` then says so.
+    progress : callable or None
+        Called with (samples done, all samples, "").
 
     Returns
     -------
@@ -279,6 +293,7 @@ def compare(
     >>> bb.compare(runs, n_boot=10_000, seed=0).differences[0]               # doctest: +SKIP
     """
     n_boot, seed = _checked(n_boot, seed, level, interval)
+    given_word(test, "test", TESTS)
     found = as_runs(runs)
     labels = labels_of(found, names)
     kept, notes = comparable(found, labels, common, force)
@@ -289,9 +304,19 @@ def compare(
     n = len(kept[0].records)
     whole = [t.scores(np.ones((1, n), np.int64)) for t in tables]
     samples = bootstrap_weights(n, n_boot, seed)
-    draws = [t.scores(samples) for t in tables]
+    pairs = list(combinations(range(len(kept)), 2))
+    each = 2 * len(pairs) if test == "permutation" else 0
+    told = Told(progress, (len(kept) + each) * n_boot * len(metrics))
+    draws = [t.scores(samples, told) for t in tables]
     left_out = [t.scores(jackknife_weights(n)) for t in tables] if n > 1 else None
-    build = _Builder(labels, whole, draws, left_out, n, level, interval)
+    tested: dict[tuple[int, int], dict[str, float]] = {}
+    for i, j in pairs if test != "bootstrap" else ():
+        if test == "permutation":
+            tested[i, j] = permutation_p(kept[i], kept[j], metrics, n_boot, seed, told)
+        else:
+            by_metric = wilcoxon_p(kept[i], kept[j], metrics)
+            tested[i, j] = {score: by_metric[score.partition(".")[0]] for score in whole[0]}
+    build = _Builder(labels, whole, draws, left_out, n, level, interval, tested)
     differences = build.differences()
     return Comparison(
         names=tuple(labels),
@@ -305,6 +330,7 @@ def compare(
         seed=seed,
         level=level,
         interval=interval,
+        test=test,
         protocol=" / ".join(
             dict.fromkeys(metric_options.describe(metrics, r.protocol) for r in kept)
         ),
@@ -361,7 +387,10 @@ def _precision_at(levels: F8, recall: F8, precision: F8) -> F8:
 
 @dataclass(frozen=True, slots=True)
 class _Builder:
-    """Intervals from what was drawn. whole, draws, left_out : per run, score -> (1,), (B,), (N,)"""
+    """Intervals from what was drawn. whole, draws, left_out : per run, score -> (1,), (B,), (N,)
+
+    tested : pair of runs -> score -> p, of another test than the bootstrap
+    """
 
     labels: Sequence[str]
     whole: Sequence[Mapping[str, F8]]
@@ -370,6 +399,7 @@ class _Builder:
     n_images: int
     level: float
     kind: str
+    tested: Mapping[tuple[int, int], Mapping[str, float]]
 
     def _interval(self, value: float, draws: F8, left_out: F8 | None) -> tuple[float, float]:
         if self.kind == "bca" and left_out is not None:
@@ -398,7 +428,10 @@ class _Builder:
         draws = self.draws[i][score] - self.draws[j][score]
         left = self.left_out[i][score] - self.left_out[j][score] if self.left_out else None
         low, high = self._interval(value, draws, left)
-        p = p_value(draws, self.n_images)
+        if self.tested:
+            p = value if np.isnan(value) else self.tested[i, j][score]
+        else:
+            p = p_value(draws, self.n_images)
         return Difference(self.labels[i], self.labels[j], score, value, low, high, p, p)
 
 

@@ -37,7 +37,7 @@ def _made_how(found: Any, notes: Sequence[str]) -> dict[str, Any]:
     """Caption and notes of a table: each has them all, as each may be pasted alone."""
     caption = (
         f"{found.n_images} images, {found.n_boot} bootstrap samples, seed {found.seed}, "
-        f"{_percent(found)} {found.interval} intervals. Protocol: {found.protocol}"
+        f"{_percent(found)} {found.interval} intervals{_tested(found)}. Protocol: {found.protocol}"
     )
     signed = signature_lines(found.names, found.signatures) if found.signatures else []
     return {"caption": caption, "notes": [*notes, *found.notes], "signatures": signed}
@@ -94,7 +94,7 @@ def _differences(
         for d in here
     ]
     notes = [f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."]
-    if any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in here):
+    if found.test == "bootstrap" and any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in here):
         corrected = ", corrected for bias" if found.interval == "bca" else ""
         notes.append(
             f"Near p = {alpha:.2g}, or of few images, an interval and its p may disagree about 0: "
@@ -141,7 +141,17 @@ def _images(found: Any) -> Table:
 
 def comparison_mapping(found: Any) -> dict[str, Any]:
     """A comparison as plain values for JSON."""
-    plain = ("names", "n_images", "n_boot", "seed", "level", "interval", "protocol", "notes")
+    plain = (
+        "names",
+        "n_images",
+        "n_boot",
+        "seed",
+        "level",
+        "interval",
+        "test",
+        "protocol",
+        "notes",
+    )
     content = {name: getattr(found, name) for name in plain}
     return {
         "schema": SCHEMA,
@@ -197,6 +207,16 @@ def _column(score: str) -> Column:
     title = registry.get(metric).title if metric in registry.names() else metric
     long, short = f"{title}: {found.heading}", found.short or found.heading
     return Column(mine.key, long, short, mine.format, mine.higher_is_better)
+
+
+def _tested(found: Any) -> str:
+    """Which test the p-values are of, if it is not that of the intervals."""
+    words = {
+        "bootstrap": "",
+        "permutation": "; p by permutation of the two results of each image",
+        "wilcoxon": "; p by Wilcoxon's signed ranks of each image's value, one for every score",
+    }
+    return words[found.test]
 
 
 def _n(found: Any) -> str:
