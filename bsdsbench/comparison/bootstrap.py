@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.metrics import registry
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.scores.ratios import Weights
 
 F8 = NDArray[np.float64]
@@ -21,7 +21,7 @@ N_BOOT, SEED = 10_000, 0
 class Told:
     """How many of all samples are done, for a progress bar: (done, total, "")."""
 
-    def __init__(self, progress: Callable[[int, int, str], None] | None, total: int) -> None:
+    def __init__(self, progress: Progress | None, total: int) -> None:
         self._progress, self._total, self._done = progress, total, 0
 
     def __call__(self, samples: int) -> None:

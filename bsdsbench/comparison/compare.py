@@ -8,7 +8,7 @@ a difference. Holm's step-down method corrects the p-values of one score over al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
@@ -43,7 +43,7 @@ from bsdsbench.comparison.significance import (
 from bsdsbench.files.arguments import given_share, given_whole, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import metric_options, registry
-from bsdsbench.runs.evaluation import Evaluation, as_runs
+from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.score_list import full_name
 from bsdsbench.runs.score_tables import Speed, speeds_of
 from bsdsbench.scores.curve import RECALL_LEVELS, summed_curve
@@ -52,7 +52,6 @@ from bsdsbench.tables.table import Table
 
 F8 = NDArray[np.float64]
 INTERVALS = ("percentile", "bca")
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ be intended.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,9 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import LAYOUTS, find_files, group, one_set, possible_ids, read_split
 from bsdsbench.metrics.maps import unit
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.evaluation import Progress
+
+_T = TypeVar("_T")
 
 # Thresholds of the verdicts. They lie far from what sound maps give: thinned maps are 0.00 to 0.56
 # thick and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92;
@@ -75,6 +79,7 @@ def doctor(
     split_file: str | Path | None = None,
     pred_kind: str = "soft",
     looked_at: int = 12,
+    progress: Progress | None = None,
 ) -> Findings:
     """Examine predictions and ground truth; errors first, an empty list if all is well.
 
@@ -92,6 +97,8 @@ def doctor(
         "soft", or "labels" for pictures and arrays that hold label maps.
     looked_at : int
         How many images the slower measurements take, spread over the set.
+    progress : callable or None
+        Called with (steps done, all steps, what comes next); a step is an image, or a look at some.
 
     Returns
     -------
@@ -114,20 +121,36 @@ def doctor(
     preds, gts = _listing(*folders, split_file, pred_kind)
     found = [*_names(preds, gts), *_doubled(preds, gts, pred_kind)]
     both = [i for i in gts if i in preds]
-    cases, unread = _read(both, preds, gts, protocol, pred_kind)
+    looks = (_polarity, _thickness, level_ridges, grid_values, _jpeg, _shift)
+    step = _Steps(len(both) + len(looks) + 1, progress)
+    cases, unread = _read(map(step, both), preds, gts, protocol, pred_kind)
     found += unread
     found += _sizes(cases)
     found += _annotators(cases, protocol)
     found += _values(cases)
     sound = [c for c in cases if c.soft is not None and not c.faults]
     chosen = sound[:: max(1, -(-len(sound) // looked_at))]
-    for look in (_polarity, _thickness, level_ridges, grid_values, _jpeg, _shift):
+    for look in map(step, looks):
         found += look(chosen, protocol)
+    step(None)
     if all(f.level != "error" for f in found):
         found += many_to_one(chosen, protocol)
     out = Findings(sorted(found, key=lambda f: f.level != "error"))
     out.n_images, out.n_measured = len(both), len(chosen)
     return out
+
+
+class _Steps:
+    """Counts what is begun: each call hands its argument on."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self.total, self.done, self.progress = total, 0, progress
+
+    def __call__(self, thing: _T) -> _T:
+        self.done += 1
+        if self.progress:
+            self.progress(self.done, self.total, str(thing))
+        return thing
 
 
 # ---- names ---------------------------------------------------------------------------------------
@@ -230,7 +253,7 @@ def _doubled(preds: Files, gts: Files, pred_kind: str) -> list[Finding]:
 
 
 def _read(
-    ids: Sequence[str],
+    ids: Iterable[str],
     preds: Files,
     gts: Files,
     protocol: Protocol,

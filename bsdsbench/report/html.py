@@ -21,9 +21,8 @@ from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.palette import lines_of
-from bsdsbench.report.overlays import Progress
 from bsdsbench.report.picture_set import BUDGET, PictureSet, by_interest
-from bsdsbench.runs.evaluation import Evaluation, as_runs, write_drawn
+from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs, write_drawn
 from bsdsbench.runs.run_identity import not_beside
 from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, find_sources

@@ -7,7 +7,7 @@ counts of the scores. The colours are those of Okabe and Ito, which everyone can
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import MatchingMetric, MatchMaps
 from bsdsbench.plotting.palette import PIXELS
-from bsdsbench.runs.evaluation import Evaluation, write_drawn
+from bsdsbench.runs.evaluation import Evaluation, Progress, write_drawn
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import pr_curve
@@ -31,7 +31,6 @@ NOTHING, MATCHED, FALSE, MISSED = range(4)
 COLORS = tuple(tuple(bytes.fromhex(c[1:])) for c in ("#FFFFFF", *PIXELS.values()))
 PALE = 0.62  # how far a picture under an overlay is drawn towards white
 KINDS = ("best", "ods")
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,9 +14,9 @@ from itertools import combinations, zip_longest
 from typing import Any
 
 from bsdsbench.files.errors import DataError
-from bsdsbench.report.overlays import Progress, overlay_metric
+from bsdsbench.report.overlays import overlay_metric
 from bsdsbench.report.pictures import gt_picture, image_pictures
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.sources import Sources
 
