@@ -12,13 +12,12 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.diagnosis import symptoms
-from bsdsbench.diagnosis.findings import Finding, Findings, counted
+from bsdsbench.diagnosis.findings import Finding, Findings, Steps, counted
 from bsdsbench.diagnosis.map_findings import grid_values, level_ridges, many_to_one
 from bsdsbench.files.arguments import given_path
 from bsdsbench.files.errors import DataError, PairingError
@@ -29,8 +28,6 @@ from bsdsbench.loaders.pairing import LAYOUTS, find_files, group, one_set, possi
 from bsdsbench.metrics.maps import unit
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Progress
-
-_T = TypeVar("_T")
 
 # Thresholds of the verdicts. They lie far from what sound maps give: thinned maps are 0.00 to 0.56
 # thick and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92;
@@ -122,7 +119,7 @@ def doctor(
     found = [*_names(preds, gts), *_doubled(preds, gts, pred_kind)]
     both = [i for i in gts if i in preds]
     looks = (_polarity, _thickness, level_ridges, grid_values, _jpeg, _shift)
-    step = _Steps(len(both) + len(looks) + 1, progress)
+    step = Steps(len(both) + len(looks) + 1, progress)
     cases, unread = _read(map(step, both), preds, gts, protocol, pred_kind)
     found += unread
     found += _sizes(cases)
@@ -138,19 +135,6 @@ def doctor(
     out = Findings(sorted(found, key=lambda f: f.level != "error"))
     out.n_images, out.n_measured = len(both), len(chosen)
     return out
-
-
-class _Steps:
-    """Counts what is begun: each call hands its argument on."""
-
-    def __init__(self, total: int, progress: Progress | None) -> None:
-        self.total, self.done, self.progress = total, 0, progress
-
-    def __call__(self, thing: _T) -> _T:
-        self.done += 1
-        if self.progress:
-            self.progress(self.done, self.total, str(thing))
-        return thing
 
 
 # ---- names ---------------------------------------------------------------------------------------

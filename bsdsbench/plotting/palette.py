@@ -1,6 +1,6 @@
 """Colours and dashes: of curves by the name of their method, of pixels by what became of them.
 
-The same in plots, in the report, on leader boards and in overlays.
+The same in plots, in the report, on leaderboards and in overlays.
 """
 
 from __future__ import annotations
