@@ -1,4 +1,5 @@
 """Colours and dashes: of curves by the name of their method, of pixels by what became of them.
+Lines of equal F.
 
 The same in plots, in the report, on leaderboards and in overlays.
 """
@@ -7,6 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 # Okabe and Ito's colours that read on white, then those farthest from all before them, also for
 # eyes without the green receptor.
@@ -58,6 +63,16 @@ def lines_of(names: Sequence[str]) -> list[tuple[str, tuple[float, ...]]]:
     for name in names:
         out.append(line_of(name, [color for color, _ in out]))
     return out
+
+
+def iso_f_points(f: float, count: int = 201) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Recall and precision (count,) of the line of equal F inside the unit square.
+
+    With u the logarithm of recall over precision, recall is F/2 (1 + e^u) and precision is
+    F/2 (1 + e^-u); even steps of u are even along the curve where it bends.
+    """
+    u = np.linspace(-1, 1, count) * np.log(2 / f - 1)
+    return f / 2 * (1 + np.exp(u)), f / 2 * (1 + np.exp(-u))
 
 
 def _free(colors: Sequence[str], start: int, taken: Collection[str]) -> str:

@@ -21,11 +21,10 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import write_atomic
-from bsdsbench.plotting.palette import ISO_LEVELS, line_of
+from bsdsbench.plotting.palette import ISO_LEVELS, iso_f_points, line_of
 
 GREY = "#7F7F7F"
 _ISO = "_iso-f"  # a label that legends leave out
@@ -199,16 +198,6 @@ def unit_axes(ax: Axes, x: str, y: str, empty: bool = True, room: float = 0.0) -
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_ticklabels([f"{k / 10:.1f}" if k % 2 == 0 else "" for k in range(11)])
     name_axes(ax, x, y)
-
-
-def iso_f_points(f: float, count: int = 201) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Recall and precision (count,) of the line of equal F inside the unit square.
-
-    With u the logarithm of recall over precision, recall is F/2 (1 + e^u) and precision is
-    F/2 (1 + e^-u); even steps of u are even along the curve where it bends.
-    """
-    u = np.linspace(-1, 1, count) * np.log(2 / f - 1)
-    return f / 2 * (1 + np.exp(u)), f / 2 * (1 + np.exp(-u))
 
 
 def draw_iso_f(ax: Axes) -> None:

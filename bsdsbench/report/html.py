@@ -20,7 +20,7 @@ from bsdsbench.comparison.published import HUMAN_POINT, published_beside
 from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.plotting.palette import lines_of
+from bsdsbench.plotting.palette import PIXELS, lines_of
 from bsdsbench.report.picture_set import BUDGET, PictureSet, by_interest
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs, write_drawn
 from bsdsbench.runs.run_identity import not_beside
@@ -84,7 +84,7 @@ def write_report(
         notes=notes,
         n_images=len(data["images"]),
         several=len(runs) > 1,
-        css=files.joinpath("report.css").read_text("utf-8"),
+        css=_colors() + files.joinpath("report.css").read_text("utf-8"),
         js=_scripts(files),
         data=_script_json(data),
         n_pictures=len(drawn),
@@ -231,6 +231,11 @@ def _comparison(runs: Sequence[Any], n_boot: int, seed: int, notes: list[str]) -
     except DataError as error:
         notes.append(f"no comparison: {error.problems[0]}")
         return []
+
+
+def _colors() -> str:
+    """The colours of pixels, for the style sheet."""
+    return ":root {" + "".join(f" --{word}: {color};" for word, color in PIXELS.items()) + " }\n"
 
 
 def _scripts(files: Any) -> str:

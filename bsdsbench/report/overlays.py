@@ -31,6 +31,7 @@ NOTHING, MATCHED, FALSE, MISSED = range(4)
 COLORS = tuple(tuple(bytes.fromhex(c[1:])) for c in ("#FFFFFF", *PIXELS.values()))
 PALE = 0.62  # how far a picture under an overlay is drawn towards white
 KINDS = ("best", "ods")
+_ENTRY, _ROW = 60, 15  # pixels of an entry of the legend
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +113,21 @@ def paint(classes: NDArray[np.uint8], photo: NDArray[np.uint8] | None = None) ->
     return np.where((classes == NOTHING)[..., None], ground, colors[classes])
 
 
+def with_legend(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The picture (H, W, 3) with what its colours mean in lines beneath it."""
+    from PIL import Image, ImageDraw
+
+    words = list(zip(PIXELS, COLORS[1:], strict=True))
+    columns = max(1, min(len(words), pixels.shape[1] // _ENTRY))
+    below = Image.new("RGB", (pixels.shape[1], _ROW * -(-len(words) // columns)), "white")
+    draw = ImageDraw.Draw(below)
+    for k, (word, color) in enumerate(words):
+        x, y = k % columns * _ENTRY + 3, k // columns * _ROW
+        draw.rectangle((x, y + 4, x + 8, y + 11), fill=color)
+        draw.text((x + 12, y + 2), word, fill="black")
+    return np.vstack([pixels, np.asarray(below)])
+
+
 def draw_overlays(
     run: Evaluation, sources: Sources, progress: Progress | None = None
 ) -> Iterator[tuple[str, str, Overlay, NDArray[np.uint8] | None]]:
@@ -137,6 +153,7 @@ def write_overlays(
 ) -> list[Path]:
     """Write ID_best.png and ID_ods.png of every image into `out`; returns their paths.
 
+    Beneath the pixels of the image is a legend of the colours.
     best is the image's own threshold of largest F, ods the data set's. The folders default to
     those the run was made from. Raises DataError if files are gone, OSError.
     """
@@ -145,6 +162,6 @@ def write_overlays(
     sources = find_sources(run, pred_dir, gt_dir, images_dir, metric=overlay_metric(run).name)
     names = [f"{safe_name(r.image_id)}_{kind}.png" for r in run.records for kind in KINDS]
     drawn = draw_overlays(run, sources, progress)
-    pictures = (png_bytes(paint(found.classes, photo)) for _, _, found, photo in drawn)
+    pictures = (png_bytes(with_legend(paint(found.classes, photo))) for _, _, found, photo in drawn)
     write_drawn([run], Path(out), names, pictures)
     return [Path(out) / name for name in names]
