@@ -31,7 +31,7 @@ NOTHING, MATCHED, FALSE, MISSED = range(4)
 COLORS = tuple(tuple(bytes.fromhex(c[1:])) for c in ("#FFFFFF", *PIXELS.values()))
 PALE = 0.62  # how far a picture under an overlay is drawn towards white
 KINDS = ("best", "ods")
-_ENTRY, _ROW = 60, 15  # pixels of an entry of the legend
+_ENTRY, _ROW = 66, 15  # pixels of an entry of the legend
 
 
 @dataclass(frozen=True, slots=True, eq=False)

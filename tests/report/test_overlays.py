@@ -182,7 +182,7 @@ def changed_counts(run):
     return replace(run, records=(replace(run.records[0], counts={"boundary": less}),))
 
 
-@pytest.mark.parametrize(("width", "rows"), [(200, 1), (130, 2), (70, 3)])
+@pytest.mark.parametrize(("width", "rows"), [(200, 1), (140, 2), (70, 3)])
 def test_a_legend_stands_beneath_the_pixels(width, rows):
     classes = np.random.default_rng(0).integers(0, 4, (40, width)).astype(np.uint8)
     pixels = paint(classes)
@@ -192,7 +192,7 @@ def test_a_legend_stands_beneath_the_pixels(width, rows):
     assert below.shape == (15 * rows, width, 3)
     for k, color in enumerate(COLORS[1:]):
         per_row = -(-3 // rows)
-        at = below[15 * (k // per_row) :][:15, 60 * (k % per_row) :][:, :60]
+        at = below[15 * (k // per_row) :][:15, 66 * (k % per_row) :][:, :66]
         assert (at == color).all(axis=2).sum() == 9 * 8
         assert (at.max(axis=2) < 100).any()  # its word
 
