@@ -93,7 +93,7 @@ def command(
 
 def _bands(runs: Sequence[Any], metric: str | None, quiet: bool) -> list[Any]:
     from bsdsbench.cli.evaluating import progress
-    from bsdsbench.comparison.compare import bootstrap_band
+    from bsdsbench.comparison.curve_band import bootstrap_band
 
     bands: list[Any] = []
     with progress("plot: bands", quiet, "runs") as report:

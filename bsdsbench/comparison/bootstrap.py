@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.arguments import given_share, given_whole
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.scores.ratios import Weights
@@ -62,6 +63,12 @@ class WeightedRun:
                 values = np.concatenate([found[key] for found in chunks])
                 out[f"{metric.name}.{key}"] = np.where(np.isfinite(values), values, np.nan)
         return out
+
+
+def checked_sampling(n_boot: int, seed: int, level: float) -> tuple[int, int]:
+    """n_boot and seed, which may be numpy's, as int. Raises DataError for what is out of range."""
+    given_share(level, "level")
+    return given_whole(n_boot, "n_boot", 1, 10_000_000), given_whole(seed, "seed", 0)
 
 
 def bootstrap_weights(n_images: int, n_boot: int, seed: int) -> Weights:

@@ -23,6 +23,7 @@ from bsdsbench.comparison.bootstrap import (
     Told,
     WeightedRun,
     bootstrap_weights,
+    checked_sampling,
     jackknife_weights,
     per_image_values,
 )
@@ -40,13 +41,12 @@ from bsdsbench.comparison.significance import (
     p_value,
     percentile_interval,
 )
-from bsdsbench.files.arguments import given_share, given_whole, given_word
+from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError
-from bsdsbench.metrics import metric_options, registry
+from bsdsbench.metrics import metric_options
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.score_list import full_name
 from bsdsbench.runs.score_tables import Speed, speeds_of
-from bsdsbench.scores.curve import RECALL_LEVELS, summed_curve
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
@@ -216,15 +216,6 @@ class Comparison(Shown):
         raise KeyError(f"{a}, {b}, {score}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CurveBand:
-    """A band around a PR curve: precision between low and high at each recall, all f8 (L,)."""
-
-    recall: F8
-    low: F8
-    high: F8
-
-
 def compare(
     runs: Sequence[Evaluation | str | Path],
     names: Sequence[str] | None = None,
@@ -291,7 +282,8 @@ def compare(
     >>> runs = [bb.Evaluation.load("out/a"), bb.Evaluation.load("out/b")]    # doctest: +SKIP
     >>> bb.compare(runs, n_boot=10_000, seed=0).differences[0]               # doctest: +SKIP
     """
-    n_boot, seed = _checked(n_boot, seed, level, interval)
+    n_boot, seed = checked_sampling(n_boot, seed, level)
+    given_word(interval, "interval", INTERVALS)
     given_word(test, "test", TESTS)
     found = as_runs(runs)
     labels = labels_of(found, names)
@@ -337,51 +329,6 @@ def compare(
         signatures=tuple(str(run.signature) for run in kept),
         speeds=speeds_of(labels, kept),
     )
-
-
-def bootstrap_band(
-    run: Evaluation,
-    metric: str | None = None,
-    *,
-    n_boot: int = N_BOOT,
-    seed: int = SEED,
-    level: float = 0.95,
-) -> CurveBand:
-    """A pointwise bootstrap band of precision over recall, from one end of the curve to the other.
-
-    Its recalls are the ends of the curve and the multiples of 0.01 between them. Where a sample's
-    curve ends before, it keeps its last precision. metric : default: the run's first with a curve.
-    Raises DataError if the run has no counts of that metric.
-    """
-    n_boot, seed = _checked(n_boot, seed, level, "percentile")
-    curves = registry.with_curve(run.metrics)
-    metric = metric or (curves or registry.DEFAULT)[0]
-    found = registry.curve_metric(metric)
-    if metric not in run.metrics or not run.records:
-        raise DataError(f"{run.name}: no {metric} counts of images, expected them for a band")
-    stack = found.stack([r.counts[metric] for r in run.records])
-    weights = bootstrap_weights(len(run.records), n_boot, seed)
-    drawn = summed_curve(stack["thresholds"], found.four(stack), weights)
-    whole = run.score(metric).curve
-    reached = whole.recall[(whole.precision > 0) | (whole.recall > 0)]
-    low, high = (reached.min(), reached.max()) if reached.size else (0.0, 0.0)
-    inner = RECALL_LEVELS[(low < RECALL_LEVELS) & (high > RECALL_LEVELS)]
-    recall = np.unique([low, *inner, high])
-    at = [
-        _precision_at(recall, *sample) for sample in zip(drawn.recall, drawn.precision, strict=True)
-    ]
-    band = np.quantile(at, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return CurveBand(recall, *band)
-
-
-def _precision_at(levels: F8, recall: F8, precision: F8) -> F8:
-    """Of one sample's curve, linear between its points; those without a prediction are none."""
-    known = (precision > 0) | (recall > 0)
-    if not known.any():
-        return np.zeros(levels.size)
-    x, y = recall[known], precision[known]
-    order = x.argsort(kind="stable")
-    return np.interp(levels, x[order], y[order])
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,11 +420,3 @@ def _letters_of(
     apart = {frozenset((d.a, d.b)) for d in known if d.p_holm < alpha}
     found = letters(order, apart)
     return tuple(found.get(name, "") for name in labels)
-
-
-def _checked(n_boot: int, seed: int, level: float, interval: str) -> tuple[int, int]:
-    """n_boot and seed, which may be numpy's, as int. Raises DataError for what is out of range."""
-    n_boot, seed = given_whole(n_boot, "n_boot", 1, 10_000_000), given_whole(seed, "seed", 0)
-    given_share(level, "level")
-    given_word(interval, "interval", INTERVALS)
-    return n_boot, seed

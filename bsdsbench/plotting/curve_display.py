@@ -36,7 +36,7 @@ from bsdsbench.plotting.style import (
 from bsdsbench.scores.curve import OperatingPoint
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.compare import CurveBand
+    from bsdsbench.comparison.curve_band import CurveBand
 
 F8 = NDArray[np.float64]
 _D = TypeVar("_D", bound="CurveDisplay")

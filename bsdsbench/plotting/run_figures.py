@@ -35,7 +35,7 @@ from bsdsbench.runs.evaluation import as_runs
 from bsdsbench.runs.run_identity import not_beside
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.compare import CurveBand
+    from bsdsbench.comparison.curve_band import CurveBand
     from bsdsbench.runs.evaluation import Evaluation
 
 
@@ -71,7 +71,7 @@ def plot_runs(
         A metric with a PR curve; default: the runs' first. Human and published points are of the
         default metric alone.
     bands : sequence of CurveBand or None, optional
-        One per run, see `bsdsbench.comparison.compare.bootstrap_band`.
+        One per run, see `bsdsbench.comparison.curve_band.bootstrap_band`.
     look, grey : optional
         See `bsdsbench.plotting.style.style`.
     force : bool

@@ -15,7 +15,7 @@ from PIL import Image
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
-from bsdsbench.comparison.compare import bootstrap_band
+from bsdsbench.comparison.curve_band import bootstrap_band
 from bsdsbench.comparison.published import HUMAN_POINT
 from bsdsbench.plotting import (
     FThresholdDisplay,

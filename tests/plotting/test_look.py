@@ -14,7 +14,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from bsdsbench.comparison.compare import CurveBand, bootstrap_band
+from bsdsbench.comparison.curve_band import CurveBand, bootstrap_band
 from bsdsbench.integrations.baselines import BASELINES
 from bsdsbench.plotting import PRCurveDisplay, ROCCurveDisplay, plot_curves, plot_runs, plot_scatter
 from bsdsbench.plotting.palette import PIXELS, color_of, lines_of
