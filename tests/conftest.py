@@ -1,6 +1,7 @@
 """Where the data are that may not be in the project, and a small made set."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,11 @@ def tiny(tmp_path):
     from tests.helpers.making import make_set
 
     return make_set(tmp_path / "tiny")
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    """Displays register with pyplot, which warns of twenty open figures."""
+    yield
+    if plt := sys.modules.get("matplotlib.pyplot"):
+        plt.close("all")

@@ -130,10 +130,11 @@ def write_plots(run: Evaluation, out: str) -> None:
 
     if registry.with_curve(run.metrics):
         from bsdsbench.plotting import plot_runs
-        from bsdsbench.plotting.style import picture
+        from bsdsbench.plotting.style import for_file, picture
         from bsdsbench.runs.evaluation import write_drawn
 
-        figure, names = plot_runs([run]), ("pr.png", "pr.svg")
+        with for_file():
+            figure, names = plot_runs([run]), ("pr.png", "pr.svg")
         write_drawn([run], Path(out), names, [picture(figure, Path(name)) for name in names])
 
 
@@ -181,11 +182,17 @@ def print_scores(runs: Sequence[Evaluation]) -> None:
     print_tables(score_tables(runs))
 
 
-def show_tables(tables: Sequence[Table], out: str | None, form: str) -> None:
-    """Tables in a form, printed or written to `out`; reports the written files on stderr."""
-    from bsdsbench.tables.output import render, write_tables
-    from bsdsbench.tables.table import read_at_once
+def show_tables(
+    tables: Sequence[Table], out: str | None, form: str, columns: Sequence[str] | None = None
+) -> None:
+    """Tables in a form, printed or written to `out`; reports the written files on stderr.
 
+    columns : the keys of those to show
+    """
+    from bsdsbench.tables.output import render, write_tables
+    from bsdsbench.tables.table import read_at_once, select
+
+    tables = tables if columns is None else select(tables, columns)
     if out is not None:
         written = write_tables(tables, out, form)
         print(f"bsdsbench: wrote {', '.join(map(str, written))}", file=sys.stderr)
@@ -200,22 +207,26 @@ def show_tables(tables: Sequence[Table], out: str | None, form: str) -> None:
 Report = Callable[[int, int, str], None]
 
 PLAIN_SECONDS = 5.0  # between two lines at first, later a tenth of the time that has passed
+BRIEF = 2.0  # seconds of work that need no line
 
 
 @contextmanager
-def progress(title: str, quiet: bool = False) -> Iterator[Report]:
-    """A function to call with (done, total, image id) that shows how far the work is."""
+def progress(title: str, quiet: bool = False, what: str = "images") -> Iterator[Report]:
+    """A function to call with (done, total, image id) that shows how far the work is.
+
+    what : the things that are counted
+    """
     if quiet:
         yield lambda done, total, image_id: None
     elif sys.stderr.isatty():
-        with _bar(title) as report:
+        with _bar(title, what) as report:
             yield report
     else:
-        yield _PlainLines(title)
+        yield _PlainLines(title, what)
 
 
 @contextmanager
-def _bar(title: str) -> Iterator[Report]:
+def _bar(title: str, what: str = "images") -> Iterator[Report]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -235,7 +246,7 @@ def _bar(title: str) -> Iterator[Report]:
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=None, pace="starting")
-        pace = _Pace()
+        pace = _Pace(what)
 
         def report(done: int, total: int, image_id: str) -> None:
             shown = pace.words(done, total) or "starting"
@@ -245,9 +256,10 @@ def _bar(title: str) -> Iterator[Report]:
 
 
 class _Pace:
-    """Images per second, from the first one done on: that one also compiled and started workers."""
+    """Things per second, from the first one done on: that one also compiled and started workers."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "images") -> None:
+        self.what = what
         self.first: tuple[int, float] | None = None
 
     def rate(self, done: int) -> float | None:
@@ -261,23 +273,24 @@ class _Pace:
     def words(self, done: int, total: int) -> str:
         """The rate and how long the rest takes; "" before the second image."""
         rate = self.rate(done)
-        return f"{rate:.1f} images/s, {(total - done) / rate:.0f} s left" if rate else ""
+        return f"{rate:.1f} {self.what}/s, {(total - done) / rate:.0f} s left" if rate else ""
 
 
 class _PlainLines:
     """One line every few seconds, more seldom in a long run, and one at the end."""
 
-    def __init__(self, title: str) -> None:
-        self.title = title
+    def __init__(self, title: str, what: str = "images") -> None:
+        self.title, self.what = title, what
         self.started = self.last = time.monotonic()
-        self.pace = _Pace()
+        self.pace = _Pace(what)
 
     def __call__(self, done: int, total: int, image_id: str) -> None:
         now, pace = time.monotonic(), self.pace.words(done, total)
         spent = now - self.started
-        if done < total and now - self.last < max(PLAIN_SECONDS, spent / 10):
+        pause = max(PLAIN_SECONDS, spent / 10) if done < total else 0.0
+        if now - self.last < pause or spent < BRIEF:
             return
         self.last = now
         elapsed = f"{spent:.0f} s elapsed"
-        told = ", ".join(text for text in (f"{done}/{total} images", elapsed, pace) if text)
+        told = ", ".join(text for text in (f"{done}/{total} {self.what}", elapsed, pace) if text)
         print(f"{self.title}: {told}", file=sys.stderr, flush=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from bsdsbench.cli.options import names_option, published_option, refuse, verb
+from bsdsbench.cli.options import names_option, published_option, quiet_option, refuse, verb
 
 ONLY_PR = ("published", "human", "band")
 
@@ -48,6 +49,7 @@ ONLY_PR = ("published", "human", "band")
 @click.option(
     "--force", is_flag=True, help="Draw even if protocols differ or published results do not fit."
 )
+@quiet_option
 def command(
     runs: tuple[str, ...],
     out: str,
@@ -57,6 +59,7 @@ def command(
     band: bool,
     kind: str,
     metric: str | None,
+    quiet: bool,
     **options: Any,
 ) -> int:
     """Draw runs as PR curves with lines of equal F (or another --kind) into one file.
@@ -64,7 +67,6 @@ def command(
     OUT is the folder of a run, or a folder with official files (eval_bdry_thr.txt or ID_ev1.txt)
     by any program.
     """
-    from bsdsbench.comparison.compare import bootstrap_band
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
     from bsdsbench.runs.evaluation import load_runs
 
@@ -82,8 +84,20 @@ def command(
             published=published or (),
             path=out,
             metric=metric,
-            bands=[bootstrap_band(run, metric) for run in loaded] if band else None,
+            bands=_bands(loaded, metric, quiet) if band else None,
             **options,
         )
     print(out)
     return 0
+
+
+def _bands(runs: Sequence[Any], metric: str | None, quiet: bool) -> list[Any]:
+    from bsdsbench.cli.evaluating import progress
+    from bsdsbench.comparison.curve_band import bootstrap_band
+
+    bands: list[Any] = []
+    with progress("plot: bands", quiet, "runs") as report:
+        for run in runs:
+            bands.append(bootstrap_band(run, metric))
+            report(len(bands), len(runs), run.name)
+    return bands

@@ -36,7 +36,7 @@ from bsdsbench.files.writing import write_atomic
 from bsdsbench.metrics import metric_options
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.counts_file import pack_records, unpack_records
-from bsdsbench.runs.evaluation import Evaluation, as_runs
+from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.score_list import flat_scores, full_name
 from bsdsbench.scores.counts import ImageRecord
 
@@ -201,6 +201,7 @@ def check(
     level: float = 0.95,
     n_boot: int = N_BOOT,
     seed: int = SEED,
+    progress: Progress | None = None,
 ) -> GateResult:
     """Compare a run with a baseline.
 
@@ -226,7 +227,8 @@ def check(
         comparable([run, _stored_run(stored)], [run.name, "baseline"], common=False, force=False)
     limits = _limits(stored, tolerance)
     now = flat_scores(run.scores())
-    p = _p_values(run, stored, level, n_boot, seed) if statistical else {}
+    sampling = {"level": level, "n_boot": n_boot, "seed": seed, "progress": progress}
+    p = _p_values(run, stored, sampling) if statistical else {}
     notes = _powerless(p, stored.n_images, n_boot, level)
     checks = []
     for score, before in stored.scores.items():
@@ -286,10 +288,8 @@ def _by_full_name(tolerances: Mapping[str, float], scores: Mapping[str, float]) 
     return found
 
 
-def _p_values(
-    run: Evaluation, stored: Baseline, level: float, n_boot: int, seed: int
-) -> dict[str, float]:
-    """Score -> p-value of the difference, after Holm over the scores."""
+def _p_values(run: Evaluation, stored: Baseline, sampling: Mapping[str, Any]) -> dict[str, float]:
+    """Score -> p-value of the difference, after Holm over the scores; sampling : see `compare`."""
     if not stored.records:
         raise DataError(f"{stored.name}: the baseline has no counts, expected them for statistics")
     before = _stored_run(stored)
@@ -297,7 +297,7 @@ def _p_values(
     if not shared:
         return {}
     now = replace(run, name="now")
-    found = compare([now, before], n_boot=n_boot, seed=seed, level=level).differences
+    found = compare([now, before], **sampling).differences
     return dict(zip([d.score for d in found], holm([d.p for d in found]), strict=True))
 
 

@@ -9,7 +9,7 @@ be intended.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.diagnosis import symptoms
-from bsdsbench.diagnosis.findings import Finding, Findings, counted
+from bsdsbench.diagnosis.findings import Finding, Findings, Steps, counted
 from bsdsbench.diagnosis.map_findings import (
     an_error,
     grid_values,
@@ -32,12 +32,8 @@ from bsdsbench.loaders.formats import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import LAYOUTS, find_files, group, one_set, possible_ids, read_split
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.first_look import (
-    ALL_ZERO,
-    Look,
-    faint_set,
-    look_at,
-)
+from bsdsbench.runs.evaluation import Progress
+from bsdsbench.runs.first_look import ALL_ZERO, Look, faint_set, look_at
 
 # Thresholds of the verdicts. They lie far from what sound maps give: thinned maps are 0.00 to 0.56
 # thick and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92;
@@ -91,6 +87,7 @@ def doctor(
     split_file: str | Path | None = None,
     pred_kind: str = "soft",
     looked_at: int = 12,
+    progress: Progress | None = None,
 ) -> Findings:
     """Examine predictions and ground truth; errors first, an empty list if all is well.
 
@@ -108,6 +105,8 @@ def doctor(
         "soft", or "labels" for pictures and arrays that hold label maps.
     looked_at : int
         How many images the slower measurements take, spread over the set.
+    progress : callable or None
+        Called with (steps done, all steps, what comes next); a step is an image, or a look at some.
 
     Returns
     -------
@@ -130,7 +129,9 @@ def doctor(
     preds, gts = _listing(*folders, split_file, pred_kind)
     found = [*_names(preds, gts), *_doubled(preds, gts, pred_kind)]
     both = [i for i in gts if i in preds]
-    cases, unread = _read(both, preds, gts, protocol, pred_kind)
+    looks = (_thickness, level_ridges, grid_values, _jpeg, _shift)
+    step = Steps(len(both) + len(looks) + 1, progress)
+    cases, unread = _read(map(step, both), preds, gts, protocol, pred_kind)
     found += unread
     found += _sizes(cases)
     found += _annotators(cases, protocol)
@@ -139,8 +140,9 @@ def doctor(
     chosen = sound[:: max(1, -(-len(sound) // looked_at))]
     found += _polarity(chosen)
     found += wrong_places(sound)
-    for look in (_thickness, level_ridges, grid_values, _jpeg, _shift):
+    for look in map(step, looks):
         found += look(chosen, protocol)
+    step(None)
     if all(f.level != "error" for f in found):
         found += many_to_one(chosen, protocol)
     out = Findings(sorted(found, key=lambda f: f.level != "error"))
@@ -248,7 +250,7 @@ def _doubled(preds: Files, gts: Files, pred_kind: str) -> list[Finding]:
 
 
 def _read(
-    ids: Sequence[str],
+    ids: Iterable[str],
     preds: Files,
     gts: Files,
     protocol: Protocol,

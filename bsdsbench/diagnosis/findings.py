@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from bsdsbench.loaders.formats import listed
+from bsdsbench.runs.evaluation import Progress
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +66,16 @@ class Findings(list[Finding]):
 def counted(n: int, what: str) -> str:
     """ "1 image", "2 images"."""
     return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+class Steps:
+    """Counts what is begun: each call hands its argument on."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self.total, self.done, self.progress = total, 0, progress
+
+    def __call__(self, thing: _T) -> _T:
+        self.done += 1
+        if self.progress:
+            self.progress(self.done, self.total, str(thing))
+        return thing

@@ -19,7 +19,7 @@ from bsdsbench.plotting.style import name_axes, new_axes
 from bsdsbench.scores.curve import OperatingPoint
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.compare import CurveBand
+    from bsdsbench.comparison.curve_band import CurveBand
     from bsdsbench.runs.evaluation import Evaluation
 
 Scale = Literal["normal", "log"]

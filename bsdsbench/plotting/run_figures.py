@@ -21,9 +21,10 @@ from bsdsbench.plotting.displays import FThresholdDisplay, PRCurveDisplay
 from bsdsbench.plotting.palette import HUMAN
 from bsdsbench.plotting.scatter import ImageScatterDisplay
 from bsdsbench.plotting.style import (
+    for_file,
     is_grey,
     iso_f_points,
-    line_style,
+    next_style,
     place_legend,
     root_figure,
     save,
@@ -34,7 +35,7 @@ from bsdsbench.runs.evaluation import as_runs
 from bsdsbench.runs.run_identity import not_beside
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.compare import CurveBand
+    from bsdsbench.comparison.curve_band import CurveBand
     from bsdsbench.runs.evaluation import Evaluation
 
 
@@ -70,7 +71,7 @@ def plot_runs(
         A metric with a PR curve; default: the runs' first. Human and published points are of the
         default metric alone.
     bands : sequence of CurveBand or None, optional
-        One per run, see `bsdsbench.comparison.compare.bootstrap_band`.
+        One per run, see `bsdsbench.comparison.curve_band.bootstrap_band`.
     look, grey : optional
         See `bsdsbench.plotting.style.style`.
     force : bool
@@ -90,15 +91,14 @@ def plot_runs(
     if not force:
         _check(runs, published, human)
     bands = bands or [None] * len(runs)
-    with style(look, grey):
+    with style(look, grey), for_file(path is not None):
         shown = [
             PRCurveDisplay.from_evaluation(run, name, metric, band)
             for run, name, band in zip(runs, named, bands, strict=True)
         ]
         ax = draw_together(shown)
         entries = [(d.best.f if d.best else 0.0, d.line_) for d in shown]
-        for i, result in enumerate(extra, len(runs)):
-            entries.append((result.boundary["ods"], _draw_published(ax, result, i)))
+        entries += [(p.boundary["ods"], _draw_published(ax, p, i)) for i, p in enumerate(extra)]
         if point is not None:
             entries.append((point[0], _draw_human(ax, *point)))
         place_legend(ax, [line for _, line in sorted(entries, key=lambda e: -e[0])])
@@ -119,7 +119,7 @@ def plot_f(
     named = _names(runs, None)
     if not force:
         _check(runs)
-    with style(look, grey):
+    with style(look, grey), for_file(path is not None):
         shown = [
             FThresholdDisplay.from_evaluation(run, name, metric)
             for run, name in zip(runs, named, strict=True)
@@ -145,7 +145,7 @@ def plot_scatter(
         raise DataError(f"{len(runs)} runs, expected two for a scatter plot")
     if not force:
         _check(runs)
-    with style(look, grey):
+    with style(look, grey), for_file(path is not None):
         shown = ImageScatterDisplay.from_evaluations(runs[0], runs[1], metric=metric).plot()
         return _done(shown.ax_, path, runs, _names(runs, None))
 
@@ -199,7 +199,7 @@ def _draw_published(ax: Axes, result: PublishedResult, index: int) -> Any:
     f = result.boundary["ods"]
     (line,) = ax.plot(
         *iso_f_points(f),
-        color=line_style(index)["color"],
+        color=next_style(ax, result.label)["color"],
         linestyle=(0, (2 + 2 * (index % 3), 2)),
         linewidth=1.0,
         zorder=1.6,

@@ -27,6 +27,7 @@ from bsdsbench.files.manifest import SITE, Manifest, write_results
 from bsdsbench.files.writing import WAIT, locked
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import metric_options, registry
+from bsdsbench.plotting.palette import ISO_LEVELS, iso_f_points, lines_of
 from bsdsbench.runs.evaluation import Evaluation, load_runs
 from bsdsbench.runs.run_identity import not_beside
 from bsdsbench.runs.score_tables import Speed, speed_of
@@ -34,6 +35,7 @@ from bsdsbench.runs.score_tables import Speed, speed_of
 METRIC = registry.DEFAULT[0]
 REPORT = "report.html"
 SCORES = ("ods", "ois", "ap")
+SIDE = 400  # of the plot, in its own units
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class Row:
     values : score -> (text, low, high); "-" where undefined, None without an interval
     group  : letters; rows that share one do not differ significantly in ODS. "" where unknown
     link   : the report's page, "" without one; note : the signature, or a published row's source
+    color, dash : of the curve in the plot, "" without one
     speed  : what `bsdsbench run` measured, None where the maps came from elsewhere
     """
 
@@ -54,16 +57,30 @@ class Row:
     note: str
     published: bool
     speed: Speed | None = None
+    color: str = ""
+    dash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A run's precision-recall curve in the plot, whose side is `SIDE`: points of an SVG."""
+
+    name: str
+    color: str
+    dash: str
+    points: str
+    best: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The runs of one set and protocol, best ODS first."""
+    """The runs of one set and protocol, best ODS first; drawn : the curves of its plot."""
 
     title: str
     protocol: str
     notes: tuple[str, ...]
     rows: tuple[Row, ...]
+    drawn: tuple[Curve, ...] = ()
 
 
 def write_leaderboard(
@@ -127,21 +144,41 @@ def _truth(run: Evaluation) -> Any:
 def _board(runs: Sequence[Evaluation], links: Mapping[str, str], n_boot: int, seed: int) -> Board:
     told = compare(runs, n_boot=n_boot, seed=seed)
     letters = told.letters.get(f"{METRIC}.ods", ("",) * len(runs))
+    curves = [
+        _curve(run, color, " ".join(f"{2 * d:g}" for d in dashes))
+        for run, (color, dashes) in zip(runs, lines_of([run.name for run in runs]), strict=True)
+    ]
     rows = []
-    for run, group_of in zip(runs, letters, strict=True):
+    for run, group_of, drawn in zip(runs, letters, curves, strict=True):
         values = {}
         for score in SCORES:
             values[score] = _shown(told.interval_of(run.name, f"{METRIC}.{score}"))
         order = told.interval_of(run.name, f"{METRIC}.ods").value
         shown = group_of if len(runs) > 1 else ""
-        about = (links[run.name], str(run.signature), False, speed_of(run))
+        about = (links[run.name], str(run.signature), False, speed_of(run), drawn.color, drawn.dash)
         rows.append(Row(run.name, values, order, shown, *about))
     first = runs[0]
     rows += [_published(result, first.protocol.ap_rule) for result in _beside(first)]
     identity = first.identity
     title = identity.describe() if identity else f"{len(first.records)} images, set not known"
     ranked = tuple(sorted(rows, key=lambda row: -row.order))
-    return Board(title, metric_options.describe([METRIC], first.protocol), told.notes, ranked)
+    how = metric_options.describe([METRIC], first.protocol)
+    return Board(title, how, told.notes, ranked, tuple(curves))
+
+
+def _curve(run: Evaluation, color: str, dash: str) -> Curve:
+    score = run.score(METRIC)
+    recall, precision = score.curve.recall, score.curve.precision
+    drawn = (precision > 0) | (recall > 0)
+    points = _points(recall[drawn], precision[drawn])
+    best = SIDE * score.ods.recall, SIDE * (1 - score.ods.precision)
+    return Curve(run.name, color, dash, points, best)
+
+
+def _points(recall: Any, precision: Any) -> str:
+    """The points of a line in the plot, where precision goes up."""
+    at = zip(SIDE * recall, SIDE * (1 - precision), strict=True)
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
 
 
 def _shown(found: Interval) -> tuple[str, float | None, float | None]:
@@ -193,4 +230,7 @@ def _page(boards: Sequence[Board]) -> str:
 
     text = resources.files("bsdsbench.report.page").joinpath("leaderboard.html").read_text("utf-8")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    return environment.from_string(text).render(boards=boards, scores=SCORES)
+    lines = [(f, _points(*iso_f_points(f, 61)), SIDE * (1 - f / (2 - f))) for f in ISO_LEVELS]
+    return environment.from_string(text).render(
+        boards=boards, scores=SCORES, side=SIDE, iso_lines=lines
+    )

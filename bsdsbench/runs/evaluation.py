@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import attrgetter
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "bsdsbench.result/1"
 EMPTY = "empty_gt"  # in the provenance: ids that the protocol left out
+# Called with (done, total, what), also by functions of other packages.
+Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -227,11 +229,12 @@ class Evaluation(Shown):
     def _scores(self) -> dict[str, Any]:
         return {m: self.score(m) for m in self.metrics}
 
-    def save(self, folder: str | Path) -> Path:
+    def save(self, folder: str | Path, progress: Progress | None = None) -> Path:
         """Write result.json, counts.npz, timing.json and the metrics' own files into `folder`.
 
         The folder is the earlier result until all is written, and then this one, with all its
-        files named in manifest.json. Raises RunLockedError while others write there, OSError.
+        files named in manifest.json. progress : called with (files written, about how many, name).
+        Raises RunLockedError while others write there, OSError.
         """
         out, scores = Path(folder), self._scores()
         places = {what: _from(folder, out) for what, folder in self.places.items()}
@@ -240,7 +243,11 @@ class Evaluation(Shown):
 
         def files() -> Iterator[tuple[str, str | bytes]]:
             for metric, score in scores.items():
-                yield from registry.get(metric).files(score, self.records, self.protocol)
+                made = registry.get(metric).files(score, self.records, self.protocol)
+                for done, (name, text) in enumerate(made, 1):
+                    yield name, text
+                    if progress:
+                        progress(min(done, len(self.records)), len(self.records), name)
             yield "counts.npz", pack_records(self.records)
             yield "result.json", content
             yield "timing.json", _json({"seconds": times})

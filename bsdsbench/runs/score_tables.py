@@ -81,13 +81,7 @@ def with_speeds(table: Table, speeds: Mapping[str, Speed]) -> Table:
     if len(machines) > 1:
         notes = [f"ms per image: {how}, on different machines."]
         notes += [f"Machine of {name}: {speed.machine}." for name, speed in mine.items()]
-    return Table(
-        *(table.key, table.title, [*table.columns, column], rows),
-        caption=table.caption,
-        notes=[*notes, *table.notes],
-        n_labels=table.n_labels,
-        aside=table.aside,
-    )
+    return table.changed([*table.columns, column], rows, notes)
 
 
 METHOD = model.Column("method", "Method")
@@ -120,8 +114,9 @@ def score_tables(
         `bsdsbench run` have a last column, milliseconds per image.
     """
     names = [run.name for run in runs] if names is None else names
-    caption, own = made_how(runs, names)
-    notes = [*own, *notes]
+    how = made_how(runs, names)
+    how["notes"] += notes
+    how["sentence"] = _about(runs, len(runs) + len(extra))
     rows = [(name, run.scores()) for name, run in zip(names, runs, strict=True)]
     alone = len(rows) == 1 and not extra
     speeds = speeds_of(names, runs)
@@ -131,21 +126,21 @@ def score_tables(
         mine = [(name, scores[metric]) for name, scores in rows if metric in scores]
         mine += [(name, scores[metric]) for name, scores, _ in extra if metric in scores]
         marks = {name: words for name, _, words in extra}
-        table = _table(metric, found.title, found.columns, mine, alone, caption, notes, marks)
+        table = _table(metric, found.title, found.columns, mine, alone, how, marks)
         tables.append(with_speeds(table, speeds))
         if alone and (parts := found.parts(runs[0].score(metric))):
             inner = [(name, score.to_mapping()) for name, score in parts.items()]
             title = f"{found.title}, part by part"
             ends = {n: {"ods": GRID_END} for n, score in inner if score.get("at_grid_end")}
             columns = found.part_columns
+            more = {**how, "notes": [*how["notes"], *_ended(ends)]}
             table = _table(
                 f"{metric}-parts",
                 title,
                 columns,
                 inner,
                 True,
-                caption,
-                [*notes, *_ended(ends)],
+                more,
                 ends,
             )
             tables.append(table)
@@ -180,10 +175,8 @@ def image_table(run: Any) -> Table:
         values = {m: registry.get(m).image_values(record.counts[m]) for m in run.metrics}
         row: list[Cell] = [record.image_id, *record.size]
         rows.append([*row, *(values[m].get(key) for m, key in keys)])
-    caption, notes = made_how([run], [run.name])
-    return Table(
-        "images", f"{run.name}, image by image", columns, rows, caption=caption, notes=notes
-    )
+    title = f"{run.name}, image by image"
+    return Table("images", title, columns, rows, **made_how([run], [run.name]))
 
 
 def table_column(column: Column, digits: int, before: str = "") -> model.Column:
@@ -197,8 +190,8 @@ def table_column(column: Column, digits: int, before: str = "") -> model.Column:
     )
 
 
-def made_how(runs: Sequence[Any], names: Sequence[str]) -> tuple[str, list[str]]:
-    """The caption that says how the scores were made; notes where the runs differ in it."""
+def made_how(runs: Sequence[Any], names: Sequence[str]) -> dict[str, Any]:
+    """Caption, notes where the runs differ, and signatures: how the scores of a table were made."""
     ways: dict[str, list[str]] = {}
     for run, name in zip(runs, names, strict=True):
         ways.setdefault(
@@ -206,9 +199,10 @@ def made_how(runs: Sequence[Any], names: Sequence[str]) -> tuple[str, list[str]]
         ).append(name)
     signatures = signature_lines(names, [str(getattr(run, "signature", "")) for run in runs])
     if len({run.protocol for run in runs}) < 2:
-        return "; ".join(ways), signatures
+        return {"caption": "; ".join(ways), "notes": [], "signatures": signatures}
     lines = [f"{', '.join(who)}: {text}." for text, who in ways.items()]
-    return "", ["Protocols differ; such scores are not comparable.", *lines, *signatures]
+    odd = "Protocols differ; such scores are not comparable."
+    return {"caption": "", "notes": [odd, *lines], "signatures": signatures}
 
 
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
@@ -219,6 +213,15 @@ def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str
     if len(names) > 1 and len(who) == 1 and signatures[0]:
         return [f"Signature of each: {signatures[0]}"]
     return [f"Signature of {', '.join(those)}: {line}" for line, those in who.items() if line]
+
+
+def _about(runs: Sequence[Any], n_rows: int) -> str:
+    """What a paper's table shows, after the name of its metric."""
+    first = runs[0]
+    identity, n = getattr(first, "identity", None), len(getattr(first, "records", ()))
+    where = identity.describe() if identity and identity.name else f"{n} images" if n else ""
+    rows = f"{n_rows} methods" if n_rows > 1 else "scores"
+    return f"{rows}{where and f' on {where}'}, protocol {first.protocol.name}"
 
 
 def _cell(value: float | None, other: str | None) -> Cell:
@@ -242,8 +245,7 @@ def _table(
     columns: Sequence[Column],
     scores: Sequence[tuple[str, Mapping[str, Any]]],
     alone: bool,
-    caption: str,
-    notes: Sequence[str],
+    how: Mapping[str, Any],
     marks: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Table:
     usable = [c for c in columns if c.shown == "always" or (alone and c.shown == "own")]
@@ -260,6 +262,9 @@ def _table(
             [name, *(_cell(found[c.key], (marks or {}).get(name, {}).get(c.key)) for c in shown)]
             for name, found in values
         ],
-        caption=caption,
-        notes=[*why_undefined(shown, [found for _, found in values]), *notes],
+        notes=[*why_undefined(shown, [found for _, found in values]), *how["notes"]],
+        **{
+            **{k: v for k, v in how.items() if k != "notes"},
+            "sentence": f"{title}: {how['sentence']}",
+        },
     )

@@ -14,7 +14,7 @@ from bsdsbench.comparison.bootstrap import (
     bootstrap_weights,
     jackknife_weights,
 )
-from bsdsbench.comparison.compare import bootstrap_band
+from bsdsbench.comparison.curve_band import bootstrap_band
 from bsdsbench.comparison.significance import (
     bca_interval,
     holm,

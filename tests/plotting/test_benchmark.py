@@ -15,7 +15,7 @@ from PIL import Image
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
-from bsdsbench.comparison.compare import bootstrap_band
+from bsdsbench.comparison.curve_band import bootstrap_band
 from bsdsbench.comparison.published import HUMAN_POINT
 from bsdsbench.plotting import (
     FThresholdDisplay,
@@ -105,7 +105,7 @@ def test_styles_for_paper(runs, tmp_path):
         figure = plot_runs(runs, look=look)
         sizes[look] = tuple(figure.get_size_inches())
     assert sizes["column"] == pytest.approx((3.3, 3.3))
-    assert sizes["page"] == pytest.approx((6.9, 3.45))
+    assert sizes["page"] == pytest.approx((6.9, 6.9 / 1.9))
     with pytest.raises(bb.DataError, match="style 'wall': expected one of screen, column, page"):
         plot_runs(runs, look="wall")
     grey = plot_runs(runs, grey=True)
