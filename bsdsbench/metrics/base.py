@@ -65,6 +65,8 @@ class Column:
         "always", "own" (only in a run's own table) or "never" (only in files and gates).
     score : bool
         False for what is no score: a threshold, a number of images.
+    quantity : str
+        Columns of one quantity go by one name in papers; `explain` takes each for the others.
     """
 
     key: str
@@ -74,6 +76,7 @@ class Column:
     digits: int = 4
     shown: str = "always"
     score: bool = True
+    quantity: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -15,6 +15,7 @@ from bsdsbench.metrics import registry
 from tests.helpers.making import edge_map, noisy_map
 from tests.helpers.masks import blobs
 from tests.helpers.runs import write_maps
+from tests.reference import depth as slow_depth
 from tests.reference import lines as slow_lines
 from tests.reference import matching, scores, thinning
 
@@ -82,6 +83,16 @@ def wires(image_id, rng, shape):
     return bb.Prediction(image_id, soft=soft), bb.GroundTruth(image_id, (gt,))
 
 
+def depths(image_id, rng, shape):
+    """Steps, a noisy copy moved by a pixel, edges where the steps are."""
+    depth = 1.0 + blobs(rng, shape, 3, 4)
+    drawn = (np.abs(np.diff(depth, axis=1, append=depth[:, -1:])) > 0,)
+    moved = np.roll(depth, 1, axis=1) * (1 + 0.05 * rng.random(shape))
+    valid = rng.random(shape) < 0.9
+    truth = bb.GroundTruth(image_id, drawn, depth=depth, valid=valid)
+    return bb.Prediction(image_id, depth=moved), truth
+
+
 def soft_folders(images, root):
     truths = {
         g.image_id: g.mask if g.mask is not None else np.stack(g.boundaries) for _, g in images
@@ -89,6 +100,14 @@ def soft_folders(images, root):
     return write_maps(root / "p", {p.image_id: p.soft for p, _ in images}), write_maps(
         root / "g", truths
     )
+
+
+def depth_folders(images, root):
+    (root / "g").mkdir()
+    for _, gt in images:
+        maps = {"depth": gt.depth, "edges": gt.boundaries[0], "valid": gt.valid}
+        np.savez(root / "g" / f"{gt.image_id}.npz", **maps)
+    return write_maps(root / "p", {p.image_id: p.depth for p, _ in images}), root / "g"
 
 
 def class_folders(images, root):
@@ -200,6 +219,34 @@ def of_wires(counts, protocol):
     return {"fh": fh, "aph": aph, **of_curve(counts, protocol)}
 
 
+def of_depths(counts, protocol):
+    """SI-F1, recall and DBE as means over images of what `test_depth` holds against slow ones."""
+    found = {}
+    for key in ("si_f1", "si_recall_plain", "dbe_accuracy", "dbe_completeness"):
+        found[key] = np.mean([registry.get("depth").image_values(c)[key] for c in counts])
+    return {**found, **of_curve(counts, protocol)}
+
+
+def pairs_and_edges(pred, gt, protocol):
+    """Pairs beyond a ratio by direction, of valid pixels; matched soft edges."""
+    at = np.linspace(1.05, 1.25, 10)
+    both = np.zeros((10, 4, 3), int)
+    for k, t in enumerate(at):
+        sides = [slow_depth.edges(m, t) for m in (pred.depth, gt.depth)]
+        p, g = ({e for e in side if gt.valid[e[1]] and gt.valid[e[2]]} for side in sides)
+        for column, side in enumerate((p & g, p, g)):
+            for way, _, _ in side:
+                both[k, way, column] += 1
+    steps = np.where(gt.valid, pred.depth, np.nan)
+    level = np.log(steps)
+    soft = np.zeros(steps.shape)
+    soft[:, :-1] = np.nan_to_num(np.abs(np.diff(level, axis=1)))
+    soft[:-1] = np.maximum(soft[:-1], np.nan_to_num(np.abs(np.diff(level, axis=0))))
+    drawn = bb.GroundTruth("a", (gt.boundaries[0] & gt.valid,))
+    found = matched(bb.Prediction("a", soft=np.minimum(soft, 1)), drawn, protocol)
+    return {"si": both, **found}
+
+
 def of_superpixels(counts, protocol):
     found = {f"{n}.mean": np.mean([getattr(c, n)[0] for c in counts]) for n in ("ue", "asa")}
     return {**found, "variation": np.mean([c.variation for c in counts])}
@@ -270,6 +317,13 @@ CASES = {
     "segmentation": (classes, class_folders, masks("segmentation"), of_confusion, None),
     "aiu": (soft_and_edges, soft_folders, FEW, of_cracks, at_their_places),
     "wireframe": (wires, line_folders, None, of_wires, matched),
+    "depth": (
+        *(depths, depth_folders),
+        FEW.replace(
+            thresholds=(0.1, 0.3, 0.5), options={"depth": {"measures": ("si", "dbe", "edges")}}
+        ),
+        *(of_depths, pairs_and_edges),
+    ),
     "occlusion": (
         *(oriented, oriented_folders, FEW.replace(thresholds=(0.2, 0.5))),
         *(of_orientations, None),
