@@ -1,7 +1,7 @@
 """Canny's edge detector as scikit-image computes it, the sums in the same order: the same edges.
 
-A Gaussian, cut at four sigma, divided by what of it lies inside the map; Sobel gradients; a pixel
-stays where its magnitude is not below those interpolated on both sides along the gradient; edges
+The map is smoothed by a Gaussian, cut at four sigma and divided by what of it lies inside. A pixel
+stays where its Sobel gradient is not smaller than those interpolated on both sides along it. Edges
 from `low` on stay where they touch one from `high` on. A NaN makes no edge as far as it is
 smoothed.
 

@@ -59,13 +59,12 @@ class Prediction:
         _check_id(self.image_id, "Prediction")
         segs = () if self.segs is None else _maps(self.segs, "Prediction.segs", "biu")
         object.__setattr__(self, "segs", None if self.segs is None else segs)
-        forms = dict.fromkeys(("soft", "ucm2", "classes", "depth"), "biuf")
-        for name, kinds in forms.items():
+        forms = dict(soft=self.soft, ucm2=self.ucm2, classes=self.classes, depth=self.depth)
+        for name, value in forms.items():
             dims = (2, 3) if name == "classes" else (2,)
-            _check_map(getattr(self, name), f"Prediction.{name}", kinds, dims)
+            _check_map(value, f"Prediction.{name}", "biuf", dims)
         _check_map(self.angles, "Prediction.angles", "biuf", (2,))
-        given = (self.soft, self.ucm2, self.segs, self.classes, self.depth)
-        if sum(v is not None for v in given) > 1:
+        if sum(v is not None for v in (*forms.values(), self.segs)) > 1:
             raise DataError(
                 "Prediction: several forms, expected one of soft, ucm2, segs, classes, depth"
             )
@@ -93,7 +92,7 @@ class Prediction:
         if self.soft is not None:
             names = {"u1": "soft8", "u2": "soft16", "b1": "binary"}
             return names.get(self.soft.dtype.str[1:], "float")
-        others = {n: getattr(self, n) for n in ("ucm2", "segs", "classes", "depth")}
+        others = dict(ucm2=self.ucm2, segs=self.segs, classes=self.classes, depth=self.depth)
         return next((name for name, value in others.items() if value is not None), "")
 
     def boundary_map(self) -> NDArray[Any]:
@@ -160,8 +159,8 @@ class GroundTruth:
             maps = _maps(getattr(self, name), f"GroundTruth.{name}", kinds)
             object.__setattr__(self, name, maps)
         _check_map(self.labels, "GroundTruth.labels", "iu", (2,))
-        for name in ("mask", "depth", "valid"):
-            _check_map(getattr(self, name), f"GroundTruth.{name}", "biuf", (2,))
+        for name, value in dict(mask=self.mask, depth=self.depth, valid=self.valid).items():
+            _check_map(value, f"GroundTruth.{name}", "biuf", (2,))
         _check_map(self.class_boundaries, "GroundTruth.class_boundaries", "biuf", (3,))
         _check_map(self.photo, "GroundTruth.photo", "u", (3,))
 

@@ -13,8 +13,8 @@
 - "edges": soft edges of the predicted depth, matched one to one with the true edges as in
   `boundary`. Source: Talker et al., Mind the Edge, CVPR 2024 (KITTI-DE, DDAD-DE).
 
-Columns without a further word are means over images; `*_plain` are means over the ratios where
-others are weighted by the ratio; `*_pooled` are made of the sums over the images.
+Columns without a further word are means over images, and over the ratios weighted by the ratio. In
+`*_plain` the ratios weigh the same; `*_pooled` are made of the sums over the images.
 
 Everything is computed in float64. A depth is taken as 1e-6 where it is less; a NaN makes no edge.
 Without "edges" the curve of a run is that of "si" over the ratios, of summed pairs.
@@ -243,8 +243,8 @@ class DepthMetric(MatchingMetric):
 
     name = "depth"
     title = "Depth boundaries"
-    pred_kinds = ("depth",)
-    gt_kind = "depth"
+    pred_kinds = ("depth-map",)
+    gt_kind = "depth-map"
     counts_type = DepthCounts
     default_protocol = "depth"
     options = DepthOptions
