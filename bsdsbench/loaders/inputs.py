@@ -21,6 +21,28 @@ from bsdsbench.files.errors import DataError, ShapeError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Lines:
+    """Straight lines and their junctions; none is checked here.
+
+    Parameters
+    ----------
+    ends : array
+        (N, 4) float, row column row column.
+    scores : array
+        (N,) float, of predicted lines.
+    junctions : array or None
+        (M, 3) float, row, column and score; None where a file has none.
+    grid : tuple of int, int, or None
+        The rows and columns that the coordinates are in; None where the file does not say.
+    """
+
+    ends: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    junctions: NDArray[np.float64] | None = None
+    grid: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
     """One image's output of an algorithm, in exactly one of five forms.
 
@@ -44,6 +66,8 @@ class Prediction:
         (H, W) numbers, depth or inverse depth, also NaN and infinite.
     angles : array or None
         (H, W) radians, beside a soft map whose edges have an orientation.
+    lines : Lines or None
+        Straight lines, beside the soft map that they are drawn as.
     """
 
     image_id: str
@@ -54,6 +78,7 @@ class Prediction:
     classes: NDArray[Any] | None = None
     depth: NDArray[Any] | None = None
     angles: NDArray[Any] | None = None
+    lines: Lines | None = None
 
     def __post_init__(self) -> None:
         _check_id(self.image_id, "Prediction")
@@ -138,6 +163,8 @@ class GroundTruth:
         (H, W) bool, where the depth is known, if that is annotated.
     angles : tuple of array
         (H, W) radians per annotator, where boundaries have an orientation.
+    lines : Lines or None
+        Straight lines, beside the boundaries that they are drawn as.
     """
 
     image_id: str
@@ -152,6 +179,7 @@ class GroundTruth:
     depth: NDArray[Any] | None = None
     valid: NDArray[np.bool_] | None = None
     angles: tuple[NDArray[Any], ...] = ()
+    lines: Lines | None = None
 
     def __post_init__(self) -> None:
         _check_id(self.image_id, "GroundTruth")

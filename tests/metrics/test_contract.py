@@ -10,6 +10,8 @@ from sklearn.metrics import auc
 
 import bsdsbench as bb
 from bsdsbench.integrations.metric_contract import MetricCase, MetricContract
+from bsdsbench.loaders.inputs import Lines
+from bsdsbench.loaders.line_files import truth_lines
 from bsdsbench.loaders.line_maps import score_map, truth_map
 from bsdsbench.metrics import registry
 from tests.helpers.making import edge_map, noisy_map
@@ -80,7 +82,16 @@ def wires(image_id, rng, shape):
     lines, drawn, annotated = lines_of(shape)
     soft = score_map(lines, drawn, shape)
     gt = truth_map(annotated[:, [1, 0, 3, 2]], shape)
-    return bb.Prediction(image_id, soft=soft), bb.GroundTruth(image_id, (gt,))
+    points = np.column_stack([lines[:, :2], drawn])
+    mine = Lines(lines, drawn, points)
+    true = truth_lines(annotated[:, [1, 0, 3, 2]], shape)
+    truth = Lines(
+        true, np.zeros(4), np.column_stack([lines[:4, :2] + 0.3, np.zeros(4)]), (128, 128)
+    )
+    return (
+        bb.Prediction(image_id, soft=soft, lines=mine),
+        bb.GroundTruth(image_id, (gt,), lines=truth),
+    )
 
 
 def depths(image_id, rng, shape):
@@ -146,8 +157,10 @@ def line_folders(images, root):
     (root / "p").mkdir(), (root / "g").mkdir()
     for pred, _ in images:
         lines, drawn, annotated = lines_of(pred.shape)
-        np.savez(root / "p" / f"{pred.image_id}.npz", lines=lines.reshape(-1, 2, 2), score=drawn)
-        savemat(root / "g" / f"{pred.image_id}.mat", {"lines": annotated, "size": pred.shape})
+        maps = {"lines": lines.reshape(-1, 2, 2), "score": drawn}
+        np.savez(root / "p" / f"{pred.image_id}.npz", **maps, juncs=lines[:, :2], juncs_score=drawn)
+        truth = {"lines": annotated, "size": pred.shape, "junc": lines[:4, :2] + 0.3}
+        savemat(root / "g" / f"{pred.image_id}.mat", truth)
     return root / "p", root / "g"
 
 
@@ -216,7 +229,18 @@ def of_classes(counts, protocol):
 def of_wires(counts, protocol):
     tp, found = (sum(getattr(c, n) for c in counts) for n in ("matched_pred", "total_pred"))
     fh, aph = slow_lines.heat(tp, found - tp, sum(c.total_gt[0] for c in counts))
-    return {"fh": fh, "aph": aph, **of_curve(counts, protocol)}
+    images = [(*lines_of(shape)[:2], slow_truth(shape)) for shape in SHAPES]
+    sap = {f"sap{k}": slow_lines.structural(images, k) for k in (5, 10, 15)}
+    return {"fh": fh, "aph": aph, **sap, **of_curve(counts, protocol)}
+
+
+def slow_truth(shape):
+    """Pixels counted from 1 on the grid."""
+    (rows, cols), annotated = shape, lines_of(shape)[2]
+    return [
+        [(y1 - 1) * 128 / rows, (x1 - 1) * 128 / cols, (y2 - 1) * 128 / rows, (x2 - 1) * 128 / cols]
+        for x1, y1, x2, y2 in annotated
+    ]
 
 
 def of_depths(counts, protocol):
