@@ -236,11 +236,11 @@ class SegmentationMetric(Metric):
     options_were = "contour"
     uses = ()
     columns: ClassVar[tuple[Column, ...]] = (
-        Column("mean_iou", "mean IoU"),
-        Column("fw_iou", "frequency-weighted IoU", "fwIoU"),
-        Column("pixel_accuracy", "pixel accuracy", "accuracy"),
-        Column("mean_accuracy", "mean accuracy"),
-        Column("mean_dice", "mean Dice"),
+        Column("mean_iou", "mean IoU", quantity="iou"),
+        Column("fw_iou", "frequency-weighted IoU", "fwIoU", quantity="iou"),
+        Column("pixel_accuracy", "pixel accuracy", "accuracy", quantity="accuracy"),
+        Column("mean_accuracy", "mean accuracy", quantity="accuracy"),
+        Column("mean_dice", "mean Dice", quantity="iou"),
         Column("pq", "PQ"),
         Column("sq", "SQ"),
         Column("rq", "RQ"),
