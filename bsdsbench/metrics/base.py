@@ -274,6 +274,12 @@ class Metric(ABC):
         """The score that official tables hold. Raises DataError, naming `run`."""
         raise DataError(f"{run}: metric {self.name} has no official tables")
 
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol
+    ) -> Iterator[tuple[str, str, str]]:
+        """What looks wrong in an image that can be counted: (code, words, what fixes it)."""
+        return iter(())
+
     def same_truth(self, a: Any, b: Any) -> bool:
         """False if the counts of one image cannot come from the same ground truth."""
         return True

@@ -22,7 +22,7 @@ Without "edges" the curve of a run is that of "si" over the ratios, of summed pa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -49,6 +49,7 @@ from bsdsbench.metrics.depth_maps import (
     canny_edges,
     dbe_parts,
     dbe_truth,
+    depth_symptoms,
     inverse,
     log_steps,
     matched_inputs,
@@ -308,6 +309,14 @@ class DepthMetric(MatchingMetric):
 
         found: MatchMaps = self._named(drawn, pred, gt)
         return found
+
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol
+    ) -> Iterator[tuple[str, str, str]]:
+        """Inverse depth, another scale, unknown pixels, a truth without steps."""
+        at = self.options_of(protocol)
+        maps = prepared(np.asarray(pred.depth), gt, at)
+        yield from depth_symptoms(maps, at)
 
     def same_truth(self, a: Any, b: Any) -> bool:
         """True if both have the same true pairs and edges."""

@@ -5,6 +5,7 @@ Everything is float64. A depth is taken as 1e-6 where it is less; a NaN makes no
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -356,3 +357,24 @@ def log_steps(depth: F8) -> F8:
         ):
             np.fmax(part, step, out=part)
     return np.minimum(out, 1.0)
+
+
+def depth_symptoms(maps: DepthMaps, at: DepthOptions) -> Iterator[tuple[str, str, str]]:
+    """What looks wrong in an image: (code, words, what fixes it)."""
+    unknown = np.isnan(maps.raw_pred) & maps.valid
+    if unknown.mean() > 0.01:
+        words = "over 1 % of the prediction is 0, NaN or infinite where the truth is known"
+        yield "unknown", words, "fill it, or --set depth.invalid=both"
+    if maps.gt is None:
+        return
+    both = maps.valid & ~unknown
+    a, b = inverse(maps.pred[both]), inverse(maps.gt[both])
+    if a.size < 2 or a.std() == 0 or b.std() == 0:
+        yield "flat", "prediction or truth has one depth", "check the files"
+        return
+    if np.corrcoef(np.log(a), np.log(b))[0, 1] < -0.3:
+        other = "depth" if at.pred_holds == "inverse" else "inverse"
+        yield "inverse", "depth falls where the truth's rises", f"--set depth.pred_holds={other}"
+    elif not 0.05 < float(np.median(a / b)) < 20:
+        words = "depths are of another scale than the truth's"
+        yield "scale", words, "--set depth.pred_scale=..., or depth.align=scale (si needs neither)"

@@ -14,6 +14,7 @@ programs differ are `SaliencyOptions`. The measures are in bsdsbench.metrics.sal
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -275,6 +276,19 @@ class SaliencyMetric(Metric):
             "s_measure": float(counts.s_measure),
             "weighted_f": float(counts.weighted_f),
         }
+
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol
+    ) -> Iterator[tuple[str, str, str]]:
+        """Dark objects on bright ground."""
+        soft, mask = measures.strengths(np.asarray(pred.soft), False), np.asarray(gt.mask, bool)
+        if mask.any() and not mask.all() and soft[mask].mean() < soft[~mask].mean() - 0.05:
+            other = str(not protocol.invert).lower()
+            yield (
+                "inverted",
+                "the map is darker on the object than beside it",
+                f"--set invert={other}",
+            )
 
     def same_truth(self, a: SaliencyCounts, b: SaliencyCounts) -> bool:
         """True if both have the same numbers of mask pixels."""

@@ -215,3 +215,41 @@ def test_the_whole_way_of_a_depth_data_set(rooms, tmp_path):
     call("evaluate", rooms / "moved", "--gt", gt, "-o", tmp_path / "si", *given)
     call("plot", tmp_path / "si", "-o", tmp_path / "si.png")
     assert resolution(0.5) == 0.05
+
+
+@pytest.mark.parametrize(
+    ("metric", "pred", "spoil", "own", "codes"),
+    [
+        ("depth", "blurred", lambda d: 1 / d, {}, {"inverse"}),
+        ("depth", "blurred", lambda d: 1000 * d, {}, {"scale"}),
+        ("depth", "blurred", lambda d: np.where(d > 4, np.nan, d), {}, {"unknown"}),
+        ("depth", "blurred", lambda d: np.ones_like(d), {}, {"flat"}),
+        ("depth", "blurred", lambda d: d[:40], {}, {"sizes"}),
+        ("depth", "blurred", lambda d: np.stack([d, d]), {}, {"unreadable"}),
+        ("depth", "blurred", lambda d: d, {"measures": ("matte",)}, {"refused"}),
+        ("depth", "blurred", lambda d: d, {}, set()),
+        ("saliency", "soft", lambda d: 255 - d, {}, {"inverted"}),
+        ("saliency", "soft", lambda d: d, {}, set()),
+        ("segmentation", "classes", lambda d: d + 3, PETS, {"refused"}),
+        ("contour", "classes", lambda d: 0 * d + 2, {**PETS, "ignore": 2}, {"classes", "ignored"}),
+    ],
+)
+def test_the_doctor_says_what_the_metric_finds_odd(
+    rooms, tmp_path, metric, pred, spoil, own, codes
+):
+    for path in (rooms / pred).iterdir():
+        if path.suffix == ".npy":
+            np.save(tmp_path / path.name, spoil(np.load(path)))
+        else:
+            iio.imwrite(tmp_path / path.name, spoil(iio.imread(path)).astype(np.uint8))
+    protocol = bb.Protocol.preset(PRESETS[metric]).replace(options={metric: own})
+    found = bb.doctor(tmp_path, rooms / TRUTHS[metric], protocol, metric=metric)
+    assert {f.code for f in found} == codes
+    given = ["doctor", str(tmp_path), "--gt", str(rooms / TRUTHS[metric]), "--metric", metric]
+    if not own:
+        done = CliRunner().invoke(cli, given, standalone_mode=False)
+        assert all(f"{code}: " in done.stdout for code in codes)
+        assert "values looked at in" in done.stdout
+    (tmp_path / f"{IDS[0]}.{'npy' if metric == 'depth' else 'png'}").unlink()
+    missing = bb.doctor(tmp_path, rooms / TRUTHS[metric], protocol, metric=metric)
+    assert [f.code for f in missing] == ["names"]

@@ -193,6 +193,12 @@ class ContourMetric(Metric):
             else float("nan"),
         }
 
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol
+    ) -> Iterator[tuple[str, str, str]]:
+        """See `label_symptoms`."""
+        return label_symptoms(pred, gt, self.options_of(protocol))
+
     def same_truth(self, a: ContourCounts, b: ContourCounts) -> bool:
         """True if both have the same annotated pixels in each class."""
         return np.array_equal(a.areas[:, 2], b.areas[:, 2])
@@ -256,6 +262,17 @@ def _pooled(counts: Any, at: ContourOptions) -> dict[str, F8]:
 def _plain(value: Any) -> float | None:
     """A number for JSON; None where it is undefined or infinite."""
     return float(value) if np.isfinite(value) else None
+
+
+def label_symptoms(
+    pred: Prediction, gt: GroundTruth, at: LabelOptions
+) -> Iterator[tuple[str, str, str]]:
+    """Classes that no pixel has in common, and a label to ignore that only predictions have."""
+    mine, true = label_maps(pred, gt, at)
+    if np.intersect1d(mine, true).size == 0:
+        yield "classes", "no label is in both maps", "check the order of the classes and `first`"
+    if (mine == at.ignore).any() and not (true == at.ignore).any():
+        yield "ignored", f"the label to ignore ({at.ignore}) is predicted", "set `ignore`"
 
 
 @contextmanager
