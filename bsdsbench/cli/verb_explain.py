@@ -84,6 +84,7 @@ def command(
 
     from bsdsbench.cli.evaluating import print_json, progress
     from bsdsbench.diagnosis.explain import explain, metric_of, parse_targets, run_of
+    from bsdsbench.metrics.metric_options import describe
 
     if between:
         return _between(*between)
@@ -122,7 +123,7 @@ def command(
             sign = "~" if trial.coincidence else "=" if trial.reached else " "
             some += " (coincidence)" if trial.coincidence else ""
             print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}{some}")
-        print(f"protocol {found.protocol.describe()}")
+        print(f"protocol {describe([metric], found.protocol)}")
         print(sentence.strip())
     return 0 if told.answer else 1
 
