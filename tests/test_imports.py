@@ -135,6 +135,7 @@ MAY_NAME_METRICS = (
     "bsdsbench.runs.evaluation",
     "bsdsbench.comparison.published",
     "bsdsbench.integrations.compat",
+    "bsdsbench.loaders.depth_files",  # a name of arrays in files
 )
 
 

@@ -22,6 +22,7 @@ from bsdsbench.cli.options import (
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("--split-file", type=click.Path(), help="Ids to check, one per line.")
 @pred_kind_option
+@click.option("--metric", help="What the inputs are for; default: boundary.")
 @protocol_options()
 @format_option("text", "json")
 @quiet_option
@@ -30,6 +31,7 @@ def command(
     gt_dir: str,
     split_file: str | None,
     pred_kind: str | None,
+    metric: str | None,
     form: str,
     quiet: bool,
     **options: Any,
@@ -42,11 +44,12 @@ def command(
     import bsdsbench as bb
     from bsdsbench.cli.evaluating import print_json, progress
 
-    protocol = protocol_from(**options)
-    kind = pred_kind or "soft"
-    given = {"split_file": split_file, "pred_kind": kind}
+    protocol = protocol_from(metrics=(metric,) if metric else (), **options)
+    given = {"pred_kind": pred_kind or "soft"} | ({"metric": metric} if metric else {})
     with progress("doctor", quiet, "steps") as report:
-        findings = bb.doctor(pred_dir, gt_dir, protocol, **given, progress=report)
+        findings = bb.doctor(
+            pred_dir, gt_dir, protocol, split_file=split_file, progress=report, **given
+        )
     errors = sum(f.level == "error" for f in findings)
     if form == "json":
         print_json([asdict(f) for f in findings])

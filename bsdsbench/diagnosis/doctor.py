@@ -25,15 +25,18 @@ from bsdsbench.diagnosis.map_findings import (
     many_to_one,
     wrong_places,
 )
+from bsdsbench.diagnosis.metric_doctor import examine
 from bsdsbench.files.arguments import given_path
 from bsdsbench.files.errors import DataError, PairingError
 from bsdsbench.loaders import load_ground_truth, load_prediction
 from bsdsbench.loaders.formats import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import LAYOUTS, find_files, group, one_set, possible_ids, read_split
+from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Progress
 from bsdsbench.runs.first_look import ALL_ZERO, Look, faint_set, look_at
+from bsdsbench.runs.job import protocol_of
 
 # Thresholds of the verdicts. They lie far from what sound maps give: thinned maps are 0.00 to 0.56
 # thick and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92;
@@ -86,6 +89,7 @@ def doctor(
     *,
     split_file: str | Path | None = None,
     pred_kind: str = "soft",
+    metric: str = registry.DEFAULT[0],
     looked_at: int = 12,
     progress: Progress | None = None,
 ) -> Findings:
@@ -103,6 +107,8 @@ def doctor(
         Only the ids in this file count.
     pred_kind : str
         "soft", or "labels" for pictures and arrays that hold label maps.
+    metric : str
+        What the inputs are for; of others than boundaries the metric says what looks wrong.
     looked_at : int
         How many images the slower measurements take, spread over the set.
     progress : callable or None
@@ -124,8 +130,11 @@ def doctor(
     >>> bb.doctor("maps", "BSDS500/data/groundTruth/test")    # doctest: +SKIP
     []
     """
-    protocol = Protocol.of(protocol)
     folders = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
+    if metric not in registry.DEFAULT:
+        proto = protocol_of(protocol, [metric])
+        return examine(*folders, registry.get(metric), proto, split_file, looked_at)
+    protocol = Protocol.of(protocol)
     preds, gts = _listing(*folders, split_file, pred_kind)
     found = [*_names(preds, gts), *_doubled(preds, gts, pred_kind)]
     both = [i for i in gts if i in preds]

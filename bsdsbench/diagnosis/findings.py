@@ -51,6 +51,7 @@ class Findings(list[Finding]):
 
     n_images: int = 0
     n_measured: int = 0
+    what: str = "polarity, thickness, JPEG traces and shift measured on"
 
     def summary(self) -> str:
         """One line: how many errors and warnings, and on how much they rest."""
@@ -59,7 +60,7 @@ class Findings(list[Finding]):
         counts = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
         return (
             f"{counts if self else 'nothing found'}; {counted(self.n_images, 'image')} read, "
-            f"polarity, thickness, JPEG traces and shift measured on {self.n_measured} of them"
+            f"{self.what} {self.n_measured} of them"
         )
 
 

@@ -199,7 +199,7 @@ class MetricContract:
             alone = pred.soft if pred.soft is not None else pred.classes
             first = gt.mask if gt.mask is not None else gt.labels
             drawn: Any = first if first is not None else gt.boundaries
-            plain = alone is not None and pred.angles is None
+            plain = alone is not None and pred.angles is None and pred.lines is None
             stream.update(alone if plain else pred, drawn if plain else gt, pred.image_id)
         runs = [stream.compute()]
         if case.write is not None:

@@ -67,6 +67,8 @@ class Column:
         False for what is no score: a threshold, a number of images.
     undefined : str
         Why it is undefined where it is, for a note under the table.
+    quantity : str
+        Columns of one quantity go by one name in papers; `explain` takes each for the others.
     """
 
     key: str
@@ -77,6 +79,7 @@ class Column:
     shown: str = "always"
     score: bool = True
     undefined: str = "nothing in these images defines it"
+    quantity: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -273,6 +276,12 @@ class Metric(ABC):
     def reported(self, tables: Mapping[str, Any], run: str) -> Any:
         """The score that official tables hold. Raises DataError, naming `run`."""
         raise DataError(f"{run}: metric {self.name} has no official tables")
+
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol
+    ) -> Iterator[tuple[str, str, str]]:
+        """What looks wrong in an image that can be counted: (code, words, what fixes it)."""
+        return iter(())
 
     def same_truth(self, a: Any, b: Any) -> bool:
         """False if the counts of one image cannot come from the same ground truth."""

@@ -97,6 +97,7 @@ class Protocol(Settings):
         (lambda v: all(a < b for a, b in pairwise(v)), "strictly increasing values"),
         (lambda v: len(v) <= MAX_THRESHOLDS, f"at most {MAX_THRESHOLDS} values"),
         read=_thresholds,
+        others=dict.fromkeys(("8bit", 100, 50, 33, 25, 20, 19, 10, 9, 5), "nthresh of the run"),
         describe=lambda p: (
             f"{len(p.thresholds)} thresholds {p.thresholds[0]:.4g}..{p.thresholds[-1]:.4g}"
         ),
@@ -105,6 +106,16 @@ class Protocol(Settings):
         0.0075,
         "Match tolerance, a fraction of the image diagonal.",
         (lambda v: is_number(v) and 0 < v < 1, "a fraction in (0, 1) of the diagonal"),
+        others={
+            0.0075: "BSDS500 and most programs",
+            0.011: "NYUDv2 programs",
+            0.01: "SEISM on PASCAL, skeletons, wireframes",
+            0.02: "SBD, Cityscapes (raw)",
+            0.0035: "Cityscapes (thin)",
+            0.003: "SDPED (strict)",
+            0.002: "KITTI-DE, DDAD-DE",
+            **dict.fromkeys((0.005, 0.015), "home-made scripts"),
+        },
         describe=lambda p: (
             f"max_dist {p.max_dist:g} of the diagonal"
             if p.max_dist_px is None
@@ -120,6 +131,7 @@ class Protocol(Settings):
         True,
         "Thin each thresholded map to one pixel before matching.",
         BOOL,
+        others={False: "CEval, raw forms of SBD", True: "the benchmark"},
         describe={True: "thinned", False: "not thinned"},
     )
     nms: bool = setting(
@@ -139,6 +151,7 @@ class Protocol(Settings):
         ">=",
         '">=" or ">": which values are on at a threshold.',
         one_of(">=", ">"),
+        others={">": "SEISM, DeepCrack"},
         describe="value {} threshold",
     )
     clean: bool = setting(

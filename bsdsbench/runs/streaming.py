@@ -162,6 +162,8 @@ def _prediction(image_id: str, pred: Any, kind: str) -> Prediction:
         return Prediction(image_id, classes=to_numpy(pred))
     if kind == "labels":
         return Prediction(image_id, segs=(_plane(pred),))
+    if kind == "depth-map":
+        return Prediction(image_id, depth=_plane(pred))
     return Prediction(image_id, soft=_plane(pred))
 
 
@@ -169,6 +171,8 @@ def _truth(image_id: str, gts: Any, kind: str) -> GroundTruth:
     what = f"{image_id}: ground truth"
     if kind == "mask":
         return GroundTruth(image_id, mask=binary_map(_plane(gts), what))
+    if kind == "depth-map":
+        return GroundTruth(image_id, depth=_plane(gts))
     if kind == "classes":
         array = to_numpy(gts)
         if array.ndim == 2:

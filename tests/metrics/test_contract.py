@@ -10,11 +10,14 @@ from sklearn.metrics import auc
 
 import bsdsbench as bb
 from bsdsbench.integrations.metric_contract import MetricCase, MetricContract
+from bsdsbench.loaders.inputs import Lines
+from bsdsbench.loaders.line_files import truth_lines
 from bsdsbench.loaders.line_maps import score_map, truth_map
 from bsdsbench.metrics import registry
 from tests.helpers.making import edge_map, noisy_map
 from tests.helpers.masks import blobs
 from tests.helpers.runs import write_maps
+from tests.reference import depth as slow_depth
 from tests.reference import lines as slow_lines
 from tests.reference import matching, scores, thinning
 
@@ -79,7 +82,26 @@ def wires(image_id, rng, shape):
     lines, drawn, annotated = lines_of(shape)
     soft = score_map(lines, drawn, shape)
     gt = truth_map(annotated[:, [1, 0, 3, 2]], shape)
-    return bb.Prediction(image_id, soft=soft), bb.GroundTruth(image_id, (gt,))
+    points = np.column_stack([lines[:, :2], drawn])
+    mine = Lines(lines, drawn, points)
+    true = truth_lines(annotated[:, [1, 0, 3, 2]], shape)
+    truth = Lines(
+        true, np.zeros(4), np.column_stack([lines[:4, :2] + 0.3, np.zeros(4)]), (128, 128)
+    )
+    return (
+        bb.Prediction(image_id, soft=soft, lines=mine),
+        bb.GroundTruth(image_id, (gt,), lines=truth),
+    )
+
+
+def depths(image_id, rng, shape):
+    """Steps, a noisy copy moved by a pixel, edges where the steps are."""
+    depth = 1.0 + blobs(rng, shape, 3, 4)
+    drawn = (np.abs(np.diff(depth, axis=1, append=depth[:, -1:])) > 0,)
+    moved = np.roll(depth, 1, axis=1) * (1 + 0.05 * rng.random(shape))
+    valid = rng.random(shape) < 0.9
+    truth = bb.GroundTruth(image_id, drawn, depth=depth, valid=valid)
+    return bb.Prediction(image_id, depth=moved), truth
 
 
 def soft_folders(images, root):
@@ -89,6 +111,14 @@ def soft_folders(images, root):
     return write_maps(root / "p", {p.image_id: p.soft for p, _ in images}), write_maps(
         root / "g", truths
     )
+
+
+def depth_folders(images, root):
+    (root / "g").mkdir()
+    for _, gt in images:
+        maps = {"depth": gt.depth, "edges": gt.boundaries[0], "valid": gt.valid}
+        np.savez(root / "g" / f"{gt.image_id}.npz", **maps)
+    return write_maps(root / "p", {p.image_id: p.depth for p, _ in images}), root / "g"
 
 
 def class_folders(images, root):
@@ -127,8 +157,10 @@ def line_folders(images, root):
     (root / "p").mkdir(), (root / "g").mkdir()
     for pred, _ in images:
         lines, drawn, annotated = lines_of(pred.shape)
-        np.savez(root / "p" / f"{pred.image_id}.npz", lines=lines.reshape(-1, 2, 2), score=drawn)
-        savemat(root / "g" / f"{pred.image_id}.mat", {"lines": annotated, "size": pred.shape})
+        maps = {"lines": lines.reshape(-1, 2, 2), "score": drawn}
+        np.savez(root / "p" / f"{pred.image_id}.npz", **maps, juncs=lines[:, :2], juncs_score=drawn)
+        truth = {"lines": annotated, "size": pred.shape, "junc": lines[:4, :2] + 0.3}
+        savemat(root / "g" / f"{pred.image_id}.mat", truth)
     return root / "p", root / "g"
 
 
@@ -197,7 +229,46 @@ def of_classes(counts, protocol):
 def of_wires(counts, protocol):
     tp, found = (sum(getattr(c, n) for c in counts) for n in ("matched_pred", "total_pred"))
     fh, aph = slow_lines.heat(tp, found - tp, sum(c.total_gt[0] for c in counts))
-    return {"fh": fh, "aph": aph, **of_curve(counts, protocol)}
+    images = [(*lines_of(shape)[:2], slow_truth(shape)) for shape in SHAPES]
+    sap = {f"sap{k}": slow_lines.structural(images, k) for k in (5, 10, 15)}
+    return {"fh": fh, "aph": aph, **sap, **of_curve(counts, protocol)}
+
+
+def slow_truth(shape):
+    """Pixels counted from 1 on the grid."""
+    (rows, cols), annotated = shape, lines_of(shape)[2]
+    return [
+        [(y1 - 1) * 128 / rows, (x1 - 1) * 128 / cols, (y2 - 1) * 128 / rows, (x2 - 1) * 128 / cols]
+        for x1, y1, x2, y2 in annotated
+    ]
+
+
+def of_depths(counts, protocol):
+    """SI-F1, recall and DBE as means over images of what `test_depth` holds against slow ones."""
+    found = {}
+    for key in ("si_f1", "si_recall_plain", "dbe_accuracy", "dbe_completeness"):
+        found[key] = np.mean([registry.get("depth").image_values(c)[key] for c in counts])
+    return {**found, **of_curve(counts, protocol)}
+
+
+def pairs_and_edges(pred, gt, protocol):
+    """Pairs beyond a ratio by direction, of valid pixels; matched soft edges."""
+    at = np.linspace(1.05, 1.25, 10)
+    both = np.zeros((10, 4, 3), int)
+    for k, t in enumerate(at):
+        sides = [slow_depth.edges(m, t) for m in (pred.depth, gt.depth)]
+        p, g = ({e for e in side if gt.valid[e[1]] and gt.valid[e[2]]} for side in sides)
+        for column, side in enumerate((p & g, p, g)):
+            for way, _, _ in side:
+                both[k, way, column] += 1
+    steps = np.where(gt.valid, pred.depth, np.nan)
+    level = np.log(steps)
+    soft = np.zeros(steps.shape)
+    soft[:, :-1] = np.nan_to_num(np.abs(np.diff(level, axis=1)))
+    soft[:-1] = np.maximum(soft[:-1], np.nan_to_num(np.abs(np.diff(level, axis=0))))
+    drawn = bb.GroundTruth("a", (gt.boundaries[0] & gt.valid,))
+    found = matched(bb.Prediction("a", soft=np.minimum(soft, 1)), drawn, protocol)
+    return {"si": both, **found}
 
 
 def of_superpixels(counts, protocol):
@@ -270,6 +341,13 @@ CASES = {
     "segmentation": (classes, class_folders, masks("segmentation"), of_confusion, None),
     "aiu": (soft_and_edges, soft_folders, FEW, of_cracks, at_their_places),
     "wireframe": (wires, line_folders, None, of_wires, matched),
+    "depth": (
+        *(depths, depth_folders),
+        FEW.replace(
+            thresholds=(0.1, 0.3, 0.5), options={"depth": {"measures": ("si", "dbe", "edges")}}
+        ),
+        *(of_depths, pairs_and_edges),
+    ),
     "occlusion": (
         *(oriented, oriented_folders, FEW.replace(thresholds=(0.2, 0.5))),
         *(of_orientations, None),
