@@ -14,7 +14,7 @@ from bsdsbench.comparison.bootstrap import (
     bootstrap_weights,
     jackknife_weights,
 )
-from bsdsbench.comparison.compare import bootstrap_band
+from bsdsbench.comparison.compare import ImageEffect, ImagePairs, bootstrap_band
 from bsdsbench.comparison.significance import (
     bca_interval,
     holm,
@@ -95,6 +95,17 @@ def test_one_undefined_run_leaves_the_others_their_test():
     assert ap["better", "worse"].p_holm == alone.p  # the undefined ones do not count
     assert np.isnan(ap["better", "flat"].p)
     assert found.letters["boundary.ap"][2] == ""
+
+
+def test_effect_size_is_the_mean_difference_over_its_standard_deviation():
+    def pairs(*differences):
+        effects = [ImageEffect(str(k), d, 0.0, d, 0.0) for k, d in enumerate(differences)]
+        return ImagePairs("a", "b", "boundary", tuple(effects))
+
+    assert pairs(0.1, 0.3, 0.5).effect_size == pytest.approx(0.3 / 0.2)  # variance .08 / 2
+    assert pairs(-0.2, 0.0).effect_size == pytest.approx(-0.1 / 0.02**0.5)
+    assert pairs(0.2, 0.2).effect_size == pairs(0.4).effect_size == pairs().effect_size == 0
+    assert pairs(0.1, 0.0, -0.2, 0.3).record == (2, 1, 1)
 
 
 def two_points(name, shares, thresholds=(0.25, 0.75)):

@@ -6,17 +6,19 @@ import imageio.v3 as iio
 import numpy as np
 import pytest
 from scipy.io import savemat
-from sklearn.metrics import auc
+from sklearn.metrics import auc, confusion_matrix
 
 import bsdsbench as bb
 from bsdsbench.integrations.metric_contract import MetricCase, MetricContract
 from bsdsbench.loaders.line_maps import score_map, truth_map
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.contour.label_options import ContourOptions
 from tests.helpers.making import edge_map, noisy_map
 from tests.helpers.masks import blobs
 from tests.helpers.runs import write_maps
+from tests.reference import contours, matching, occlusion, scores, semantic, superpixels, thinning
 from tests.reference import lines as slow_lines
-from tests.reference import matching, scores, thinning
+from tests.reference import regions as slow_regions
 
 FOUR = ("matched_gt", "total_gt", "matched_pred", "total_pred")
 FEW = bb.Protocol(thresholds=(0.0, 0.1, 0.3, 0.5, 0.7), max_dist_px=1.5)
@@ -132,16 +134,104 @@ def line_folders(images, root):
     return root / "p", root / "g"
 
 
+def four_columns(on, gt, protocol, radius):
+    """FOUR of a map of boundaries (H, W), by scipy's matching with each annotator."""
+    bmap = thinning.thin(on) if protocol.thin else on
+    found = [matching.optimum(bmap, g, radius, k)[1] for k, g in enumerate(gt.boundaries)]
+    hit = {at for pairs in found for at, _ in pairs}
+    return sum(map(len, found)), sum(int(b.sum()) for b in gt.boundaries), len(hit), int(bmap.sum())
+
+
 def matched(pred, gt, protocol):
     """Counts of pixels, thinned and matched with each annotator; row 0 is the whole image."""
     radius, found = protocol.radius(gt.shape), []
     soft = pred.soft / (255 if pred.soft.dtype == np.uint8 else 1)
     for t in protocol.thresholds:
         on = soft > t if protocol.operator == ">" else soft >= t
-        bmap = thinning.thin(on) if protocol.thin and t else on
-        n = [matching.cardinality(bmap, drawn, radius) for drawn in gt.boundaries]
-        found.append((sum(n), sum(int(b.sum()) for b in gt.boundaries), int(bmap.sum())))
-    return dict(zip(("matched_gt", "total_gt", "total_pred"), np.transpose(found), strict=True))
+        rule = protocol if t else protocol.replace(thin=False)
+        found.append(four_columns(on, gt, rule, radius))
+    return dict(zip(FOUR, np.transpose(found), strict=True))
+
+
+def matched_unthinned(pred, gt, protocol):
+    """CEval: the raw map, neither thinned nor suppressed."""
+    four = matched(pred, gt, protocol.replace(thin=False))
+    return {"ceval": np.transpose([four[name] for name in FOUR])}
+
+
+def matched_with_angles(pred, gt, protocol):
+    truths = zip(gt.boundaries, gt.angles, strict=True)
+    radius = protocol.radius(gt.shape)
+    rows = occlusion.counts(
+        pred.soft, pred.angles, list(truths), protocol.thresholds, radius, protocol.thin
+    )
+    return dict(zip((*FOUR, "right_gt", "right_pred"), rows.T[1:], strict=True))
+
+
+def matched_classes(pred, gt, protocol):
+    """Boundaries of each class up to a pixel wide on both sides, matched one to one."""
+    each = []
+    for k in range(3):
+        drawn, truth = (
+            semantic.disk_boundary(m == k, np.ones(m.shape, bool), 1)
+            for m in (pred.classes, gt.labels)
+        )
+        share = protocol.max_dist_px / np.hypot(*truth.shape)
+        rule = {"max_dist": share, "thin": False, "interior": "keep"}
+        inside = gt.labels == k
+        each.append(semantic.counts(255 * drawn, truth, inside, protocol.thresholds, **rule))
+    return dict(zip(FOUR, np.moveaxis(each, 2, 0), strict=True))
+
+
+def region_sums(pred, gt, protocol):
+    segs, gts = pred.segs, gt.segmentations
+    fop = np.transpose([slow_regions.fop(s, gts) for s in segs])
+    names = ("fop_pred", "fop_pred_candidates", "fop_gt", "fop_gt_candidates")
+    return {
+        "covered_gt": [slow_regions.covered_gt(s, gts) for s in segs],
+        "covered_pred": [slow_regions.covered_pred(s, gts) for s in segs],
+        "best_covered_gt": slow_regions.best_covered_gt(segs, gts),
+        "pri": [np.mean([slow_regions.rand_index(s, g) for g in gts]) for s in segs],
+        "voi": [np.mean([slow_regions.voi(s, g) for g in gts]) for s in segs],
+        "nvoi": [np.mean([slow_regions.normalised_voi(s, g) for g in gts]) for s in segs],
+        **dict(zip(names, fop, strict=True)),
+    }
+
+
+def superpixel_measures(pred, gt, protocol):
+    each = [superpixels.measures(pred.segs[0], g) for g in gt.segmentations]
+    return {name: [f([one[name] for one in each]) for f in (np.mean, min, max)] for name in each[0]}
+
+
+def at_levels(pred, gt, protocol):
+    """Pixels of the stretched map at each of 256 levels and from twice its mean on."""
+    low, high = int(pred.soft.min()), int(pred.soft.max())
+    value = (pred.soft.astype(int) - low) / (high - low)
+    cuts = [*(np.floor(value * 255) >= k for k in range(256)), value >= min(2 * value.mean(), 1)]
+    return {
+        "tp": [int((on & gt.mask).sum()) for on in cuts],
+        "fp": [int((on & ~gt.mask).sum()) for on in cuts],
+        "positives": gt.mask.sum(),
+        "abs_error_sum": np.abs(value - gt.mask).sum(),
+    }
+
+
+def confusion(pred, gt, protocol):
+    return {"confusion": confusion_matrix(gt.labels.ravel(), pred.classes.ravel(), labels=range(4))}
+
+
+def outlines(pred, gt, protocol):
+    """Areas, outlines, and outlines near the other side's, of each class."""
+    found = {"areas": [], "outline": [], "near": []}
+    bounds = protocol.options["contour"].get("davis_bounds", ContourOptions().davis_bounds)
+    for k in range(3):
+        p, g = pred.classes == k, gt.labels == k
+        radii = [b if b >= 1 else np.ceil(b * np.hypot(*p.shape)) for b in bounds]
+        there = contours.both_ways(contours.side, p, g)
+        found["areas"].append([(p & g).sum(), p.sum(), g.sum()])
+        found["outline"].append([len(d) for d in there])
+        found["near"].append([[(d <= r).sum() for d in there] for r in radii])
+    return found
 
 
 def at_their_places(pred, gt, protocol):
@@ -202,7 +292,8 @@ def of_wires(counts, protocol):
 
 def of_superpixels(counts, protocol):
     found = {f"{n}.mean": np.mean([getattr(c, n)[0] for c in counts]) for n in ("ue", "asa")}
-    return {**found, "variation": np.mean([c.variation for c in counts])}
+    alone = {n: np.mean([getattr(c, n) for c in counts]) for n in ("compactness", "variation")}
+    return {**found, **alone}
 
 
 def of_masks(counts, protocol):
@@ -256,23 +347,29 @@ def masks(metric):
 
 CASES = {
     "boundary": (soft_and_edges, soft_folders, FEW, of_curve, matched),
-    "region": (partial(regions, 3), region_folders, None, of_regions, None),
+    "region": (partial(regions, 3), region_folders, None, of_regions, region_sums),
     "pixel": (soft_and_edges, soft_folders, FEW, of_pixels, at_their_places),
-    "superpixel": (partial(regions, 1), region_folders, None, of_superpixels, None),
+    "superpixel": (
+        *(partial(regions, 1), region_folders, None),
+        *(of_superpixels, superpixel_measures),
+    ),
     "semantic": (
         *(classes, class_folders),
-        FEW.replace(thresholds=(0.3, 0.6), options={"semantic": PETS}, thin=False),
-        *(of_classes, None),
+        FEW.replace(thresholds=(0.3, 0.6), options={"semantic": {**PETS, "radius": 1}}, thin=False),
+        *(of_classes, matched_classes),
     ),
-    "saliency": (soft_and_mask, soft_folders, None, of_masks, None),
-    "crispness": (soft_and_edges, soft_folders, FEW.replace(nms=True), of_crispness, None),
-    "contour": (classes, class_folders, masks("contour"), of_contours, None),
-    "segmentation": (classes, class_folders, masks("segmentation"), of_confusion, None),
+    "saliency": (soft_and_mask, soft_folders, None, of_masks, at_levels),
+    "crispness": (
+        *(soft_and_edges, soft_folders, FEW.replace(nms=True)),
+        *(of_crispness, matched_unthinned),
+    ),
+    "contour": (classes, class_folders, masks("contour"), of_contours, outlines),
+    "segmentation": (classes, class_folders, masks("segmentation"), of_confusion, confusion),
     "aiu": (soft_and_edges, soft_folders, FEW, of_cracks, at_their_places),
     "wireframe": (wires, line_folders, None, of_wires, matched),
     "occlusion": (
         *(oriented, oriented_folders, FEW.replace(thresholds=(0.2, 0.5))),
-        *(of_orientations, None),
+        *(of_orientations, matched_with_angles),
     ),
 }
 
