@@ -242,7 +242,7 @@ def _options(folder: Path) -> list[str]:
     quiet = [
         "-x",
         "-q",
-        "-Wignore::pytest.PytestAssertRewriteWarning",
+        "--assert=plain",
         "--no-header",
         "--tb=no",
         "-p",
@@ -332,7 +332,8 @@ def named(folder: Path) -> int:
             raise SystemExit(run.log.read_text("utf-8", "replace"))
         failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", run.log.read_text("utf-8", "replace"), re.M)
         alive += code == 0
-        print(f"{'ALIVE ' if code == 0 else 'killed'} {each['name']}: {', '.join(failed) or code}")
+        told = ", ".join(failed) or code
+        print(f"{'ALIVE ' if code == 0 else 'killed'} {each['name']}: {told}", flush=True)
     return alive
 
 

@@ -1,6 +1,8 @@
 """Where the data are that may not be in the project, and a small made set."""
 
 import os
+import sys
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,32 @@ settings.register_profile(
     "here", deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("here")
+
+
+_started = []  # what starts other processes
+
+
+def _watch(event, given):
+    if event in ("subprocess.Popen", "os.fork", "os.posix_spawn"):
+        _started.append(event)
+
+
+def _start(process, start=BaseProcess.start):
+    _started.append("multiprocessing")
+    start(process)
+
+
+sys.addaudithook(_watch)
+BaseProcess.start = _start
+
+
+@pytest.fixture(autouse=True)
+def _process_is_marked(request):
+    """A test that starts a process says so: `just quick` leaves it out."""
+    before = len(_started)
+    yield
+    if not {"process", "browser"} & {mark.name for mark in request.node.iter_markers()}:
+        assert _started[before:] == [], "starts a process: mark it `process`"
 
 
 def _folder(variable, what):

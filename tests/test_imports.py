@@ -106,6 +106,7 @@ def test_a_file_name_occurs_once():
     assert sorted({n for n in names if names.count(n) > 1}) == []
 
 
+@pytest.mark.slow
 def test_only_plotting_imports_matplotlib():
     users = {
         path.relative_to(PACKAGE).parts[0]
@@ -138,6 +139,7 @@ MAY_NAME_METRICS = (
 )
 
 
+@pytest.mark.slow
 def test_nothing_outside_metrics_names_one():
     """No string is the name of a metric, and no code distinguishes counts by their type."""
     wanted = set(registry.BUILT_IN)
@@ -160,6 +162,7 @@ HEAVY = (
 
 
 @pytest.mark.parametrize("code", ["import bsdsbench", "import bsdsbench.cli"])
+@pytest.mark.process
 def test_importing_the_package_imports_nothing_heavy(code):
     program = f"{code}; import sys; print(*[m for m in {HEAVY!r} if m in sys.modules])"
     found = subprocess.run(
@@ -172,6 +175,8 @@ def test_importing_the_package_imports_nothing_heavy(code):
     assert found.stdout.split() == []
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_scores_are_read_without_compiled_kernels():
     """Loading and showing a run of the BSDS benchmarks needs no numba."""
     program = (

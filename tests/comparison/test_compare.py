@@ -162,6 +162,7 @@ def test_scores_of_regions_that_are_many_stand_aside(tmp_path):
     assert {d.p for d in table.differences} == {1.0}
 
 
+@pytest.mark.slow
 def test_identical_runs_give_p_one_and_an_empty_interval(pair):
     twin = replace(pair[0], name="twin")
     found = bb.compare([pair[0], twin], n_boot=500)
@@ -172,6 +173,7 @@ def test_identical_runs_give_p_one_and_an_empty_interval(pair):
 
 
 @pytest.mark.parametrize("interval", ["percentile", "bca"])
+@pytest.mark.slow
 def test_a_clear_difference_is_found_and_seeded(pair, interval):
     found = bb.compare(pair, n_boot=1000, seed=4, interval=interval)
     d = found.difference_of("better", "worse", "boundary.ods")
@@ -201,6 +203,7 @@ def test_influence_is_what_leaving_an_image_out_does(pair):
 
 
 @pytest.mark.parametrize("n_images", [12, 40])
+@pytest.mark.slow
 def test_intervals_cover_the_population_s_difference_as_often_as_they_say(n_images):
     """95 % intervals of the ODS difference over 300 draws from two populations of 3000 images.
 

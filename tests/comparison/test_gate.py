@@ -1,9 +1,6 @@
 """The regression gate: a planted drop fails it, noise does not; command line, JUnit, pytest."""
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -64,6 +61,7 @@ def test_a_planted_drop_of_one_hundredth_fails(run, statistical):
     assert not found.passed
 
 
+@pytest.mark.slow
 def test_noise_does_not_fail_the_statistical_form(run):
     baseline = Baseline.of(run)
     failures, drops = 0, []
@@ -180,6 +178,7 @@ def test_an_altered_baseline_is_refused(run, tmp_path):
         refused(rf"b\.json: {words}", Baseline.load, path)
 
 
+@pytest.mark.slow
 def test_command_line(run, tmp_path):
     good, bad, base = tmp_path / "good", tmp_path / "bad", tmp_path / "baseline.json"
     run.save(good)
@@ -240,7 +239,10 @@ def test_assert_scores(run, tmp_path):
         assert_scores(changed(run, 0.0137), path)
 
 
-def test_the_pytest_plugin(run, tmp_path):
+@pytest.mark.process
+@pytest.mark.slow
+def test_the_pytest_plugin(run, tmp_path, monkeypatch, capsys):
+    """Runs of pytest in this process, on a test that uses the fixture."""
     run.save(tmp_path / "good")
     changed(run, 0.0137).save(tmp_path / "bad")
     (tmp_path / "test_mine.py").write_text(
@@ -250,26 +252,19 @@ def test_the_pytest_plugin(run, tmp_path):
         "    run = Evaluation.load(os.environ['RUN'])\n"
         "    assert_scores(run, 'baseline.json', tolerance=0.002)\n"
     )
-    installed = any(
-        e.value == "bsdsbench.integrations.pytest_plugin" for e in entry_points(group="pytest11")
-    )
+    plugin = "bsdsbench.integrations.pytest_plugin"
+    installed = any(e.value == plugin for e in entry_points(group="pytest11"))
+    loaded = [] if installed else ["-p", plugin]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTEST_ADDOPTS", "")  # no coverage floor
 
     def run_pytest(which, *arguments):
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-        if not installed:
-            command += ["-p", "bsdsbench.integrations.pytest_plugin"]
-        return subprocess.run(
-            command,
-            cwd=tmp_path,
-            env={**os.environ, "RUN": str(tmp_path / which), "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        monkeypatch.setenv("RUN", str(tmp_path / which))
+        quiet = ["-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:benchmark"]
+        return pytest.main([*quiet, *loaded, "test_mine.py", *arguments])
 
-    assert run_pytest("good", "--bsdsbench-update").returncode == 0
+    assert run_pytest("good", "--bsdsbench-update") == 0
     assert (tmp_path / "baseline.json").exists()
-    assert run_pytest("good").returncode == 0
-    bad = run_pytest("bad")
-    assert bad.returncode == 1
-    assert "FAIL boundary.ods" in bad.stdout
+    assert run_pytest("good") == 0
+    assert run_pytest("bad") == 1
+    assert "FAIL boundary.ods" in capsys.readouterr().out

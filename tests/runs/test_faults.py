@@ -85,10 +85,12 @@ def undisturbed(many, tmp_path_factory):
 
 
 @needs_signals
-def test_a_run_killed_at_five_moments_ends_with_the_same_bytes(many, undisturbed, tmp_path):
+@pytest.mark.process
+@pytest.mark.slow
+def test_a_run_killed_at_two_moments_ends_with_the_same_bytes(many, undisturbed, tmp_path):
     expected, _ = undisturbed
     kept = []
-    for k, records in enumerate((0, 1, 15, 35, 50)):
+    for k, records in enumerate((0, 25)):
         out = tmp_path / f"out{k}"
         process = start(many, out)
         limit = time.monotonic() + 120
@@ -100,9 +102,11 @@ def test_a_run_killed_at_five_moments_ends_with_the_same_bytes(many, undisturbed
         kept.append(stored(out))
         finish(start(many, out))
         assert bits(out) == expected, f"killed with {kept[-1]} records kept"
-    assert 0 < sorted(kept)[2] < IMAGES, f"the kills fell beside the work: {kept} records"
+    assert 0 < kept[1] < IMAGES, f"the kills fell beside the work: {kept} records"
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_what_a_killed_writer_left_half_written_is_swept_away(many, undisturbed, tmp_path):
     out = tmp_path / "out"
     for folder in (out, out / FOLDER, out / "per_image"):
@@ -114,6 +118,8 @@ def test_what_a_killed_writer_left_half_written_is_swept_away(many, undisturbed,
 
 
 @needs_signals
+@pytest.mark.process
+@pytest.mark.slow
 def test_a_killed_worker_loses_nothing(many, undisturbed, tmp_path):
     out = tmp_path / "out"
     process = start(many, out)
@@ -127,6 +133,8 @@ def test_a_killed_worker_loses_nothing(many, undisturbed, tmp_path):
 
 
 @needs_signals
+@pytest.mark.process
+@pytest.mark.slow
 def test_ctrl_c_stops_soon_keeps_what_is_done_and_leaves_no_child(many, undisturbed, tmp_path):
     out = tmp_path / "out"
     process = start(many, out)
@@ -148,6 +156,8 @@ def test_ctrl_c_stops_soon_keeps_what_is_done_and_leaves_no_child(many, undistur
 @needs_signals
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 @pytest.mark.parametrize("to_all", [True, False])
+@pytest.mark.process
+@pytest.mark.slow
 def test_ctrl_c_at_any_moment_of_the_start_is_one_line(many, tmp_path, method, to_all):
     """To the whole group, as a terminal sends it, or to the parent alone; imports included."""
     seen = []
@@ -165,6 +175,8 @@ def test_ctrl_c_at_any_moment_of_the_start_is_one_line(many, tmp_path, method, t
     assert 130 in seen
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_spawned_workers_give_the_same_bytes(many, undisturbed, tmp_path):
     out = tmp_path / "out"
     finish(start(many, out, BSDSBENCH_START_METHOD="spawn"))

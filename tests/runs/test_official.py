@@ -161,6 +161,7 @@ def call(*arguments):
     return found.output
 
 
+@pytest.mark.slow
 def test_command_lines(folder, tmp_path):
     run, path = folder
     other = simulated_run("other", 25, seed=6).save(tmp_path / "other")

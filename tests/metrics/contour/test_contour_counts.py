@@ -103,6 +103,7 @@ def objects():
     return pred, gt
 
 
+@pytest.mark.slow
 def test_instances_are_paired_by_their_overlap():
     pred, gt = objects()
     counts = contour_counts(pred, gt, ContourOptions(unit="instance"))

@@ -85,6 +85,7 @@ def ours(pred, gt, spacing=(1.0, 1.0), **options):
 
 @pytest.mark.parametrize("spacing", SPACINGS)
 @pytest.mark.parametrize(("pred", "gt"), MASKS)
+@pytest.mark.slow
 def test_masks_agree_with_the_plain_definitions(pred, gt, spacing):
     found = ours(pred, gt, spacing)
     for name, value in plain(pred, gt, spacing).items():
@@ -93,8 +94,9 @@ def test_masks_agree_with_the_plain_definitions(pred, gt, spacing):
         assert found[name] == pytest.approx(value, rel=1e-9, abs=1e-12), name
 
 
+@pytest.mark.slow
 def test_regions_of_bsds_annotators_agree_with_the_plain_definitions(bsds500):
-    for name, pred, gt in bsds_masks(bsds500, images=2):
+    for name, pred, gt in bsds_masks(bsds500, images=2, most=120):
         found = ours(pred, gt)
         for key, value in plain(pred, gt).items():
             assert found[key] == pytest.approx(value, rel=1e-9, abs=1e-12), (name, key)

@@ -113,6 +113,7 @@ def call(words):
     return cli.main(words, standalone_mode=False)
 
 
+@pytest.mark.slow
 def test_the_command_line_from_run_to_gate(folders, tmp_path, capsys):
     root, gt, near, far = folders
     one, two = tmp_path / "one", tmp_path / "two"
