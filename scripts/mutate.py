@@ -37,6 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LISTED = ROOT / "scripts" / "mutants.toml"
 SCORES = ["bsdsbench/scores", "bsdsbench/metrics", "bsdsbench/comparison", "bsdsbench/curves"]
 CONTRACT = "tests/metrics/test_contract.py"
+MOST = 5  # test files that name a module, beside those with its name
 LIBRARIES = "pytest hypothesis numpy numba scipy.io scipy.ndimage scipy.sparse imageio.v3 PIL.Image"
 LIBRARIES += " click.testing sklearn.metrics skimage.segmentation h5py filelock rich jinja2 pandas"
 PROFILE = "mutants"
@@ -152,26 +153,30 @@ def _call_changes(node: ast.Call) -> Iterator[tuple[Any, str, int | None, Any, s
 
 
 def near_tests(file: str) -> list[str]:
-    """The test files that name a module, the one with its name first; helpers count as theirs."""
+    """The test files with a module's name, then the smallest of those that name it."""
     module, stem = file[:-3].replace("/", "."), Path(file).stem
     package, _, name = module.rpartition(".")
     named = re.compile(
         rf"{re.escape(module)}\b|from {re.escape(package)} import [^\n]*\b{name}\b"
         rf"|from {re.escape(package)} import \([^)]*\b{name}\b"
     )
-    tests = [p for p in sorted(ROOT.glob("tests/**/test_*.py")) if "browser" not in p.parts]
-    found = [p for p in tests if named.search(p.read_text("utf-8"))]
+    tests = sorted(ROOT.glob("tests/**/test_*.py"), key=lambda p: p.stat().st_size)
+    tests = [p for p in tests if not {"browser", "scripts", "outside"} & {*p.parts}]
     same = [p for p in tests if re.match(rf"test_{stem}(_|\.)", p.name)]
-    return [str(p.relative_to(ROOT)) for p in dict.fromkeys([*same, *found])]
+    found = [p for p in tests if named.search(p.read_text("utf-8"))]
+    near = list(dict.fromkeys([*same, *found[:MOST]]))
+    return [str(p.relative_to(ROOT)) for p in near] or wide_tests(file)
 
 
 def wide_tests(file: str) -> list[str]:
-    """All tests of the module's folder and of what stands on it."""
-    folder = f"tests/{Path(file).parts[1]}"
-    above = ["tests/metrics", "tests/comparison/test_compare.py", "tests/conformance"]
-    if folder == "tests/metrics":
-        above += ["tests/runs/test_best_of.py", "tests/integrations/test_compat.py"]
-    return [t for t in dict.fromkeys([folder, *above]) if (ROOT / t).exists()]
+    """All tests of the module's folder, the contract of metrics, and what stands on both."""
+    folder = Path(file).parts[1]
+    more = {
+        "kernels": [],
+        "metrics": ["tests/conformance/test_made_tables.py", "tests/runs/test_best_of.py"],
+    }
+    above = more.get(folder, ["tests/comparison/test_compare.py", "tests/runs/test_official.py"])
+    return [t for t in dict.fromkeys([f"tests/{folder}", CONTRACT, *above]) if (ROOT / t).exists()]
 
 
 # --- running them
@@ -238,20 +243,11 @@ def start(mutant: Mutant | None, tests: Sequence[str], folder: Path, seconds: fl
 
 
 def _options(folder: Path) -> list[str]:
-    where = f"--basetemp={folder}/{os.getpid()}"
-    quiet = [
-        "-x",
-        "-q",
-        "--assert=plain",
-        "--no-header",
-        "--tb=no",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
-        where,
-    ]
-    return [*quiet, f"--hypothesis-profile={PROFILE}", "-m", "not (heavy or browser or process)"]
+    words = f"-x -q --assert=plain --no-header --tb=no -p no:cacheprovider --basetemp={folder}/"
+    quick = ["-m", "not (heavy or browser or process or slow)"]
+    # Without the compiler, sums that wrap around as they are to do are warned of.
+    more = ["-Wignore::RuntimeWarning"] if "NUMBA_DISABLE_JIT" in os.environ else []
+    return [*f"{words}{os.getpid()}".split(), f"--hypothesis-profile={PROFILE}", *quick, *more]
 
 
 def ended(running: Running) -> int | None:
@@ -330,10 +326,11 @@ def named(folder: Path) -> int:
         code = _finish(run)
         if code not in (0, 1, 2):
             raise SystemExit(run.log.read_text("utf-8", "replace"))
-        failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", run.log.read_text("utf-8", "replace"), re.M)
+        told = run.log.read_text("utf-8", "replace")
+        failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", told, re.M)
         alive += code == 0
-        told = ", ".join(failed) or code
-        print(f"{'ALIVE ' if code == 0 else 'killed'} {each['name']}: {told}", flush=True)
+        state = "killed" if code else "ALIVE "
+        print(f"{state} {each['name']}: {', '.join(failed) or code}", flush=True)
     return alive
 
 
@@ -355,7 +352,7 @@ def modules(files: Sequence[str], sample: int, seed: int, jobs: int, folder: Pat
         some = random.Random(f"{seed}{file}").sample(every, min(sample or len(every), len(every)))
         if not some:
             continue
-        near = [t for t in near_tests(file) if t != CONTRACT] or wide_tests(file)
+        near = near_tests(file)
         left = survivors(some, near, jobs, folder)
         first = len(left)
         if left and near != wide_tests(file):
@@ -364,7 +361,7 @@ def modules(files: Sequence[str], sample: int, seed: int, jobs: int, folder: Pat
         kinds.update(m.kind for m in left)
         dead.update(m.kind for m in some)
         outlived = f"{first} outlive {len(near)} files, {len(left)} all"
-        print(f"{file}: {len(some)} of {len(every)}, {outlived}")
+        print(f"{file}: {len(some)} of {len(every)}, {outlived}", flush=True)
         for m in left:
             print(f"    line {m.line}, {m.kind}: {m.words}", flush=True)
     share = 100 * unexcused / max(tried, 1)

@@ -1,6 +1,7 @@
 """Where the data are that may not be in the project, and a small made set."""
 
 import os
+import random
 import sys
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -13,6 +14,19 @@ settings.register_profile(
     "here", deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("here")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="files and their tests shuffled")
+
+
+def pytest_collection_modifyitems(config, items):
+    """With --shuffle: the files in another order, and the tests of each; with a seed, as xdist's
+    processes need one order."""
+    if (seed := config.getoption("shuffle")) is not None:
+        shuffled = random.Random(seed)
+        place = {path: shuffled.random() for path in dict.fromkeys(item.path for item in items)}
+        items.sort(key=lambda item: (place[item.path], shuffled.random()))
 
 
 _started = []  # what starts other processes

@@ -21,6 +21,7 @@ from bsdsbench.loaders import pair
 from bsdsbench.runs.executors import _Pool, _pool, outcomes
 from bsdsbench.runs.job import Failure, Job
 from tests.helpers.making import make_set
+from tests.helpers.metric_cases import case_of
 from tests.helpers.runs import bits, refused
 
 ROOT = Path(__file__).parents[2]
@@ -303,6 +304,17 @@ def test_a_scheduler_that_goes_is_one_line_and_what_was_done_is_kept(cluster, tm
         bb.evaluate(*many, executor=address, out=tmp_path / "out", progress=kill)
     assert len(list((tmp_path / "out" / ".records").iterdir())) >= 3
     assert "Traceback" not in "".join(capfd.readouterr())
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["semantic", "saliency"])
+def test_a_cluster_counts_classes_and_masks_alike(cluster, tmp_path, name):
+    case = case_of(name)
+    run = bb.evaluate(*case.write(tmp_path), case.protocol, metrics=name, executor=cluster[0])
+    for record, counts in zip(run.records, case.counted(), strict=True):
+        assert record.counts[name].equals(counts)
 
 
 @pytest.mark.filterwarnings("default")

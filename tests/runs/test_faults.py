@@ -15,6 +15,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.runs.counts_file import FOLDER
 from tests.helpers.making import make_set
+from tests.helpers.metric_cases import case_of
 from tests.helpers.runs import bits, refused
 from tests.helpers.simulated import simulated_run
 
@@ -221,3 +222,25 @@ def test_a_shard_that_a_file_tells_is_one_of_some(shard, words):
     with pytest.raises(bb.DataError, match=words) as caught:
         bb.merge([replace(run, provenance={"shard": shard})])
     assert len(caught.value.problems) == 1
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["semantic", "saliency"])
+def test_a_killed_run_of_classes_or_masks_goes_on_to_the_same_bytes(name, tmp_path):
+    """Killed after its first image, without a chance to tidy up."""
+    case = case_of(name)
+    folders = case.write(tmp_path)
+    (tmp_path / "set.toml").write_text(case.run.protocol.to_toml(), "utf-8")
+    how = {"metrics": name, "workers": 1, "executor": "thread"}
+    script = (
+        "import os, bsdsbench as bb\n"
+        f"bb.evaluate({str(folders[0])!r}, {str(folders[1])!r}, {str(tmp_path / 'set.toml')!r},\n"
+        f"            out={str(tmp_path / 'out')!r}, progress=lambda *_: os._exit(9), **{how})\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT).returncode == 9
+    assert not (tmp_path / "out" / "result.json").exists()
+    for out in ("out", "whole"):
+        bb.evaluate(*folders, tmp_path / "set.toml", out=tmp_path / out, **how)
+    assert bits(tmp_path / "out") == bits(tmp_path / "whole")
+    assert bb.Evaluation.load(tmp_path / "out").scores() == case.run.scores()
