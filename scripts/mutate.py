@@ -1,14 +1,15 @@
 """Mutation testing: one small change of the code at a time; tests that all pass let it live.
 
-    python scripts/mutate.py named                 the changes of scripts/mutants.toml
+    python scripts/mutate.py named [--only WORDS]  the changes of scripts/mutants.toml
     python scripts/mutate.py modules [FILE ...]    every change of these files (default: scores)
         --sample N   of each file, drawn by --seed
         --jobs N     at a time
 
-A file is tested by the test files that name it; what they let live, by all tests of its folder and
-the contract of the metrics. Each change runs in a fork of a process that has the libraries already
-and reads one file's changed text in place of it: nothing is written into the tree. Kernels run
-without the compiler, whose kept functions would not be the changed ones. Needs fork.
+A file is tested by the test files that have its name or say it; what they let live, by more of
+those, the contract of the metrics and the tables of the made set. Each change runs in a fork of a
+process that has the libraries already and reads one file's changed text in place of it: nothing is
+written into the tree. Kernels run without the compiler, whose kept functions would not be the
+changed ones.
 """
 
 from __future__ import annotations
@@ -37,7 +38,15 @@ ROOT = Path(__file__).resolve().parents[1]
 LISTED = ROOT / "scripts" / "mutants.toml"
 SCORES = ["bsdsbench/scores", "bsdsbench/metrics", "bsdsbench/comparison", "bsdsbench/curves"]
 CONTRACT = "tests/metrics/test_contract.py"
-MOST = 5  # test files that name a module, beside those with its name
+TABLES = "tests/conformance/test_made_tables.py"
+MOST = 4  # test files that name a module, where none has its name
+# Of kernels that only metrics' tests run.
+NEAR = {
+    "outlines": [CONTRACT, "-k", "contour"],
+    "distances": [CONTRACT, "-k", "contour"],
+    "tallies": ["tests/metrics/test_segmentation.py", CONTRACT, "-k", "segmentation"],
+    "ucm": ["tests/metrics/region/test_counting.py"],
+}
 LIBRARIES = "pytest hypothesis numpy numba scipy.io scipy.ndimage scipy.sparse imageio.v3 PIL.Image"
 LIBRARIES += " click.testing sklearn.metrics skimage.segmentation h5py filelock rich jinja2 pandas"
 PROFILE = "mutants"
@@ -152,31 +161,26 @@ def _call_changes(node: ast.Call) -> Iterator[tuple[Any, str, int | None, Any, s
 # --- which tests
 
 
-def near_tests(file: str) -> list[str]:
-    """The test files with a module's name, then the smallest of those that name it."""
+def tests_of(file: str) -> tuple[list[str], list[str]]:
+    """The test files with a module's name, or else the smallest of those that name it; and more:
+    others that name it, the contract of metrics, and the tables of the made set."""
     module, stem = file[:-3].replace("/", "."), Path(file).stem
     package, _, name = module.rpartition(".")
+    if "/kernels/" in file and stem in NEAR:
+        return NEAR[stem], []
     named = re.compile(
         rf"{re.escape(module)}\b|from {re.escape(package)} import [^\n]*\b{name}\b"
         rf"|from {re.escape(package)} import \([^)]*\b{name}\b"
     )
     tests = sorted(ROOT.glob("tests/**/test_*.py"), key=lambda p: p.stat().st_size)
     tests = [p for p in tests if not {"browser", "scripts", "outside"} & {*p.parts}]
-    same = [p for p in tests if re.match(rf"test_{stem}(_|\.)", p.name)]
+    same = [p for p in tests if re.match(rf"test_{stem}\.|test_{stem}_(?!.*peer)", p.name)]
     found = [p for p in tests if named.search(p.read_text("utf-8"))]
-    near = list(dict.fromkeys([*same, *found[:MOST]]))
-    return [str(p.relative_to(ROOT)) for p in near] or wide_tests(file)
-
-
-def wide_tests(file: str) -> list[str]:
-    """All tests of the module's folder, the contract of metrics, and what stands on both."""
-    folder = Path(file).parts[1]
-    more = {
-        "kernels": [],
-        "metrics": ["tests/conformance/test_made_tables.py", "tests/runs/test_best_of.py"],
-    }
-    above = more.get(folder, ["tests/comparison/test_compare.py", "tests/runs/test_official.py"])
-    return [t for t in dict.fromkeys([f"tests/{folder}", CONTRACT, *above]) if (ROOT / t).exists()]
+    near, more = ([str(p.relative_to(ROOT)) for p in some] for some in (same or found, found))
+    if "/kernels/" in file:
+        return near[:MOST], []
+    wide = [t for t in [CONTRACT, TABLES, *more[: 2 * MOST]] if t not in near[:MOST]]
+    return (near[:MOST], wide) if near else (wide, [])
 
 
 # --- running them
@@ -312,10 +316,10 @@ def prepare(kernels: bool) -> None:
     )
 
 
-def named(folder: Path) -> int:
+def named(folder: Path, only: str) -> int:
     """Each change of the list: the test that fails. The number that live."""
     alive = 0
-    for each in listed()["mutant"]:
+    for each in (m for m in listed()["mutant"] if only in m["name"]):
         text = (ROOT / each["file"]).read_text("utf-8")
         changed = Mutant(
             each["file"], "named", each["name"], text.replace(each["old"], each["new"])
@@ -352,11 +356,11 @@ def modules(files: Sequence[str], sample: int, seed: int, jobs: int, folder: Pat
         some = random.Random(f"{seed}{file}").sample(every, min(sample or len(every), len(every)))
         if not some:
             continue
-        near = near_tests(file)
+        near, wide = tests_of(file)
         left = survivors(some, near, jobs, folder)
         first = len(left)
-        if left and near != wide_tests(file):
-            left = survivors(left, wide_tests(file), jobs, folder)
+        if left and wide:
+            left = survivors(left, wide, jobs, folder)
         tried, unexcused = tried + len(some), unexcused + len(left)
         kinds.update(m.kind for m in left)
         dead.update(m.kind for m in some)
@@ -381,6 +385,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("what", choices=["named", "modules"])
     parser.add_argument("paths", nargs="*", default=SCORES)
+    parser.add_argument("--only", default="")
     parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
@@ -392,7 +397,7 @@ def main() -> int:
     prepare(bool(kernels) and given.what == "modules")
     with tempfile.TemporaryDirectory() as folder:
         if given.what == "named":
-            return bool(named(Path(folder)))
+            return bool(named(Path(folder), given.only))
         return bool(modules(files, given.sample, given.seed, given.jobs, Path(folder)))
 
 

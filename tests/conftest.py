@@ -33,8 +33,12 @@ _started = []  # what starts other processes
 
 
 def _watch(event, given):
-    if event in ("subprocess.Popen", "os.fork", "os.posix_spawn"):
+    if event in ("os.fork", "os.posix_spawn"):
         _started.append(event)
+    if event == "subprocess.Popen":  # what libraries ask of the system while imported is not ours
+        command = given[0] or (given[1] if isinstance(given[1], str) else given[1][0])
+        if Path(os.fsdecode(command)).name.startswith(("python", "bash")):
+            _started.append(command)
 
 
 def _start(process, start=BaseProcess.start):

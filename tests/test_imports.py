@@ -176,7 +176,6 @@ def test_importing_the_package_imports_nothing_heavy(code):
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_scores_are_read_without_compiled_kernels():
     """Loading and showing a run of the BSDS benchmarks needs no numba."""
     program = (
@@ -202,3 +201,27 @@ def test_every_public_name_is_there():
         assert getattr(bb, name) is not None, name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = bb.nothing
+
+
+# Files about what several modules do together, by the word for it.
+TOGETHER = {
+    "cli": {"last_resort", "unprivileged", "verbs", "words"},
+    "curves": {"binned", "curves_properties"},
+    "kernels": {"bits_properties"},
+    "loaders": {"hostile", "load_errors", "roundtrip_properties"},
+    "metrics": {"contract", "field_protocols", "humans", "peers"},
+    "runs": {"faults", "mixtures", "run_folder", "speed"},
+    "tables": {"render"},
+}
+
+
+def test_a_test_file_has_the_name_of_the_module_that_it_tests():
+    there = {folder: set(words) for folder, words in TOGETHER.items()}
+    for path in PACKAGE.rglob("*.py"):
+        folder, *inner = path.relative_to(PACKAGE).with_suffix("").parts
+        there.setdefault(folder, set()).update(inner)
+    tests = Path(__file__).parent
+    for path in tests.rglob("test_*.py"):
+        folder, name = path.relative_to(tests).parts[0], path.stem.removeprefix("test_")
+        if folder in there:
+            assert any(f"{name}_".startswith(f"{word}_") for word in there[folder]), path

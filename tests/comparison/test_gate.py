@@ -240,7 +240,6 @@ def test_assert_scores(run, tmp_path):
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_the_pytest_plugin(run, tmp_path, monkeypatch, capsys):
     """Runs of pytest in this process, on a test that uses the fixture."""
     run.save(tmp_path / "good")

@@ -36,7 +36,6 @@ print(json.dumps([a.tolist() for a in arrays]))
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_same_numbers_without_jit():
     values = np.random.default_rng(1).random((9, 12))
     thresholds = np.linspace(0.2, 0.8, 4)

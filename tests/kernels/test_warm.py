@@ -29,7 +29,6 @@ WARM = "from bsdsbench.kernels import never_compiled, warm\nprint(never_compiled
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_two_processes_compile_all_kernels_and_import_nothing_from_the_current_folder(
     tiny, tmp_path
 ):

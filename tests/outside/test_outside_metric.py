@@ -121,7 +121,6 @@ def contents(folder):
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_it_counts_what_its_definition_says(runs):
     found = json.loads((runs / "good" / "result.json").read_text())
     assert found["metrics"] == ["davis-f"]
@@ -197,7 +196,6 @@ def test_compare_check_plot_and_report_have_its_labels(call, runs, tmp_path):
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_it_keeps_the_contract_of_metrics(process):
     tests = Path(__file__).with_name("check_davis_boundary.py")
     told = process("-m", "pytest", "-q", "-p", "no:cacheprovider", tests)

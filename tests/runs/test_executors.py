@@ -33,7 +33,6 @@ def jobs_of(tiny):
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_an_image_that_kills_its_worker_is_blamed_and_the_others_are_done(
     tiny, tmp_path, monkeypatch
 ):
@@ -51,7 +50,6 @@ def test_an_image_that_kills_its_worker_is_blamed_and_the_others_are_done(
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 @pytest.mark.parametrize("stdin", [True, False])
 @pytest.mark.process
-@pytest.mark.slow
 def test_a_script_needs_no_main_guard(tiny, tmp_path, monkeypatch, method, stdin):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} on this system")
@@ -76,7 +74,6 @@ def test_a_script_needs_no_main_guard(tiny, tmp_path, monkeypatch, method, stdin
 
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 @pytest.mark.process
-@pytest.mark.slow
 def test_workers_import_nothing_from_the_current_folder(tiny, tmp_path, method):
     """A clone of another version, or a user's signal.py, may lie where the command is run."""
     if method not in multiprocessing.get_all_start_methods():
@@ -143,7 +140,6 @@ def evaluate(tiny, *words):
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 @pytest.mark.process
-@pytest.mark.slow
 def test_helpers_killed_while_starting_are_named_and_tried_again(
     tiny, tmp_path, monkeypatch, method
 ):
@@ -157,7 +153,6 @@ def test_helpers_killed_while_starting_are_named_and_tried_again(
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 @pytest.mark.process
-@pytest.mark.slow
 def test_helpers_that_never_start_end_the_run_with_status_2(tiny, tmp_path, monkeypatch, method):
     killing(tmp_path, monkeypatch, method, 1000)
     done = evaluate(tiny, "--thresholds", "3", "--workers", "2")
@@ -269,7 +264,6 @@ def cluster(one_cluster):
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.process
-@pytest.mark.slow
 def test_a_dask_cluster_that_loses_a_worker_gives_the_same_bits(cluster, tmp_path):
     address, workers, _ = cluster
     many = make_set(tmp_path / "many", images=40)
@@ -291,7 +285,6 @@ def test_no_scheduler_is_one_line(tiny):
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.process
-@pytest.mark.slow
 def test_a_scheduler_that_goes_is_one_line_and_what_was_done_is_kept(cluster, tmp_path, capfd):
     address, _, scheduler = cluster
     many = make_set(tmp_path / "many", images=60)
@@ -308,7 +301,6 @@ def test_a_scheduler_that_goes_is_one_line_and_what_was_done_is_kept(cluster, tm
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.process
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["semantic", "saliency"])
 def test_a_cluster_counts_classes_and_masks_alike(cluster, tmp_path, name):
     case = case_of(name)
@@ -319,7 +311,6 @@ def test_a_cluster_counts_classes_and_masks_alike(cluster, tmp_path, name):
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.process
-@pytest.mark.slow
 def test_relative_paths_reach_the_workers(cluster, tmp_path, monkeypatch):
     make_set(tmp_path / "few", images=3)
     monkeypatch.chdir(tmp_path / "few")
@@ -328,7 +319,6 @@ def test_relative_paths_reach_the_workers(cluster, tmp_path, monkeypatch):
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.process
-@pytest.mark.slow
 def test_workers_that_do_not_see_the_files_are_named(cluster, tiny):
     from dataclasses import replace
 
@@ -340,7 +330,6 @@ def test_workers_that_do_not_see_the_files_are_named(cluster, tiny):
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.process
-@pytest.mark.slow
 def test_a_cluster_without_workers_is_one_line(tiny, tmp_path, monkeypatch):
     pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
     monkeypatch.setattr("bsdsbench.runs.cluster.PATIENCE", 1.0)

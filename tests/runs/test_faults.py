@@ -87,7 +87,6 @@ def undisturbed(many, tmp_path_factory):
 
 @needs_signals
 @pytest.mark.process
-@pytest.mark.slow
 def test_a_run_killed_at_two_moments_ends_with_the_same_bytes(many, undisturbed, tmp_path):
     expected, _ = undisturbed
     kept = []
@@ -107,7 +106,6 @@ def test_a_run_killed_at_two_moments_ends_with_the_same_bytes(many, undisturbed,
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_what_a_killed_writer_left_half_written_is_swept_away(many, undisturbed, tmp_path):
     out = tmp_path / "out"
     for folder in (out, out / FOLDER, out / "per_image"):
@@ -120,7 +118,6 @@ def test_what_a_killed_writer_left_half_written_is_swept_away(many, undisturbed,
 
 @needs_signals
 @pytest.mark.process
-@pytest.mark.slow
 def test_a_killed_worker_loses_nothing(many, undisturbed, tmp_path):
     out = tmp_path / "out"
     process = start(many, out)
@@ -135,7 +132,6 @@ def test_a_killed_worker_loses_nothing(many, undisturbed, tmp_path):
 
 @needs_signals
 @pytest.mark.process
-@pytest.mark.slow
 def test_ctrl_c_stops_soon_keeps_what_is_done_and_leaves_no_child(many, undisturbed, tmp_path):
     out = tmp_path / "out"
     process = start(many, out)
@@ -158,7 +154,6 @@ def test_ctrl_c_stops_soon_keeps_what_is_done_and_leaves_no_child(many, undistur
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 @pytest.mark.parametrize("to_all", [True, False])
 @pytest.mark.process
-@pytest.mark.slow
 def test_ctrl_c_at_any_moment_of_the_start_is_one_line(many, tmp_path, method, to_all):
     """To the whole group, as a terminal sends it, or to the parent alone; imports included."""
     seen = []
@@ -177,7 +172,6 @@ def test_ctrl_c_at_any_moment_of_the_start_is_one_line(many, tmp_path, method, t
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_spawned_workers_give_the_same_bytes(many, undisturbed, tmp_path):
     out = tmp_path / "out"
     finish(start(many, out, BSDSBENCH_START_METHOD="spawn"))
@@ -225,7 +219,6 @@ def test_a_shard_that_a_file_tells_is_one_of_some(shard, words):
 
 
 @pytest.mark.process
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["semantic", "saliency"])
 def test_a_killed_run_of_classes_or_masks_goes_on_to_the_same_bytes(name, tmp_path):
     """Killed after its first image, without a chance to tidy up."""

@@ -22,7 +22,6 @@ def one_pair_short(soft, gts, thresholds, max_dist):
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_sections(tiny, tmp_path):
     pred, gt = tiny
     figures = tmp_path / "bench.json"

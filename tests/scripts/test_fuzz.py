@@ -25,7 +25,6 @@ def _run(kind, *options):
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_hostile_files_and_folders():
     found = _run("hostile", "--count", "300", "--seed", "7")
     for kind in ("ucm2.mat", "claim: hdf5", "result: manifest", "folder: run", "folder: save"):
@@ -39,7 +38,6 @@ def test_many_hostile_files_and_folders():
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_one_large_file():
     assert "MiB" in _run("large", "--only", "small.npz")
 
@@ -51,7 +49,6 @@ def test_all_large_files():
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for workers in /proc")
 @pytest.mark.process
-@pytest.mark.slow
 def test_killed_commands_leave_no_mixture():
     assert "\n" in _run("kills", "--count", "2", "--seed", "5", "--only", "run")
 

@@ -116,7 +116,6 @@ def test_every_form_as_it_was_looked_at(scores, wide):
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_latex_compiles(scores, wide, tmp_path):
     program = shutil.which("pdflatex") or shutil.which("tectonic")
     if program is None:

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics import contour as bc
@@ -70,21 +68,6 @@ def test_counts_of_masks():
     expected = single(pred, gt)
     found = dict(zip(EVERY.measures(), means(counts)[0], strict=True))
     assert found == pytest.approx(expected)
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_counts_add_over_images(seed):
-    rng = np.random.default_rng(seed)
-    params = ContourOptions(classes=("a", "b", "c"), groups=GROUPS)
-    one, two = (
-        contour_counts(rng.integers(0, 3, (7, 11)), rng.integers(0, 3, (7, 11)), params)
-        for _ in range(2)
-    )
-    both = one + two
-    for name, array in both.arrays().items():
-        assert np.array_equal(array, one.arrays()[name] + two.arrays()[name]), name
-    assert both.equals(two + one)
 
 
 def test_counts_of_other_options_do_not_add():

@@ -18,7 +18,6 @@ FEW = ("--thresholds", "5", "--workers", "1", "--executor", "thread")
 
 
 @pytest.mark.process
-@pytest.mark.slow
 def test_results_on_stdout_progress_on_stderr(tiny, tmp_path):
     pred, gt = tiny
     words = ("evaluate", pred, "--gt", gt, "-o", tmp_path / "out", "--name", "[mine]", *FEW)
