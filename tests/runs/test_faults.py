@@ -23,6 +23,9 @@ ROOT = Path(__file__).parents[2]
 IMAGES = 60
 
 needs_signals = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="looks for workers in /proc"
+)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +101,7 @@ def test_a_run_killed_at_two_moments_ends_with_the_same_bytes(many, undisturbed,
             time.sleep(0.005)
         process.kill()
         process.communicate()
-        assert gone(process.pid, 10), "a worker outlived its parent"
+        assert gone(process.pid, 60), "a worker outlived its parent"
         kept.append(stored(out))
         finish(start(many, out))
         assert bits(out) == expected, f"killed with {kept[-1]} records kept"
@@ -116,7 +119,7 @@ def test_what_a_killed_writer_left_half_written_is_swept_away(many, undisturbed,
     assert not list(out.rglob("*.part"))
 
 
-@needs_signals
+@needs_proc
 @pytest.mark.process
 def test_a_killed_worker_loses_nothing(many, undisturbed, tmp_path):
     out = tmp_path / "out"
@@ -139,11 +142,11 @@ def test_ctrl_c_stops_soon_keeps_what_is_done_and_leaves_no_child(many, undistur
     while stored(out) < 3 and time.monotonic() < limit:
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert "interrupted" in err
     assert "Traceback" not in err
-    assert gone(process.pid, 2)
+    assert gone(process.pid, 60)
     assert stored(out) >= 3
     assert not (out / "result.json").exists()
     finish(start(many, out))
@@ -162,9 +165,9 @@ def test_ctrl_c_at_any_moment_of_the_start_is_one_line(many, tmp_path, method, t
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=0.3 + 0.5 * k)
         (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=120)
         assert "Traceback" not in err, err
-        assert gone(process.pid, 5)
+        assert gone(process.pid, 60)
         seen.append(process.returncode)
         if process.returncode:
             assert (process.returncode, err.strip().count("\n")) == (130, 0), err
