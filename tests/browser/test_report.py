@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +15,7 @@ import bsdsbench as bb
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results, sample_root
 from bsdsbench.plotting.palette import lines_of
 from bsdsbench.report import write_report
+from tests.helpers.runs import command
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 
@@ -37,14 +35,8 @@ def demo_report(tmp_path_factory):
         ["report", *runs[:2], "-o", str(page)],
         ["report", *runs, "-o", str(out / "three.html")],
     ):
-        subprocess.run(
-            [sys.executable, "-m", "bsdsbench", *arguments],
-            check=True,
-            capture_output=True,
-            cwd=Path(bb.__file__).parents[1],
-            env={**os.environ, "COLUMNS": "100"},
-            timeout=600,
-        )
+        done = command(*arguments)
+        assert done.returncode == 0, done.stderr
     return page
 
 

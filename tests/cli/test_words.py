@@ -174,6 +174,7 @@ def test_nms_offers_no_option_that_it_ignores():
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.process
 def test_shell_completion(shell):
     import os
     import subprocess

@@ -1,9 +1,6 @@
 """The regression gate: a planted drop fails it, noise does not; command line, JUnit, pytest."""
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -65,6 +62,7 @@ def test_a_planted_drop_of_one_hundredth_fails(run, statistical):
     assert not found.passed
 
 
+@pytest.mark.slow
 def test_noise_does_not_fail_the_statistical_form(run):
     baseline = Baseline.of(run)
     failures, drops = 0, []
@@ -205,6 +203,7 @@ def test_an_altered_baseline_is_refused(run, tmp_path):
         refused(rf"b\.json: {words}", Baseline.load, path)
 
 
+@pytest.mark.slow
 def test_command_line(run, tmp_path):
     good, bad, base = tmp_path / "good", tmp_path / "bad", tmp_path / "baseline.json"
     run.save(good)
@@ -265,7 +264,9 @@ def test_assert_scores(run, tmp_path):
         assert_scores(changed(run, 0.0137), path)
 
 
-def test_the_pytest_plugin(run, tmp_path, monkeypatch):
+@pytest.mark.process
+def test_the_pytest_plugin(run, tmp_path, monkeypatch, capsys):
+    """Runs of pytest in this process, on a test that uses the fixture."""
     run.save(tmp_path / "good")
     changed(run, 0.0137).save(tmp_path / "bad")
     (tmp_path / "test_mine.py").write_text(
@@ -277,35 +278,28 @@ def test_the_pytest_plugin(run, tmp_path, monkeypatch):
         "def test_a_folder(assert_scores):\n"
         "    assert_scores(os.environ['RUN'], os.environ.get('SECOND', 'second.json'))\n"
     )
-    installed = any(
-        e.value == "bsdsbench.integrations.pytest_plugin" for e in entry_points(group="pytest11")
-    )
+    plugin = "bsdsbench.integrations.pytest_plugin"
+    installed = any(e.value == plugin for e in entry_points(group="pytest11"))
+    loaded = [] if installed else ["-p", plugin]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTEST_ADDOPTS", "")  # no coverage floor
 
     def run_pytest(which, *arguments):
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-        if not installed:
-            command += ["-p", "bsdsbench.integrations.pytest_plugin"]
-        return subprocess.run(
-            command,
-            cwd=tmp_path,
-            env={**os.environ, "RUN": str(tmp_path / which), "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        monkeypatch.setenv("RUN", str(tmp_path / which))
+        quiet = ["-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:benchmark"]
+        return pytest.main([*quiet, *loaded, "test_mine.py", *arguments])
 
-    new = run_pytest("good", "--bsdsbench-update")
-    assert new.returncode == 0
-    assert f"bsdsbench: baseline new: {tmp_path / 'baseline.json'}" in new.stdout
-    assert run_pytest("good").returncode == 0
-    again = run_pytest("good", "--bsdsbench-update").stdout
-    assert again.count("baseline unchanged:") == 2
-    other = run_pytest("bad", "--bsdsbench-update", "-k", "folder").stdout
-    assert f"baseline changed: {tmp_path / 'second.json'}" in other
+    assert run_pytest("good", "--bsdsbench-update") == 0
+    assert f"bsdsbench: baseline new: {tmp_path / 'baseline.json'}" in capsys.readouterr().out
+    assert run_pytest("good") == 0
+    capsys.readouterr()
+    run_pytest("good", "--bsdsbench-update")
+    assert capsys.readouterr().out.count("baseline unchanged:") == 2
+    run_pytest("bad", "--bsdsbench-update", "-k", "folder")
+    assert f"baseline changed: {tmp_path / 'second.json'}" in capsys.readouterr().out
     monkeypatch.setenv("SECOND", "baseline.json")
-    both = run_pytest("good", "--bsdsbench-update")
-    assert both.returncode == 1
-    assert "baseline.json: is the baseline of test_mine.py::test_scores too" in both.stdout
-    bad = run_pytest("bad")
-    assert bad.returncode == 1
-    assert "FAIL boundary.ods" in bad.stdout
+    assert run_pytest("good", "--bsdsbench-update") == 1
+    both = "baseline.json: is the baseline of test_mine.py::test_scores too"
+    assert both in capsys.readouterr().out
+    assert run_pytest("bad") == 1
+    assert "FAIL boundary.ods" in capsys.readouterr().out

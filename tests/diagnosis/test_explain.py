@@ -124,6 +124,7 @@ def test_some_of_the_images_are_a_coincidence_unless_named(many, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_two_settings_are_found_if_none_alone_will_do(raw):
     """The pair may carry another label, but it must give the scores exactly."""
     protocol = BASE.replace(nms=True, max_dist=0.02)
@@ -133,6 +134,7 @@ def test_two_settings_are_found_if_none_alone_will_do(raw):
     assert told.answer.n_causes == 2
 
 
+@pytest.mark.slow
 def test_what_no_reading_reaches_is_said(many):
     told = explain(many, {"ods": 0.123456}, workers=1, seconds=600)
     assert told.answer is None

@@ -37,6 +37,7 @@ def brightness(image):
     return image.mean(axis=2) / 255
 
 
+@pytest.mark.slow
 def test_maps_keep_16_bits_and_give_the_scores_of_evaluate(three, tmp_path):
     images, gt = three
     found = bb.run(brightness, images, gt=gt, out=tmp_path / "out", workers=1)
@@ -60,6 +61,7 @@ def test_maps_keep_16_bits_and_give_the_scores_of_evaluate(three, tmp_path):
 
 
 @pytest.mark.parametrize("metric", ["boundary", "crispness", "aiu"])
+@pytest.mark.slow
 def test_without_a_protocol_it_is_the_one_that_evaluate_takes(metric, three, tmp_path):
     images, gt = three
     found = bb.run(brightness, images, gt=gt, out=tmp_path / "out", metrics=metric, workers=1)
@@ -72,6 +74,7 @@ def test_without_a_protocol_it_is_the_one_that_evaluate_takes(metric, three, tmp
     assert bb.Evaluation.load(out).protocol == alone.protocol
 
 
+@pytest.mark.slow
 def test_warm_up_is_called_and_not_counted(three, tmp_path):
     called = []
 
@@ -86,6 +89,7 @@ def test_warm_up_is_called_and_not_counted(three, tmp_path):
     assert found.evaluation is None
 
 
+@pytest.mark.slow
 def test_a_picture_it_fails_on_is_listed_and_the_rest_goes_on(three, tmp_path):
     images, gt = three
     iio.imwrite(images / "herd1.png", np.full((60, 90, 3), 7, np.uint8))
@@ -101,6 +105,7 @@ def test_a_picture_it_fails_on_is_listed_and_the_rest_goes_on(three, tmp_path):
     assert found.evaluation.failed["herd1"].startswith("ValueError")
 
 
+@pytest.mark.slow
 def test_a_detector_does_not_end_the_run(three, tmp_path):
     def detector(image):
         raise SystemExit
@@ -109,6 +114,7 @@ def test_a_detector_does_not_end_the_run(three, tmp_path):
         bb.run(detector, three[0], out=tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_if_all_fail_every_reason_is_listed(three, tmp_path):
     with pytest.raises(bb.DataError, match=r"fruit1: .*\nherd1: .*\nleaves1: .*shape \(60, 90"):
         bb.run(lambda image: image, three[0], out=tmp_path / "out")
@@ -191,6 +197,7 @@ def test_every_baseline_finds_the_edge_of_a_square(name):
         assert not edge[~near].any()
 
 
+@pytest.mark.slow
 def test_the_samples_maps_are_those_of_the_baselines():
     """To one level of 8 bits in all but a few pixels, whatever the versions."""
     for name in ("canny", "sobel", "structure-tensor", "structure-tensor-raw"):

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from skimage.morphology import thin as skimage_thin
 
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics import boundary
 from bsdsbench.metrics.boundary import (
     boundary_counts,
@@ -93,6 +95,18 @@ def test_segmentations_go_by_their_boundaries():
     np.testing.assert_array_equal(counts.total_pred, [6, 8, 0])
     np.testing.assert_array_equal(counts.matched_gt, [6, 1, 0])
     np.testing.assert_array_equal(counts.matched_pred, [6, 1, 0])
+
+
+def test_boundaries_of_segmentations_are_thinned_where_the_protocol_says_so():
+    noisy = np.random.default_rng(0).integers(0, 3, (9, 14)).astype(np.int32)
+    edges = seg2bdry(noisy)
+    pred = Prediction("a", segs=(noisy,))
+    whole, thinned = (
+        boundary_counts(pred, [edges], PROTOCOL.replace(thin=thin)) for thin in (False, True)
+    )
+    assert whole.total_pred.tolist() == [edges.sum()]
+    assert thinned.total_pred.tolist() == [skimage_thin(edges).sum()]
+    assert thinned.total_pred < whole.total_pred
 
 
 def test_thinning_can_be_switched_off():

@@ -22,6 +22,7 @@ def stored():
     return Path(os.environ["BSDSBENCH_SPEC"]).parent / "reference"
 
 
+@pytest.mark.slow
 def test_the_page_has_its_rows(stored):
     """By a tenth of the samples, to a thousandth."""
     page = (ROOT / "docs" / "scores.md").read_text("utf-8").splitlines()
@@ -31,6 +32,7 @@ def test_the_page_has_its_rows(stored):
         assert [float(c) for c in printed.strip("| ").split("|")] == pytest.approx(found, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_an_error_is_the_standard_deviation_of_resampled_differences(stored):
     """By a loop over drawn images, sums and the best F on the grid."""
     one, two = (np.load(stored / f"seism-{name}.npz") for name in ("MCG", "SE"))

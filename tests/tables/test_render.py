@@ -126,6 +126,7 @@ TWO_COLUMNS = r"""\documentclass[10pt,twocolumn,letterpaper]{article}
 """
 
 
+@pytest.mark.process
 def test_latex_compiles_and_fits_a_two_column_page(scores, wide, tmp_path):
     program = shutil.which("pdflatex") or shutil.which("tectonic")
     if program is None:

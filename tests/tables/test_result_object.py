@@ -154,6 +154,7 @@ def test_a_signature_in_a_shell_is_its_line(runs):
     assert repr(runs[0].signature) == f"<Signature {runs[0].signature}>"
 
 
+@pytest.mark.slow
 def test_folders_stand_for_runs(runs, tmp_path):
     for i, run in enumerate(runs):
         run.save(tmp_path / str(i) / "out")

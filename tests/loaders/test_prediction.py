@@ -390,3 +390,18 @@ def test_an_npz_member_that_lies_is_refused_before_it_is_made(tmp_path):
         archive.writestr("x.npy", b"1")
         archive.writestr("x.npy", b"2")
     refused("two arrays of one name", load_prediction, tmp_path / "b.npz", error=FileFormatError)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32, bool])
+def test_a_ucm2_of_other_types_is_refused(tmp_path, dtype):
+    savemat(tmp_path / "a.mat", {"ucm2": np.ones((9, 13), dtype)})
+    with pytest.raises(FileFormatError, match=r"a\.mat: ucm2 of \w+, expected floats in \[0, 1\]"):
+        load_prediction(tmp_path / "a.mat")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_ucm2_of_floats_is_read(tmp_path, dtype):
+    ucm2 = np.zeros((9, 13), dtype)
+    ucm2[4] = 0.25
+    savemat(tmp_path / "a.mat", {"ucm2": ucm2})
+    assert np.array_equal(load_prediction(tmp_path / "a.mat").ucm2, ucm2)

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics import contour as bc
@@ -72,21 +70,6 @@ def test_counts_of_masks():
     assert found == pytest.approx(expected)
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_counts_add_over_images(seed):
-    rng = np.random.default_rng(seed)
-    params = ContourOptions(classes=("a", "b", "c"), groups=GROUPS)
-    one, two = (
-        contour_counts(rng.integers(0, 3, (7, 11)), rng.integers(0, 3, (7, 11)), params)
-        for _ in range(2)
-    )
-    both = one + two
-    for name, array in both.arrays().items():
-        assert np.array_equal(array, one.arrays()[name] + two.arrays()[name]), name
-    assert both.equals(two + one)
-
-
 def test_counts_of_other_options_do_not_add():
     gt = np.ones((5, 6), bool)
     with pytest.raises(ShapeError, match="counts of different value_sum cannot be added"):
@@ -103,6 +86,7 @@ def objects():
     return pred, gt
 
 
+@pytest.mark.slow
 def test_instances_are_paired_by_their_overlap():
     pred, gt = objects()
     counts = contour_counts(pred, gt, ContourOptions(unit="instance"))

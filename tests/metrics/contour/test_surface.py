@@ -85,6 +85,7 @@ def ours(pred, gt, spacing=(1.0, 1.0), **options):
 
 @pytest.mark.parametrize("spacing", SPACINGS)
 @pytest.mark.parametrize(("pred", "gt"), MASKS)
+@pytest.mark.slow
 def test_masks_agree_with_the_plain_definitions(pred, gt, spacing):
     found = ours(pred, gt, spacing)
     for name, value in plain(pred, gt, spacing).items():
@@ -93,8 +94,9 @@ def test_masks_agree_with_the_plain_definitions(pred, gt, spacing):
         assert found[name] == pytest.approx(value, rel=1e-9, abs=1e-12), name
 
 
+@pytest.mark.slow
 def test_regions_of_bsds_annotators_agree_with_the_plain_definitions(bsds500):
-    for name, pred, gt in bsds_masks(bsds500, images=2):
+    for name, pred, gt in bsds_masks(bsds500, images=2, most=120):
         found = ours(pred, gt)
         for key, value in plain(pred, gt).items():
             assert found[key] == pytest.approx(value, rel=1e-9, abs=1e-12), (name, key)
@@ -186,6 +188,10 @@ def test_empty_masks_can_be_an_error():
     with pytest.raises(DataError, match="label 0: the prediction empty, expected an outline"):
         bc.hausdorff(none, some, empty="error")
     refused("both masks empty", bc.assd, none, none, empty="error")
+    pred, gt = [[0, 0, 2]], [[0, 1, 2]]
+    refused("label 1: the prediction empty", bc.mask_iou, pred, gt, classes=3, empty="error")
+    refused("label 3: both masks empty", bc.hausdorff, gt, gt, classes=4, empty="error")
+    assert bc.mask_iou(gt, gt, classes=3, empty="error").tolist() == [1, 1, 1]
     with pytest.raises(ProtocolError, match="empty 'none': expected one of skip, inf"):
         bc.hausdorff(none, some, empty="none")
 
@@ -212,4 +218,10 @@ def test_widths_and_radii_round_as_their_programs_do():
     assert shell_width((480, 640), 0.02) == 16
     assert davis_radius((480, 854)) == 8.0
     assert davis_radius((1024, 2048), 0.00088) == 3.0
+    for shift in range(6):  # the tolerances of an image of 180 x 240: 0.0075 x 300 and 0.008 x 300
+        gt, pred = np.zeros((2, 180, 240), bool)
+        gt[40:80, 50:90], pred[40 + shift : 80 + shift, 50:90] = True, True
+        assert bc.bf_score(pred, gt) == bc.bf_score(pred, gt, 2.25)
+        assert bc.davis_f(pred, gt) == bc.davis_f(pred, gt, 3)
+        assert (bc.bf_score(pred, gt) == 1, bc.davis_f(pred, gt) == 1) == (shift < 3, shift < 4)
     assert davis_radius((1024, 2048), 0.005) == 12.0

@@ -1,7 +1,6 @@
 """The command line of evaluate and merge: what goes where, and how it ends."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,70 +11,68 @@ import numpy as np
 import pytest
 
 from bsdsbench.cli import cli
-from tests.helpers.runs import bits
+from tests.helpers.runs import bits, command
 
 ROOT = Path(__file__).parents[2]
-FEW = ("--thresholds", "5", "--workers", "1")
+FEW = ("--thresholds", "5", "--workers", "1", "--executor", "thread")
 
 
-def call(*words, **environment):
-    return subprocess.run(
+@pytest.mark.process
+def test_results_on_stdout_progress_on_stderr(tiny, tmp_path):
+    pred, gt = tiny
+    words = ("evaluate", pred, "--gt", gt, "-o", tmp_path / "out", "--name", "[mine]", *FEW)
+    done = subprocess.run(
         [sys.executable, "-m", "bsdsbench", *map(str, words)],
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=300,
         cwd=ROOT,
-        env={**os.environ, **environment},
     )
-
-
-def test_results_on_stdout_progress_on_stderr(tiny, tmp_path):
-    pred, gt = tiny
-    done = call("evaluate", pred, "--gt", gt, "-o", tmp_path / "out", "--name", "[mine]", *FEW)
     assert done.returncode == 0, done.stderr
     assert "ODS" in done.stdout
     assert "[mine]" in done.stdout
     assert "5 thresholds" in done.stdout
     assert "evaluate: 6/6 images" in done.stderr
     assert (tmp_path / "out" / "pr.png").stat().st_size > 1000
-    quiet = call("evaluate", pred, "--gt", gt, "--quiet", "--format", "json", *FEW)
+    quiet = command("evaluate", pred, "--gt", gt, "--quiet", "--format", "json", *FEW)
     assert quiet.stderr == ""
     found = json.loads(quiet.stdout)
     saved = json.loads((tmp_path / "out" / "result.json").read_text("utf-8"))
     assert found["scores"] == saved["scores"]
 
 
+@pytest.mark.slow
 def test_shards_on_the_command_line_merge_to_the_whole(tiny, tmp_path):
     pred, gt = tiny
     metrics = ("--metrics", "boundary,pixel")
     for part in ("1/3", "2/3", "3/3"):
         out = tmp_path / part.replace("/", "of")
-        done = call("evaluate", pred, "--gt", gt, "-o", out, "--shard", part, *metrics, *FEW)
+        done = command("evaluate", pred, "--gt", gt, "-o", out, "--shard", part, *metrics, *FEW)
         assert done.returncode == 0, done.stderr
-    whole = call("evaluate", pred, "--gt", gt, "-o", tmp_path / "whole", *metrics, *FEW)
+    whole = command("evaluate", pred, "--gt", gt, "-o", tmp_path / "whole", *metrics, *FEW)
     assert whole.returncode == 0, whole.stderr
     parts = [tmp_path / f"{i}of3" for i in (2, 3, 1)]
-    merged = call("merge", *parts, "-o", tmp_path / "merged")
+    merged = command("merge", *parts, "-o", tmp_path / "merged")
     assert merged.returncode == 0, merged.stderr
     assert bits(tmp_path / "merged") == bits(tmp_path / "whole")
-    own = call("merge", *parts, "-o", parts[0])
+    own = command("merge", *parts, "-o", parts[0])
     assert (own.returncode, "is one of the runs, expected another" in own.stderr) == (2, True)
-    refused = call("merge", parts[0], parts[0], parts[1], "-o", tmp_path / "not")
+    refused = command("merge", parts[0], parts[0], parts[1], "-o", tmp_path / "not")
     assert refused.returncode == 2
     assert "shard 2/3 again" in refused.stderr
     assert not (tmp_path / "not").exists()
 
 
+@pytest.mark.slow
 def test_skipped_images_are_named_and_end_in_status_2(tiny, tmp_path):
     pred, gt = tiny
     iio.imwrite(pred / "im004.png", np.zeros((7, 9), np.uint8))
-    failed = call("evaluate", pred, "--gt", gt, "-o", tmp_path / "out", *FEW)
+    failed = command("evaluate", pred, "--gt", gt, "-o", tmp_path / "out", *FEW)
     assert failed.returncode == 2
     assert failed.stdout == ""
     assert "im004.png: 7x9 (rows x columns), expected 40x52" in failed.stderr
     assert not (tmp_path / "out" / "result.json").exists()
-    done = call("evaluate", pred, "--gt", gt, "-o", tmp_path / "out", "--on-error", "skip", *FEW)
+    done = command("evaluate", pred, "--gt", gt, "-o", tmp_path / "out", "--on-error", "skip", *FEW)
     assert done.returncode == 2
     assert "ODS" in done.stdout
     assert "left out 'im004'" in done.stderr
@@ -99,19 +96,21 @@ def test_skipped_images_are_named_and_end_in_status_2(tiny, tmp_path):
         (["--gt", "{gt}"], "PRED_DIR"),
     ],
 )
+@pytest.mark.slow
 def test_a_wrong_call_is_one_line_and_status_2(tiny, words, line):
     pred, gt = tiny
-    done = call("evaluate", *(w.format(pred=pred, gt=gt) for w in words))
+    done = command("evaluate", *(w.format(pred=pred, gt=gt) for w in words))
     assert done.returncode == 2
     assert line in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 def test_humans_take_no_predictions(tiny):
     pred, gt = tiny
-    assert call("evaluate", pred, "--humans", "--gt", gt).returncode == 2
-    done = call("evaluate", "--humans", "--gt", gt, "--workers", "1")
+    assert command("evaluate", pred, "--humans", "--gt", gt).returncode == 2
+    done = command("evaluate", "--humans", "--gt", gt, *FEW)
     assert done.returncode == 0, done.stderr
     assert "human" in done.stdout
 
@@ -140,11 +139,3 @@ def test_humans_take_no_predictions(tiny):
 def test_options_that_would_be_ignored_are_refused_before_the_run(words, line):
     with pytest.raises(click.UsageError, match=line):
         cli.main(["evaluate", "--gt", "gt", *words], standalone_mode=False)
-
-
-def test_no_home_for_the_compiled_kernels_is_no_obstacle(tiny, tmp_path):
-    """Numba's cache in a folder of its own, empty at first."""
-    pred, gt = tiny
-    done = call("evaluate", pred, "--gt", gt, *FEW, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
-    assert done.returncode == 0, done.stderr
-    assert any((tmp_path / "cache").rglob("*.nbc"))

@@ -99,6 +99,7 @@ def test_lines_of_equal_f_are_smooth(f):
     assert np.abs(np.diff(np.degrees(angles))).max() < 2  # degrees; 60 even steps of recall: 20
 
 
+@pytest.mark.slow
 def test_styles_for_paper(runs, tmp_path):
     sizes = {}
     for look in ("screen", "column", "page"):
@@ -116,6 +117,7 @@ def test_styles_for_paper(runs, tmp_path):
 
 @pytest.mark.parametrize("look", ["screen", "column"])
 @pytest.mark.parametrize("seed", [0, 2])
+@pytest.mark.slow
 def test_labels_touch_no_dot_and_no_label(look, seed):
     rng = np.random.default_rng(seed)
     points = 0.6 + 0.12 * rng.normal(size=(40, 2)).clip(-3, 3)
@@ -212,6 +214,7 @@ def test_names_with_dollars_stay_text(runs, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["pdf", "svg", "png"])
+@pytest.mark.slow
 def test_files_are_the_same_bytes_each_time(runs, tmp_path, suffix):
     for kind in ("runs", "rankings"):
         paths = [tmp_path / f"{kind}{k}.{suffix}" for k in range(2)]
@@ -277,6 +280,7 @@ def test_long_names_stay_inside_the_figure_and_apart(runs, draw, look, letters):
 
 
 @pytest.mark.parametrize("draw", [plot_runs, plot_f, plot_scatter])
+@pytest.mark.slow
 def test_every_file_has_the_signatures_of_its_runs(runs, draw, tmp_path):
     """As PIL reads a PNG's text, an XML parser an SVG's metadata, and the bytes of a PDF's info."""
     figure = draw(runs, path=tmp_path / "a.png")

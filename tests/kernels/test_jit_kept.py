@@ -58,6 +58,7 @@ def run(package, **extra):
     return done.stdout.strip(), done.stderr
 
 
+@pytest.mark.process
 def test_a_change_in_a_called_kernel_is_seen(package):
     assert run(package) == ("2 compiled", "")
     assert run(package) == ("2 kept", "")
@@ -67,6 +68,7 @@ def test_a_change_in_a_called_kernel_is_seen(package):
 
 
 @pytest.mark.parametrize("variable", ["NUMBA_CACHE_DIR", "XDG_CACHE_HOME"])
+@pytest.mark.process
 def test_kept_elsewhere_where_the_package_cannot_be_written(package, tmp_path, variable):
     (package / "__pycache__").touch()  # a file: no folder can be made there, whoever runs this
     elsewhere = {variable: str(tmp_path / "elsewhere")}
@@ -75,6 +77,7 @@ def test_kept_elsewhere_where_the_package_cannot_be_written(package, tmp_path, v
     assert list((tmp_path / "elsewhere").rglob("outer.twice*.nbc"))
 
 
+@pytest.mark.process
 def test_kept_nowhere_it_runs_and_says_so_once(package, tmp_path):
     for name in ("no-home", "site/bsdsbench/kernels/__pycache__"):
         (tmp_path / name).touch()

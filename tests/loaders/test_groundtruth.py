@@ -35,6 +35,45 @@ def test_bsds_mat_has_all_annotators(tmp_path):
     assert {s.dtype for s in gt.segmentations} == {np.dtype(np.int32)}
 
 
+@pytest.mark.parametrize("form", ["a cell of structs", "an array of structs"])
+def test_bsds_mat_of_version_7_3_is_the_same(tmp_path, form):
+    """As MATLAB lays it out: references to what stands in #refs#, columns first."""
+    h5py = pytest.importorskip("h5py")
+    turned = LABELS[::-1, ::-1].copy()
+    annotators = [(LABELS, EDGE), (turned, seg2bdry(turned))]
+    fields = [{"Segmentation": a.astype(np.uint16), "Boundaries": b} for a, b in annotators]
+    with h5py.File(tmp_path / "a.mat", "w", userblock_size=512) as file:
+
+        def stored(where, values):
+            item = file.create_dataset(where, data=values.T.astype(np.uint16))
+            kind = "logical" if values.dtype == bool else "uint16"
+            item.attrs["MATLAB_class"] = np.bytes_(kind)
+            return item.ref
+
+        if form == "a cell of structs":
+            refs = np.empty((2, 1), h5py.ref_dtype)
+            for k, each in enumerate(fields):
+                group = file.create_group(f"#refs#/{k}")
+                group.attrs["MATLAB_class"] = np.bytes_("struct")
+                for name, values in each.items():
+                    stored(f"#refs#/{k}/{name}", values)
+                refs[k, 0] = group.ref
+            cell = file.create_dataset("groundTruth", data=refs)
+            cell.attrs["MATLAB_class"] = np.bytes_("cell")
+        else:
+            group = file.create_group("groundTruth")
+            group.attrs["MATLAB_class"] = np.bytes_("struct")
+            for name in fields[0]:
+                refs = np.empty((2, 1), h5py.ref_dtype)
+                refs[:, 0] = [stored(f"#refs#/{name}{k}", f[name]) for k, f in enumerate(fields)]
+                group.create_dataset(name, data=refs)
+    found = load_ground_truth(tmp_path / "a.mat")
+    same = load_ground_truth(_bsds(tmp_path / "b.mat", fields))
+    for name in ("boundaries", "segmentations"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(same, name))
+    np.testing.assert_array_equal(found.segmentations, [LABELS, turned])
+
+
 def test_bsds_mat_with_only_segmentations_or_only_boundaries(tmp_path):
     gt = load_ground_truth(_bsds(tmp_path / "a.mat", [{"Segmentation": LABELS}]))
     np.testing.assert_array_equal(gt.boundaries, [seg2bdry(LABELS)])

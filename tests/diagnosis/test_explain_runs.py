@@ -112,6 +112,7 @@ def test_the_split_in_the_folder_beside_is_looked_at(halves, tmp_path):
     assert told.answer.label == "the images of the split test"
 
 
+@pytest.mark.slow
 def test_a_published_result_of_another_set_is_named(halves):
     root, *_ = halves
     target = "ods=0.4828,ois=0.5127,ap=0.4129"

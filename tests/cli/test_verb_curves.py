@@ -69,6 +69,7 @@ def test_table_says_the_numbers(run, scores):
     assert "scikit-learn average_precision_score" in out
 
 
+@pytest.mark.slow
 def test_several_files_one_picture(run, scores, tmp_path):
     other = tmp_path / "other.csv"
     other.write_text(scores.read_text())

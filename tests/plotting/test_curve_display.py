@@ -74,6 +74,7 @@ def test_det_scales():
     assert normal.lowest() <= curve.fpr[curve.fpr > 0].min()
 
 
+@pytest.mark.slow
 def test_perfect_and_missing_classes_can_be_drawn():
     for labels, scores in (([1, -1], [2.0, 1]), ([1, 1], [2.0, 1]), ([-1, -1], [2.0, 1]), ([], [])):
         for kind in (PRCurveDisplay, ROCCurveDisplay, DETCurveDisplay):

@@ -35,6 +35,7 @@ def ran(small, tmp_path_factory):
         return CliRunner().invoke(cli, arguments, standalone_mode=False), out
 
 
+@pytest.mark.slow
 def test_demo_ranks_the_detectors_by_ods(ran):
     result, out = ran
     assert result.exception is None
@@ -69,6 +70,7 @@ def test_demo_writes_plots_that_are_pictures(ran):
         assert (out / name).read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_the_first_two_commands_it_suggests_work(ran):
     result, _ = ran
     lines = [line.strip() for line in result.output.splitlines()]
