@@ -121,7 +121,7 @@ def say_left_out(run: Evaluation) -> None:
     from bsdsbench.loaders.formats import listed
 
     if run.empty:
-        what = "left out, without a boundary in its ground truth (empty_gt=skip)"
+        what = "left out: no boundary in the ground truth (empty_gt=skip)"
         shown = f"{counted(len(run.empty), 'image')} {what}: {listed(run.empty, 3)}"
         print(f"bsdsbench: {shown}", file=sys.stderr)
 
