@@ -117,11 +117,13 @@ def show_run(run: Evaluation, form: str, out: str | None) -> int:
 
 def say_left_out(run: Evaluation) -> None:
     """Which images the protocol left out, their ground truth being empty."""
+    from bsdsbench.diagnosis.findings import counted
     from bsdsbench.loaders.formats import listed
 
     if run.empty:
-        why = "images without ground-truth boundaries left out (empty_gt=skip)"
-        print(f"bsdsbench: {len(run.empty)} {why}: {listed(run.empty, 3)}", file=sys.stderr)
+        what = "left out: no boundary in the ground truth (empty_gt=skip)"
+        shown = f"{counted(len(run.empty), 'image')} {what}: {listed(run.empty, 3)}"
+        print(f"bsdsbench: {shown}", file=sys.stderr)
 
 
 def write_plots(run: Evaluation, out: str) -> None:
@@ -283,14 +285,16 @@ class _PlainLines:
         self.title, self.what = title, what
         self.started = self.last = time.monotonic()
         self.pace = _Pace(what)
+        self.ended = False
 
     def __call__(self, done: int, total: int, image_id: str) -> None:
         now, pace = time.monotonic(), self.pace.words(done, total)
         spent = now - self.started
-        pause = max(PLAIN_SECONDS, spent / 10) if done < total else 0.0
+        last = done == total and not self.ended  # work of several parts ends several times
+        pause = 0.0 if last else max(PLAIN_SECONDS, spent / 10)
         if now - self.last < pause or spent < BRIEF:
             return
-        self.last = now
+        self.last, self.ended = now, self.ended or last
         elapsed = f"{spent:.0f} s elapsed"
         told = ", ".join(text for text in (f"{done}/{total} {self.what}", elapsed, pace) if text)
         print(f"{self.title}: {told}", file=sys.stderr, flush=True)

@@ -252,6 +252,7 @@ def assert_scores(
     update : write the baseline from the run instead. Options are those of `check`. A baseline that
     does not exist is an AssertionError too.
     """
+    __tracebackhide__ = True  # a failing test shows the scores, not this
     (found_run,) = as_runs([run])
     if update:
         Baseline.of(found_run).save(baseline)

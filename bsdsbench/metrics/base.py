@@ -344,7 +344,7 @@ class CurveMetric(Metric):
         Column("ods.precision", "ODS P", "P", shown="own", score=False),
         Column("ods.recall", "ODS R", "R", shown="own", score=False),
         Column("ois", "OIS"),
-        Column("ap", "AP", undefined="label maps are one point, not a curve"),
+        Column("ap", "AP", undefined="the curve is one point (binary or label maps)"),
         Column("n_images", "images", "n", digits=0, shown="own", score=False),
     )
     image_columns: ClassVar[tuple[Column, ...]] = (

@@ -91,7 +91,7 @@ class BoundaryMetric(MatchingMetric):
     uses = MATCHED
     columns: ClassVar[tuple[Column, ...]] = (
         *CurveMetric.columns[:-1],
-        Column("r50", "R50", undefined="the curve does not reach a precision of 0.5"),
+        Column("r50", "R50", undefined="the curve does not pass a precision of 0.5"),
         CurveMetric.columns[-1],
     )
 

@@ -37,7 +37,7 @@ def worst_table(
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
     names = labels_of(runs, None)
-    runs, notes = comparable(runs, names, common=True, force=False)
+    runs, _ = comparable(runs, names, common=True, force=False)
     shared = [m for m in runs[0].metrics if m in runs[-1].metrics]
     if (metric is not None and metric not in shared) or not shared:
         had = ", ".join(shared) or "none"
@@ -54,7 +54,7 @@ def worst_table(
     if draw:
         for run, folder in zip(runs, folders, strict=True):
             write_overlays(run, folder / "overlays", image_ids=chosen, progress=progress)
-    return _table(names, runs, folders, chosen, values, by, notes)
+    return _table(names, runs, folders, chosen, values, by)
 
 
 def _table(
@@ -64,7 +64,6 @@ def _table(
     chosen: Sequence[str],
     values: Sequence[dict[str, float]],
     by: Any,
-    notes: Sequence[str],
 ) -> Table:
     two = len(runs) == 2
     columns = [Column("image", "Image")]
@@ -82,8 +81,8 @@ def _table(
         ]
         drawn = [str(path) if path.is_file() else "" for path in paths]
         rows.append([image_id, *found, *([found[0] - found[1]] if two else []), *drawn])
-    if not all(row[-1] for row in rows):
-        notes = [*notes, "Without overlays: --overlays draws those of these images."]
+    missing = "Without overlays: --overlays draws those of these images."
+    notes = [] if all(row[-1] for row in rows) else [missing]
     title = f"Where {' and '.join(names)} differ most" if two else f"Worst images of {names[0]}"
     caption, signed = made_how(runs, names)
     return Table("worst", title, columns, rows, caption=caption, notes=[*notes, *signed])

@@ -228,7 +228,7 @@ def test_a_dash_has_its_reason_in_a_note():
     protocol = bb.Protocol(thresholds=(0.3, 0.6))
     records = [bb.ImageRecord(name, (9, 9), {"boundary": counts}) for name in ("a", "b")]
     run = bb.Evaluation(protocol, "poor", records)
-    reason = "- under R50: the curve does not reach a precision of 0.5."
+    reason = "- under R50: the curve does not pass a precision of 0.5."
     for text in (run.summary(), to_text(bb.compare([run], n_boot=10).tables())):
         assert reason in " ".join(text.split())
     assert reason not in simulated_run("good", 30, quality=1.0).summary()

@@ -13,6 +13,7 @@ from bsdsbench.files.errors import InputWarning
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.runs.first_look import first_look
 from bsdsbench.runs.runner import prepared
+from bsdsbench.scores.curve import four_counts, pr_curve
 from tests.helpers.making import make_set
 from tests.helpers.runs import counted, refused
 
@@ -186,6 +187,10 @@ def test_skipped_images_are_as_if_they_were_not_there(with_empty, tmp_path):
     assert stream.compute().scores() == found.scores()
 
 
+def best_row(counts):
+    return int(pr_curve(counts).f.argmax())
+
+
 def test_counted_images_add_their_false_positives_alone(with_empty):
     pred, gt, five = with_empty
     every = counted(pred, gt, TEN.replace(empty_gt="count"))
@@ -197,6 +202,13 @@ def test_counted_images_add_their_false_positives_alone(with_empty):
     assert mine.total_pred.tolist() == false
     assert not mine.total_gt.any()
     assert not mine.matched_pred.any()
+    own = [0 if r is every.records[5] else best_row(r.counts["boundary"]) for r in every.records]
+    own[5] = int(mine.total_pred.argmin())
+    rows = [four_counts(r.counts["boundary"])[k] for r, k in zip(every.records, own, strict=True)]
+    gt, all_gt, pred, all_pred = np.sum(rows, axis=0)
+    precision, recall = pred / all_pred, gt / all_gt
+    f = 2 * precision * recall / (precision + recall)
+    assert every.boundary_score().ois.f == pytest.approx(f, abs=1e-15)
     curve = every.boundary_score().curve
     assert curve.recall.tolist() == drawn.recall.tolist()
     assert (curve.precision < drawn.precision).any()
