@@ -91,7 +91,7 @@ def command(
 
     if not rules and _is_site(out, form):
         refuse((*PAGE, "gt_dir", "published", "columns"), "a leaderboard (-o FOLDER)")
-        return _leaderboard(runs, str(out), names, options)
+        return _leaderboard(runs, str(out), names, quiet, options)
     form = form_of(out, form)
     if rules:
         from bsdsbench.runs.all_rules import rules_table
@@ -119,13 +119,16 @@ def _is_site(out: str | None, form: str | None) -> bool:
 
 
 def _leaderboard(
-    runs: tuple[str, ...], out: str, names: list[str] | None, options: dict[str, Any]
+    runs: tuple[str, ...], out: str, names: list[str] | None, quiet: bool, options: dict[str, Any]
 ) -> int:
+    from bsdsbench.cli.evaluating import progress
     from bsdsbench.diagnosis.findings import counted
     from bsdsbench.report.leaderboard import write_leaderboard
 
     chosen = {name: options[name] for name in BOOTSTRAP}
-    for board in write_leaderboard(runs, out, names, **chosen):
+    with progress("report: board", quiet, "samples") as shown:
+        boards = write_leaderboard(runs, out, names, **chosen, progress=shown)
+    for board in boards:
         print(f"{board.title}: {counted(len(board.rows), 'row')}")
     print(out)
     return 0

@@ -33,16 +33,17 @@ HUMAN = "#2E7D32"
 # Pixels of a matching, in every overlay.
 PIXELS = {"matched": "#009E73", "false": "#D55E00", "missed": "#0072B2"}
 # With it the detectors of `bsdsbench run` have colours of their own.
-_SALT = b"3719"
+_SALT = b"20761"
 
 
 def color_of(name: str, taken: Collection[str] = ()) -> str:
     """The colour of a method: by its name alone, unless another of the picture has taken it.
 
-    Upper case and what stands in brackets after the name make no difference.
+    Upper case, hyphens and what stands in brackets after the name make no difference.
     """
-    word = name.partition(" (")[0].casefold().encode("utf-8", "replace")
-    digest = hashlib.blake2b(word, digest_size=4, salt=_SALT).digest()
+    word = name.partition(" (")[0].casefold().replace("-", " ").replace("_", " ")
+    text = word.encode("utf-8", "replace")
+    digest = hashlib.blake2b(text, digest_size=4, salt=_SALT).digest()
     return _free(PALETTE, int.from_bytes(digest, "big"), taken)
 
 

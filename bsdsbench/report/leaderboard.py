@@ -28,7 +28,7 @@ from bsdsbench.files.writing import WAIT, locked
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import metric_options, registry
 from bsdsbench.plotting.palette import ISO_LEVELS, iso_f_points, lines_of
-from bsdsbench.runs.evaluation import Evaluation, load_runs
+from bsdsbench.runs.evaluation import Evaluation, Progress, load_runs
 from bsdsbench.runs.run_identity import not_beside
 from bsdsbench.runs.score_tables import Speed, speed_of
 
@@ -90,11 +90,12 @@ def write_leaderboard(
     *,
     n_boot: int = N_BOOT,
     seed: int = SEED,
+    progress: Progress | None = None,
 ) -> list[Board]:
     """Write index.html, leaderboard.json and the runs' reports into `out`; returns the boards.
 
     folders : the folders of runs, as `evaluate -o` leaves them; names : in place of their own
-    n_boot, seed : samples of the bootstrap, and its seed
+    n_boot, seed, progress : as in `compare`, for one board after the other
     Of a run's report only one that its manifest names is published. Raises DataError for runs
     without boundary counts, OSError.
     """
@@ -109,7 +110,8 @@ def write_leaderboard(
         raise DataError.collect(faults)
     reports = {run.name: _report(path, run.name) for path, run in found}
     links = {name: link for name, (link, _) in reports.items()}
-    boards = [_board(group, links, n_boot, seed) for group in _groups([run for _, run in found])]
+    sampling = {"n_boot": n_boot, "seed": seed, "progress": progress}
+    boards = [_board(group, links, sampling) for group in _groups([run for _, run in found])]
     plain = [
         {"title": b.title, "protocol": b.protocol, "rows": [_plain(r) for r in b.rows]}
         for b in boards
@@ -141,8 +143,10 @@ def _truth(run: Evaluation) -> Any:
     return identity.fingerprint if identity else tuple(r.image_id for r in run.records)
 
 
-def _board(runs: Sequence[Evaluation], links: Mapping[str, str], n_boot: int, seed: int) -> Board:
-    told = compare(runs, n_boot=n_boot, seed=seed)
+def _board(
+    runs: Sequence[Evaluation], links: Mapping[str, str], sampling: Mapping[str, Any]
+) -> Board:
+    told = compare(runs, **sampling)
     letters = told.letters.get(f"{METRIC}.ods", ("",) * len(runs))
     curves = [
         _curve(run, color, " ".join(f"{2 * d:g}" for d in dashes))

@@ -78,8 +78,8 @@ for k, run in enumerate(runs):
     rows = np.arange(len(shown)) + 0.2 * k
     ax.hlines(rows, [e.low for e in ends], [e.high for e in ends], color=f"C{k}")
     ax.plot([e.value for e in ends], rows, "o", color=f"C{k}", label=run.name)
-ax.set(title="Two segmenters: felzenszwalb is better by every score", xlim=(0, 1), xlabel="score")
+ax.set(title="felzenszwalb is better by every score", xlim=(0, 1), xlabel="score")
 ax.set_yticks(np.arange(len(shown)) + 0.1, shown)
 ax.invert_yaxis()
-ax.legend(loc="upper left")
+ax.legend(loc="upper right")
 plt.show()

@@ -229,7 +229,7 @@ def test_colours_are_those_of_the_plots(open_page, three_methods):
     drawn = page.locator("#plot .curve").evaluate_all(
         "all => all.map(l => l.getAttribute('stroke'))"
     )
-    assert drawn == [color for color, _ in lines_of(["structure-tensor", "canny", "sobel"])]
+    assert drawn == [color for color, _ in lines_of(["Structure_Tensor", "canny", "sobel"])]
 
 
 def test_a_dot_of_the_scatter_opens_its_image(open_page, three_methods):
