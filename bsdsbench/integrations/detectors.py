@@ -33,10 +33,10 @@ from bsdsbench.loaders.photos import find_photos, read_photo
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import clipped
-from bsdsbench.runs.counts_file import run_locked
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.job import check_run, kind_of, protocol_of
+from bsdsbench.runs.record_store import run_locked
 from bsdsbench.runs.runner import Settings, prepared
 from bsdsbench.runs.runner import run as score
 from bsdsbench.runs.score_tables import KEY as SPEED

@@ -21,10 +21,19 @@ from bsdsbench.loaders.photos import find_photos, photos_beside
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import clipped
-from bsdsbench.runs.counts_file import RecordStore, run_locked
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
-from bsdsbench.runs.job import Failure, Job, Outcome, Unchanged, check_run, kind_of, protocol_of
+from bsdsbench.runs.job import (
+    Failure,
+    Job,
+    Outcome,
+    Packed,
+    Unchanged,
+    check_run,
+    kind_of,
+    protocol_of,
+)
+from bsdsbench.runs.record_store import RecordStore, run_locked
 from bsdsbench.scores.counts import ImageRecord
 
 FEW = 10  # missing shards that are named
@@ -307,7 +316,8 @@ def _run_jobs(jobs: list[Job], settings: Settings) -> _Results:
     if store and settings.fresh:
         store.clear()
     results = _Results()
-    with closing(_outcomes(jobs, store, settings)) as stream:
+    stored = closing(store) if store else nullcontext()
+    with stored, closing(_outcomes(jobs, store, settings)) as stream:
         for count, outcome in enumerate(stream, 1):
             if isinstance(outcome, ImageRecord):
                 results.records.append(outcome)
@@ -328,7 +338,7 @@ def _outcomes(
         yield from outcomes(jobs, settings.executor, workers)
         return
     again: list[Job] = []
-    ready = (replace(job, known=store.fingerprint(job.pair.image_id)) for job in jobs)
+    ready = (replace(job, known=store.fingerprint(job.pair.image_id), packed=True) for job in jobs)
     by_id = {job.pair.image_id: job for job in jobs}
     with closing(outcomes(ready, settings.executor, workers)) as stream:
         for outcome in stream:
@@ -338,8 +348,9 @@ def _outcomes(
                     again.append(by_id[outcome.image_id])
                     continue
                 outcome = kept
-            elif isinstance(outcome, ImageRecord):
-                store.add(outcome)
+            elif isinstance(outcome, Packed):
+                store.add(outcome.record, outcome.data)
+                outcome = outcome.record
             yield outcome
     if again:
         store.forget(job.pair.image_id for job in again)
