@@ -22,7 +22,7 @@ from typing import Any
 from bsdsbench.files import json_fields as fields
 from bsdsbench.files.bounded import FaultError, read_bytes, read_json, reading, show
 from bsdsbench.files.errors import DataError, FileFormatError
-from bsdsbench.files.writing import inside, write_atomic
+from bsdsbench.files.writing import inside, move, write_aside, write_atomic
 
 MANIFEST = "manifest.json"
 SCHEMA = "bsdsbench.manifest/1"
@@ -128,15 +128,14 @@ def write_results(
     hashes: dict[str, str] = {}
     for name, content in files:
         data = content.encode("utf-8") if isinstance(content, str) else content
-        write_atomic(inside(folder, f"{STAGE}/{name}"), data, durable=name in READ_BACK)
+        write_aside(inside(folder, f"{STAGE}/{name}"), data, durable=name in READ_BACK)
         hashes[name] = "" if name in UNREAD else digest(data)
     stale = {*old, *DRAWN} - hashes.keys() if what == RESULT else set(old) - hashes.keys()
     found = Manifest(folder, {**dict.fromkeys(stale, ""), **hashes}, what, UNFINISHED)
     targets = {name: inside(folder, name) for name in hashes}  # before anything is replaced
     found.write()
     for name, target in targets.items():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(stage / name, target)
+        move(stage / name, target)
     found.remove(stale)
     _clear(stage)
     found.files, found.state = hashes, FINISHED

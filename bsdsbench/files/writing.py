@@ -7,17 +7,19 @@ import os
 import platform
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError, RunLockedError, visible
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+T = TypeVar("T")
 
 
 def write_atomic(path: Path, data: bytes | str, *, durable: bool = True) -> None:
@@ -48,6 +50,32 @@ def _write(path: Path, payload: bytes, durable: bool) -> None:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+
+
+def write_aside(path: Path, data: bytes, *, durable: bool) -> None:
+    """Write a file where nobody reads yet, and no file is; else as `write_atomic`."""
+    try:
+        with _made(path, lambda: open(path, "xb")) as stream:
+            stream.write(data)
+            if durable:
+                stream.flush()
+                os.fsync(stream.fileno())
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+
+
+def move(path: Path, target: Path) -> None:
+    """Put a file at its place, whose folder is made if missing. Raises OSError."""
+    _made(target, lambda: os.replace(path, target))
+
+
+def _made(path: Path, work: Callable[[], T]) -> T:
+    """What `work` does to a path, with the folder made where it is missing."""
+    try:
+        return work()
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return work()
 
 
 def inside(folder: Path, name: str) -> Path:

@@ -32,10 +32,10 @@ from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.counts_file import run_locked
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.job import check_run, kind_of, protocol_of
+from bsdsbench.runs.record_store import run_locked
 from bsdsbench.runs.runner import Settings, check_words, digest_of, part_of, prepared
 from bsdsbench.runs.runner import run as score
 from bsdsbench.runs.score_tables import KEY as SPEED

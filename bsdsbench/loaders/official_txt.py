@@ -54,7 +54,9 @@ def format_rows(rows: Iterable[Iterable[float]]) -> str:
 
     No rows give the empty string. Six significant digits, as in the official files.
     """
-    return "".join(" ".join(f"{v:10g}" for v in map(float, row)) + "\n" for row in rows)
+    table = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows), float)
+    line = " ".join(["%10g"] * table.shape[-1]) + "\n"
+    return line * len(table) % tuple(table.ravel().tolist())
 
 
 def read_rows(
@@ -99,16 +101,8 @@ def _number(word: str, line: int) -> float:
 
 def format_ev1(counts: BoundaryCounts) -> str:
     """ID_ev1.txt of one image: thresh cntR sumR cntP sumP."""
-    return format_rows(
-        zip(
-            counts.thresholds,
-            counts.matched_gt,
-            counts.total_gt,
-            counts.matched_pred,
-            counts.total_pred,
-            strict=True,
-        )
-    )
+    four = (counts.matched_gt, counts.total_gt, counts.matched_pred, counts.total_pred)
+    return format_rows(np.column_stack([counts.thresholds, *four]))
 
 
 def read_ev1(path: str | os.PathLike[str], source: Manifest | None = None) -> BoundaryCounts:

@@ -23,9 +23,10 @@ from bsdsbench.metrics import metric_options, registry
 from bsdsbench.metrics.base import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
-from bsdsbench.runs.counts_file import FOLDER as RECORDS
-from bsdsbench.runs.counts_file import pack_records, run_locked, unpack_records
+from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.official import ReportedRun, reported_run
+from bsdsbench.runs.record_store import FOLDER as RECORDS
+from bsdsbench.runs.record_store import run_locked
 from bsdsbench.runs.run_identity import MARK, identity_of, is_own, mark_of, signature_of
 from bsdsbench.runs.score_tables import image_table, score_tables
 from bsdsbench.scores.counts import ImageRecord

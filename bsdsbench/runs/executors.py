@@ -17,18 +17,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import (
-    FIRST_COMPLETED,
     BrokenExecutor,
     Executor,
     Future,
     InvalidStateError,
     ProcessPoolExecutor,
     ThreadPoolExecutor,
-    wait,
 )
 from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for_sentinel
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from types import ModuleType
 from typing import Any
 
@@ -126,19 +125,25 @@ def _through(
     called before each look at what is done, and while there is nothing; it raises to end the run.
     """
     under_way: dict[Future[Outcome], Job] = {}
+    done: SimpleQueue[Future[Outcome]] = SimpleQueue()
     try:
         while waiting or under_way:
             while waiting and len(under_way) < window:
-                under_way[pool.submit(work, waiting[0])] = waiting[0]
-                waiting.popleft()
-            done, _ = wait(under_way, CHECK_SECONDS if check else None, FIRST_COMPLETED)
+                begun = pool.submit(work, waiting[0])
+                under_way[begun] = waiting.popleft()
+                begun.add_done_callback(done.put)
+            try:
+                future = done.get(timeout=CHECK_SECONDS if check else None)
+            except Empty:
+                future = None
             if check:
                 check()
-            for future in done:
-                if check and _is_cancelled(future):  # the cluster may be lost, so all of them are
-                    check(True)
-                yield _outcome(future, under_way[future])
-                del under_way[future]
+            if future is None:
+                continue
+            if check and _is_cancelled(future):  # the cluster may be lost, so all of them are
+                check(True)
+            yield _outcome(future, under_way[future])
+            del under_way[future]
     except BrokenExecutor:
         waiting.extendleft(reversed(under_way.values()))
         raise
@@ -216,8 +221,11 @@ class _Pool(ProcessPoolExecutor):
             super().__init__(workers, context, _start_worker, (own,))
         self.children: dict[int, Any] = {}
         self._has_server = context.get_start_method() == "forkserver"
+        self._workers = workers
 
     def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        if len(self.children) == self._workers:  # no process is started any more
+            return super().submit(*args, **kwargs)
         main = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")
         try:

@@ -29,6 +29,7 @@ from bsdsbench.loaders.photos import read_photo
 from bsdsbench.metrics import metric_options, registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import clipped
+from bsdsbench.runs.counts_file import pack_records
 from bsdsbench.scores.counts import ImageRecord
 
 
@@ -37,7 +38,8 @@ class Job:
     """What to evaluate.
 
     photo : the picture, where a metric uses it; known : the fingerprint of the record that
-    is already there, if any; hashes : of a detector's maps, what its run wrote
+    is already there, if any; hashes : of a detector's maps, what its run wrote; packed : the
+    record is to be stored
     """
 
     pair: Pair
@@ -48,6 +50,7 @@ class Job:
     photo: Path | None = None
     known: str = ""
     hashes: tuple[str, ...] = ()
+    packed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,20 @@ class LeftOut:
     image_id: str
 
 
-Outcome = ImageRecord | Failure | Unchanged | LeftOut
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A record and its bytes for the store, made by the worker since that takes a while."""
+
+    record: ImageRecord
+    data: bytes
+
+    @property
+    def image_id(self) -> str:
+        """The image it is of."""
+        return self.record.image_id
+
+
+Outcome = ImageRecord | Packed | Failure | Unchanged | LeftOut
 
 
 def run_job(job: Job) -> Outcome:
@@ -90,7 +106,8 @@ def run_job(job: Job) -> Outcome:
             raise FileFormatError(
                 f"{job.pair.image_id}: a file changed while it was read, expected it to stay"
             )
-        return replace(record, fingerprint=mark, seconds=time.perf_counter() - started)
+        record = replace(record, fingerprint=mark, seconds=time.perf_counter() - started)
+        return Packed(record, pack_records([record])) if job.packed else record
     except DataError as error:
         return Failure(job.pair.image_id, error.problems)
     except MemoryError:

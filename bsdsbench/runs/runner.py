@@ -19,7 +19,6 @@ from bsdsbench.loaders.pairing import maps_in
 from bsdsbench.loaders.photos import find_photos, photos_beside
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.counts_file import RecordStore, run_locked
 from bsdsbench.runs.evaluation import EMPTY, Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
 from bsdsbench.runs.first_look import first_look
@@ -28,11 +27,13 @@ from bsdsbench.runs.job import (
     Job,
     LeftOut,
     Outcome,
+    Packed,
     Unchanged,
     check_run,
     kind_of,
     protocol_of,
 )
+from bsdsbench.runs.record_store import RecordStore, run_locked
 from bsdsbench.runs.run_identity import absolute
 from bsdsbench.scores.counts import ImageRecord
 
@@ -327,7 +328,8 @@ def _run_jobs(jobs: list[Job], settings: Settings) -> _Results:
     if store and settings.fresh:
         store.clear()
     results = _Results()
-    with closing(_outcomes(jobs, store, settings, results)) as stream:
+    stored = closing(store) if store else nullcontext()
+    with stored, closing(_outcomes(jobs, store, settings, results)) as stream:
         for count, outcome in enumerate(stream, 1):
             if isinstance(outcome, ImageRecord):
                 results.records.append(outcome)
@@ -350,7 +352,7 @@ def _outcomes(
         yield from outcomes(jobs, settings.executor, workers)
         return
     again: list[Job] = []
-    ready = (replace(job, known=store.fingerprint(job.pair.image_id)) for job in jobs)
+    ready = (replace(job, known=store.fingerprint(job.pair.image_id), packed=True) for job in jobs)
     by_id = {job.pair.image_id: job for job in jobs}
     with closing(outcomes(ready, settings.executor, workers)) as stream:
         for outcome in stream:
@@ -361,8 +363,9 @@ def _outcomes(
                     continue
                 outcome = kept
                 results.kept += 1
-            elif isinstance(outcome, ImageRecord):
-                store.add(outcome)
+            elif isinstance(outcome, Packed):
+                store.add(outcome.record, outcome.data)
+                outcome = outcome.record
             yield outcome
     if again:
         store.forget(job.pair.image_id for job in again)

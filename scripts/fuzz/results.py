@@ -14,6 +14,7 @@ import random
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +26,9 @@ from bsdsbench.files.errors import LINE, DataError
 from bsdsbench.files.manifest import MANIFEST, write_results
 from bsdsbench.loaders.official_txt import format_ev1, read_ev1, read_rows
 from bsdsbench.loaders.scores import read_scores
-from bsdsbench.runs.counts_file import FOLDER, RecordStore
+from bsdsbench.runs.counts_file import pack_records
 from bsdsbench.runs.evaluation import load_run
+from bsdsbench.runs.record_store import FOLDER, RecordStore
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 
 TOKENS = (
@@ -64,8 +66,8 @@ def cases(root: Path) -> dict[str, Case]:
     """Name -> case, their files below `root`."""
     out = root / "out"
     run = made(out, 0)
-    store = RecordStore(out)
-    store.add(run.records[0])
+    with closing(RecordStore(out)) as store:
+        store.add(run.records[0], pack_records([run.records[0]]))
     Baseline.of(run).save(root / "baseline.json")
     (root / "p.toml").write_text(run.protocol.to_toml(), "utf-8")
     rows = "".join(f"{k % 2},{k / 20}\n" for k in range(20))
@@ -82,7 +84,8 @@ def cases(root: Path) -> dict[str, Case]:
         return found.scores, found.n_images, found.protocol, counts
 
     def record() -> object:
-        found = RecordStore(out).load("im0")
+        with closing(RecordStore(out)) as store:
+            found = store.load("im0")
         return None if found is None else found.equals(run.records[0])
 
     (stored,) = (out / FOLDER).iterdir()

@@ -140,8 +140,8 @@ def test_shards_merged_and_a_resumed_run_have_the_same_bytes(call, data, runs, t
     assert contents(tmp_path / "whole") == contents(runs / "good")
     again = tmp_path / "again"
     shutil.copytree(runs / "good" / ".records", again / ".records")
-    for path in list((again / ".records").iterdir())[:4]:
-        path.unlink()
+    log = again / ".records" / "records"
+    os.truncate(log, log.stat().st_size // 2)
     call(*evaluate(data, "good"), "-o", again)
     assert contents(again) == contents(runs / "good")
 

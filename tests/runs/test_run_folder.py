@@ -11,9 +11,9 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.files.errors import LINE, DataError, FileFormatError
 from bsdsbench.files.manifest import MANIFEST, write_results
-from bsdsbench.runs.counts_file import FOLDER, pack_records, unpack_records
+from bsdsbench.runs.counts_file import unpack_records
 from bsdsbench.runs.evaluation import load_run
-from tests.helpers.runs import bits, counted, refused
+from tests.helpers.runs import refused
 
 FIVE = bb.Protocol.preset("bsds500").replace(thresholds=5)
 
@@ -138,21 +138,6 @@ def test_counts_that_are_not_whole_are_one_line(tmp_path):
     for data in (b"", b"PK", b"x" * 100, b"PK\x05\x06" + bytes(18), b"\x80\x04\x95"):
         path.write_bytes(data)
         refused(r"counts\.npz: ", unpack_records, path, error=FileFormatError)
-
-
-def test_damaged_records_are_evaluated_again(tiny, tmp_path):
-    out = tmp_path / "out"
-    run = bb.evaluate(*tiny, FIVE, workers=1, out=out)
-    expected = bits(out)
-    first, second, *_ = sorted((out / FOLDER).glob("*.npz"))
-    whole = first.read_bytes()
-    other = pack_records([run.records[0]])
-    for data in (b"", whole[:-1], whole[:200], whole[::-1], other, second.read_bytes()):
-        first.write_bytes(data)
-        done = []
-        counted(*tiny, FIVE, out=out, progress=lambda *at, done=done: done.append(at))
-        assert bits(out) == expected
-        assert first.read_bytes() == whole
 
 
 @pytest.mark.parametrize("inside", ["pred", "gt"])

@@ -10,7 +10,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.files.errors import MergeError, PairingError, RunLockedError
-from bsdsbench.runs.counts_file import FOLDER, run_locked
+from bsdsbench.runs.record_store import run_locked
 from tests.helpers.runs import bits, refused
 
 TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
@@ -66,14 +66,6 @@ def test_an_unchanged_image_is_not_evaluated_again(tiny, tmp_path, monkeypatch):
     seen.clear()
     bb.evaluate(pred, gt, TEN.replace(max_dist=0.02), workers=1, out=out)
     assert len(seen) == 6
-
-
-def test_a_broken_stored_record_is_made_again(tiny, tmp_path):
-    out = tmp_path / "out"
-    run = bb.evaluate(*tiny, TEN, workers=1, out=out)
-    for k, path in enumerate(sorted((out / FOLDER).glob("*.npz"))):
-        path.write_bytes(path.read_bytes()[: 50 * k])
-    assert bb.evaluate(*tiny, TEN, workers=1, out=out).equals(run)
 
 
 def test_shards_merge_to_the_bits_of_the_whole(tiny, tmp_path):
