@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import threading
@@ -93,6 +94,16 @@ def announce_compiling(quiet: bool) -> None:
         from bsdsbench.kernels.warm import compile_once
 
         compile_once()
+
+
+def start_workers(metrics: Sequence[str], executor: str, workers: int | None) -> None:
+    """Start what forks the workers, if there will be any: it imports beside this process."""
+    from bsdsbench.kernels import never_compiled
+    from bsdsbench.runs.server import start_server
+
+    several = workers or os.cpu_count() or 1
+    if executor == "process" and several > 1 and not never_compiled():
+        start_server(metrics)
 
 
 def show_run(run: Evaluation, form: str, out: str | None) -> int:

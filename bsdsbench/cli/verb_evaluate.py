@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -13,6 +14,7 @@ from bsdsbench.cli.evaluating import (
     load_plotting,
     run_options,
     show_run,
+    start_workers,
     write_overlays,
     write_plots,
 )
@@ -84,6 +86,8 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
         refuse(("overlays",), "--max-dist A:B:N")
         fields["max_dist"] = None
     metrics = options["metrics"] = metrics_or_default(options["metrics"])
+    if os.path.isdir(options["gt_dir"]):
+        start_workers(metrics, options["executor"], options["workers"])
     out = options["out"]
     if overlays:
         check_overlays(metrics, out)

@@ -6,7 +6,6 @@ that memory stays flat however many there are.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import multiprocessing
 import os
@@ -26,7 +25,6 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for_sentinel
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import ModuleType
 from typing import Any
@@ -34,11 +32,19 @@ from typing import Any
 from bsdsbench.files.errors import DataError
 from bsdsbench.runs.cluster import absolute, cluster
 from bsdsbench.runs.job import Failure, Job, Outcome, run_job
+from bsdsbench.runs.server import (
+    SAFE_PATH,
+    await_server,
+    context,
+    ctrl_c_masked,
+    ctrl_c_waits,
+    end_server,
+    nothing_from_this_folder,
+    set_safe_path,
+)
 
 JOBS_PER_WORKER = 3
 CHECK_SECONDS = 2.0
-SERVER_SECONDS = 5.0
-SAFE_PATH = "PYTHONSAFEPATH"
 LOG = logging.getLogger(__name__)
 
 
@@ -87,7 +93,7 @@ def _no_semaphores() -> str:
     after a kill is its own affair.
     """
     try:
-        with _nothing_from_this_folder(), _silent():
+        with nothing_from_this_folder(), _silent():
             multiprocessing.get_context("spawn").Lock()
     except (OSError, ImportError, NotImplementedError) as error:
         return f"semaphores: {getattr(error, 'strerror', None) or error}"
@@ -217,7 +223,7 @@ class _Pool(ProcessPoolExecutor):
 
     def __init__(self, workers: int, context: Any) -> None:
         own = os.environ.get(SAFE_PATH)
-        with _nothing_from_this_folder():  # it starts the tracker of semaphores
+        with nothing_from_this_folder():  # it starts the tracker of semaphores
             super().__init__(workers, context, _start_worker, (own,))
         self.children: dict[int, Any] = {}
         self._has_server = context.get_start_method() == "forkserver"
@@ -229,17 +235,17 @@ class _Pool(ProcessPoolExecutor):
         main = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")
         try:
-            with _ctrl_c_waits(), _nothing_from_this_folder():
+            with ctrl_c_waits(), nothing_from_this_folder():
                 if not self._has_server:
-                    with _ctrl_c_masked():
+                    with ctrl_c_masked():
                         return super().submit(*args, **kwargs)
                 from multiprocessing.forkserver import ensure_running
 
-                with _ctrl_c_masked():  # what the server forks inherits the mask
+                with ctrl_c_masked():  # what the server forks inherits the mask
                     ensure_running()
                 return super().submit(*args, **kwargs)
         except (EOFError, ConnectionError) as error:  # from the server that forks the workers
-            _await_server()
+            await_server()
             raise BrokenExecutor(f"the fork server died ({type(error).__name__})") from None
         finally:
             sys.modules["__main__"] = main
@@ -262,67 +268,15 @@ class _Pool(ProcessPoolExecutor):
 
 
 @contextmanager
-def _ctrl_c_masked() -> Iterator[None]:
-    """Processes started meanwhile never see Ctrl-C."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
-@contextmanager
-def _nothing_from_this_folder() -> Iterator[None]:
-    """Processes started meanwhile do not import a signal.py, or a bsdsbench, that lies here.
-
-    Python started with -c, as multiprocessing does, looks into the current folder first; workers
-    then look where this process does. Python 3.10 does not know the variable.
-    """
-    before = os.environ.get(SAFE_PATH)
-    os.environ[SAFE_PATH] = "1"
-    try:
-        yield
-    finally:
-        _set_safe_path(before)
-
-
-@contextmanager
-def _ctrl_c_waits() -> Iterator[None]:
-    """An interrupt comes afterwards, or a process could have started and not be known.
-
-    It ends the server that forks the workers, which is waited for and may be importing.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    held: list[Any] = []
-
-    def hold(*given: Any) -> None:
-        held.append(given)
-        _end_server()
-
-    handler = signal.signal(signal.SIGINT, hold)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL if handler is None else handler)
-        if held and callable(handler):
-            handler(*held[0])
-
-
-@contextmanager
 def _pool(workers: int, metrics: Iterable[str]) -> Iterator[_Pool]:
-    pool = _Pool(workers, _context(metrics))
+    pool = _Pool(workers, context(metrics))
     try:
         yield pool
     except BaseException as error:
         # Interrupted or broken: nobody waits for what is still running. Those that still start
         # would complain about what a shut pool has already given back, so they end first.
         if isinstance(error, KeyboardInterrupt):
-            _end_server()
+            end_server()
         _silence(pool)
         for child in pool.children.values():
             child.terminate()
@@ -345,60 +299,9 @@ def _silence(pool: _Pool) -> None:
     threading.excepthook = tell
 
 
-def _server() -> Any:
-    """multiprocessing's record of the process that forks the workers, None if it has none."""
-    return getattr(sys.modules.get("multiprocessing.forkserver"), "_forkserver", None)
-
-
-def _end_server() -> None:
-    """End the process that forks the workers: it may still be importing, for seconds."""
-    pid = getattr(_server(), "_forkserver_pid", None)
-    if pid:
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGTERM)
-
-
-def _await_server() -> None:
-    """Wait until a server that is shutting down has ended, or the next pool would ask it."""
-    pid = getattr(_server(), "_forkserver_pid", None)
-    limit = time.monotonic() + SERVER_SECONDS
-    with contextlib.suppress(OSError):
-        while pid and time.monotonic() < limit:
-            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-                return
-            time.sleep(0.01)
-
-
-def _context(metrics: Iterable[str]) -> Any:
-    """Never plain fork: the progress display has a thread, and locks must not be inherited."""
-    methods = multiprocessing.get_all_start_methods()
-    chosen = os.environ.get("BSDSBENCH_START_METHOD", "")
-    if chosen not in methods:
-        chosen = "forkserver" if "forkserver" in methods and sys.platform == "linux" else "spawn"
-    context = multiprocessing.get_context(chosen)
-    if chosen == "forkserver":
-        # The server inherits the variable when it starts, with the first worker.
-        os.environ["BSDSBENCH_PRELOAD"] = ",".join(metrics)
-        context.set_forkserver_preload([] if _other_here() else ["bsdsbench.runs.preload"])
-    return context
-
-
-def _other_here() -> bool:
-    """Whether Python 3.10 would preload a bsdsbench that lies here and is not this one."""
-    here = Path.cwd() / "bsdsbench"
-    return sys.version_info < (3, 11) and here.is_dir() and here != Path(__file__).parents[1]
-
-
-def _set_safe_path(value: str | None) -> None:
-    if value is None:
-        os.environ.pop(SAFE_PATH, None)
-    else:
-        os.environ[SAFE_PATH] = value
-
-
 def _start_worker(safe_path: str | None) -> None:
     """Leave Ctrl-C to the parent, and end when the parent is gone."""
-    _set_safe_path(safe_path)
+    set_safe_path(safe_path)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
