@@ -76,9 +76,8 @@ def test_a_writer_that_dies_anywhere_leaves_a_whole_result_or_none(last, tmp_pat
 
         return step
 
-    monkeypatch.setattr(manifest, "write_atomic", dying(manifest.write_atomic))
-    monkeypatch.setattr(manifest.os, "replace", dying(manifest.os.replace))
-    monkeypatch.setattr(manifest, "_clear", dying(manifest._clear))
+    for name in ("write_aside", "write_atomic", "move", "_clear"):
+        monkeypatch.setattr(manifest, name, dying(getattr(manifest, name)))
     new = {name: b"new" for name in FILES}
     with suppress(KeyboardInterrupt):
         write_results(out, new.items())
