@@ -105,6 +105,8 @@ def _changes(node: ast.AST) -> Iterator[tuple[Any, str, int | None, Any, str]]:
         return
     if isinstance(node, ast.FunctionDef) and node.name in WORDS_ONLY:
         return
+    if isinstance(node, ast.keyword) and node.arg == "strict":  # lists that are of one length
+        return
     yield from _own_changes(node)
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list", "type_params", "type_comment"):
