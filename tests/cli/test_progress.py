@@ -56,6 +56,7 @@ def test_it_says_how_far_it_is(verb, words, monkeypatch):
     assert all(0 < done <= total for _, done, total in told)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("verb", VERBS)
 def test_ctrl_c_is_one_line(verb, words):
     script = (

@@ -11,6 +11,7 @@ from bsdsbench.cli import cli
 from bsdsbench.integrations.certificate import certificate
 
 
+@pytest.mark.process
 def test_every_official_table_agrees_and_an_altered_one_does_not(bsds500_bench, tmp_path):
     copy = shutil.copytree(bsds500_bench, tmp_path / "data")
     table = copy / "test_1" / "eval_cover.txt"

@@ -393,6 +393,7 @@ def test_a_manifest_that_is_not_sound_takes_nothing_over(data, user, tmp_path):
     assert scored("their_detector:detect", data, out).taken_over == 0
 
 
+@pytest.mark.process
 def test_resume_on_the_command_line(data, user, tmp_path):
     words = ["run", "their_detector:detect", str(data[0]), "--gt", str(data[1]), "--quiet"]
     for more, taken in (([], 0), (["--resume"], 3), (["--fresh"], 0)):

@@ -164,6 +164,7 @@ def test_a_wrong_function_is_one_line(spec, fault):
     refused(fault, load_function, spec)
 
 
+@pytest.mark.process
 def test_a_function_of_the_users_own_file(three, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

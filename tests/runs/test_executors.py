@@ -104,6 +104,7 @@ def test_workers_import_nothing_from_the_current_folder(tiny, tmp_path, method):
     assert not (tmp_path / "imported").exists()
 
 
+@pytest.mark.process
 def test_workers_have_the_environment_of_their_parent(tmp_path):
     with _pool(1, ()) as pool:
         assert pool.submit(os.getenv, "PYTHONSAFEPATH").result() == os.environ.get("PYTHONSAFEPATH")

@@ -16,6 +16,7 @@ from tests.helpers.runs import bits, refused
 TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
 
 
+@pytest.mark.process
 def test_any_worker_number_and_executor_give_the_same_bits(tiny, tmp_path):
     pred, gt = tiny
     options = {"one": {"workers": 1}, "two": {"workers": 2}, "three": {"workers": 3}}
@@ -96,6 +97,7 @@ def test_shards_that_do_not_belong_together_are_refused(tiny, tmp_path):
     refused("3 shards, expected 2", bb.merge, [one, third], error=MergeError)
 
 
+@pytest.mark.process
 def test_every_bad_file_is_named_and_nothing_is_written(tiny, tmp_path):
     pred, gt = tiny
     (pred / "im001.png").write_bytes((pred / "im001.png").read_bytes()[:60])

@@ -90,7 +90,7 @@ def test_ranks_merge_to_the_same_bits_after_pickling(sample):
 
 
 def test_threads_number_the_images_they_add_at_once(monkeypatch):
-    both = Barrier(2, timeout=30)
+    both = Barrier(2, timeout=120)
 
     def at_once(*given):
         both.wait()  # both updates have their provisional numbers

@@ -141,6 +141,8 @@ def test_masks_need_no_protocol(maps, tmp_path):
     run = bb.evaluate(pred, truth, metrics=METRICS, workers=1)
     expected = np.mean([bc.hausdorff(near[k] == 1, gt[k] == 1) for k in gt])
     assert run.score("contour").values["hd"] == pytest.approx(expected)
+    for metric in METRICS:  # of one class there are no parts
+        assert run.score(metric).per_class == {}
     assert run.protocol.name == "masks"
 
 
