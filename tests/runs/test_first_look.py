@@ -137,6 +137,7 @@ def test_the_doctor_finds_them_too(kind, tmp_path):
     assert finding.code == (kind if kind in ("inverted", "exchanged") else "mirrored")
 
 
+@pytest.mark.process
 def test_evaluate_warns_and_the_command_line_says_a_line(tmp_path):
     pred, gt = make_set(tmp_path)
     changed(pred, lambda a: 255 - a)
