@@ -79,7 +79,7 @@ def interrupted(walk: Walk, words: str, count: int) -> None:
     running = subprocess.Popen(
         command, cwd=walk.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    while running.poll() is None and len(list(records.rglob("*.*"))) < count // 5:
+    while running.poll() is None and len(list(records.rglob("*.*"))) < 20:
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=60)
