@@ -14,6 +14,7 @@ README = Path(__file__).parents[1] / "README.md"
 
 
 @pytest.mark.slow
+@pytest.mark.process
 def test_the_python_example(tmp_path, monkeypatch, capsys):
     pytest.importorskip("pandas")
     (code,) = re.findall(r"^```python\n(.*?)^```", README.read_text("utf-8"), re.DOTALL | re.M)

@@ -300,6 +300,7 @@ class Evaluation(Shown):
     def load(cls, folder: str | Path) -> Evaluation:
         """Read what `save` wrote. Raises FileFormatError naming the file and the fault."""
         path = given_path(folder, "folder")
+        _refuse_unfinished(path)
         text, counts = verified(path, "result.json", "counts.npz")
         with reading(path / "result.json", "the result of a run"):
             found = parse_json(text)
@@ -371,12 +372,16 @@ def load_run(folder: str | Path, name: str | None = None) -> Evaluation | Report
         return replace(run, name=name) if name else run
     if not path.is_dir():
         raise FileFormatError(f"{path}: not a folder, expected the folder of a finished run")
-    if (path / RECORDS).is_dir():
+    _refuse_unfinished(path)
+    found = reported_run(path, name)
+    return found if isinstance(found, ReportedRun) else Evaluation(*found)
+
+
+def _refuse_unfinished(path: Path) -> None:
+    if (path / RECORDS).is_dir() and not is_run(path):
         raise FileFormatError(
             f"{path}: a run that was not finished; the command that began it goes on with it"
         )
-    found = reported_run(path, name)
-    return found if isinstance(found, ReportedRun) else Evaluation(*found)
 
 
 def load_runs(folders: Iterable[str | Path], names: Iterable[str] | None = None) -> list[Any]:

@@ -130,6 +130,11 @@ def evaluate(
     DataError
         That lists every problem of the run; the good images' records are kept in `out`.
 
+    Warns
+    -----
+    InputWarning
+        Where a few pairs, looked at first, are inverted, mirrored or exchanged, or all maps zero.
+
     Examples
     --------
     >>> import bsdsbench as bb

@@ -219,6 +219,15 @@ def test_an_interruption_says_that_the_same_command_goes_on_where_it_does(
     assert ("the same command goes on from there" in said) == resumes
 
 
+@pytest.mark.parametrize("verb", ["merge", "compare", "report", "check", "worst", "plot"])
+def test_an_interrupted_folder_is_called_so_by_every_verb(verb, tmp_path):
+    (tmp_path / "out" / ".records").mkdir(parents=True)
+    more = {"check": ["--baseline", "x.json"], "merge": ["-o", tmp_path / "x"]}.get(verb, [])
+    if verb == "plot":
+        more = ["-o", tmp_path / "x.png"]
+    refused("out: a run that was not finished; the command", call, verb, tmp_path / "out", *more)
+
+
 def test_runs_of_two_protocols_are_told_of_force():
     runs = [simulated_run("a", 3), simulated_run("b", 3)]
     runs[1] = replace(runs[1], protocol=runs[1].protocol.replace(max_dist=0.011))

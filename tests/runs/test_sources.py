@@ -87,5 +87,5 @@ def test_a_fault_of_ours_costs_one_image(tiny, monkeypatch):
     monkeypatch.setattr(job, "_evaluate", faulty)
     run = bb.evaluate(*tiny, FIVE, workers=1, on_error="skip")
     assert list(run.failed) == ["im003"]
-    words = "im003: unexpected ZeroDivisionError: by zero (a bug in bsdsbench, in test_origin.py"
+    words = "im003: unexpected ZeroDivisionError: by zero (a bug in bsdsbench, in test_sources.py"
     assert run.failed["im003"].startswith(words)

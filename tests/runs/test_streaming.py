@@ -159,7 +159,7 @@ def test_torch_tensors(sample):
 
 def test_a_batch_with_a_fault_adds_nothing():
     ev = bb.StreamingEvaluator(Protocol(thresholds=(0.5,)))
-    soft, gt = np.zeros((5, 8)), np.zeros((5, 8), bool)
+    soft, gt = np.zeros((5, 8)), np.eye(5, 8, dtype=bool)
     with pytest.raises(bb.DataError, match="expected"):
         ev.update([soft, soft], [[gt], [np.zeros((8, 5), bool)]], image_id=["a", "b"])
     assert len(ev) == 0
