@@ -142,6 +142,7 @@ def test_pyplot_shows_what_is_drawn_and_not_what_is_written(runs, tmp_path):
     assert plt.get_fignums() == before
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("backend", ["", "agg", "TkAgg", "QtAgg"])
 def test_without_a_display_a_figure_is_made_all_the_same(backend, tmp_path):
     words = (
