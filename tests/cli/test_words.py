@@ -149,6 +149,7 @@ def test_the_doctor_groups_equal_faults_and_says_what_it_rests_on(folders):
     assert lines[2].endswith("measured on 5 of them")
 
 
+@pytest.mark.process
 def test_gray_ground_truth_is_one_finding_with_its_flag(folders):
     status, out, _ = ended("doctor", folders / "good", "--gt", folders / "gray")
     assert status == 2
@@ -160,6 +161,7 @@ def test_gray_ground_truth_is_one_finding_with_its_flag(folders):
     assert "gray: gt_threshold=0.5" in line
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("suffix", ["png", "npy"])
 def test_label_maps_taken_for_soft_maps_are_told_the_option(tmp_path, suffix):
     maps = tmp_path / "maps"
