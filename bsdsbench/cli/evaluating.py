@@ -220,7 +220,7 @@ def show_tables(
 Report = Callable[[int, int, str], None]
 
 PLAIN_SECONDS = 5.0  # between two lines at first, later a tenth of the time that has passed
-BRIEF = 2.0  # seconds of work that need no line
+BRIEF = 2.0  # seconds of work without images that need no line
 
 
 @contextmanager
@@ -303,7 +303,7 @@ class _PlainLines:
         spent = now - self.started
         last = done == total and not self.ended  # work of several parts ends several times
         pause = 0.0 if last else max(PLAIN_SECONDS, spent / 10)
-        if now - self.last < pause or spent < BRIEF:
+        if now - self.last < pause or (spent < BRIEF and self.what != "images"):
             return
         self.last, self.ended = now, self.ended or last
         elapsed = f"{spent:.0f} s elapsed"

@@ -85,5 +85,4 @@ def _table(
     notes = [] if all(row[-1] for row in rows) else [missing]
     title = f"Where {' and '.join(names)} differ most" if two else f"Worst images of {names[0]}"
     how = made_how(runs, names)
-    how["notes"] += notes
-    return Table("worst", title, columns, rows, **how)
+    return Table("worst", title, columns, rows, **{**how, "notes": [*notes, *how["notes"]]})

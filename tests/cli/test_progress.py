@@ -10,6 +10,7 @@ from bsdsbench.cli import cli
 from tests.helpers.runs import counted
 from tests.helpers.simulated import simulated_run
 
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 VERBS = ("compare", "check", "doctor", "plot", "merge", "report", "report SITE", "explain")
 
 

@@ -73,6 +73,18 @@ def test_the_remaining_time_leaves_the_first_image_out(monkeypatch, capsys):
     assert len(capsys.readouterr().err.splitlines()) == 3
 
 
+@pytest.mark.parametrize(
+    ("what", "seconds", "said"), [("images", 1, 1), ("samples", 1, 0), ("samples", 3, 1)]
+)
+def test_brief_work_on_no_images_needs_no_line(monkeypatch, capsys, what, seconds, said):
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    lines = _PlainLines("x", what)
+    clock[0] = seconds
+    lines(5, 5, "a")
+    assert len(capsys.readouterr().err.splitlines()) == said
+
+
 def test_a_bar_shows_how_long_the_rest_takes(monkeypatch, capsys):
     """Before the second image there is nothing to reckon with: "starting", and no time left."""
     from rich.progress import Progress
@@ -149,6 +161,7 @@ def test_gray_ground_truth_is_one_finding_with_its_flag(folders):
     assert "gray: gt_threshold=0.5" in line
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("suffix", ["png", "npy"])
 @pytest.mark.process
 def test_label_maps_taken_for_soft_maps_are_told_the_option(tmp_path, suffix):

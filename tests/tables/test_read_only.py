@@ -113,8 +113,7 @@ def test_binned_curves_keep_their_thresholds_read_only():
     assert np.array_equal(again.state, 2 * bins.state)
 
 
-@pytest.mark.parametrize("executor", ["process", "thread"])
-@pytest.mark.process
+@pytest.mark.parametrize("executor", [pytest.param("process", marks=pytest.mark.process), "thread"])
 def test_records_of_workers_are_read_only(tiny, executor):
     run = bb.evaluate(*tiny, THREE, workers=2, executor=executor)
     counts = run.records[0].counts["boundary"]
