@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.depth_files import matte_mask
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape
-from bsdsbench.protocol.settings import BOOL, POSITIVE, Settings, is_number, one_of, setting
+from bsdsbench.protocol.settings import (
+    BOOL,
+    HOME_MADE,
+    POSITIVE,
+    Settings,
+    is_number,
+    one_of,
+    setting,
+)
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -26,7 +34,6 @@ NEAREST = 1e-6
 SIGMA = 2**0.5
 # Thresholds of Canny in the two forms of DBE
 CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
-_HOME = "home-made scripts"
 
 
 def _is_range(v: Any) -> bool:
@@ -87,7 +94,7 @@ class DepthOptions(Settings):
             "none": "Depth Pro",
             "scale": "scripts for metric depth",
             "scale-shift": "Marigold and others of affine-invariant depth",
-            "disparity-scale": _HOME,
+            "disparity-scale": HOME_MADE,
             "disparity-scale-shift": "MiDaS, Depth Anything",
         },
     )
@@ -97,7 +104,7 @@ class DepthOptions(Settings):
         ' out), in "both" those of either map; "none" are invalid.',
         one_of("truth", "both", "none"),
         describe=lambda o: f"invalid pixels: {o.invalid}",
-        others={"none": "ml-depth-pro", "truth": "scripts with a mask", "both": _HOME},
+        others={"none": "ml-depth-pro", "truth": "scripts with a mask", "both": HOME_MADE},
     )
     strict: bool = setting(
         False,
@@ -118,7 +125,7 @@ class DepthOptions(Settings):
         describe=lambda o: f"{o.ratios[2]} ratios {o.ratios[0]:g} .. {o.ratios[1]:g}",
         others={
             (1.05, 1.25, 10): "Depth Pro",
-            **dict.fromkeys(((1.05, 1.25, 5), (1.1, 1.25, 10), (1.05, 1.5, 10)), _HOME),
+            **dict.fromkeys(((1.05, 1.25, 5), (1.1, 1.25, 10), (1.05, 1.5, 10)), HOME_MADE),
         },
     )
     dbe: str = setting(
@@ -135,7 +142,7 @@ class DepthOptions(Settings):
         "Pixels at which distances of DBE are truncated.",
         POSITIVE,
         describe=lambda o: f"within {o.radius:g} px" if "dbe" in o.measures else "",
-        others={10.0: "iBims-1", 5.0: _HOME, 20.0: _HOME},
+        others={10.0: "iBims-1", 5.0: HOME_MADE, 20.0: HOME_MADE},
     )
     gt_edges: str = setting(
         "annotated",
