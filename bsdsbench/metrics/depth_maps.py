@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -267,23 +268,34 @@ def true_depth(maps: DepthMaps) -> F8:
 
 def canny_edges(depth: F8, form: str) -> Bool:
     """Canny edges of a depth map, in form sharpdepth also of its inverse; NaN is no depth."""
-    from bsdsbench.kernels.canny import canny, gaussian, smoothed
+    from bsdsbench.kernels.canny import canny, gaussian
 
-    weight = gaussian(SIGMA)
-    inside = smoothed(np.ones(depth.shape), weight)
+    weight, inside = gaussian(SIGMA), _inside(*depth.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         maps = [depth] if form == "ibims" else [depth, 1 / depth]
     found = [canny(_unit(m), inside, weight, *CANNY[form]) for m in maps]
     return np.logical_or.reduce(found)
 
 
+@lru_cache(maxsize=2)
+def _inside(rows: int, cols: int) -> F8:
+    """How much of the Gaussian lies inside a map of a size, which is that of most images."""
+    from bsdsbench.kernels.canny import gaussian, smoothed
+
+    return np.asarray(smoothed(np.ones((rows, cols)), gaussian(SIGMA)))
+
+
 def _unit(values: F8) -> F8:
     """Stretched to 0 .. 1 by what is finite; flat maps become NaN, which has no edges."""
-    there = values[np.isfinite(values)]
-    if not there.size or there.min() == there.max():
+    low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+    if np.isinf(low) or np.isinf(high):
+        values = np.where(np.isfinite(values), values, np.nan)
+        low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+    if not high > low:
         return np.full(values.shape, np.nan)
-    low = there.min()
-    return np.asarray((values - low) / (there - low).max())
+    out = values - low
+    out /= high - low
+    return out
 
 
 def annotated(maps: DepthMaps, at: DepthOptions) -> tuple[Bool, ...]:
