@@ -95,7 +95,7 @@ class MetricSearch:
 
     def reached(self) -> bool:
         """True if a trial has met the targets, and not by chance."""
-        return any(t.reached and t.kind != BY_CHANCE for t in self.trials)
+        return any(t.settles for t in self.trials)
 
     @property
     def left(self) -> float:

@@ -19,7 +19,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.pairing import read_split
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.settings import RECIPES, NMSParams
+from bsdsbench.protocol.settings import HOME_MADE, RECIPES, NMSParams
 
 MAX_SPLIT_BYTES = 1 << 20
 MAX_SPLIT_FILES = 50
@@ -103,7 +103,7 @@ def settings() -> list[Setting]:
 
 
 def _matching() -> Iterator[Setting]:
-    who = "home-made scripts with a distance transform"
+    who = f"{HOME_MADE} with a distance transform"
     yield Setting("matching", "many-to-one matching", who, match="1toN")
     label = "many-to-one matching of unthinned maps"
     yield Setting("matching", label, who, {"thin": False}, match="1toN")

@@ -134,9 +134,7 @@ class Search:
 
     def reached(self, *kinds: str) -> bool:
         """True if a trial (of these kinds) has reached the target, and not by chance."""
-        return any(
-            t.reached and (t.kind in kinds if kinds else t.kind != BY_CHANCE) for t in self.trials
-        )
+        return any(t.settles and (not kinds or t.kind in kinds) for t in self.trials)
 
     def readings(self, table: Table, label: str = "", kind: str = "reading", who: str = "") -> None:
         """Each other rule of a measure asked for, on the counts of all images."""

@@ -2,8 +2,8 @@
 
 A reading that is named in advance and gives the target is a finding. If several do, none is
 identified. What nothing names, such as the first so many images, is tried by the hundred, so some
-of it is near any number: such a hit is a coincidence, whatever it is off by. So is a pair of causes
-when so many were tried that a hit by chance is likely.
+of it is near any number: such a hit is a coincidence, whatever it is off by. So is a pair of
+causes, and what no known program does, when so many were tried that a hit by chance is likely.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from bsdsbench.protocol.settings import HOME_MADE
+
 FINEST = 1e-6  # targets are not taken to be known better than this
 PRIOR = {"as it is": 0, "reading": 1, "images": 2, "setting": 3, "some images": 4}
 BY_CHANCE = "some images"  # the kind that nothing names
-LIKELY = 0.05  # from this chance on a hit of two causes is no finding
+LIKELY = 0.05  # from this chance on a hit of what no program is known to do is no finding
+FINE = 5e-5  # a target of four digits is met by chance less often
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Trial:
     scores : measure -> value, of all images where `exact`, else estimated from n_images of them
     gap    : the largest distance to a target
     reached : every target is met to the digits it is given with
+    settles : that ends the search: a hit that is hardly by chance
     tried  : readings of its sort that were tried; chance : that one of them hits by chance
     """
 
@@ -42,14 +46,15 @@ class Trial:
     exact: bool
     n_images: int
     reached: bool
+    settles: bool
     tried: int = 0
     chance: float = 0.0
 
     @property
     def coincidence(self) -> bool:
         """True for a hit that says nothing."""
-        some = self.kind == BY_CHANCE or (self.n_causes > 1 and self.chance > LIKELY)
-        return self.reached and some
+        invented = self.n_causes > 1 or HOME_MADE in self.who
+        return self.reached and (self.kind == BY_CHANCE or (invented and self.chance > LIKELY))
 
 
 def trial(
@@ -61,7 +66,11 @@ def trial(
     gap = float(np.nan_to_num(max(gaps.values()), nan=inf))
     given: dict[str, Any] = {"n_causes": 1, "who": "", "exact": True, "n_images": 0, **more}
     reached = given["exact"] and close
-    return Trial(label, kind, scores=dict(scores), gap=gap, reached=reached, **given)
+    fine = HOME_MADE not in given["who"] or min(map(resolution, targets.values())) <= FINE
+    settles = reached and kind != BY_CHANCE and fine
+    return Trial(
+        label, kind, scores=dict(scores), gap=gap, reached=reached, settles=settles, **given
+    )
 
 
 def resolution(value: float) -> float:
@@ -135,6 +144,11 @@ class Explanation:
             for m in self.targets
         )
         by = f"; used by {found.who}" if found.who else ""
+        if found.chance > LIKELY:
+            by += (
+                f"; of {found.tried} readings tried one fits by chance with probability "
+                f"{found.chance:.2g}"
+            )
         return f"This run reaches the target ({shown}) with {found.label!r}: {moved}{by}."
 
     def _nothing(self, shown: str) -> str:
@@ -189,18 +203,24 @@ def ranked(trials: Sequence[Trial], targets: Mapping[str, float]) -> tuple[Trial
 def _chance(alike: Sequence[Trial], targets: Mapping[str, float]) -> float:
     """How probable it is that some of these trials meet the targets if their scores are random.
 
-    Their scores are taken as normal with their own mean and spread. Of several targets the least
-    probable counts alone, as the scores of one reading go together: it is an upper bound.
+    Their scores are taken as normal with their own means and covariances. Where these are too alike
+    to tell, the least probable of the targets counts alone.
     """
-    least = 1.0
-    for name, target in targets.items():
-        values = np.array([t.scores.get(name, nan) for t in alike])
-        values = values[np.isfinite(values)]
-        spread = float(values.std()) if values.size > 1 else 0.0
-        if spread == 0:
-            continue
-        low, high = (
-            (target + side * resolution(target) - float(values.mean())) / spread for side in (-1, 1)
-        )
-        least = min(least, 0.5 * (erf(high / sqrt(2)) - erf(low / sqrt(2))))
-    return float(-np.expm1(len(alike) * np.log1p(-min(least, 1 - 1e-12))))
+    table = np.array([[t.scores.get(name, nan) for name in targets] for t in alike])
+    table = table[np.isfinite(table).all(axis=1)]
+    if len(table) < 2:
+        return 1.0
+    away = np.array(list(targets.values())) - table.mean(axis=0)
+    reach = np.array([resolution(v) for v in targets.values()])
+    spread = np.maximum(table.std(axis=0), 1e-12)
+    single = [
+        0.5 * (erf((d + r) / s / sqrt(2)) - erf((d - r) / s / sqrt(2)))
+        for d, r, s in zip(away, reach, spread, strict=True)
+    ]
+    scaled = np.corrcoef(table / spread, rowvar=False).reshape(len(reach), -1)
+    scaled = np.nan_to_num(scaled) * (1 - 1e-6) + 1e-6 * np.eye(len(reach))
+    far = away / spread
+    density = np.exp(-0.5 * far @ np.linalg.solve(scaled, far))
+    density /= np.sqrt((2 * np.pi) ** len(reach) * np.linalg.det(scaled))
+    least = min(*single, float(density * np.prod(2 * reach / spread)), 1 - 1e-12)
+    return float(-np.expm1(len(alike) * np.log1p(-least)))

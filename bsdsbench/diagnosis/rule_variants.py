@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.curves.areas import largest_beyond
+from bsdsbench.protocol.settings import HOME_MADE
 from bsdsbench.scores.curve import AP_RULES, RECALL_LEVELS, PRCurve, area, best_point
 from bsdsbench.scores.ratios import f_measure, ratio
 
@@ -117,27 +118,27 @@ READINGS: tuple[Reading, ...] = (
     Reading(
         "ods",
         "ODS as mean of the images' F",
-        "home-made scripts",
+        HOME_MADE,
         lambda t: float(t.image_curves().f.mean(axis=0).max()),
     ),
-    Reading("ods", "ODS as F of the images' mean P and R", "home-made scripts", _ods_mean_pr),
+    Reading("ods", "ODS as F of the images' mean P and R", HOME_MADE, _ods_mean_pr),
     Reading(
         "ois",
         "OIS as mean of the images' best F",
-        "home-made scripts",
+        HOME_MADE,
         lambda t: float(t.image_curves().f.max(axis=1).mean()),
     ),
     *(
         Reading("ap", f"AP rule {rule}", _AP_WHO[rule], partial(measure, name="ap", ap_rule=rule))
         for rule in AP_RULES
     ),
-    Reading("ap", "AP of the envelope", "home-made scripts", _envelope),
+    Reading("ap", "AP of the envelope", HOME_MADE, _envelope),
     Reading("ap", "AP as a step sum", "scikit-learn's average precision", _step),
     Reading("ap", "AP as a trapezoid sum", "numpy's and scikit-learn's auc", _trapezoid),
     Reading(
         "ap",
         "AP as mean of the images' AP",
-        "home-made scripts",
+        HOME_MADE,
         lambda t: float(area(t.image_curves()).mean()),
     ),
 )

@@ -2,8 +2,8 @@
 
 | what | file |
 |---|---|
-| predicted depth | a picture (16 bits, float), .npy, or .npz, .mat, .dpt with one map, or one of the names below |
-| annotated depth | the same; or .npz, .mat with `depth` and what there is of `edges`, `valid`, `matte`; or the struct `data` of iBims-1 |
+| predicted depth | a picture (16 bits, float), .npy, or .npz, .mat, .h5, .dpt with one map, or one of the names below |
+| annotated depth | the same; or .npz, .mat, .h5 with `depth` and what there is of `edges`, `valid`, `matte`; or the struct `data` of iBims-1 |
 
 Values are kept as they are in the file: what they mean (depth or its inverse, a scale) the metric's
 options say. A file of one map without a name may also hold edges or a matte; that too is an option.

@@ -29,6 +29,7 @@ FORMATS: dict[str, Format] = {
     ".npy": Format("arrays:npy_arrays"),
     ".npz": Format("arrays:npz_arrays"),
     ".mat": Format("matlab:mat_arrays"),
+    **dict.fromkeys((".h5", ".hdf5"), Format("hdf5:h5_arrays")),
     ".dpt": Format("depth_files:dpt_arrays"),
     ".seg": Format("segtext:seg_arrays", prediction=False),
 }

@@ -1,9 +1,10 @@
-"""Reading MATLAB 7.3 .mat files, which are HDF5, through the extra `bsdsbench[hdf5]`."""
+"""Reading HDF5, and MATLAB 7.3 .mat files, which are HDF5, through the extra `bsdsbench[hdf5]`."""
 
 from __future__ import annotations
 
 import io
 import math
+import os
 import zlib
 from collections.abc import Collection
 from typing import Any
@@ -11,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.files import bounded
-from bsdsbench.loaders.formats import MAX_DEPTH, Budget, FaultError, check_size
+from bsdsbench.loaders.formats import (
+    MAX_DEPTH,
+    Budget,
+    FaultError,
+    check_size,
+    read_bytes,
+    reading,
+)
 
 ITEM_COST = 1 << 15  # bytes charged per item of a cell or struct: they may lead round in circles
 CHUNK_COST = 8
@@ -39,6 +47,14 @@ def read_hdf5(data: bytes, names: Collection[str] | None = None) -> dict[str, An
         budget.spend(len(file) * ITEM_COST)
         wanted = [k for k in file if not k.startswith("#") and (names is None or k in names)]
         return {k: _value(file, _own(file, k), budget, 0) for k in wanted}
+
+
+def h5_arrays(path: str | os.PathLike[str], indices: bool) -> dict[str, Any]:
+    """The arrays of a .h5 file by name, as h5py has them; for the table of formats."""
+    data = read_bytes(path)
+    with reading(path, "an HDF5 file"):
+        found = read_hdf5(data)
+        return {k: np.ascontiguousarray(v.T) for k, v in found.items() if hasattr(v, "T")}
 
 
 def _own(group: Any, name: str) -> Any:

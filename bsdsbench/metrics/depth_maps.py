@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,15 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.depth_files import matte_mask
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape
-from bsdsbench.protocol.settings import BOOL, POSITIVE, Settings, is_number, one_of, setting
+from bsdsbench.protocol.settings import (
+    BOOL,
+    HOME_MADE,
+    POSITIVE,
+    Settings,
+    is_number,
+    one_of,
+    setting,
+)
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -26,7 +35,6 @@ NEAREST = 1e-6
 SIGMA = 2**0.5
 # Thresholds of Canny in the two forms of DBE
 CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
-_HOME = "home-made scripts"
 
 
 def _is_range(v: Any) -> bool:
@@ -87,7 +95,7 @@ class DepthOptions(Settings):
             "none": "Depth Pro",
             "scale": "scripts for metric depth",
             "scale-shift": "Marigold and others of affine-invariant depth",
-            "disparity-scale": _HOME,
+            "disparity-scale": HOME_MADE,
             "disparity-scale-shift": "MiDaS, Depth Anything",
         },
     )
@@ -97,7 +105,7 @@ class DepthOptions(Settings):
         ' out), in "both" those of either map; "none" are invalid.',
         one_of("truth", "both", "none"),
         describe=lambda o: f"invalid pixels: {o.invalid}",
-        others={"none": "ml-depth-pro", "truth": "scripts with a mask", "both": _HOME},
+        others={"none": "ml-depth-pro", "truth": "scripts with a mask", "both": HOME_MADE},
     )
     strict: bool = setting(
         False,
@@ -118,7 +126,7 @@ class DepthOptions(Settings):
         describe=lambda o: f"{o.ratios[2]} ratios {o.ratios[0]:g} .. {o.ratios[1]:g}",
         others={
             (1.05, 1.25, 10): "Depth Pro",
-            **dict.fromkeys(((1.05, 1.25, 5), (1.1, 1.25, 10), (1.05, 1.5, 10)), _HOME),
+            **dict.fromkeys(((1.05, 1.25, 5), (1.1, 1.25, 10), (1.05, 1.5, 10)), HOME_MADE),
         },
     )
     dbe: str = setting(
@@ -135,7 +143,7 @@ class DepthOptions(Settings):
         "Pixels at which distances of DBE are truncated.",
         POSITIVE,
         describe=lambda o: f"within {o.radius:g} px" if "dbe" in o.measures else "",
-        others={10.0: "iBims-1", 5.0: _HOME, 20.0: _HOME},
+        others={10.0: "iBims-1", 5.0: HOME_MADE, 20.0: HOME_MADE},
     )
     gt_edges: str = setting(
         "annotated",
@@ -260,23 +268,34 @@ def true_depth(maps: DepthMaps) -> F8:
 
 def canny_edges(depth: F8, form: str) -> Bool:
     """Canny edges of a depth map, in form sharpdepth also of its inverse; NaN is no depth."""
-    from bsdsbench.kernels.canny import canny, gaussian, smoothed
+    from bsdsbench.kernels.canny import canny, gaussian
 
-    weight = gaussian(SIGMA)
-    inside = smoothed(np.ones(depth.shape), weight)
+    weight, inside = gaussian(SIGMA), _inside(*depth.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         maps = [depth] if form == "ibims" else [depth, 1 / depth]
     found = [canny(_unit(m), inside, weight, *CANNY[form]) for m in maps]
     return np.logical_or.reduce(found)
 
 
+@lru_cache(maxsize=2)
+def _inside(rows: int, cols: int) -> F8:
+    """How much of the Gaussian lies inside a map of a size, which is that of most images."""
+    from bsdsbench.kernels.canny import gaussian, smoothed
+
+    return np.asarray(smoothed(np.ones((rows, cols)), gaussian(SIGMA)))
+
+
 def _unit(values: F8) -> F8:
     """Stretched to 0 .. 1 by what is finite; flat maps become NaN, which has no edges."""
-    there = values[np.isfinite(values)]
-    if not there.size or there.min() == there.max():
+    low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+    if np.isinf(low) or np.isinf(high):
+        values = np.where(np.isfinite(values), values, np.nan)
+        low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+    if not high > low:
         return np.full(values.shape, np.nan)
-    low = there.min()
-    return np.asarray((values - low) / (there - low).max())
+    out = values - low
+    out /= high - low
+    return out
 
 
 def annotated(maps: DepthMaps, at: DepthOptions) -> tuple[Bool, ...]:

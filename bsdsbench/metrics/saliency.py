@@ -27,14 +27,13 @@ from bsdsbench.metrics import salient_measures as measures
 from bsdsbench.metrics.base import Column, Metric
 from bsdsbench.metrics.maps import invert
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.settings import BOOL, POSITIVE, Settings, one_of, setting
+from bsdsbench.protocol.settings import BOOL, HOME_MADE, POSITIVE, Settings, one_of, setting
 from bsdsbench.scores.counts import Counts, Stack, count_field
 from bsdsbench.scores.ratios import Weights, ratio, weighted_mean, weighted_sum
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 LEVELS = 256
-_HOME = "other scripts of the field"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +66,28 @@ class SaliencyOptions(Settings):
         'IoU, Dice and BER at one threshold are of strengths ">" or ">=" 0.5.',
         one_of(">", ">="),
         describe=lambda o: f"IoU, Dice, BER at p {o.operator} 0.5",
-        others={">": "PySODMetrics", ">=": _HOME},
+        others={">": "PySODMetrics", ">=": HOME_MADE},
     )
     cap: str = setting(
         "one",
         'The adaptive threshold is min(2 mean, 1), or with "max" min(2 mean, the largest p).',
         one_of("one", "max"),
         describe={"one": "adaptive min(2 mean, 1)", "max": "adaptive min(2 mean, max)"},
-        others={"one": "PySODMetrics", "max": _HOME},
+        others={"one": "PySODMetrics", "max": HOME_MADE},
     )
     e_divisor: str = setting(
         "pixels-1",
         'The E-measure\'s sum is divided by "pixels-1", or by "pixels".',
         one_of("pixels-1", "pixels"),
         describe=lambda o: f"E by {o.e_divisor}",
-        others={"pixels-1": "PySODMetrics", "pixels": _HOME},
+        others={"pixels-1": "PySODMetrics", "pixels": HOME_MADE},
     )
     centroid: str = setting(
         "even",
         'A centroid half way between two pixels goes to the "even" one, or "up" (S-measure).',
         one_of("even", "up"),
         describe=lambda o: f"centroid {o.centroid}",
-        others={"even": "PySODMetrics", "up": _HOME},
+        others={"even": "PySODMetrics", "up": HOME_MADE},
     )
 
 

@@ -19,6 +19,7 @@ from bsdsbench.files.bounded import MAX_TOML_BYTES, parse_toml, read_text, readi
 from bsdsbench.files.errors import ProtocolError, clip, did_you_mean
 from bsdsbench.protocol.settings import (
     BOOL,
+    HOME_MADE,
     TEXT,
     NMSParams,
     Settings,
@@ -114,7 +115,7 @@ class Protocol(Settings):
             0.0035: "Cityscapes (thin)",
             0.003: "SDPED (strict)",
             0.002: "KITTI-DE, DDAD-DE",
-            **dict.fromkeys((0.005, 0.015), "home-made scripts"),
+            **dict.fromkeys((0.005, 0.015), HOME_MADE),
         },
         describe=lambda p: (
             f"max_dist {p.max_dist:g} of the diagonal"

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, TypeVar
 from bsdsbench.files.errors import ProtocolError, clip, did_you_mean, is_text
 
 MAX_TEXT = 200
+HOME_MADE = "home-made scripts"  # have a value that no known program has
 MAX_CLASSES = 65_536
 MAX_LIST = 64
 

@@ -82,6 +82,7 @@ plt.show()
 ax = None
 for name, run in runs.items():
     ax = bb.PRCurveDisplay.from_evaluation(run, name=name).plot(ax).ax_
+ax.legend(loc="upper right", fontsize=8)
 plt.show()
 
 # %%

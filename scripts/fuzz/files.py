@@ -39,12 +39,16 @@ def sound_files() -> dict[str, tuple[bytes, Loader]]:
     seg = f"format ascii cr\nimage 1\nwidth 31\nheight 23\nsegments 3\ndata\n{runs}"
     found["truth.seg"] = (seg.encode(), load_ground_truth)
     dpt = struct.pack("<fii", 202021.25, 31, 23) + _map().astype("<f4").tobytes()
-    found["depth.dpt"] = (dpt, lambda p: depth_prediction(Pair("a", (Path(p),), ()), (23, 31)))
+    found["depth.dpt"] = (dpt, _load_depth)
     found["split.txt"] = (b"# a split\n2018\n3063.png\n\nval/8068.mat\n", read_split)
     table = "".join(f"{t / 6:10g} {9 - t:10g} {9:10g} {5:10g} {12:10g}\n" for t in range(1, 6))
     found["2018_ev1.txt"] = (table.encode(), read_ev1)
     found["eval_bdry_thr.txt"] = (table.encode(), lambda p: read_rows(p, 4))
     return found
+
+
+def _load_depth(path: Path) -> object:
+    return depth_prediction(Pair("a", (Path(path),), ()), (23, 31))
 
 
 def _map() -> np.ndarray:
@@ -127,6 +131,7 @@ def _matlab() -> dict[str, tuple[bytes, Loader]]:
     found["sparse.mat"] = (stream.getvalue(), load_ground_truth)
     with contextlib.suppress(ImportError):
         found["ucm2_v73.mat"] = (_hdf5(ucm2), load_prediction)
+        found["depth.h5"] = (_hdf5(ucm2), _load_depth)
     return found
 
 

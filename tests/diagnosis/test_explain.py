@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from bsdsbench.cli.verb_explain import command
 from bsdsbench.diagnosis.causes import choices, settings
 from bsdsbench.diagnosis.explain import explain, parse_targets, run_of
-from bsdsbench.diagnosis.explanation import resolution
+from bsdsbench.diagnosis.explanation import Explanation, ranked, resolution, trial
 from bsdsbench.diagnosis.recount import counting_of
 from bsdsbench.diagnosis.rule_variants import MEASURES, READINGS, Table, measure
 from bsdsbench.files.errors import DataError
@@ -373,3 +373,27 @@ def _rows_of(run, ids):
     own = counting_of(run, find_sources(run)).own
     at = [k for k, r in enumerate(run.records) if r.image_id in set(ids)]
     return own.counts[at], own.thresholds
+
+
+@pytest.mark.parametrize(
+    ("who", "n_causes", "digits", "finding"),
+    [
+        ("NYUDv2 programs", 1, 2, True),
+        ("home-made scripts", 1, 2, False),
+        ("home-made scripts", 1, 6, True),
+        ("SBD; NYUDv2 programs", 2, 2, False),
+        ("SBD; NYUDv2 programs", 2, 6, True),
+    ],
+)
+def test_what_no_program_does_is_no_finding_at_few_digits(who, n_causes, digits, finding):
+    """Of sixty readings spread over a tenth some are always within .005, none within 1e-6."""
+    targets = {"ods": round(0.7312345, digits)}
+    about = {"n_causes": n_causes, "who": who}
+    tried = [trial(targets, f"{k}", "setting", {"ods": 0.68 + k / 600}, **about) for k in range(60)]
+    tried = [t for t in tried if not t.reached]
+    hit = trial(targets, "hit", "setting", {"ods": 0.7312345}, **about)
+    found = Explanation(targets, {"ods": 0.6}, ranked([*tried, hit], targets), True, 1.0, 9)
+    assert (found.answer is not None) == finding
+    assert [t.label for t in found.coincidences] == ([] if finding else ["hit"])
+    assert found.trials[0 if finding else -1].label == "hit"
+    assert ("by chance with probability" in found.sentence()) == (digits == 2)

@@ -190,6 +190,13 @@ def test_the_two_forms_of_dbe_differ_by_factors():
     assert two["dbe_completeness"] > 3 * one["dbe_completeness"]
 
 
+def write_h5(path, **arrays):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        for name, array in arrays.items():
+            file[name] = array
+
+
 def test_files_of_every_form(tmp_path):
     rng = np.random.default_rng(4)
     depth = np.round(depth_map(rng, "steps", (12, 16)) * 1000).astype(np.uint16)
@@ -215,6 +222,7 @@ def test_files_of_every_form(tmp_path):
         write("tif", lambda p: iio.imwrite(p.with_suffix(".tif"), depth)),
         write("npy", lambda p: np.save(p.with_suffix(".npy"), metres[None])),
         write("npz", lambda p: np.savez(p.with_suffix(".npz"), depth=metres, K=np.eye(3))),
+        write("h5", lambda p: write_h5(p.with_suffix(".h5"), depth=metres, K=np.eye(3))),
         write("dpt", lambda p: p.with_suffix(".dpt").write_bytes(dpt)),
         write("mat", lambda p: savemat(p.with_suffix(".mat"), {"data": ibims})
               if p.parent.name == "g" else savemat(p.with_suffix(".mat"), {"pred_depths": metres})),

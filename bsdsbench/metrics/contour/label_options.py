@@ -7,6 +7,7 @@ from typing import Any
 
 from bsdsbench.metrics.contour.pairs import CONVENTIONS
 from bsdsbench.protocol.settings import (
+    HOME_MADE,
     LABEL,
     NAMES,
     POSITIVE,
@@ -95,7 +96,7 @@ class ContourOptions(LabelOptions):
         others={
             "skip": "MONAI, surface-distance",
             "perfect": "DAVIS, scripts that count both empty as right",
-            **dict.fromkeys(("inf", "diagonal", "zero"), "other scripts"),
+            **dict.fromkeys(("inf", "diagonal", "zero"), HOME_MADE),
         },
         describe=lambda o: f"empty masks: {o.empty} ({CONVENTIONS[o.empty].words})",
     )
