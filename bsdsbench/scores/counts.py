@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cache
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -122,7 +121,7 @@ class Counts(ReadOnly):
     @classmethod
     def declared(cls) -> dict[str, Declared]:
         """Field name -> what it is, in order."""
-        return _declared(cls)
+        return {f.name: f.metadata["counted"] for f in fields(cls)}  # type: ignore[arg-type]
 
     def __init_subclass__(cls) -> None:
         """Keep dataclasses from writing a repr of whole arrays."""
@@ -213,11 +212,6 @@ def stacked_rows(arrays: Sequence[F8]) -> F8:
     for row, array in zip(out, arrays, strict=True):
         row[: len(array)] = array
     return out
-
-
-@cache
-def _declared(kind: Any) -> dict[str, Declared]:
-    return {f.name: f.metadata["counted"] for f in fields(kind)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -59,7 +59,7 @@ def test_a_folder_that_is_none_of_ours_says_what_to_do(tmp_path):
         refused(rf"manifest\.json: .*{words}", verified, out, "a.txt", error=FileFormatError)
 
 
-@pytest.mark.parametrize("last", range(2 * len(FILES) + 6))
+@pytest.mark.parametrize("last", range(2 * len(FILES) + 4))
 def test_a_writer_that_dies_anywhere_leaves_a_whole_result_or_none(last, tmp_path, monkeypatch):
     """Killed before each of its steps in turn, over a finished result with one more file."""
     out = tmp_path / "out"
