@@ -11,7 +11,7 @@ from bsdsbench.cli.options import bootstrap_options, names_option, table_output_
 
 
 @verb("compare", short_help="Test whether the differences between runs are real.")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="[OUT|ref:NAME]...")
 @names_option
 @bootstrap_options
 @click.option(
@@ -40,7 +40,8 @@ def command(
 ) -> int:
     """Compare runs by a paired bootstrap over images: differences, intervals, p-values.
 
-    OUT is the folder of a run, or a folder with official ID_ev1.txt files by any program.
+    OUT is the folder of a run, or a folder with official ID_ev1.txt files by any program; ref:NAME
+    is a reference run on BSDS500 test: ref:cob, ref:hed, ref:mcg, ref:se ...
     """
     import bsdsbench as bb
     from bsdsbench.cli.evaluating import print_json, show_tables

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
 from bsdsbench.cli.options import names_option, published_option, refuse, verb
 
-ONLY_PR = ("published", "human", "band")
+ONLY_PR = ("published", "human", "band", "ap")
 
 
 @verb("plot", short_help="Draw the curves of runs in one picture.")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
+@click.argument("runs", nargs=-1, type=click.Path(), metavar="[OUT|ref:NAME]...")
 @click.option(
     "-o", "--out", required=True, type=click.Path(), help="Output file: .pdf, .svg or .png."
 )
@@ -22,6 +23,9 @@ ONLY_PR = ("published", "human", "band")
     "--human/--no-human",
     default=None,
     help="Mark human agreement on BSDS500; default: if the runs are of its test images.",
+)
+@click.option(
+    "--ap", is_flag=True, help="Show AP in the legend, published ones where the rule is the same."
 )
 @click.option("--band", is_flag=True, help="Draw a 95 % bootstrap band around each curve.")
 @click.option(
@@ -54,6 +58,7 @@ def command(
     names: list[str] | None,
     published: list[str] | None,
     human: bool | None,
+    ap: bool,
     band: bool,
     kind: str,
     metric: str | None,
@@ -62,10 +67,11 @@ def command(
     """Draw runs as PR curves with lines of equal F (or another --kind) into one file.
 
     OUT is the folder of a run, or a folder with official files (eval_bdry_thr.txt or ID_ev1.txt)
-    by any program.
+    by any program. ref:NAME is a reference run. --published alone draws published curves.
     """
     from bsdsbench.comparison.compare import bootstrap_band
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
+    from bsdsbench.plotting.run_figures import published_curves_of
     from bsdsbench.runs.evaluation import load_runs
 
     if kind != "pr":
@@ -82,8 +88,12 @@ def command(
             published=published or (),
             path=out,
             metric=metric,
+            ap=ap,
             bands=[bootstrap_band(run, metric) for run in loaded] if band else None,
             **options,
         )
+        for result in published_curves_of(published or ()):
+            if result.curve:
+                print(f"bsdsbench: {result.label}: {result.curve.describe()}", file=sys.stderr)
     print(out)
     return 0

@@ -13,14 +13,44 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.runs.run_identity import not_beside
-from bsdsbench.scores.curve import AP_RULES
+from bsdsbench.scores.curve import AP_RULES, OperatingPoint
 
 # The point drawn for human agreement on the BSDS500 test split: recall, precision (F = .803).
 HUMAN_POINT = (0.7235, 0.9014)
+HUMAN_SET = "bsds500-test"
+_ODS_IS = {
+    "maximum": "is the plain maximum of its points",
+    "interpolated": "is interpolated between its points",
+}
 FILTERS = ("set", "rule")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublishedCurve:
+    """A precision-recall curve as it was published.
+
+    recall, precision : (T,); thresholds : (T,), None for a curve that came without them
+    ods      : the point of its summary line; ods_rule : how that follows from the curve
+    source   : where it was read
+    """
+
+    recall: NDArray[np.float64]
+    precision: NDArray[np.float64]
+    thresholds: NDArray[np.float64] | None
+    ods: OperatingPoint
+    ods_rule: str
+    source: str
+
+    def describe(self) -> str:
+        """Its source, whether it has thresholds, and how its ODS was found."""
+        grid = "with its thresholds" if self.thresholds is not None else "without thresholds"
+        return f"curve of {self.source}, {grid}; ODS {_ODS_IS[self.ods_rule]}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +91,11 @@ class PublishedResult:
         return {metric: scores for metric, scores in found.items() if scores}
 
     @property
+    def curve(self) -> PublishedCurve | None:
+        """Its precision-recall curve, None where none is stored."""
+        return published_curves().get(self.key)
+
+    @property
     def label(self) -> str:
         """The name with the year it was published, for legends."""
         year = f"{self.year}, " if self.year else ""
@@ -79,6 +114,22 @@ def published_results() -> dict[str, PublishedResult]:
     return {row["key"]: PublishedResult(**row) for row in found["methods"]}
 
 
+@lru_cache(maxsize=1)
+def published_curves() -> dict[str, PublishedCurve]:
+    """Key -> the curve of that published result (curves.json)."""
+    text = resources.files("bsdsbench.comparison").joinpath("curves.json").read_text("utf-8")
+    out = {}
+    for key, found in json.loads(text).items():
+        recall, precision, f = found["ods"]
+        grid = np.array(found["threshold"]) if "threshold" in found else None
+        out[key] = PublishedCurve(
+            *(np.array(found["recall"]), np.array(found["precision"]), grid),
+            OperatingPoint(None, precision, recall, f),
+            *(found["ods_rule"], found["source"]),
+        )
+    return out
+
+
 def find_published(keys: Iterable[str]) -> list[PublishedResult]:
     """The results named by `keys`, in that order, after the filters among them.
 
@@ -90,10 +141,9 @@ def find_published(keys: Iterable[str]) -> list[PublishedResult]:
     >>> [r.key for r in find_published(["hed", "edter", "rule=edter"])]
     ['edter']
     """
-    table = published_results()
-    wanted = [key.strip().lower() for key in keys if key.strip()]
-    filters = [key for key in wanted if "=" in key]
-    named = [key for key in wanted if "=" not in key]
+    keys, table = list(keys), published_results()
+    filters = [key for key in _words(keys) if "=" in key]
+    named = published_keys(keys)
     faults = [_no_such(f"method {key!r}", _similar(key)) for key in named if key not in table]
     faults += [fault for text in filters if (fault := _bad_filter(text))]
     if faults:
@@ -103,6 +153,15 @@ def find_published(keys: Iterable[str]) -> list[PublishedResult]:
         what, _, value = text.partition("=")
         rows = [r for r in rows if value == (r.set if what == "set" else r.ap_rule)]
     return rows
+
+
+def published_keys(words: Iterable[str]) -> list[str]:
+    """Those of the words of `find_published` that name a method."""
+    return [word for word in _words(words) if "=" not in word]
+
+
+def _words(given: Iterable[str]) -> list[str]:
+    return [word.strip().lower() for word in given if word.strip()]
 
 
 def published_sets() -> list[str]:

@@ -71,6 +71,17 @@ def p_value(draws: F8, n_images: int) -> float:
     return float(2 * stdtr(n_images - 1, ndtri(share) * shrink))
 
 
+def smallest_told(draws: F8, level: float, n_images: int) -> float:
+    """The smallest difference of two runs that their images can tell, from its draws (B,).
+
+    The half width of a normal interval: the deviate of `tails` times the standard error, whatever
+    the difference is. NaN where draws are undefined.
+    """
+    if draws.size < 2 or np.isnan(draws).any():
+        return math.nan
+    return float(tails(level, n_images)[1] * draws.std(ddof=1))
+
+
 def tails(level: float, n_images: int) -> F8:
     """The normal deviates (low, high) of an interval of `level` from n images.
 

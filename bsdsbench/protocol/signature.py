@@ -14,7 +14,7 @@
 | proto | the preset where it is not bsds500, and its version; what else differs from it follows |
 | thr | how many even thresholds; 8bit for k/255; `0+` before it for the whole image; or values |
 | tol | the tolerance, d a fraction of the diagonal, px pixels |
-| match | 1to1; 1toN is a wrong reading that `explain` knows |
+| match | 1to1; random, by the official solver (reference runs); 1toN, a wrong reading (`explain`) |
 | nms | none, a recipe, or radius,border,multiplier,smooth or raw,bits |
 | thin | thin or unthinned |
 | op, ods | the threshold operator and the ODS rule where they are not >= and interpolated |

@@ -28,6 +28,7 @@ from bsdsbench.files.writing import WAIT, locked
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import metric_options, registry
 from bsdsbench.runs.evaluation import Evaluation, load_runs
+from bsdsbench.runs.references import incomparable, is_reference
 from bsdsbench.runs.run_identity import not_beside
 from bsdsbench.runs.score_tables import Speed, speed_of
 
@@ -81,7 +82,7 @@ def write_leaderboard(
     Of a run's report only one that its manifest names is published. Raises DataError for runs
     without boundary counts, OSError.
     """
-    paths = [Path(folder) for folder in folders]
+    paths = list(folders)
     found = list(zip(paths, load_runs(paths, names), strict=True))
     faults = [
         DataError(f"{path}: no {METRIC} counts of images, expected them for a leaderboard")
@@ -111,7 +112,7 @@ def _groups(runs: Sequence[Evaluation]) -> list[list[Evaluation]]:
     for run in runs:
         for group in groups:
             first = group[0]
-            if _truth(first) == _truth(run) and not first.protocol.differences(run.protocol):
+            if _truth(first) == _truth(run) and not incomparable(first, run):
                 group.append(run)
                 break
         else:
@@ -170,9 +171,10 @@ def _published(result: PublishedResult, rule: str) -> Row:
     return Row(name, values, result.boundary["ods"], "", "", f"source: {result.source}", True)
 
 
-def _report(path: Path, name: str) -> tuple[str, bytes]:
+def _report(folder: str | Path, name: str) -> tuple[str, bytes]:
     """The link of a run's report.html and its page, if its manifest names it; else "" and b""."""
-    found = Manifest.read(path)
+    path = Path(folder)
+    found = None if is_reference(folder) else Manifest.read(path)
     if found is None or not found.files.get(REPORT):
         return "", b""
     try:

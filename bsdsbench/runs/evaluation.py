@@ -25,6 +25,7 @@ from bsdsbench.protocol.signature import Signature
 from bsdsbench.runs.counts_file import FOLDER as RECORDS
 from bsdsbench.runs.counts_file import pack_records, run_locked, unpack_records
 from bsdsbench.runs.official import ReportedRun, reported_run
+from bsdsbench.runs.references import by_rules_of, is_reference, reference_parts
 from bsdsbench.runs.run_identity import MARK, identity_of, is_own, mark_of, signature_of
 from bsdsbench.runs.score_tables import image_table, score_tables
 from bsdsbench.scores.counts import ImageRecord
@@ -317,11 +318,14 @@ def _json(content: dict[str, Any]) -> str:
 
 
 def load_run(folder: str | Path, name: str | None = None) -> Evaluation | ReportedRun:
-    """A run from its folder: ours, or anyone's official files.
+    """A run from its folder: ours, or anyone's official files; or a reference run, `ref:NAME`.
 
     `name` replaces the name that is stored, or the folder's. Raises FileFormatError if it is
-    neither.
+    neither, DataError for an unknown reference run.
     """
+    if is_reference(folder):
+        run = Evaluation(*reference_parts(str(folder)))
+        return replace(run, name=name) if name else run
     path = Path(folder)
     if is_run(path):
         run = Evaluation.load(path)
@@ -337,11 +341,13 @@ def load_run(folder: str | Path, name: str | None = None) -> Evaluation | Report
 
 
 def load_runs(folders: Iterable[str | Path], names: Iterable[str] | None = None) -> list[Any]:
-    """Runs (Evaluation or ReportedRun) from folders, each with a name of its own.
+    """Runs (Evaluation or ReportedRun) from folders or `ref:NAME`, each with a name of its own.
+
+    Reference runs have the rules of AP and ODS of the others.
 
     Raises DataError listing every bad folder.
     """
-    paths = [Path(f) for f in folders]
+    paths = list(folders)
     given: list[str | None] = list(names) if names else [None] * len(paths)
     if len(given) != len(paths):
         raise DataError(f"{len(given)} names for {len(paths)} runs, expected one each")
@@ -354,7 +360,7 @@ def load_runs(folders: Iterable[str | Path], names: Iterable[str] | None = None)
             faults.append(error)
     if faults:
         raise DataError.collect(faults)
-    return _disambiguated(runs, paths)
+    return by_rules_of(_disambiguated(runs, paths))
 
 
 def as_runs(runs: Iterable[Any]) -> list[Any]:
@@ -371,10 +377,10 @@ def as_runs(runs: Iterable[Any]) -> list[Any]:
             raise DataError(f"runs: {kind_of_value(run)}, expected runs or their folders")
     folders = [run for run in given if isinstance(run, str | Path)]
     loaded = iter(load_runs(folders))
-    return [next(loaded) if isinstance(run, str | Path) else run for run in given]
+    return by_rules_of([next(loaded) if isinstance(run, str | Path) else run for run in given])
 
 
-def _disambiguated(runs: list[Any], paths: list[Path]) -> list[Any]:
+def _disambiguated(runs: list[Any], paths: Sequence[str | Path]) -> list[Any]:
     """Runs of one name get their folder's name beside it."""
     names = [run.name for run in runs]
     return [

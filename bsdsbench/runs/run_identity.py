@@ -23,8 +23,11 @@ from bsdsbench.loaders.identity import Identity, KnownSet, identify
 from bsdsbench.metrics import metric_options
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import UNKNOWN, Signature
+from bsdsbench.runs.references import reference_of
 from bsdsbench.scores.counts import ImageRecord
 
+# What the stored counts of a reference run do not tell.
+_NOT_STATED = frozenset(["nms", "nms_params", "operator"])
 N_TEST_IMAGES = 200  # of BSDS500
 MOST = 20_000  # images of a set that is looked for among the known ones
 
@@ -52,6 +55,8 @@ def signature_of(
     forms = sorted({r.form for r in records} - {"none"}) if len(records) <= MOST else []
     size = identity.to_mapping()["of"] if identity else None
     metrics = tuple(records[0].counts) if records else ()
+    unused = metric_options.unused(metrics, protocol)
+    stored = "reference" in provenance
     return Signature(
         protocol,
         identity.name if identity else None,
@@ -59,7 +64,8 @@ def signature_of(
         size,
         identity.fingerprint if identity else UNKNOWN,
         pred="+".join(f or UNKNOWN for f in forms) or UNKNOWN,
-        unused=metric_options.unused(metrics, protocol),
+        match="random" if stored else "1to1",
+        unused=unused | _NOT_STATED if stored else unused,
         taken_over=taken if isinstance(taken, int) and 0 < taken <= len(records) else 0,
     )
 
@@ -110,7 +116,8 @@ def not_beside(run: Any, name: str = "bsds500-test") -> str:
     as others' result files, the protocol and the number of images must be those of BSDS500 test.
     """
     found = getattr(run, "identity", None)
-    if run.protocol.stated and run.protocol.name != "bsds500" and name.startswith("bsds500"):
+    other = run.protocol.stated and run.protocol.name != "bsds500" and reference_of(run) is None
+    if other and name.startswith("bsds500"):
         return f"protocol {run.protocol.name}, but published results are of bsds500"
     if found is not None:
         if found.whole and found.name == name:

@@ -9,6 +9,7 @@ from typing import Any
 
 from bsdsbench.metrics import metric_options, registry
 from bsdsbench.metrics.base import Column, column_values
+from bsdsbench.runs.references import incomparable, reference_notes
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Table
 
@@ -188,10 +189,13 @@ def made_how(runs: Sequence[Any], names: Sequence[str]) -> tuple[str, list[str]]
             f"protocol {metric_options.describe(run.metrics, run.protocol)}", []
         ).append(name)
     signatures = signature_lines(names, [str(getattr(run, "signature", "")) for run in runs])
+    signatures += reference_notes(names, runs)
     if len({run.protocol for run in runs}) < 2:
         return "; ".join(ways), signatures
     lines = [f"{', '.join(who)}: {text}." for text, who in ways.items()]
-    return "", ["Protocols differ; such scores are not comparable.", *lines, *signatures]
+    if any(incomparable(runs[0], run) for run in runs[1:]):
+        lines = ["Protocols differ; such scores are not comparable.", *lines]
+    return "", [*lines, *signatures]
 
 
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
