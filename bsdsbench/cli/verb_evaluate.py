@@ -17,6 +17,7 @@ from bsdsbench.cli.evaluating import (
     write_plots,
 )
 from bsdsbench.cli.options import (
+    PROTOCOL_FIELDS,
     metrics_or_default,
     pred_kind_option,
     protocol_from,
@@ -25,7 +26,7 @@ from bsdsbench.cli.options import (
     verb,
 )
 
-ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "images_dir", "shard")
+ONLY_PREDICTIONS = ("task", "name", "missing", "pred_kind", "images_dir", "shard")
 ONLY_SOFT = ("nms", "invert")
 
 
@@ -42,6 +43,11 @@ def _shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, 
 @click.argument("pred_dir", required=False, type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("-o", "--out", type=click.Path(), help="Folder for results; a later run resumes it.")
+@click.option(
+    "--task",
+    metavar="NAME|FILE",
+    help="What is evaluated (`bsdsbench protocols`): gives protocol and metric, checks the set.",
+)
 @run_options(on_error="fail")
 @pred_kind_option
 @click.option(
@@ -83,8 +89,11 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     """
     import bsdsbench as bb
     from bsdsbench.cli.evaluating import progress
+    from bsdsbench.protocol.tasks import Task
 
     humans, overlays = options.pop("humans"), options.pop("overlays")
+    if options["task"]:
+        refuse((*PROTOCOL_FIELDS, "metrics", "humans"), "--task, which fixes them")
     fields, options = split_protocol(options)
     tolerances = fields["max_dist"] if ":" in (fields["max_dist"] or "") else None
     if humans == (pred_dir is not None):
@@ -95,11 +104,15 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     if tolerances:
         refuse(("overlays",), "--max-dist A:B:N")
         fields["max_dist"] = None
+    if options["task"]:
+        options["task"] = Task.load(options["task"])
+        options["metrics"] = [options["task"].metric]
     metrics = options["metrics"] = metrics_or_default(options["metrics"])
     out = options["out"]
     if overlays:
         check_overlays(metrics, out)
-    protocol = protocol_from(**fields, metrics=metrics)
+    given = options["task"]
+    protocol = given.resolved() if given else protocol_from(**fields, metrics=metrics)
     announce_compiling(quiet)
     if out:
         load_plotting()

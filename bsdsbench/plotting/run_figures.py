@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
-    HUMAN_SET,
+    HUMAN_TASK,
     PublishedResult,
     find_published,
     published_keys,
@@ -34,7 +34,7 @@ from bsdsbench.plotting.style import (
 )
 from bsdsbench.runs.evaluation import as_runs
 from bsdsbench.runs.references import incomparable, reference_of
-from bsdsbench.runs.run_identity import not_beside
+from bsdsbench.runs.run_tasks import not_beside
 from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
 
@@ -97,7 +97,7 @@ def plot_runs(
     named = _names(runs, names, least=0 if extra else 1)
     point = _human(runs, human, "human" in published_keys(published), metric)
     if not force:
-        _check(runs, [result.set for result in extra], human)
+        _check(runs, [result.tasks[0] for result in extra], human)
     bands = bands or [None] * len(runs)
     with style(look, grey):
         shown = [
@@ -211,7 +211,7 @@ def _done(
 
 def _check(
     runs: Sequence[Evaluation],
-    sets: Sequence[str] = (),
+    tasks: Sequence[str] = (),
     human: bool | Evaluation | None = None,
 ) -> None:
     """Raise DataError for what may not stand in one picture."""
@@ -220,10 +220,10 @@ def _check(
         for run in runs[1:]
         if (found := incomparable(run, runs[0]))
     ]
-    beside = dict.fromkeys([*sets, *([HUMAN_SET] if human is True else [])])
+    beside = dict.fromkeys([*tasks, *([HUMAN_TASK] if human is True else [])])
     if len(beside) > 1:
         faults.append(f"published: curves of {' and of '.join(beside)}")
-    faults += [f"{run.name}: {why}" for run in runs for s in beside if (why := not_beside(run, s))]
+    faults += [f"{run.name}: {why}" for run in runs for t in beside if (why := not_beside(run, t))]
     if faults:
         raise DataError.collect(
             [DataError(f"{f}; such curves are not comparable (force draws them)") for f in faults]
@@ -236,7 +236,11 @@ def _human(
     """F, recall, precision and name of the human point, or None for no point."""
     if metric not in (None, *registry.DEFAULT) or (human is False and not asked):
         return None
-    if human is None and not asked and (not runs or any(not_beside(run) for run in runs)):
+    if (
+        human is None
+        and not asked
+        and (not runs or any(not_beside(run, HUMAN_TASK) for run in runs))
+    ):
         return None
     if human is None or isinstance(human, bool):
         f = find_published(["human"])[0].boundary["ods"]

@@ -1,8 +1,8 @@
 """A static leaderboard: one page of runs, with one board for each set and protocol.
 
-Runs share a board if they have the same ground truth and no field of their protocols differs.
-Intervals and groups come from the paired bootstrap. Published results appear only on the board for
-their own data set, and an AP by a different rule is labelled with that rule.
+Runs of one task share a board; so do others if they have the same ground truth and no field of
+their protocols differs. Intervals and groups come from the paired bootstrap. Published results
+appear only on the board of their own task, and an AP by a different rule is labelled with it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from bsdsbench.comparison.compare import Interval, compare
 from bsdsbench.comparison.published import (
     PublishedResult,
     find_published,
-    published_sets,
 )
 from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.files.manifest import SITE, Manifest, write_results
@@ -29,7 +28,7 @@ from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import metric_options, registry
 from bsdsbench.runs.evaluation import Evaluation, load_runs
 from bsdsbench.runs.references import incomparable, is_reference
-from bsdsbench.runs.run_identity import not_beside
+from bsdsbench.runs.run_tasks import shared_task
 from bsdsbench.runs.score_tables import Speed, speed_of
 
 METRIC = registry.DEFAULT[0]
@@ -59,12 +58,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The runs of one set and protocol, best ODS first."""
+    """The runs of one task, or of one set and protocol, best ODS first. task : its name, or ""."""
 
     title: str
     protocol: str
     notes: tuple[str, ...]
     rows: tuple[Row, ...]
+    task: str = ""
 
 
 def write_leaderboard(
@@ -95,7 +95,12 @@ def write_leaderboard(
     links = {name: link for name, (link, _) in reports.items()}
     boards = [_board(group, links, n_boot, seed) for group in _groups([run for _, run in found])]
     plain = [
-        {"title": b.title, "protocol": b.protocol, "rows": [_plain(r) for r in b.rows]}
+        {
+            "task": b.task or None,
+            "title": b.title,
+            "protocol": b.protocol,
+            "rows": [_plain(r) for r in b.rows],
+        }
         for b in boards
     ]
     text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
@@ -112,7 +117,8 @@ def _groups(runs: Sequence[Evaluation]) -> list[list[Evaluation]]:
     for run in runs:
         for group in groups:
             first = group[0]
-            if _truth(first) == _truth(run) and not incomparable(first, run):
+            same = _truth(first) == _truth(run) and not incomparable(first, run)
+            if same or shared_task([first, run], METRIC):
                 group.append(run)
                 break
         else:
@@ -138,11 +144,17 @@ def _board(runs: Sequence[Evaluation], links: Mapping[str, str], n_boot: int, se
         about = (links[run.name], str(run.signature), False, speed_of(run))
         rows.append(Row(run.name, values, order, shown, *about))
     first = runs[0]
-    rows += [_published(result, first.protocol.ap_rule) for result in _beside(first)]
+    task = shared_task(runs, METRIC)
+    if task:
+        beside = [r for r in find_published([f"task={task.name}"]) if "ods" in r.boundary]
+        rows += [_published(result, first.protocol.ap_rule) for result in beside]
     identity = first.identity
     title = identity.describe() if identity else f"{len(first.records)} images, set not known"
     ranked = tuple(sorted(rows, key=lambda row: -row.order))
-    return Board(title, metric_options.describe([METRIC], first.protocol), told.notes, ranked)
+    if task:
+        title = f"{task.name}: {title}"
+    described = metric_options.describe([METRIC], first.protocol)
+    return Board(title, described, told.notes, ranked, task.name if task else "")
 
 
 def _shown(found: Interval) -> tuple[str, float | None, float | None]:
@@ -151,14 +163,6 @@ def _shown(found: Interval) -> tuple[str, float | None, float | None]:
     if math.isnan(found.low) or math.isnan(found.high):
         return text, None, None
     return text, found.low, found.high
-
-
-def _beside(run: Evaluation) -> Sequence[PublishedResult]:
-    """The published rows of the run's own set; none for a part of it or another protocol."""
-    name = run.identity.name if run.identity else None
-    if name not in published_sets() or not_beside(run, str(name)):
-        return ()
-    return [r for r in find_published([f"set={name}"]) if "ods" in r.boundary]
 
 
 def _published(result: PublishedResult, rule: str) -> Row:

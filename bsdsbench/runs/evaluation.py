@@ -22,11 +22,13 @@ from bsdsbench.metrics import metric_options, registry
 from bsdsbench.metrics.base import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
+from bsdsbench.protocol.tasks import Task
 from bsdsbench.runs.counts_file import FOLDER as RECORDS
 from bsdsbench.runs.counts_file import pack_records, run_locked, unpack_records
 from bsdsbench.runs.official import ReportedRun, reported_run
 from bsdsbench.runs.references import by_rules_of, is_reference, reference_parts
 from bsdsbench.runs.run_identity import MARK, identity_of, is_own, mark_of, signature_of
+from bsdsbench.runs.run_tasks import tasks_of
 from bsdsbench.runs.score_tables import image_table, score_tables
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.as_html import to_html
@@ -116,6 +118,11 @@ class Evaluation(Shown):
     def identity(self) -> Identity | None:
         """The ground-truth set of the run, or None where the records do not tell."""
         return identity_of(self.records)
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks that it is of: its whole set, protocol and metrics. See `protocol.tasks`."""
+        return tasks_of(self)
 
     @property
     def signature(self) -> Signature:
@@ -245,6 +252,7 @@ class Evaluation(Shown):
             "name": self.name,
             "signature": str(signature_of(self.protocol, self.records, identity, self.provenance)),
             "set": identity.to_mapping() if identity else None,
+            "tasks": [task.name for task in self.tasks],
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
             "scores": {metric: score.to_mapping() for metric, score in scores.items()},

@@ -23,12 +23,10 @@ from bsdsbench.loaders.identity import Identity, KnownSet, identify
 from bsdsbench.metrics import metric_options
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import UNKNOWN, Signature
-from bsdsbench.runs.references import reference_of
 from bsdsbench.scores.counts import ImageRecord
 
 # What the stored counts of a reference run do not tell.
 _NOT_STATED = frozenset(["nms", "nms_params", "operator"])
-N_TEST_IMAGES = 200  # of BSDS500
 MOST = 20_000  # images of a set that is looked for among the known ones
 
 
@@ -107,25 +105,3 @@ def _key(make: bool) -> bytes | None:
         key = path.read_bytes()
         return key if len(key) == KEY_BYTES else None
     return None
-
-
-def not_beside(run: Any, name: str = "bsds500-test") -> str:
-    """Why published results on the set `name` do not belong beside `run`; "" if they do.
-
-    Where a run's ground truth is known its fingerprint decides. Of a run that does not tell, such
-    as others' result files, the protocol and the number of images must be those of BSDS500 test.
-    """
-    found = getattr(run, "identity", None)
-    other = run.protocol.stated and run.protocol.name != "bsds500" and reference_of(run) is None
-    if other and name.startswith("bsds500"):
-        return f"protocol {run.protocol.name}, but published results are of bsds500"
-    if found is not None:
-        if found.whole and found.name == name:
-            return ""
-        return f"{found.describe()}, but published results are of {name}"
-    if len(run.records) not in (0, N_TEST_IMAGES):
-        return (
-            f"{len(run.records)} images, but published results are of the "
-            f"{N_TEST_IMAGES} BSDS500 test images"
-        )
-    return ""

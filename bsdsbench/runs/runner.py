@@ -21,10 +21,13 @@ from bsdsbench.loaders.photos import find_photos, photos_beside
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import clipped
+from bsdsbench.protocol.tasks import Task
 from bsdsbench.runs.counts_file import RecordStore, run_locked
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
 from bsdsbench.runs.job import Failure, Job, Outcome, Unchanged, check_run, kind_of, protocol_of
+from bsdsbench.runs.run_tasks import KEY as TASK
+from bsdsbench.runs.run_tasks import check_truth, fixed_by
 from bsdsbench.scores.counts import ImageRecord
 
 FEW = 10  # missing shards that are named
@@ -54,6 +57,7 @@ def evaluate(
     gt_dir: str | Path,
     protocol: Protocol | str | None = None,
     *,
+    task: Task | str | Path | None = None,
     metrics: str | Sequence[str] = registry.DEFAULT,
     name: str | None = None,
     split_file: str | Path | None = None,
@@ -78,6 +82,9 @@ def evaluate(
         Paired by image id over any mix of file formats and nested folders.
     protocol : Protocol or str or None
         A Protocol or the name of a preset; default: the one of the first metric.
+    task : Task or str or path or None
+        What is evaluated, by name or in a .toml file (`bsdsbench.protocol.tasks`): gives protocol
+        and metric, and the ground truth must be its set.
     metrics : str or sequence of str
         Names of metrics, see `bsdsbench.metrics.registry.names`.
     name : str or None
@@ -126,8 +133,13 @@ def evaluate(
     >>> run.boundary_score().ods.f                                               # doctest: +SKIP
     0.726
     """
+    of = None if task is None else Task.load(task)
+    if of is not None:
+        protocol, metrics = fixed_by(of, protocol, metrics, missing, on_error)
     chosen = _check_words(metrics, missing, on_error, shard)
     check_run(name, workers, out, {"predictions": pred_dir, "ground truth": gt_dir})
+    if of is not None:
+        check_truth(of, gt_dir, of.resolved(), split_file)
     blank, jobs = prepared(
         *(pred_dir, gt_dir, protocol_of(protocol, chosen), chosen),
         name=name,
@@ -136,6 +148,8 @@ def evaluate(
         kind=kind_of(pred_kind, chosen),
         images_dir=images_dir,
     )
+    if of is not None:
+        blank.provenance[TASK] = of.to_mapping()
     settings = Settings(workers, executor, Path(out) if out else None, fresh, on_error, progress)
     return run(blank, jobs, settings, shard)
 

@@ -145,7 +145,9 @@ def test_runs_that_do_not_compare_are_not_drawn_together(runs):
     assert len(legend_texts(plot_runs([runs[0], other], force=True))) == 2
     with pytest.raises(bb.DataError, match="nyu: protocol nyudv2, but published results are of"):
         plot_runs([other], published=["hed"])
-    with pytest.raises(bb.DataError, match="curves of bsds500-test and of nyudv2-rgb"):
+    with pytest.raises(
+        bb.DataError, match="curves of bsds500-test/boundary and of nyudv2-test/boundary"
+    ):
         plot_runs([], published=["hed", "oef-nyudv2-rgb"])
     with pytest.raises(bb.DataError, match="published 'edter': no curve is stored, expected rob"):
         plot_runs([], published=["edter"])

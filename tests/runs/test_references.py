@@ -174,7 +174,7 @@ def test_they_stand_in_every_verb(tmp_path):
     own = like(load_run("ref:cob"), "mine", Protocol.preset("bsds500"))
     own.save(tmp_path / "mine")
     board = call("report", tmp_path / "mine", "ref:se", "-o", tmp_path / "site", "--n-boot", 20)
-    assert board.startswith("bsds500-test, 200 of 200 images: ")
+    assert board.startswith("bsds500-test/boundary: bsds500-test, 200 of 200 images: ")
     assert board.count("rows") == 1  # one board
     call("plot", "ref:cob", "ref:egb", tmp_path / "mine", "-o", tmp_path / "pr.svg")
     assert (tmp_path / "pr.svg").stat().st_size > 10_000
