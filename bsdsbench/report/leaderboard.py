@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,15 @@ from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import Interval, compare
 from bsdsbench.comparison.published import (
     PublishedResult,
-    find_published,
+    published_results,
 )
 from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.files.manifest import SITE, Manifest, write_results
 from bsdsbench.files.writing import WAIT, locked
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import metric_options, registry
+from bsdsbench.plotting import plot_runs
+from bsdsbench.plotting.style import picture
 from bsdsbench.runs.evaluation import Evaluation, load_runs
 from bsdsbench.runs.references import incomparable, is_reference
 from bsdsbench.runs.run_tasks import shared_task
@@ -58,13 +60,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The runs of one task, or of one set and protocol, best ODS first. task : its name, or ""."""
+    """The runs of one task, or of one set and protocol, best ODS first.
+
+    task : its name, or ""; curves : the picture of its runs' precision-recall curves
+    """
 
     title: str
     protocol: str
     notes: tuple[str, ...]
     rows: tuple[Row, ...]
     task: str = ""
+    curves: str = ""
 
 
 def write_leaderboard(
@@ -93,10 +99,13 @@ def write_leaderboard(
         raise DataError.collect(faults)
     reports = {run.name: _report(path, run.name) for path, run in found}
     links = {name: link for name, (link, _) in reports.items()}
-    boards = [_board(group, links, n_boot, seed) for group in _groups([run for _, run in found])]
+    groups = _groups([run for _, run in found])
+    boards = [_board(group, links, n_boot, seed) for group in groups]
+    boards = [replace(board, curves=f"curves/{k}.svg") for k, board in enumerate(boards, 1)]
     plain = [
         {
             "task": b.task or None,
+            "curves": b.curves,
             "title": b.title,
             "protocol": b.protocol,
             "rows": [_plain(r) for r in b.rows],
@@ -106,6 +115,8 @@ def write_leaderboard(
     text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
     files = {"index.html": _page(boards), "leaderboard.json": text + "\n"}
     pages = {link: page for link, page in reports.values() if link}
+    for board, group in zip(boards, groups, strict=True):
+        pages[board.curves] = picture(plot_runs(group, force=True), Path(board.curves))
     with locked(Path(out), wait=WAIT):
         write_results(Path(out), [*files.items(), *pages.items()], SITE)
     return boards
@@ -146,7 +157,8 @@ def _board(runs: Sequence[Evaluation], links: Mapping[str, str], n_boot: int, se
     first = runs[0]
     task = shared_task(runs, METRIC)
     if task:
-        beside = [r for r in find_published([f"task={task.name}"]) if "ods" in r.boundary]
+        known = published_results().values()
+        beside = [r for r in known if task.name in r.tasks and "ods" in r.boundary]
         rows += [_published(result, first.protocol.ap_rule) for result in beside]
     identity = first.identity
     title = identity.describe() if identity else f"{len(first.records)} images, set not known"
