@@ -50,6 +50,7 @@ _PACKAGES = {
     "bsdsbench.metrics.region.counting": ("region_counts",),
     "bsdsbench.metrics.region.metric": ("region_score",),
     "bsdsbench.metrics.region.scoring": ("RegionScore",),
+    "bsdsbench.runs.items": ("evaluate_items",),
     "bsdsbench.runs.runner": ("evaluate", "evaluate_humans", "merge"),
     "bsdsbench.runs.streaming": ("StreamingEvaluator",),
 }

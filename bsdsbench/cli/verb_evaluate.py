@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,7 +26,12 @@ from bsdsbench.cli.options import (
     verb,
 )
 
+if TYPE_CHECKING:
+    from bsdsbench.protocol.protocol import Protocol
+    from bsdsbench.runs.evaluation import Evaluation
+
 ONLY_PREDICTIONS = ("task", "name", "missing", "pred_kind", "images_dir", "shard")
+ONLY_FOLDERS = ("task", "split_file", "missing", "pred_kind", "images_dir", "shard", "overlays")
 ONLY_SOFT = ("nms", "invert")
 
 
@@ -84,6 +89,9 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
 
     --max-dist A:B:N evaluates at N tolerances from A to B.
 
+    PRED_DIR and --gt may be two JSON files of COCO (instances, results or panoptic), for --metrics
+    contour or segmentation.
+
     Ground-truth pictures that are gray need --set gt_threshold=0.5, those of region labels --set
     gt_kind=labels. For measures of regions, --set regions_from_soft=true closes soft maps.
     """
@@ -111,6 +119,9 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     out = options["out"]
     if overlays:
         check_overlays(metrics, out)
+    coco = str(pred_dir).endswith(".json") and str(options["gt_dir"]).endswith(".json")
+    if coco:
+        refuse((*ONLY_FOLDERS, *("max_dist",) * bool(tolerances)), "COCO's JSON")
     given = options["task"]
     protocol = given.resolved() if given else protocol_from(**fields, metrics=metrics)
     announce_compiling(quiet)
@@ -121,7 +132,9 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
             from bsdsbench.cli.tolerances import sweep
 
             return sweep(str(pred_dir), protocol, tolerances, form, report, options)
-        if humans:
+        if coco:
+            run = _coco(str(pred_dir), protocol, report, options)
+        elif humans:
             options = {k: v for k, v in options.items() if k not in ONLY_PREDICTIONS}
             run = bb.evaluate_humans(protocol=protocol, progress=report, **options)
         else:
@@ -131,3 +144,21 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     if overlays:
         write_overlays(run, out, quiet)
     return show_run(run, form, out)
+
+
+def _coco(pred: str, protocol: Protocol, progress: Any, options: dict[str, Any]) -> Evaluation:
+    """The run of two JSON files; its classes are the categories of the ground truth."""
+    from pathlib import Path
+
+    import bsdsbench as bb
+    from bsdsbench.loaders.coco import CocoItems
+
+    items = CocoItems.of(pred, options["gt_dir"], "instance")
+    kept = ("metrics", "workers", "executor", "out", "fresh", "on_error")
+    return bb.evaluate_items(
+        items,
+        items.protocol(protocol),
+        name=options["name"] or Path(pred).stem,
+        progress=progress,
+        **{key: options[key] for key in kept},
+    )

@@ -43,6 +43,9 @@ class Task:
         How many the set has, None where no source states it.
     fingerprint : str or None
         Of the set's ground truth; None: it cannot be checked.
+    ids : tuple of str
+        The images that count, where the set is a split of a larger one; they stand for a split
+        file. Without a fingerprint they are what is known of the set.
     page : str
         The page in `datasets/` of the set.
     needs : str
@@ -60,6 +63,7 @@ class Task:
     version: int = 1
     images: int | None = None
     fingerprint: str | None = None
+    ids: tuple[str, ...] = ()
     page: str = ""
     needs: str = ""
 
@@ -86,6 +90,12 @@ class Task:
                 f"task {self.name}: fingerprint {clip(repr(mark), 40)}, expected 16 hex digits, as "
                 "`bsdsbench data check` prints them"
             )
+        if not isinstance(self.ids, list | tuple) or not all(isinstance(i, str) for i in self.ids):
+            raise DataError(f"task {self.name}: ids, expected a list of text")
+        if self.ids and self.images not in (None, len(set(self.ids))):
+            raise DataError(f"task {self.name}: {len(self.ids)} ids, expected {self.images}")
+        object.__setattr__(self, "ids", tuple(self.ids))
+        object.__setattr__(self, "images", len(self.ids) or self.images)
         object.__setattr__(self, "metric", self.metric or self.name.partition("/")[2])
 
     @property
@@ -95,7 +105,8 @@ class Task:
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values, without what is not known."""
-        return {key: value for key, value in asdict(self).items() if value not in (None, "")}
+        found = {key: value for key, value in asdict(self).items() if value not in (None, "", ())}
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
 
     @classmethod
     def from_mapping(cls, values: Any) -> Task:
@@ -132,6 +143,7 @@ class Task:
         """One line: protocol, metric, images, and whether the set can be checked."""
         count = f"{self.images} images" if self.images else "number of images not stated"
         known = f"fingerprint {self.fingerprint}" if self.fingerprint else "no fingerprint known"
+        known += ", a list of ids" * bool(self.ids)
         return f"{self.name} v{self.version}: {self.metric} by {self.protocol}; {count}, {known}"
 
 

@@ -29,7 +29,8 @@ def check_truth(
     Of a set without a fingerprint only the number of images can be checked.
     """
     if task.fingerprint is None:
-        count = len(ground_truths(gt_dir, split_file))
+        there = [pair.image_id for pair in ground_truths(gt_dir, split_file)]
+        count = len(set(there) & set(task.ids)) if task.ids else len(there)
         if task.images not in (None, count):
             raise DataError(
                 f"{show(gt_dir)}: {count} images, expected the {task.images} of {task.set} "
@@ -94,7 +95,9 @@ def _is_of(run: Any, task: Task) -> bool:
         identity = getattr(run, "identity", None)
         return identity is not None and identity.fingerprint == task.fingerprint
     own = claimed(run)
-    return own == task and task.images in (None, len(run.records))
+    mine = {record.image_id for record in run.records}
+    listed = set(task.ids) in (set(), mine)
+    return own == task and listed and task.images in (None, len(run.records))
 
 
 def not_beside(run: Any, name: str) -> str:

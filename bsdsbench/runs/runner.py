@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
@@ -136,7 +136,7 @@ def evaluate(
     of = None if task is None else Task.load(task)
     if of is not None:
         protocol, metrics = fixed_by(of, protocol, metrics, missing, on_error)
-    chosen = _check_words(metrics, missing, on_error, shard)
+    chosen = check_words(metrics, missing, on_error, shard)
     check_run(name, workers, out, {"predictions": pred_dir, "ground truth": gt_dir})
     if of is not None:
         check_truth(of, gt_dir, of.resolved(), split_file)
@@ -147,6 +147,7 @@ def evaluate(
         missing=missing,
         kind=kind_of(pred_kind, chosen),
         images_dir=images_dir,
+        ids=of.ids if of and not split_file else (),
     )
     if of is not None:
         blank.provenance[TASK] = of.to_mapping()
@@ -165,6 +166,7 @@ def prepared(
     split_file: str | Path | None = None,
     missing: str = "error",
     images_dir: str | Path | None = None,
+    ids: Sequence[str] = (),
 ) -> tuple[Evaluation, list[Job]]:
     """An Evaluation that still lacks its records, and the jobs that make them; see `evaluate`."""
     first = registry.get(chosen[0])
@@ -176,6 +178,7 @@ def prepared(
         pred_kind=kind,
         gt_kind=first.gt_kind,
         classes=first.class_names(proto),
+        ids=ids or None,
     )
     photos = _photos(chosen, gt_dir, images_dir)
     maps = {folder: maps_in(folder) for folder in {q.parent for p in pairs for q in p.pred_paths}}
@@ -263,7 +266,7 @@ def evaluate_humans(
     >>> run.boundary_score().ods.f                                   # doctest: +SKIP
     0.803
     """
-    chosen = _check_words(metrics, "error", on_error, (1, 1))
+    chosen = check_words(metrics, "error", on_error, (1, 1))
     check_run(None, workers, out, {"ground truth": gt_dir})
     proto = protocol_of(protocol, chosen)
     pairs = ground_truths(gt_dir, split_file)
@@ -294,14 +297,20 @@ def _photos(
 
 
 def run(
-    blank: Evaluation, jobs: Sequence[Job], settings: Settings, shard: tuple[int, int] = (1, 1)
+    blank: Evaluation,
+    jobs: Iterable[Job],
+    settings: Settings,
+    shard: tuple[int, int] = (1, 1),
+    total: int = 0,
 ) -> Evaluation:
-    """Carry out the jobs of one shard and give `blank` their records. See `evaluate`."""
-    mine = list(jobs[shard[0] - 1 :: shard[1]])
+    """Give `blank` the records of one shard's jobs; total: how many an iterable will give, or 0."""
+    if isinstance(jobs, Sequence):
+        jobs = jobs[shard[0] - 1 :: shard[1]]
+        total = len(jobs)
     if shard != (1, 1):
         blank = replace(blank, provenance={**blank.provenance, "shard": f"{shard[0]}/{shard[1]}"})
     with run_locked(settings.out) if settings.out else nullcontext():
-        results = _run_jobs(mine, settings)
+        results = _run_jobs(jobs, settings, total)
         problems = {f.image_id: f for f in sorted(results.failures, key=lambda f: f.image_id)}
         if problems and (settings.on_error == "fail" or not results.records):
             lines = [line for f in problems.values() for line in f.problems]
@@ -316,48 +325,55 @@ def run(
     return done
 
 
-def _run_jobs(jobs: list[Job], settings: Settings) -> _Results:
+def _run_jobs(jobs: Iterable[Job], settings: Settings, total: int) -> _Results:
     store = RecordStore(settings.out) if settings.out else None
     if store and settings.fresh:
         store.clear()
     results = _Results()
-    with closing(_outcomes(jobs, store, settings)) as stream:
+    workers = int(settings.workers or available_cores())  # numpy's narrow ones overflow
+    workers = max(1, min(workers, total or workers))
+    with closing(_outcomes(jobs, store, settings.executor, workers)) as stream:
         for count, outcome in enumerate(stream, 1):
             if isinstance(outcome, ImageRecord):
                 results.records.append(outcome)
             elif isinstance(outcome, Failure):
                 results.failures.append(outcome)
             if settings.progress:
-                settings.progress(count, len(jobs), outcome.image_id)
+                settings.progress(count, max(total, count), outcome.image_id)
     return results
 
 
 def _outcomes(
-    jobs: list[Job], store: RecordStore | None, settings: Settings
+    jobs: Iterable[Job], store: RecordStore | None, executor: str | Executor, workers: int
 ) -> Generator[Outcome, None, None]:
     """Every job's record or failure; stored records are read back, new ones stored."""
-    workers = int(settings.workers or available_cores())  # numpy's narrow ones overflow
-    workers = max(1, min(workers, len(jobs)))
     if store is None:
-        yield from outcomes(jobs, settings.executor, workers)
+        yield from outcomes(jobs, executor, workers)
         return
-    again: list[Job] = []
-    ready = (replace(job, known=store.fingerprint(job.pair.image_id)) for job in jobs)
-    by_id = {job.pair.image_id: job for job in jobs}
-    with closing(outcomes(ready, settings.executor, workers)) as stream:
+    kept: dict[str, ImageRecord] = {}
+    with closing(outcomes(_known(jobs, store, kept), executor, workers)) as stream:
         for outcome in stream:
-            if isinstance(outcome, Unchanged):
-                kept = store.load(outcome.image_id)
-                if kept is None:
-                    again.append(by_id[outcome.image_id])
-                    continue
-                outcome = kept
+            found = kept.pop(outcome.image_id, None)
+            if isinstance(outcome, Unchanged) and found is not None:
+                outcome = found
             elif isinstance(outcome, ImageRecord):
                 store.add(outcome)
             yield outcome
-    if again:
-        store.forget(job.pair.image_id for job in again)
-        yield from _outcomes(again, store, settings)
+
+
+def _known(
+    jobs: Iterable[Job], store: RecordStore, kept: dict[str, ImageRecord]
+) -> Generator[Job, None, None]:
+    """The jobs with the mark of their record, kept until they end; a damaged one is made again."""
+    for job in jobs:
+        name = job.pair.image_id
+        mark = store.fingerprint(name)
+        record = store.load(name) if mark else None
+        if record is not None:
+            kept[name] = record
+        elif mark:
+            store.forget([name])
+        yield replace(job, known=mark if record is not None else "")
 
 
 def _digest(jobs: Sequence[Job]) -> str:
@@ -366,7 +382,7 @@ def _digest(jobs: Sequence[Job]) -> str:
     return hashlib.blake2b(ids, digest_size=8).hexdigest()
 
 
-def _check_words(
+def check_words(
     metrics: str | Sequence[str], missing: str, on_error: str, shard: tuple[int, int]
 ) -> tuple[str, ...]:
     """The metrics in the order of tables. Raises DataError with every wrong word."""

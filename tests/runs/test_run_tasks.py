@@ -154,3 +154,20 @@ def test_a_baseline_is_of_its_task(tiny, own, tmp_path):
     moved = replace(run, provenance={"task": claim})
     refused("of renamed/boundary, the baseline is of tiny/boundary", check, moved, stored)
     assert np.isfinite(list(stored.scores.values())).all()
+
+
+def test_a_split_by_its_ids(tiny, tmp_path):
+    """Of a larger folder only the listed images are evaluated, and the run is of the task."""
+    task = Task("part/boundary", "bsds500", ids=["im001", "im004"])
+    assert task.images == 2
+    run = counted(*tiny, task=task)
+    assert run.image_ids == ["im001", "im004"]
+    assert run.tasks == (task,)
+    assert Task.from_mapping(run.provenance["task"]) == task
+    assert replace(run, records=run.records[:1]).tasks == ()
+    lost = Task("part/boundary", "bsds500", ids=["im001", "im009"])
+    refused("1 images, expected the 2 of part", counted, *tiny, task=lost)
+    refused("2 ids, expected 3", Task, "part/boundary", "bsds500", images=3, ids=["a", "b"])
+    splits = [set(t.ids) for t in tasks().values() if t.set.startswith("mdbd-edges-pidinet")]
+    assert [len(ids) for ids in splits] == [20, 20, 20]
+    assert len(set.union(*splits)) > 50
