@@ -44,6 +44,7 @@ _PACKAGES = {
     ),
     "bsdsbench.protocol.settings": ("NMSParams",),
     "bsdsbench.protocol.protocol": ("Protocol",),
+    "bsdsbench.protocol.tasks": ("Task",),
     "bsdsbench.scores.counts": ("BoundaryCounts", "Counts", "ImageRecord", "count_field"),
     "bsdsbench.metrics.base": ("Column", "CurveMetric", "CurveScore", "Metric", "Score"),
     "bsdsbench.metrics.region.region_record": ("RegionCounts",),
