@@ -26,7 +26,8 @@ def command(name: str | None, form: str) -> int:
     shown = [Task.load(str(name))] if of_task else [] if name else list(tasks().values())
     chosen = [] if of_task else [Protocol.load(n) for n in ([name] if name else preset_names())]
     if form == "json":
-        print_json([*(p.to_mapping() for p in chosen), *(t.to_mapping() for t in shown)])
+        told = {"protocols": [p.to_mapping() for p in chosen]}
+        print_json(told | {"tasks": [task.to_mapping() for task in shown]})
     elif form == "toml":
         print("\n".join(p.to_toml() for p in chosen), end="")
         for task in shown if of_task else ():

@@ -45,7 +45,10 @@ def test_every_task_that_ships_can_be_evaluated():
     assert all(f"\n{name} v1: " in listed for name in tasks())
     assert "no fingerprint known" in call("protocols", "nyudv2-test/boundary")
     assert (
-        json.loads(call("protocols", "uded-2023/boundary", "--format", "json"))[0]["images"] == 30
+        json.loads(call("protocols", "uded-2023/boundary", "--format", "json"))["tasks"][0][
+            "images"
+        ]
+        == 30
     )
 
 
