@@ -1,5 +1,6 @@
 # Tasks for people who work on the project: `just` lists them.
 python := ".venv/bin/python"
+quick := "not (heavy or browser or process or slow)"
 
 # List the tasks.
 default:
@@ -23,6 +24,18 @@ lint:
 # The tests; `just test tests/cli` for some of them.
 test *args:
     {{ python }} -m pytest -q {{ args }}
+
+# The tests that take less than .3 s and start no process: two processors are a minute at it.
+quick *args:
+    {{ python }} -m pytest -q -n auto --dist loadfile -m "{{ quick }}" {{ args }}
+
+# Files and their tests in another order; `just shuffled 7` for one.
+shuffled seed="1":
+    {{ python }} -m pytest -q -n auto --dist loadfile --shuffle {{ seed }}
+
+# The changes of the code that tests must notice: `just mutants`, `just mutants modules FILE`.
+mutants *args="named":
+    {{ python }} scripts/mutate.py {{ args }}
 
 # The tests with line coverage; fails below the floor in pyproject.toml.
 coverage:

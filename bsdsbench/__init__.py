@@ -52,7 +52,8 @@ _PACKAGES = {
     "bsdsbench.metrics.region.metric": ("region_score",),
     "bsdsbench.metrics.region.scoring": ("RegionScore",),
     "bsdsbench.runs.items": ("evaluate_items",),
-    "bsdsbench.runs.runner": ("evaluate", "evaluate_humans", "merge"),
+    "bsdsbench.runs.merging": ("merge",),
+    "bsdsbench.runs.runner": ("evaluate", "evaluate_humans"),
     "bsdsbench.runs.streaming": ("StreamingEvaluator",),
 }
 _HOME = {name: package for package, names in _PACKAGES.items() for name in names}

@@ -1,6 +1,9 @@
 """Where the data are that may not be in the project, and a small made set."""
 
 import os
+import random
+import sys
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,49 @@ settings.register_profile(
     "here", deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("here")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="files and their tests shuffled")
+
+
+def pytest_collection_modifyitems(config, items):
+    """With --shuffle: the files in another order, and the tests of each; with a seed, as xdist's
+    processes need one order."""
+    if (seed := config.getoption("shuffle")) is not None:
+        shuffled = random.Random(seed)
+        place = {path: shuffled.random() for path in dict.fromkeys(item.path for item in items)}
+        items.sort(key=lambda item: (place[item.path], shuffled.random()))
+
+
+_started = []  # what starts other processes
+
+
+def _watch(event, given):
+    if event in ("os.fork", "os.posix_spawn"):
+        _started.append(event)
+    if event == "subprocess.Popen":  # what libraries ask of the system while imported is not ours
+        command = given[0] or (given[1] if isinstance(given[1], str) else given[1][0])
+        if Path(os.fsdecode(command)).name.startswith(("python", "bash")):
+            _started.append(command)
+
+
+def _start(process, start=BaseProcess.start):
+    _started.append("multiprocessing")
+    start(process)
+
+
+sys.addaudithook(_watch)
+BaseProcess.start = _start
+
+
+@pytest.fixture(autouse=True)
+def _process_is_marked(request):
+    """A test that starts a process says so: `just quick` leaves it out."""
+    before = len(_started)
+    yield
+    if not {"process", "browser"} & {mark.name for mark in request.node.iter_markers()}:
+        assert _started[before:] == [], "starts a process: mark it `process`"
 
 
 def _folder(variable, what):
@@ -41,3 +87,11 @@ def tiny(tmp_path):
     from tests.helpers.making import make_set
 
     return make_set(tmp_path / "tiny")
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    """Displays register with pyplot, which warns of twenty open figures."""
+    yield
+    if plt := sys.modules.get("matplotlib.pyplot"):
+        plt.close("all")

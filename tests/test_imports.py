@@ -106,6 +106,7 @@ def test_a_file_name_occurs_once():
     assert sorted({n for n in names if names.count(n) > 1}) == []
 
 
+@pytest.mark.slow
 def test_only_plotting_imports_matplotlib():
     users = {
         path.relative_to(PACKAGE).parts[0]
@@ -135,9 +136,11 @@ MAY_NAME_METRICS = (
     "bsdsbench.runs.evaluation",
     "bsdsbench.comparison.published",
     "bsdsbench.integrations.compat",
+    "bsdsbench.loaders.depth_files",  # a name of arrays in files
 )
 
 
+@pytest.mark.slow
 def test_nothing_outside_metrics_names_one():
     """No string is the name of a metric, and no code distinguishes counts by their type."""
     wanted = set(registry.BUILT_IN)
@@ -160,6 +163,7 @@ HEAVY = (
 
 
 @pytest.mark.parametrize("code", ["import bsdsbench", "import bsdsbench.cli"])
+@pytest.mark.process
 def test_importing_the_package_imports_nothing_heavy(code):
     program = f"{code}; import sys; print(*[m for m in {HEAVY!r} if m in sys.modules])"
     found = subprocess.run(
@@ -172,6 +176,7 @@ def test_importing_the_package_imports_nothing_heavy(code):
     assert found.stdout.split() == []
 
 
+@pytest.mark.process
 def test_scores_are_read_without_compiled_kernels():
     """Loading and showing a run of the BSDS benchmarks needs no numba."""
     program = (
@@ -197,3 +202,27 @@ def test_every_public_name_is_there():
         assert getattr(bb, name) is not None, name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = bb.nothing
+
+
+# Files about what several modules do together, by the word for it.
+TOGETHER = {
+    "cli": {"last_resort", "unprivileged", "verbs", "words"},
+    "curves": {"binned", "curves_properties"},
+    "kernels": {"bits_properties"},
+    "loaders": {"hostile", "load_errors", "roundtrip_properties"},
+    "metrics": {"contract", "field_protocols", "humans", "peers"},
+    "runs": {"faults", "mixtures", "run_folder", "speed"},
+    "tables": {"render"},
+}
+
+
+def test_a_test_file_has_the_name_of_the_module_that_it_tests():
+    there = {folder: set(words) for folder, words in TOGETHER.items()}
+    for path in PACKAGE.rglob("*.py"):
+        folder, *inner = path.relative_to(PACKAGE).with_suffix("").parts
+        there.setdefault(folder, set()).update(inner)
+    tests = Path(__file__).parent
+    for path in tests.rglob("test_*.py"):
+        folder, name = path.relative_to(tests).parts[0], path.stem.removeprefix("test_")
+        if folder in there:
+            assert any(f"{name}_".startswith(f"{word}_") for word in there[folder]), path

@@ -42,6 +42,7 @@ def test_a_notebook_is_stored_without_output(path):
     assert all(not c["outputs"] for c in cells if c["cell_type"] == "code")
 
 
+@pytest.mark.slow
 def test_results_notebook(monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
     run, line, comparison, difference, images, legend = executed(DOCS / "results.ipynb")

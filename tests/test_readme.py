@@ -13,6 +13,7 @@ from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 README = Path(__file__).parents[1] / "README.md"
 
 
+@pytest.mark.slow
 def test_the_python_example(tmp_path, monkeypatch, capsys):
     pytest.importorskip("pandas")
     (code,) = re.findall(r"^```python\n(.*?)^```", README.read_text("utf-8"), re.DOTALL | re.M)

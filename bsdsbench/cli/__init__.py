@@ -11,9 +11,10 @@ import gc
 import os
 import signal
 import sys
+import warnings
 from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -22,7 +23,7 @@ from bsdsbench import __version__
 # What a user does, in the order of the help page; the module verb_NAME exposes `command`.
 GROUPS = {
     "Score": ("demo", "evaluate", "run", "merge", "nms"),
-    "Understand": ("doctor", "compare", "explain", "plot", "curves"),
+    "Understand": ("doctor", "compare", "worst", "explain", "plot", "curves"),
     "Publish": ("report", "export", "import"),
     "Check": ("check", "data", "protocols"),
 }
@@ -81,6 +82,7 @@ def main() -> None:
     words = sys.argv[1:]
     debug = "--debug" in words  # wherever it stands
     _insist_on_ctrl_c()
+    _one_line_warnings()
     words = [word for word in words if word != "--debug"]
     try:
         status = cli.main(words, prog_name="bsdsbench", standalone_mode=False)
@@ -95,13 +97,13 @@ def main() -> None:
             _say(f"bsdsbench: {line}")
         status = 2
     except KeyboardInterrupt:
-        _interrupted()
+        _interrupted(words)
     except click.Abort as error:
         if isinstance(error.__cause__ or error.__context__, EOFError):  # click's word for both
             _say(f"bsdsbench: {_unexpected(error, words, debug)}")
             status = 2
         else:
-            _interrupted()
+            _interrupted(words)
     except BrokenPipeError:
         # The reader of our output has gone; nothing more can be said there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -161,11 +163,31 @@ def _insist_on_ctrl_c() -> None:
             sys.unraisablehook = dropped
 
 
-def _interrupted() -> NoReturn:
+def _one_line_warnings() -> None:
+    """What looks wrong with inputs is a line like any other."""
+    from bsdsbench.files.errors import InputWarning, visible
+
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, InputWarning):
+            _say(f"bsdsbench: warning: {visible(str(message))}")
+        else:
+            usual(message, category, *where, **more)
+
+    warnings.simplefilter("always", InputWarning)
+    warnings.showwarning = show
+
+
+def _interrupted(words: list[str]) -> NoReturn:
     """End at once, without waiting for threads that still import or workers that are ending."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
-    _say("bsdsbench: interrupted; what was done is kept, the same command goes on")
+    resumes = "demo" in words or (
+        {"evaluate", "run"} & set(words) and any(word.startswith(("-o", "--out")) for word in words)
+    )
+    kept = "; what was done is kept: the same command goes on from there" if resumes else ""
+    _say(f"bsdsbench: interrupted{kept}")
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

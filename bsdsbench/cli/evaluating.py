@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
@@ -33,6 +34,15 @@ if TYPE_CHECKING:
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
+def _shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:
+    from bsdsbench.files.errors import DataError
+
+    found = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
+    if not found:
+        raise DataError(f"--shard {text!r}: expected I/N, such as 1/4")
+    return int(found[1]), int(found[2])
+
+
 def run_options(on_error: str) -> Callable[[_F], _F]:
     """The options of a run that each verb which makes one has; `on_error` is the usual way."""
     options = (
@@ -52,6 +62,13 @@ def run_options(on_error: str) -> Callable[[_F], _F]:
             default=on_error,
             show_default=True,
             help="Refuse bad images when all were tried, or leave them out and list them.",
+        ),
+        click.option(
+            "--shard",
+            default="1/1",
+            callback=_shard,
+            metavar="I/N",
+            help="Evaluate part I of N; merge joins them.",
         ),
         workers_option,
         click.option("--fresh", is_flag=True, help="Ignore what an earlier run in OUT has done."),
@@ -94,9 +111,21 @@ def show_run(run: Evaluation, form: str, out: str | None) -> int:
             print(f"task     {', '.join(task.name for task in run.tasks)}")
         if out:
             print(f"results  {out}")
+    say_left_out(run)
     for image_id, reason in run.failed.items():
         print(f"bsdsbench: left out {image_id!r}: {reason}", file=sys.stderr)
     return 2 if run.failed else 0
+
+
+def say_left_out(run: Evaluation) -> None:
+    """Which images the protocol left out, their ground truth being empty."""
+    from bsdsbench.diagnosis.findings import counted
+    from bsdsbench.loaders.formats import listed
+
+    if run.empty:
+        what = "left out: no boundary in the ground truth (empty_gt=skip)"
+        shown = f"{counted(len(run.empty), 'image')} {what}: {listed(run.empty, 3)}"
+        print(f"bsdsbench: {shown}", file=sys.stderr)
 
 
 def write_plots(run: Evaluation, out: str) -> None:
@@ -105,10 +134,11 @@ def write_plots(run: Evaluation, out: str) -> None:
 
     if registry.with_curve(run.metrics):
         from bsdsbench.plotting import plot_runs
-        from bsdsbench.plotting.style import picture
+        from bsdsbench.plotting.style import for_file, picture
         from bsdsbench.runs.evaluation import write_drawn
 
-        figure, names = plot_runs([run]), ("pr.png", "pr.svg")
+        with for_file():
+            figure, names = plot_runs([run]), ("pr.png", "pr.svg")
         write_drawn([run], Path(out), names, [picture(figure, Path(name)) for name in names])
 
 
@@ -156,11 +186,17 @@ def print_scores(runs: Sequence[Evaluation]) -> None:
     print_tables(score_tables(runs))
 
 
-def show_tables(tables: Sequence[Table], out: str | None, form: str) -> None:
-    """Tables in a form, printed or written to `out`; reports the written files on stderr."""
-    from bsdsbench.tables.output import render, write_tables
-    from bsdsbench.tables.table import read_at_once
+def show_tables(
+    tables: Sequence[Table], out: str | None, form: str, columns: Sequence[str] | None = None
+) -> None:
+    """Tables in a form, printed or written to `out`; reports the written files on stderr.
 
+    columns : the keys of those to show
+    """
+    from bsdsbench.tables.output import render, write_tables
+    from bsdsbench.tables.table import read_at_once, select
+
+    tables = tables if columns is None else select(tables, columns)
     if out is not None:
         written = write_tables(tables, out, form)
         print(f"bsdsbench: wrote {', '.join(map(str, written))}", file=sys.stderr)
@@ -175,22 +211,26 @@ def show_tables(tables: Sequence[Table], out: str | None, form: str) -> None:
 Report = Callable[[int, int, str], None]
 
 PLAIN_SECONDS = 5.0  # between two lines at first, later a tenth of the time that has passed
+BRIEF = 2.0  # seconds of work that need no line
 
 
 @contextmanager
-def progress(title: str, quiet: bool = False) -> Iterator[Report]:
-    """A function to call with (done, total, image id) that shows how far the work is."""
+def progress(title: str, quiet: bool = False, what: str = "images") -> Iterator[Report]:
+    """A function to call with (done, total, image id) that shows how far the work is.
+
+    what : the things that are counted
+    """
     if quiet:
         yield lambda done, total, image_id: None
     elif sys.stderr.isatty():
-        with _bar(title) as report:
+        with _bar(title, what) as report:
             yield report
     else:
-        yield _PlainLines(title)
+        yield _PlainLines(title, what)
 
 
 @contextmanager
-def _bar(title: str) -> Iterator[Report]:
+def _bar(title: str, what: str = "images") -> Iterator[Report]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -210,7 +250,7 @@ def _bar(title: str) -> Iterator[Report]:
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=None, pace="starting")
-        pace = _Pace()
+        pace = _Pace(what)
 
         def report(done: int, total: int, image_id: str) -> None:
             shown = pace.words(done, total) or "starting"
@@ -220,9 +260,10 @@ def _bar(title: str) -> Iterator[Report]:
 
 
 class _Pace:
-    """Images per second, from the first one done on: that one also compiled and started workers."""
+    """Things per second, from the first one done on: that one also compiled and started workers."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "images") -> None:
+        self.what = what
         self.first: tuple[int, float] | None = None
 
     def rate(self, done: int) -> float | None:
@@ -236,23 +277,26 @@ class _Pace:
     def words(self, done: int, total: int) -> str:
         """The rate and how long the rest takes; "" before the second image."""
         rate = self.rate(done)
-        return f"{rate:.1f} images/s, {(total - done) / rate:.0f} s left" if rate else ""
+        return f"{rate:.1f} {self.what}/s, {(total - done) / rate:.0f} s left" if rate else ""
 
 
 class _PlainLines:
     """One line every few seconds, more seldom in a long run, and one at the end."""
 
-    def __init__(self, title: str) -> None:
-        self.title = title
+    def __init__(self, title: str, what: str = "images") -> None:
+        self.title, self.what = title, what
         self.started = self.last = time.monotonic()
-        self.pace = _Pace()
+        self.pace = _Pace(what)
+        self.ended = False
 
     def __call__(self, done: int, total: int, image_id: str) -> None:
         now, pace = time.monotonic(), self.pace.words(done, total)
         spent = now - self.started
-        if done < total and now - self.last < max(PLAIN_SECONDS, spent / 10):
+        last = done == total and not self.ended  # work of several parts ends several times
+        pause = 0.0 if last else max(PLAIN_SECONDS, spent / 10)
+        if now - self.last < pause or spent < BRIEF:
             return
-        self.last = now
+        self.last, self.ended = now, self.ended or last
         elapsed = f"{spent:.0f} s elapsed"
-        told = ", ".join(text for text in (f"{done}/{total} images", elapsed, pace) if text)
+        told = ", ".join(text for text in (f"{done}/{total} {self.what}", elapsed, pace) if text)
         print(f"{self.title}: {told}", file=sys.stderr, flush=True)

@@ -144,7 +144,7 @@ def format_option(*kinds: str) -> Callable[[_F], _F]:
 
 
 def table_output_options(folder: str) -> Callable[[_F], _F]:
-    """-o and --format of a verb that makes tables; `folder` says what a folder means to -o."""
+    """-o, --format, --columns of a verb that makes tables; `folder`: what one means to -o."""
     out = click.option(
         "-o",
         "--out",
@@ -158,14 +158,17 @@ def table_output_options(folder: str) -> Callable[[_F], _F]:
         type=click.Choice(["table", "markdown", "latex", "csv", "json", "html"]),
         help="Format on standard output.  [default: table]",
     )
-    return lambda function: out(form(function))
+    columns = words_option(
+        "--columns", metavar="SCORE,...", help="Show these scores alone, such as ods,ois,ap."
+    )
+    return lambda function: out(form(columns(function)))
 
 
 PROTOCOL_FIELDS = (
     *("protocol", "signature", "thresholds", "max_dist", "no_thin", "nms", "invert", "overrides"),
 )
 RUNNING = ("on_error", "workers", "executor", "shard", "fresh", "quiet")
-PAGE = ("title", "images_dir", "pred_dirs", "pictures", "human")
+PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "human")
 _PARTS = {
     **dict.fromkeys(PROTOCOL_FIELDS, "Protocol"),
     **dict.fromkeys(RUNNING, "Running"),

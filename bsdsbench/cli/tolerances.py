@@ -61,14 +61,15 @@ def _table(runs: list[tuple[float, Evaluation]], caption: str) -> Table:
 
 def _keep(runs: list[tuple[float, Evaluation]], out: Path) -> None:
     """tolerance.csv, .png and .svg, and each run in a folder of its own."""
-    from bsdsbench.plotting.style import save, sign
+    from bsdsbench.plotting.style import for_file, save, sign
     from bsdsbench.plotting.tolerance import ToleranceDisplay
     from bsdsbench.tables.output import write_tables
 
     for max_dist, run in runs:
         run.save(out / f"max_dist_{max_dist:.6g}")
     write_tables([_table(runs, "")], out / "tolerance.csv", "csv")
-    figure = ToleranceDisplay.from_sweep(runs).plot().figure_
+    with for_file():
+        figure = ToleranceDisplay.from_sweep(runs).plot().figure_
     sign(figure, [run for _, run in runs], [f"max_dist {d:.6g}" for d, _ in runs])
     for suffix in ("png", "svg"):
         save(figure, out / f"tolerance.{suffix}")

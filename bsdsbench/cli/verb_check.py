@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 import click
@@ -46,7 +47,7 @@ def command(
     """Compare the run in OUT with a baseline: exit status 1 if a score is worse."""
     from pathlib import Path
 
-    from bsdsbench.cli.evaluating import print_json
+    from bsdsbench.cli.evaluating import print_json, progress
     from bsdsbench.comparison.gate import Baseline, check
     from bsdsbench.files.writing import write_atomic
     from bsdsbench.runs.evaluation import Evaluation
@@ -63,15 +64,17 @@ def command(
         stored.with_tolerances(known).save(baseline)
         print(baseline)
         return 0
-    found = check(
-        loaded,
-        stored,
-        tolerance=known,
-        statistical=statistical,
-        level=level,
-        n_boot=n_boot,
-        seed=seed,
-    )
+    with progress("check", quiet, "samples") as report:
+        found = check(
+            loaded,
+            stored,
+            tolerance=known,
+            statistical=statistical,
+            level=level,
+            n_boot=n_boot,
+            seed=seed,
+            progress=report,
+        )
     if junit:
         write_atomic(Path(junit), found.to_junit())
     if form == "json":
@@ -79,6 +82,8 @@ def command(
     else:
         for line in found.lines(failed_only=quiet):
             print(line)
+        for note in found.notes:
+            print(f"bsdsbench: {note}", file=sys.stderr)
     return 0 if found.passed else 1
 
 

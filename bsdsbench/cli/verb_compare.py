@@ -7,7 +7,13 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import bootstrap_options, names_option, table_output_options, verb
+from bsdsbench.cli.options import (
+    bootstrap_options,
+    names_option,
+    quiet_option,
+    table_output_options,
+    verb,
+)
 
 
 @verb("compare", short_help="Test whether the differences between runs are real.")
@@ -28,28 +34,41 @@ from bsdsbench.cli.options import bootstrap_options, names_option, table_output_
     show_default=True,
     help="Percentile interval, or bias-corrected and accelerated.",
 )
+@click.option(
+    "--test",
+    type=click.Choice(["bootstrap", "permutation", "wilcoxon"]),
+    default="bootstrap",
+    show_default=True,
+    help="What gives the p-values; intervals are those of the bootstrap.",
+)
 @click.option("--common", is_flag=True, help="Compare on the images that all runs have.")
 @click.option("--force", is_flag=True, help="Compare even if protocols or ground truth differ.")
 @table_output_options("FOLDER/TABLE.csv")
+@quiet_option
 def command(
     runs: tuple[str, ...],
     names: list[str] | None,
     form: str | None,
     out: str | None,
+    columns: list[str] | None,
+    quiet: bool,
     **options: Any,
 ) -> int:
-    """Compare runs by a paired bootstrap over images: differences, intervals, p-values.
+    """Compare runs image by image (paired): differences, bootstrap intervals, p-values.
 
     OUT is the folder of a run, or a folder with official ID_ev1.txt files by any program; ref:NAME
     is a reference run on BSDS500 test: ref:cob, ref:hed, ref:mcg, ref:se ...
     """
     import bsdsbench as bb
-    from bsdsbench.cli.evaluating import print_json, show_tables
+    from bsdsbench.cli.evaluating import print_json, progress, show_tables
     from bsdsbench.runs.evaluation import load_runs
     from bsdsbench.tables.output import form_of
 
     form = form_of(out, form)
-    found = bb.compare(load_runs(runs, names), **options)
+    loaded = load_runs(runs, names)
+    with progress("compare", quiet, "samples") as report:
+        found = bb.compare(loaded, **options, progress=report)
+    found = found if columns is None else found.only(columns)
     if form == "json" and out is None:
         print_json(found.to_mapping())
     else:

@@ -81,7 +81,8 @@ def check(
 @command.command("certify", short_help="Check this installation against the official tables.")
 @click.argument("path", type=click.Path())
 @format_option("table", "json")
-def certify(path: str, form: str) -> int:
+@quiet_option
+def certify(path: str, form: str, quiet: bool) -> int:
     """Run the official self-test in PATH and compare every table with the MATLAB program's.
 
     PATH is the folder bench/data of the BSDS500 archive (five images). Boundary tables may
@@ -89,12 +90,13 @@ def certify(path: str, form: str) -> int:
     1e-5 of the value. Exit status 0 if all agree, 1 otherwise.
     """
     import bsdsbench as bb
-    from bsdsbench.cli.evaluating import print_json, print_tables
+    from bsdsbench.cli.evaluating import print_json, print_tables, progress
     from bsdsbench.integrations.certificate import certificate
     from bsdsbench.integrations.detectors import machine
     from bsdsbench.tables.table import Column, Table
 
-    rows = certificate(path)
+    with progress("data certify", quiet, "kinds") as report:
+        rows = certificate(path, report)
     passed = all(row.passed for row in rows)
     if form == "json":
         fields = ("test", "table", "numbers", "largest", "allowed", "passed")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,6 +104,17 @@ def _print_files(out: Path, plots: Sequence[Path]) -> None:
     print("results  " + "  ".join(str(out / method) for method in DETECTORS))
 
 
+def program() -> str:
+    """What calls this bsdsbench in the shell it was called from."""
+    beside = Path(sys.executable).with_name("bsdsbench")
+    on_path = shutil.which("bsdsbench")
+    if on_path and Path(on_path).absolute().parent == beside.parent:
+        return "bsdsbench"
+    if on_path := shutil.which(beside):
+        return shlex.quote(_near(Path(on_path)))
+    return f"{shlex.quote(_near(Path(sys.executable)))} -m bsdsbench"
+
+
 def _near(path: Path) -> str:
     """The path as it is written from here, if it is below."""
     here = Path.cwd()
@@ -128,4 +142,4 @@ def _print_next(out: Path, images: Path, truth: Path) -> None:
             "evaluate MY_MAPS --gt BSDS500/data/groundTruth/test -o my-method",
         ),
     ):
-        print(f"  # {what}\n  bsdsbench {line}")
+        print(f"  # {what}\n  {program()} {line}")

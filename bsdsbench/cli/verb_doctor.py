@@ -12,6 +12,7 @@ from bsdsbench.cli.options import (
     pred_kind_option,
     protocol_from,
     protocol_options,
+    quiet_option,
     verb,
 )
 
@@ -21,14 +22,18 @@ from bsdsbench.cli.options import (
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("--split-file", type=click.Path(), help="Ids to check, one per line.")
 @pred_kind_option
+@click.option("--metric", help="What the inputs are for; default: boundary.")
 @protocol_options()
 @format_option("text", "json")
+@quiet_option
 def command(
     pred_dir: str,
     gt_dir: str,
     split_file: str | None,
     pred_kind: str | None,
+    metric: str | None,
     form: str,
+    quiet: bool,
     **options: Any,
 ) -> int:
     """Find errors in PRED_DIR before a run: names, sizes, values, polarity, NMS.
@@ -37,11 +42,14 @@ def command(
     Exit status 2 if there are errors, 0 if there are only warnings.
     """
     import bsdsbench as bb
-    from bsdsbench.cli.evaluating import print_json
+    from bsdsbench.cli.evaluating import print_json, progress
 
-    protocol = protocol_from(**options)
-    kind = pred_kind or "soft"
-    findings = bb.doctor(pred_dir, gt_dir, protocol, split_file=split_file, pred_kind=kind)
+    protocol = protocol_from(metrics=(metric,) if metric else (), **options)
+    given = {"pred_kind": pred_kind or "soft"} | ({"metric": metric} if metric else {})
+    with progress("doctor", quiet, "steps") as report:
+        findings = bb.doctor(
+            pred_dir, gt_dir, protocol, split_file=split_file, progress=report, **given
+        )
     errors = sum(f.level == "error" for f in findings)
     if form == "json":
         print_json([asdict(f) for f in findings])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -35,15 +35,6 @@ ONLY_FOLDERS = ("task", "split_file", "missing", "pred_kind", "images_dir", "sha
 ONLY_SOFT = ("nms", "invert")
 
 
-def _shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:
-    from bsdsbench.files.errors import DataError
-
-    found = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
-    if not found:
-        raise DataError(f"--shard {text!r}: expected I/N, such as 1/4")
-    return int(found[1]), int(found[2])
-
-
 @verb("evaluate", short_help="Score a folder of predictions, by any metric.")
 @click.argument("pred_dir", required=False, type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
@@ -70,9 +61,6 @@ def _shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, 
 )
 @click.option(
     "--humans", is_flag=True, help="Score each annotator against the others; without PRED_DIR."
-)
-@click.option(
-    "--shard", default="1/1", callback=_shard, metavar="I/N", help="Evaluate part I of N."
 )
 @click.option(
     "--executor",
@@ -140,6 +128,12 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
         else:
             run = bb.evaluate(pred_dir, protocol=protocol, progress=report, **options)
     if out:
+        if run.kept and not quiet:
+            print(
+                f"evaluate: {run.kept} of {len(run.records)} images were counted before; their "
+                f"records in {out} were kept (--fresh counts them again)",
+                file=sys.stderr,
+            )
         write_plots(run, out)
     if overlays:
         write_overlays(run, out, quiet)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     "targets",
     multiple=True,
     metavar="MEASURE=VALUE",
-    help="The published value: ods=0.788, ois=.808, ap=.840.",
+    help="The published value: ods=0.788, ois=.808, ap=.840; METRIC.SCORE of another metric.",
 )
 @protocol_options()
 @click.option("--split-file", type=click.Path(), help="Ids to count, one per line.")
@@ -74,25 +74,30 @@ def command(
     OUT is the folder of an earlier run: its protocol and inputs are taken. Otherwise PRED_DIR and
     --gt say what to count. Other AP and ODS rules and choices of images are read off the counts;
     tolerance, NMS, thinning, matching, annotators and thresholds are counted again, on a few images
-    first. The last line is a sentence to paste. Exit status 0 if the target is reached, else 1.
+    first. For another metric (--target depth.si_f1=.42) its own options and columns say what is in
+    use. Hits of images that nothing names are listed last, as coincidences. The last line is a
+    sentence to paste. Exit status 0 if a reading reaches the target, else 1.
 
     With --between nothing is counted: the words of two signatures are compared.
     """
     from dataclasses import asdict
 
     from bsdsbench.cli.evaluating import print_json, progress
-    from bsdsbench.diagnosis.explain import explain, parse_targets, run_of
+    from bsdsbench.diagnosis.explain import explain, metric_of, parse_targets, run_of
+    from bsdsbench.metrics.metric_options import describe
 
     if between:
         return _between(*between)
     if run is None:
         raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
     wanted = parse_targets(targets)
+    metric, plain = metric_of(wanted)
     with progress("explain: count", quiet) as report:
         found, sources = run_of(
             run,
             gt_dir,
-            protocol_from(**options),
+            protocol_from(metrics=(metric,), **options),
+            metric=metric,
             split_file=split_file,
             pred_kind=pred_kind,
             workers=workers,
@@ -103,20 +108,22 @@ def command(
             found, wanted, sources=sources, seconds=seconds, workers=workers, progress=report
         )
     own = next(t for t in told.trials if t.label == "as it is")
-    shown = list(told.trials[:top])
-    shown = shown if own in shown else [*shown[:-1], own]
-    sentence = told.sentence() if told.answer else f"{told.sentence()} {_known(found, wanted)}"
+    shown = [t for t in told.trials if not t.coincidence][:top]
+    shown = [*(shown if own in shown else [*shown[:-1], own]), *told.coincidences[:top]]
+    published = "" if told.answer or plain != wanted else _known(found, wanted)
+    sentence = f"{told.sentence()} {published}"
     if form == "json":
         answer = {"sentence": sentence.strip(), "seconds": told.seconds, "complete": told.complete}
         print_json({"targets": told.targets, "trials": [asdict(t) for t in shown], **answer})
     else:
-        print("target        " + "  ".join(f"{m.upper()} {v:.4f}" for m, v in wanted.items()))
+        print("target        " + "  ".join(f"{m.upper()} {v:.4f}" for m, v in plain.items()))
         for trial in shown:
-            scores = "  ".join(f"{m.upper()} {trial.scores[m]:.4f}" for m in wanted)
+            scores = "  ".join(f"{m.upper()} {trial.scores[m]:.4f}" for m in plain)
             some = "" if trial.exact else f" (estimated on {trial.n_images} images)"
-            sign = "=" if trial.reached else " "
+            sign = "~" if trial.coincidence else "=" if trial.reached else " "
+            some += " (coincidence)" if trial.coincidence else ""
             print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}{some}")
-        print(f"protocol {found.protocol.describe()}")
+        print(f"protocol {describe([metric], found.protocol)}")
         print(sentence.strip())
     return 0 if told.answer else 1
 
@@ -124,7 +131,7 @@ def command(
 def _known(run: Evaluation, targets: dict[str, float]) -> str:
     """Whose published result the targets are, if they are one."""
     from bsdsbench.comparison.published import published_as
-    from bsdsbench.diagnosis.explain import resolution
+    from bsdsbench.diagnosis.explanation import resolution
 
     limit = {measure: resolution(value) for measure, value in targets.items()}
     return published_as(targets, limit, run)

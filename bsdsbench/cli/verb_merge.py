@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from bsdsbench.cli.options import format_option, verb
+from bsdsbench.cli.options import format_option, quiet_option, verb
 
 
 @verb("merge", short_help="Join the shards of one run, or take the best of several.")
@@ -18,7 +18,10 @@ from bsdsbench.cli.options import format_option, verb
 )
 @click.option("--name", help="The method's name in tables; default: that of the first run.")
 @format_option("table", "json")
-def command(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form: str) -> int:
+@quiet_option
+def command(
+    outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form: str, quiet: bool
+) -> int:
     """Join runs made with --shard 1/N .. N/N; the result is identical to a single run's.
 
     With --best-of, OUT are runs of one method on the same images, or folders of official
@@ -27,7 +30,7 @@ def command(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, fo
     the ground truth: it is not comparable with other scores.
     """
     import bsdsbench as bb
-    from bsdsbench.cli.evaluating import show_run, write_plots
+    from bsdsbench.cli.evaluating import progress, show_run, write_plots
     from bsdsbench.runs import best_of as choosing
     from bsdsbench.runs.evaluation import load_runs
 
@@ -38,6 +41,7 @@ def command(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, fo
     else:
         run = bb.merge([bb.Evaluation.load(each) for each in outs])
         run = replace(run, name=name) if name else run
-    run.save(out)
+    with progress("merge", quiet, "files") as report:
+        run.save(out, report)
     write_plots(run, out)
     return show_run(run, form, out)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from bsdsbench.cli.options import names_option, published_option, refuse, verb
+from bsdsbench.cli.options import names_option, published_option, quiet_option, refuse, verb
 
 ONLY_PR = ("published", "human", "band", "ap")
 
@@ -52,6 +53,7 @@ ONLY_PR = ("published", "human", "band", "ap")
 @click.option(
     "--force", is_flag=True, help="Draw even if protocols differ or published results do not fit."
 )
+@quiet_option
 def command(
     runs: tuple[str, ...],
     out: str,
@@ -62,6 +64,7 @@ def command(
     band: bool,
     kind: str,
     metric: str | None,
+    quiet: bool,
     **options: Any,
 ) -> int:
     """Draw runs as PR curves with lines of equal F (or another --kind) into one file.
@@ -69,7 +72,6 @@ def command(
     OUT is the folder of a run, or a folder with official files (eval_bdry_thr.txt or ID_ev1.txt)
     by any program. ref:NAME is a reference run. --published alone draws published curves.
     """
-    from bsdsbench.comparison.compare import bootstrap_band
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
     from bsdsbench.plotting.run_figures import published_curves_of
     from bsdsbench.runs.evaluation import load_runs
@@ -89,7 +91,7 @@ def command(
             path=out,
             metric=metric,
             ap=ap,
-            bands=[bootstrap_band(run, metric) for run in loaded] if band else None,
+            bands=_bands(loaded, metric, quiet) if band else None,
             **options,
         )
         for result in published_curves_of(published or ()):
@@ -97,3 +99,15 @@ def command(
                 print(f"bsdsbench: {result.label}: {result.curve.describe()}", file=sys.stderr)
     print(out)
     return 0
+
+
+def _bands(runs: Sequence[Any], metric: str | None, quiet: bool) -> list[Any]:
+    from bsdsbench.cli.evaluating import progress
+    from bsdsbench.comparison.curve_band import bootstrap_band
+
+    bands: list[Any] = []
+    with progress("plot: bands", quiet, "runs") as report:
+        for run in runs:
+            bands.append(bootstrap_band(run, metric))
+            report(len(bands), len(runs), run.name)
+    return bands

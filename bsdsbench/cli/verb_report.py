@@ -47,6 +47,11 @@ BOOTSTRAP = ("n_boot", "seed")
 )
 @click.option("--pictures/--no-pictures", default=True, show_default=True, help="Show the images.")
 @click.option(
+    "--full-pictures",
+    is_flag=True,
+    help="Show every image; default: the worst, the best and those that differ most, up to 5 MB.",
+)
+@click.option(
     "--human",
     is_flag=True,
     help="Mark human agreement on BSDS500, if the runs are of its test images.",
@@ -57,6 +62,7 @@ def command(
     runs: tuple[str, ...],
     out: str | None,
     form: str | None,
+    columns: list[str] | None,
     rules: bool,
     names: list[str] | None,
     published: list[str] | None,
@@ -85,22 +91,23 @@ def command(
     from bsdsbench.tables.output import form_of
 
     if not rules and _is_site(out, form):
-        refuse((*PAGE, "gt_dir", "published"), "a leaderboard (-o FOLDER)")
-        return _leaderboard(runs, str(out), names, options)
+        refuse((*PAGE, "gt_dir", "published", "columns"), "a leaderboard (-o FOLDER)")
+        return _leaderboard(runs, str(out), names, quiet, options)
     form = form_of(out, form)
     if rules:
         from bsdsbench.runs.all_rules import rules_table
 
-        refuse((*PAGE, *BOOTSTRAP, "published"), "--rules")
+        refuse((*PAGE, *BOOTSTRAP, "published", "columns"), "--rules")
         show_tables([rules_table(load_runs(runs, names), options["gt_dir"])], out, form)
     elif form != "html":
         refuse((*PAGE, *BOOTSTRAP, "gt_dir"), "tables, only with a page (-o FILE.html)")
         loaded = load_runs(runs, names)
         extra, notes = published_beside(published or (), loaded)
-        show_tables(score_tables(loaded, extra=extra, notes=notes), out, form)
+        show_tables(score_tables(loaded, extra=extra, notes=notes), out, form, columns)
     elif not out:
         raise DataError("--format html: expected -o FILE.html")
     else:
+        refuse(("columns",), "a page (-o FILE.html)")
         _page(load_runs(runs, names), out, quiet, published=published or (), **options)
     return 0
 
@@ -113,13 +120,16 @@ def _is_site(out: str | None, form: str | None) -> bool:
 
 
 def _leaderboard(
-    runs: tuple[str, ...], out: str, names: list[str] | None, options: dict[str, Any]
+    runs: tuple[str, ...], out: str, names: list[str] | None, quiet: bool, options: dict[str, Any]
 ) -> int:
+    from bsdsbench.cli.evaluating import progress
     from bsdsbench.diagnosis.findings import counted
     from bsdsbench.report.leaderboard import write_leaderboard
 
     chosen = {name: options[name] for name in BOOTSTRAP}
-    for board in write_leaderboard(runs, out, names, **chosen):
+    with progress("report: board", quiet, "samples") as shown:
+        boards = write_leaderboard(runs, out, names, **chosen, progress=shown)
+    for board in boards:
         print(f"{board.title}: {counted(len(board.rows), 'row')}")
     print(out)
     return 0

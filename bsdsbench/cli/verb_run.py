@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.evaluating import check_overlays, run_options, write_overlays
+from bsdsbench.cli.evaluating import check_overlays, run_options, say_left_out, write_overlays
 from bsdsbench.cli.options import metrics_or_default, protocol_from, split_protocol, verb
 
 
@@ -56,6 +56,8 @@ def command(function: str, images: str, form: str, quiet: bool, **options: Any) 
         print(f"maps     {found.maps}")
         if found.evaluation:
             print(f"results  {options['out']}")
+    if found.evaluation:
+        say_left_out(found.evaluation)
     for note in found.notes:
         print(f"bsdsbench: {note}", file=sys.stderr)
     for image_id, reason in found.failed.items():

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.arguments import given_share, given_whole
 from bsdsbench.metrics import registry
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.scores.ratios import Weights
 
 F8 = NDArray[np.float64]
@@ -18,32 +19,56 @@ _CHUNK = 2000  # samples at a time
 N_BOOT, SEED = 10_000, 0
 
 
-class WeightedRun:
-    """A run's counts as arrays, and its scores under any weights of its images."""
+class Told:
+    """How many of all samples are done, for a progress bar: (done, total, "")."""
 
-    def __init__(self, run: Evaluation, metrics: Sequence[str]) -> None:
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+
+    def __call__(self, samples: int) -> None:
+        self._done += samples
+        if self._progress:
+            self._progress(min(self._done, self._total), self._total, "")
+
+
+class WeightedRun:
+    """A run's counts as arrays, and its scores under any weights of its images.
+
+    beside : the images of another run follow
+    """
+
+    def __init__(self, run: Evaluation, metrics: Sequence[str], *beside: Evaluation) -> None:
         self._protocol = run.protocol
         self._metrics = [registry.get(m) for m in metrics]
+        records = [r for each in (run, *beside) for r in each.records]
         self._stacks: list[Any] = [
-            m.stack([r.counts[m.name] for r in run.records]) for m in self._metrics
+            m.stack([r.counts[m.name] for r in records]) for m in self._metrics
         ]
 
-    def scores(self, weights: Weights) -> dict[str, F8]:
+    def scores(self, weights: Weights, told: Told | None = None) -> dict[str, F8]:
         """ "metric.score" -> (S,), the score columns of all metrics, in their order.
 
-        Undefined is what is infinite too: a distance to nothing.
+        Undefined is what is infinite too: a distance to nothing. told : hears of samples done
         """
         out: dict[str, F8] = {}
         for metric, stack in zip(self._metrics, self._stacks, strict=True):
-            chunks = [
-                metric.scores(stack, weights[at : at + _CHUNK], self._protocol)
-                for at in range(0, len(weights), _CHUNK)
-            ]
+            chunks = []
+            for at in range(0, len(weights), _CHUNK):
+                part = weights[at : at + _CHUNK]
+                chunks.append(metric.scores(stack, part, self._protocol))
+                if told:
+                    told(len(part))
             keys = [c.key for c in metric.columns if c.score and c.key in chunks[0]]
             for key in keys:
                 values = np.concatenate([found[key] for found in chunks])
                 out[f"{metric.name}.{key}"] = np.where(np.isfinite(values), values, np.nan)
         return out
+
+
+def checked_sampling(n_boot: int, seed: int, level: float) -> tuple[int, int]:
+    """n_boot and seed, which may be numpy's, as int. Raises DataError for what is out of range."""
+    given_share(level, "level")
+    return given_whole(n_boot, "n_boot", 1, 10_000_000), given_whole(seed, "seed", 0)
 
 
 def bootstrap_weights(n_images: int, n_boot: int, seed: int) -> Weights:

@@ -65,7 +65,8 @@ def comparable(
         faults += [f"{labels[0]}, {name}: {line}" for line in found]
         notes += [f"{labels[0]}, {name}: {line}" for line in other]
     if faults and not force:
-        raise DataError.collect([DataError(f"{f}; such scores are not comparable") for f in faults])
+        why = "such scores are not comparable (--force compares them all the same)"
+        raise DataError.collect([DataError(f"{f}; {why}") for f in faults])
     notes += [
         f"{name}: from official files, which do not state the protocol; "
         f"AP by the rule {run.protocol.ap_rule}"

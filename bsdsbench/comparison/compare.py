@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 from bsdsbench.comparison.bootstrap import (
     N_BOOT,
     SEED,
+    Told,
     WeightedRun,
     bootstrap_weights,
+    checked_sampling,
     jackknife_weights,
     per_image_values,
 )
@@ -32,22 +34,23 @@ from bsdsbench.comparison.comparison_tables import (
     comparison_tables,
     lower_is_better,
 )
+from bsdsbench.comparison.paired_tests import TESTS, permutation_p, wilcoxon_p
 from bsdsbench.comparison.significance import (
     bca_interval,
     holm,
+    least_p,
     letters,
     p_value,
     percentile_interval,
     smallest_told,
 )
-from bsdsbench.files.arguments import given_share, given_whole, given_word
+from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError
-from bsdsbench.metrics import metric_options, registry
-from bsdsbench.runs.evaluation import Evaluation, as_runs
+from bsdsbench.metrics import metric_options
+from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.references import SOLVER_MOVES, reference_of
 from bsdsbench.runs.score_list import full_name
 from bsdsbench.runs.score_tables import Speed, speeds_of
-from bsdsbench.scores.curve import RECALL_LEVELS, precision_at_levels, summed_curve
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
@@ -153,6 +156,8 @@ class Comparison(Shown):
         How each run was made, in the order of `names`.
     speeds : dict of str to Speed
         Milliseconds per image of the runs of `bsdsbench run`, by name.
+    test : str
+        What gave the p-values.
     """
 
     names: tuple[str, ...]
@@ -170,6 +175,7 @@ class Comparison(Shown):
     notes: tuple[str, ...] = ()
     signatures: tuple[str, ...] = ()
     speeds: Mapping[str, Speed] = field(default_factory=dict)
+    test: str = "bootstrap"
 
     def __repr__(self) -> str:
         first = self.scores[0]
@@ -186,6 +192,20 @@ class Comparison(Shown):
     def to_mapping(self) -> dict[str, Any]:
         """The comparison as plain values for JSON."""
         return comparison_mapping(self)
+
+    def only(self, scores: Sequence[str]) -> Comparison:
+        """The same with these scores alone, "boundary.ods" or "ods". Raises DataError."""
+        kept = tuple(full_name(score, self.scores) for score in scores)
+        if odd := [score for score in kept if score not in self.scores]:
+            raise DataError(f"score {odd[0]!r}: expected some of {', '.join(self.scores)}")
+        return replace(
+            self,
+            scores=kept,
+            intervals=tuple(i for i in self.intervals if i.score in kept),
+            differences=tuple(d for d in self.differences if d.score in kept),
+            letters={score: self.letters[score] for score in kept},
+            speeds={},
+        )
 
     def interval_of(self, run: str, score: str) -> Interval:
         """The interval of one run's score, "boundary.ods" or "ods". Raises KeyError."""
@@ -206,15 +226,6 @@ class Comparison(Shown):
         raise KeyError(f"{a}, {b}, {score}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CurveBand:
-    """A band around a PR curve: precision between low and high at each recall, all f8 (L,)."""
-
-    recall: F8
-    low: F8
-    high: F8
-
-
 def compare(
     runs: Sequence[Evaluation | str | Path],
     names: Sequence[str] | None = None,
@@ -223,8 +234,10 @@ def compare(
     seed: int = SEED,
     level: float = 0.95,
     interval: str = "percentile",
+    test: str = "bootstrap",
     common: bool = False,
     force: bool = False,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Compare runs on the same images: scores, differences, intervals, p-values, image by image.
 
@@ -248,10 +261,16 @@ def compare(
         Of the intervals; p-values after Holm below 1 - level are significant.
     interval : str
         "percentile" or "bca" (bias-corrected and accelerated).
+    test : str
+        What gives the p-values: "bootstrap"; "permutation", as often as `n_boot`, which exchanges
+        the two results of images; "wilcoxon", the signed ranks of the images' own values, one p
+        for all scores of a metric. Intervals are those of the bootstrap.
     common : bool
         Compare on the images all runs have, instead of refusing different sets.
     force : bool
         Compare even if protocols or ground truth differ; `notes` then says so.
+    progress : callable or None
+        Called with (samples done, all samples, "").
 
     Returns
     -------
@@ -274,7 +293,9 @@ def compare(
     >>> runs = [bb.Evaluation.load("out/a"), bb.Evaluation.load("out/b")]    # doctest: +SKIP
     >>> bb.compare(runs, n_boot=10_000, seed=0).differences[0]               # doctest: +SKIP
     """
-    n_boot, seed = _checked(n_boot, seed, level, interval)
+    n_boot, seed = checked_sampling(n_boot, seed, level)
+    given_word(interval, "interval", INTERVALS)
+    given_word(test, "test", TESTS)
     found = as_runs(runs)
     labels = labels_of(found, names)
     kept, notes = comparable(found, labels, common, force)
@@ -285,11 +306,22 @@ def compare(
     n = len(kept[0].records)
     whole = [t.scores(np.ones((1, n), np.int64)) for t in tables]
     samples = bootstrap_weights(n, n_boot, seed)
-    draws = [t.scores(samples) for t in tables]
+    pairs = list(combinations(range(len(kept)), 2))
+    each = 2 * len(pairs) if test == "permutation" else 0
+    told = Told(progress, (len(kept) + each) * n_boot * len(metrics))
+    draws = [t.scores(samples, told) for t in tables]
     left_out = [t.scores(jackknife_weights(n)) for t in tables] if n > 1 else None
+    tested: dict[tuple[int, int], dict[str, float]] = {}
+    for i, j in pairs if test != "bootstrap" else ():
+        if test == "permutation":
+            tested[i, j] = permutation_p(kept[i], kept[j], metrics, n_boot, seed, told)
+        else:
+            by_metric = wilcoxon_p(kept[i], kept[j], metrics)
+            tested[i, j] = {score: by_metric[score.partition(".")[0]] for score in whole[0]}
     stored = [reference_of(run) is not None for run in kept]
-    build = _Builder(labels, whole, draws, left_out, n, level, interval, stored)
+    build = _Builder(labels, whole, draws, left_out, n, level, interval, tested, stored)
     differences = build.differences()
+    notes += _powerless(len(labels), n, n_boot, level)
     return Comparison(
         names=tuple(labels),
         scores=tuple(whole[0]),
@@ -302,6 +334,7 @@ def compare(
         seed=seed,
         level=level,
         interval=interval,
+        test=test,
         protocol=" / ".join(
             dict.fromkeys(metric_options.describe(metrics, r.protocol) for r in kept)
         ),
@@ -311,37 +344,12 @@ def compare(
     )
 
 
-def bootstrap_band(
-    run: Evaluation,
-    metric: str | None = None,
-    *,
-    n_boot: int = N_BOOT,
-    seed: int = SEED,
-    level: float = 0.95,
-) -> CurveBand:
-    """A pointwise bootstrap band of precision at recall 0, 0.01 .. 1, where the curve has values.
-
-    metric : default: the run's first with a curve. Recall levels that fewer than all samples reach
-    are left out. Raises DataError if the run has no counts of that metric.
-    """
-    n_boot, seed = _checked(n_boot, seed, level, "percentile")
-    curves = registry.with_curve(run.metrics)
-    metric = metric or (curves or registry.DEFAULT)[0]
-    found = registry.curve_metric(metric)
-    if metric not in run.metrics or not run.records:
-        raise DataError(f"{run.name}: no {metric} counts of images, expected them for a band")
-    stack = found.stack([r.counts[metric] for r in run.records])
-    weights = bootstrap_weights(len(run.records), n_boot, seed)
-    stacked = summed_curve(stack["thresholds"], found.four(stack), weights)
-    at = precision_at_levels(stacked.recall, stacked.precision)
-    low, high = np.quantile(at, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    shown = (at > 0).all(axis=0)
-    return CurveBand(RECALL_LEVELS[shown], low[shown], high[shown])
-
-
 @dataclass(frozen=True, slots=True)
 class _Builder:
-    """Intervals from what was drawn. whole, draws, left_out : per run, score -> (1,), (B,), (N,)"""
+    """Intervals from what was drawn. whole, draws, left_out : per run, score -> (1,), (B,), (N,)
+
+    tested : pair of runs -> score -> p, of another test than the bootstrap
+    """
 
     labels: Sequence[str]
     whole: Sequence[Mapping[str, F8]]
@@ -350,6 +358,7 @@ class _Builder:
     n_images: int
     level: float
     kind: str
+    tested: Mapping[tuple[int, int], Mapping[str, float]]
     stored: Sequence[bool]
 
     def _interval(self, value: float, draws: F8, left_out: F8 | None) -> tuple[float, float]:
@@ -379,7 +388,10 @@ class _Builder:
         draws = self.draws[i][score] - self.draws[j][score]
         left = self.left_out[i][score] - self.left_out[j][score] if self.left_out else None
         low, high = self._interval(value, draws, left)
-        p = p_value(draws, self.n_images)
+        if self.tested:
+            p = value if np.isnan(value) else self.tested[i, j][score]
+        else:
+            p = p_value(draws, self.n_images)
         least = smallest_told(draws, self.level, self.n_images)
         solver = (self.stored[i] or self.stored[j]) and abs(value) < SOLVER_MOVES
         return Difference(
@@ -410,6 +422,16 @@ def _image_pairs(
             yield ImagePairs(labels[i], labels[j], metric, effects)
 
 
+def _powerless(n_runs: int, n_images: int, n_boot: int, level: float) -> Iterator[str]:
+    """A note where no difference could be significant."""
+    pairs = n_runs * (n_runs - 1) // 2
+    if pairs and (least := least_p(n_images, n_boot, pairs)) >= 1 - level:
+        yield (
+            f"nothing can be significant here: from {n_images} images, {n_boot} samples and "
+            f"{pairs} pair(s) of runs p is {least:.3f} or more"
+        )
+
+
 def _letters_of(
     labels: Sequence[str],
     whole: Sequence[Mapping[str, F8]],
@@ -426,11 +448,3 @@ def _letters_of(
     apart = {frozenset((d.a, d.b)) for d in known if d.p_holm < alpha}
     found = letters(order, apart)
     return tuple(found.get(name, "") for name in labels)
-
-
-def _checked(n_boot: int, seed: int, level: float, interval: str) -> tuple[int, int]:
-    """n_boot and seed, which may be numpy's, as int. Raises DataError for what is out of range."""
-    n_boot, seed = given_whole(n_boot, "n_boot", 1, 10_000_000), given_whole(seed, "seed", 0)
-    given_share(level, "level")
-    given_word(interval, "interval", INTERVALS)
-    return n_boot, seed

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bsdsbench.metrics import base, registry
 from bsdsbench.runs.references import SOLVER, SOLVER_MOVES
-from bsdsbench.runs.score_tables import METHOD, signature_lines, table_column, with_speeds
+from bsdsbench.runs.score_tables import (
+    METHOD,
+    signature_lines,
+    table_column,
+    why_undefined,
+    with_speeds,
+)
 from bsdsbench.scores.ratios import or_none, short
 from bsdsbench.tables.table import Cell, Column, Estimate, Table
 
@@ -38,10 +45,10 @@ def _made_how(found: Any, notes: Sequence[str]) -> dict[str, Any]:
     """Caption and notes of a table: each has them all, as each may be pasted alone."""
     caption = (
         f"{found.n_images} images, {found.n_boot} bootstrap samples, seed {found.seed}, "
-        f"{_percent(found)} {found.interval} intervals. Protocol: {found.protocol}"
+        f"{_percent(found)} {found.interval} intervals{_tested(found)}. Protocol: {found.protocol}"
     )
     signed = signature_lines(found.names, found.signatures) if found.signatures else []
-    return {"caption": caption, "notes": [*notes, *found.notes, *signed]}
+    return {"caption": caption, "notes": [*notes, *found.notes], "signatures": signed}
 
 
 def _scores(
@@ -63,9 +70,15 @@ def _scores(
         )
     alpha = 1 - found.level
     note = f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g})."
-    how = _made_how(found, [note] if several else [])
+    values = [{s: or_none(found.interval_of(n, s).value) for s in scores} for n in found.names]
+    known = [replace(c, key=s) for s in scores if (c := column_of(s))]
+    how = _made_how(found, [*([note] if several else []), *why_undefined(known, values)])
     columns = [METHOD, *(_column(score) for score in scores)]
-    table = Table(f"{before}scores", title, columns, rows, **how, aside=bool(before))
+    what = f"{'More scores' if before else 'Scores'} with {_percent(found)} intervals"
+    sentence = f"{what} from {found.n_boot:,} bootstrap samples of {_n(found)}"
+    table = Table(
+        *(f"{before}scores", title, columns, rows), **how, sentence=sentence, aside=bool(before)
+    )
     return with_speeds(table, found.speeds)
 
 
@@ -94,7 +107,7 @@ def _differences(
     ]
     notes = [f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."]
     notes += _told(here)
-    if any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in here):
+    if found.test == "bootstrap" and any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in here):
         corrected = ", corrected for bias" if found.interval == "bca" else ""
         notes.append(
             f"Near p = {alpha:.2g}, or of few images, an interval and its p may disagree about 0: "
@@ -102,8 +115,14 @@ def _differences(
             "more. The p decides."
         )
     how = _made_how(found, notes)
-    key = f"{before}differences"
-    return Table(key, title, columns, rows, **how, n_labels=3, aside=bool(before))
+    sentence = f"{title} between methods, with {_percent(found)} intervals and p, on {_n(found)}"
+    return Table(
+        *(f"{before}differences", title, columns, rows),
+        **how,
+        sentence=sentence,
+        n_labels=3,
+        aside=bool(before),
+    )
 
 
 def _told(differences: Sequence[Any]) -> list[str]:
@@ -145,12 +164,23 @@ def _images(found: Any) -> Table:
     by = ", ".join(f"{m}: {registry.get(m).image_columns[0].heading}" for m in values)
     note = f"Images are compared by {by}; d is the mean difference over its standard deviation."
     how = _made_how(found, [note])
-    return Table("images", "Image by image", columns, rows, **how, n_labels=3)
+    sentence = f"On how many of {_n(found)} method A is better than B"
+    return Table("images", "Image by image", columns, rows, **how, sentence=sentence, n_labels=3)
 
 
 def comparison_mapping(found: Any) -> dict[str, Any]:
     """A comparison as plain values for JSON."""
-    plain = ("names", "n_images", "n_boot", "seed", "level", "interval", "protocol", "notes")
+    plain = (
+        "names",
+        "n_images",
+        "n_boot",
+        "seed",
+        "level",
+        "interval",
+        "test",
+        "protocol",
+        "notes",
+    )
     content = {name: getattr(found, name) for name in plain}
     return {
         "schema": SCHEMA,
@@ -206,6 +236,20 @@ def _column(score: str) -> Column:
     title = registry.get(metric).title if metric in registry.names() else metric
     long, short = f"{title}: {found.heading}", found.short or found.heading
     return Column(mine.key, long, short, mine.format, mine.higher_is_better)
+
+
+def _tested(found: Any) -> str:
+    """Which test the p-values are of, if it is not that of the intervals."""
+    words = {
+        "bootstrap": "",
+        "permutation": "; p by permutation of the two results of each image",
+        "wilcoxon": "; p by Wilcoxon's signed ranks of each image's value, one for every score",
+    }
+    return words[found.test]
+
+
+def _n(found: Any) -> str:
+    return f"{found.n_images} image{'s' if found.n_images != 1 else ''}"
 
 
 def _percent(found: Any) -> str:

@@ -5,7 +5,8 @@ counts.npz), which the statistical form needs.
 
 A score fails if it is worse than the baseline by more than its tolerance. With `statistical` the
 drop must also be significant in a paired bootstrap over the images (Holm over the scores), so that
-noise from single images does not fail a build.
+noise from single images does not fail a build. Where so few images could make no drop significant,
+the tolerance alone decides, and a note says so.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_tables import lower_is_better
-from bsdsbench.comparison.significance import holm
+from bsdsbench.comparison.significance import holm, least_p
 from bsdsbench.files import bounded
 from bsdsbench.files import json_fields as fields
 from bsdsbench.files.arguments import given_number, given_share
@@ -35,7 +36,7 @@ from bsdsbench.files.writing import write_atomic
 from bsdsbench.metrics import metric_options
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.counts_file import pack_records, unpack_records
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.score_list import flat_scores, full_name
 from bsdsbench.scores.counts import ImageRecord
 
@@ -153,6 +154,7 @@ class GateResult:
 
     name: str
     checks: tuple[Check, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -165,12 +167,13 @@ class GateResult:
         return [f"{'FAIL' if c.failed else 'ok  '} {c}" for c in shown]
 
     def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return "\n".join([*self.lines(), *(f"note: {note}" for note in self.notes)])
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON."""
         checks = [asdict(check) for check in self.checks]
-        return {"name": self.name, "passed": self.passed, "checks": checks}
+        notes = list(self.notes)
+        return {"name": self.name, "passed": self.passed, "checks": checks, "notes": notes}
 
     def to_junit(self) -> str:
         """JUnit XML: one test case per score."""
@@ -190,6 +193,8 @@ class GateResult:
             case = ElementTree.SubElement(suite, "testcase", names)
             if check.failed:
                 ElementTree.SubElement(case, "failure", {"message": str(check)}).text = str(check)
+        if self.notes:
+            ElementTree.SubElement(suite, "system-out").text = _xml_text("; ".join(self.notes))
         text = ElementTree.tostring(suite, encoding="unicode")
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
@@ -203,12 +208,14 @@ def check(
     level: float = 0.95,
     n_boot: int = N_BOOT,
     seed: int = SEED,
+    progress: Progress | None = None,
 ) -> GateResult:
     """Compare a run with a baseline.
 
     tolerance : for all scores, or by score, "boundary.ods" or "ods" (the rest have 0.002); the
         baseline's own tolerances apply to scores that are not named here
-    statistical : fail only where the drop is also significant at 1 - level, 0 < level < 1
+    statistical : fail only where the drop is also significant at 1 - level, 0 < level < 1; if so
+        few images cannot make any drop significant, tolerances alone decide, and `notes` says so
 
     Raises DataError if protocols, images or ground truth differ, as then a difference says nothing
     (of a baseline without counts only the number of images is known), or if the baseline cannot be
@@ -231,7 +238,9 @@ def check(
         comparable([run, _stored_run(stored)], [run.name, "baseline"], common=False, force=False)
     limits = _limits(stored, tolerance)
     now = flat_scores(run.scores())
-    p = _p_values(run, stored, level, n_boot, seed) if statistical else {}
+    sampling = {"level": level, "n_boot": n_boot, "seed": seed, "progress": progress}
+    p = _p_values(run, stored, sampling) if statistical else {}
+    notes = _powerless(p, stored.n_images, n_boot, level)
     checks = []
     for score, before in stored.scores.items():
         value = now.get(score)
@@ -239,29 +248,31 @@ def check(
         drop = gain if lower_is_better(score) else 0.0 - gain
         worse = value is None or drop > limits[score]
         # Scores that cannot be resampled (an equal error rate, say) go by tolerance alone.
-        noise = value is not None and score in p and p[score] >= 1 - level
+        noise = value is not None and not notes and score in p and p[score] >= 1 - level
         checks.append(
             Check(score, before, value, drop, limits[score], p.get(score), worse and not noise)
         )
-    return GateResult(run.name, tuple(checks))
+    return GateResult(run.name, tuple(checks), notes)
 
 
 def assert_scores(
-    run: Evaluation, baseline: Path_, *, update: bool = False, **options: Any
+    run: Evaluation | Path_, baseline: Path_, *, update: bool = False, **options: Any
 ) -> GateResult | None:
-    """Raise AssertionError, listing every score, if `run` fails the gate of `baseline`.
+    """Raise AssertionError, listing every score, if `run`, or that of a folder, fails the gate.
 
     update : write the baseline from the run instead. Options are those of `check`. A baseline that
     does not exist is an AssertionError too.
     """
+    __tracebackhide__ = True  # a failing test shows the scores, not this
+    (found_run,) = as_runs([run])
     if update:
-        Baseline.of(run).save(baseline)
+        Baseline.of(found_run).save(baseline)
         return None
     if not Path(baseline).exists():
         raise AssertionError(f"{baseline}: no baseline yet, make it with --bsdsbench-update")
-    found = check(run, baseline, **options)
+    found = check(found_run, baseline, **options)
     if not found.passed:
-        raise AssertionError(f"{run.name} is worse than {baseline}\n{found}")
+        raise AssertionError(f"{found.name} is worse than {baseline}\n{found}")
     return found
 
 
@@ -289,10 +300,8 @@ def _by_full_name(tolerances: Mapping[str, float], scores: Mapping[str, float]) 
     return found
 
 
-def _p_values(
-    run: Evaluation, stored: Baseline, level: float, n_boot: int, seed: int
-) -> dict[str, float]:
-    """Score -> p-value of the difference, after Holm over the scores."""
+def _p_values(run: Evaluation, stored: Baseline, sampling: Mapping[str, Any]) -> dict[str, float]:
+    """Score -> p-value of the difference, after Holm over the scores; sampling : see `compare`."""
     if not stored.records:
         raise DataError(f"{stored.name}: the baseline has no counts, expected them for statistics")
     before = _stored_run(stored)
@@ -300,8 +309,20 @@ def _p_values(
     if not shared:
         return {}
     now = replace(run, name="now")
-    found = compare([now, before], n_boot=n_boot, seed=seed, level=level).differences
+    found = compare([now, before], **sampling).differences
     return dict(zip([d.score for d in found], holm([d.p for d in found]), strict=True))
+
+
+def _powerless(p: Mapping[str, float], n_images: int, n_boot: int, level: float) -> tuple[str, ...]:
+    """A note where no drop could be significant, so that all would pass."""
+    tests = sum(not math.isnan(value) for value in p.values())
+    least = least_p(n_images, n_boot, tests)
+    if not tests or least < 1 - level:
+        return ()
+    return (
+        f"no drop can be significant: {tests} scores of {n_images} images with {n_boot} samples "
+        f"have p of {least:.3f} or more; the tolerance alone decides",
+    )
 
 
 def _stored_run(stored: Baseline) -> Evaluation:

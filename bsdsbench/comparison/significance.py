@@ -71,6 +71,14 @@ def p_value(draws: F8, n_images: int) -> float:
     return float(2 * stdtr(n_images - 1, ndtri(share) * shrink))
 
 
+def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
+    """The smallest p-value after Holm that so many images, samples and tests can give.
+
+    Where it is not below 1 - level nothing can be significant, however large.
+    """
+    return min(1.0, n_tests * p_value(np.full(n_boot, -1.0), n_images))
+
+
 def smallest_told(draws: F8, level: float, n_images: int) -> float:
     """The smallest difference of two runs that their images can tell, from its draws (B,).
 

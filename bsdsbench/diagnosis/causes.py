@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.pairing import read_split
+from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import RECIPES, NMSParams
 
@@ -55,35 +56,49 @@ class Setting:
     def with_other(self, other: Setting) -> Setting | None:
         """Both at once, or None if they exclude each other."""
         kinds = {self.kind, other.kind}
-        shared = self.changes.keys() & other.changes.keys()
+        shared = (self.changes.keys() & other.changes.keys()) - {"options"}
         if len(kinds) == 1 or shared or (self.match != "1to1" and other.match != "1to1"):
             return None
         return Setting(
             f"{self.kind} + {other.kind}",
             f"{self.label} + {other.label}",
             f"{self.who}; {other.who}",
-            {**self.changes, **other.changes},
+            _merged(self.changes, other.changes),
             self.annotators if self.annotators != "all" else other.annotators,
             self.match if self.match != "1to1" else other.match,
             2,
         )
 
 
-TOLERANCES = {
-    0.0075: "BSDS500 and most programs",
-    0.011: "NYUDv2 programs",
-    0.01: "SEISM on PASCAL, skeletons, wireframes",
-    0.02: "SBD, Cityscapes (raw)",
-    0.0035: "Cityscapes (thin)",
-    0.003: "SDPED (strict)",
-    0.005: "home-made scripts",
-    0.015: "home-made scripts",
-}
-THRESHOLDS = (255, 100, 50, 33, 25, 20, 19, 10, 9, 5)
+def _merged(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+    """Changes of two settings; options of one metric may come from both."""
+    both = {**a, **b}
+    if "options" in a and "options" in b:
+        names = {**a["options"], **b["options"]}
+        tables = ({**a["options"].get(n, {}), **b["options"].get(n, {})} for n in names)
+        both["options"] = dict(zip(names, tables, strict=True))
+    return both
+
+
+def _in_use(field_name: str) -> Iterator[tuple[Any, str]]:
+    """The values of a field of the protocol that are in use, and whose programs have them."""
+    return ((value, who) for name, value, who in Protocol.in_use() if name == field_name)
+
+
+def option_settings(metric: Metric) -> Iterator[Setting]:
+    """The values that a metric's options say are in use, and what it reads of the protocol's."""
+    for name, value, who in metric.options.in_use() if metric.options else ():
+        shown = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+        key = f"{metric.name}.{name}"
+        yield Setting(key, f"{key} {shown}", who, {"options": {metric.name: {name: value}}})
+    for each in settings():
+        own = each.match == "1to1" and each.annotators == "all"
+        if own and each.changes.keys() <= {*metric.uses, "max_dist_px"}:
+            yield each
 
 
 def settings() -> list[Setting]:
-    """Every setting known, those that are often met first."""
+    """Every setting of boundaries known, those that are often met first."""
     return [*_matching(), *_thinning(), *_tolerances(), *_nms(), *_annotators(), *_thresholds()]
 
 
@@ -95,12 +110,12 @@ def _matching() -> Iterator[Setting]:
 
 
 def _thinning() -> Iterator[Setting]:
-    yield Setting("thinning", "without thinning", "CEval, raw forms of SBD", {"thin": False})
-    yield Setting("thinning", "with thinning", "the benchmark", {"thin": True})
+    for value, who in _in_use("thin"):
+        yield Setting("thinning", f"with{'' if value else 'out'} thinning", who, {"thin": value})
 
 
 def _tolerances() -> Iterator[Setting]:
-    for value, who in TOLERANCES.items():
+    for value, who in _in_use("max_dist"):
         changes = {"max_dist": value, "max_dist_px": None}
         yield Setting("tolerance", f"max_dist {value:g}", who, changes)
 
@@ -123,11 +138,11 @@ def _annotators() -> Iterator[Setting]:
 
 
 def _thresholds() -> Iterator[Setting]:
-    for count in THRESHOLDS:
-        value: Any = "8bit" if count == 255 else count
-        label = "255 thresholds k/255" if count == 255 else f"{count} thresholds"
-        yield Setting("thresholds", label, "nthresh of the run", {"thresholds": value})
-    yield Setting("operator", "value > threshold", "SEISM, DeepCrack", {"operator": ">"})
+    for value, who in _in_use("thresholds"):
+        label = "255 thresholds k/255" if value == "8bit" else f"{value} thresholds"
+        yield Setting("thresholds", label, who, {"thresholds": value})
+    for value, who in _in_use("operator"):
+        yield Setting("operator", f"value {value} threshold", who, {"operator": value})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ be intended.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,16 +17,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.diagnosis import symptoms
-from bsdsbench.diagnosis.findings import Finding, Findings, counted
-from bsdsbench.diagnosis.map_findings import grid_values, level_ridges, many_to_one
+from bsdsbench.diagnosis.findings import Finding, Findings, Steps, counted
+from bsdsbench.diagnosis.map_findings import (
+    an_error,
+    grid_values,
+    level_ridges,
+    many_to_one,
+    wrong_places,
+)
+from bsdsbench.diagnosis.metric_doctor import examine
 from bsdsbench.files.arguments import given_path
 from bsdsbench.files.errors import DataError, PairingError
 from bsdsbench.loaders import load_ground_truth, load_prediction
 from bsdsbench.loaders.formats import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import LAYOUTS, find_files, group, one_set, possible_ids, read_split
-from bsdsbench.metrics.maps import unit
+from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.evaluation import Progress
+from bsdsbench.runs.first_look import ALL_ZERO, Look, faint_set, look_at
+from bsdsbench.runs.job import protocol_of
 
 # Thresholds of the verdicts. They lie far from what sound maps give: thinned maps are 0.00 to 0.56
 # thick and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92;
@@ -41,7 +51,7 @@ CORRELATED = 0.05
 # Words of the loaders' refusals: the code and what fixes it
 REASONS = {
     "label maps need pred_kind": ("labels", "--pred-kind labels"),
-    "no boundary pixel in any": ("empty-truth", "leave the image out"),
+    "no boundary pixel in any": ("empty-truth", ""),
     "expected boundaries of 0 and 1": (
         "gt-values",
         "--set gt_threshold=0.5 for gray, --set gt_kind=labels for region labels",
@@ -56,15 +66,20 @@ class _Case:
     image_id: str
     pred: Prediction
     gt: GroundTruth
-    soft: NDArray[np.float64] | None = None  # as the protocol takes it, in [0, 1]
+    look: Look
     faults: set[str] = field(default_factory=set)
 
     @property
     def file(self) -> str:
         return self.pred.path.name if self.pred.path else self.image_id
 
+    @property
+    def soft(self) -> NDArray[np.float64] | None:
+        """The map as the protocol takes it, in [0, 1]; None where there is none."""
+        return self.look.soft if self.look.soft.size else None
+
     def truth(self) -> NDArray[np.float64]:
-        return np.sum(self.gt.boundaries, axis=0, dtype=np.float64)
+        return self.look.truth
 
 
 def doctor(
@@ -74,7 +89,9 @@ def doctor(
     *,
     split_file: str | Path | None = None,
     pred_kind: str = "soft",
+    metric: str = registry.DEFAULT[0],
     looked_at: int = 12,
+    progress: Progress | None = None,
 ) -> Findings:
     """Examine predictions and ground truth; errors first, an empty list if all is well.
 
@@ -90,8 +107,12 @@ def doctor(
         Only the ids in this file count.
     pred_kind : str
         "soft", or "labels" for pictures and arrays that hold label maps.
+    metric : str
+        What the inputs are for; of others than boundaries the metric says what looks wrong.
     looked_at : int
         How many images the slower measurements take, spread over the set.
+    progress : callable or None
+        Called with (steps done, all steps, what comes next); a step is an image, or a look at some.
 
     Returns
     -------
@@ -109,20 +130,28 @@ def doctor(
     >>> bb.doctor("maps", "BSDS500/data/groundTruth/test")    # doctest: +SKIP
     []
     """
-    protocol = Protocol.of(protocol)
     folders = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
+    if metric not in registry.DEFAULT:
+        proto = protocol_of(protocol, [metric])
+        return examine(*folders, registry.get(metric), proto, split_file, looked_at)
+    protocol = Protocol.of(protocol)
     preds, gts = _listing(*folders, split_file, pred_kind)
     found = [*_names(preds, gts), *_doubled(preds, gts, pred_kind)]
     both = [i for i in gts if i in preds]
-    cases, unread = _read(both, preds, gts, protocol, pred_kind)
+    looks = (_thickness, level_ridges, grid_values, _jpeg, _shift)
+    step = Steps(len(both) + len(looks) + 1, progress)
+    cases, unread = _read(map(step, both), preds, gts, protocol, pred_kind)
     found += unread
     found += _sizes(cases)
     found += _annotators(cases, protocol)
-    found += _values(cases)
+    found += _values(cases, protocol)
     sound = [c for c in cases if c.soft is not None and not c.faults]
     chosen = sound[:: max(1, -(-len(sound) // looked_at))]
-    for look in (_polarity, _thickness, level_ridges, grid_values, _jpeg, _shift):
+    found += _polarity(chosen)
+    found += wrong_places(sound)
+    for look in map(step, looks):
         found += look(chosen, protocol)
+    step(None)
     if all(f.level != "error" for f in found):
         found += many_to_one(chosen, protocol)
     out = Findings(sorted(found, key=lambda f: f.level != "error"))
@@ -230,7 +259,7 @@ def _doubled(preds: Files, gts: Files, pred_kind: str) -> list[Finding]:
 
 
 def _read(
-    ids: Sequence[str],
+    ids: Iterable[str],
     preds: Files,
     gts: Files,
     protocol: Protocol,
@@ -255,11 +284,7 @@ def _read(
             else:
                 broken.append((path.name, str(error)))
             continue
-        soft = None
-        if pred.segs is None:
-            soft = unit(pred.boundary_map())
-            soft = 1 - soft if protocol.invert else soft
-        cases.append(_Case(image_id, pred, gt, soft))
+        cases.append(_Case(image_id, pred, gt, look_at(pred, gt, protocol)))
     found = []
     for text, names in _alike(broken):
         code, fix = next((v for k, v in REASONS.items() if k in text), ("unreadable", ""))
@@ -324,10 +349,10 @@ def _sizes(cases: Sequence[_Case]) -> list[Finding]:
             odd.append(case)
     found = []
     if mixed:
-        found.append(_error("annotators", "annotators of one image have several sizes", mixed))
+        found.append(an_error("annotators", "annotators of one image have several sizes", mixed))
     if turned:
         message = f"{counted(len(turned), 'prediction')} transposed: rows and columns are exchanged"
-        found.append(_error("transposed", message, turned, "transpose them before saving"))
+        found.append(an_error("transposed", message, turned, "transpose them before saving"))
     if odd:
         have, want = odd[0].pred.shape, odd[0].gt.shape
         example = f"{have[0]} x {have[1]} for an image of {want[0]} x {want[1]}"
@@ -336,16 +361,9 @@ def _sizes(cases: Sequence[_Case]) -> list[Finding]:
         else:
             message, code = f"mixed sizes: {len(odd)} of {len(cases)} differ: {example}", "sizes"
         found.append(
-            _error(code, message, odd, "predict at the size of the image, or resize to it")
+            an_error(code, message, odd, "predict at the size of the image, or resize to it")
         )
     return found
-
-
-def _error(code: str, message: str, cases: Sequence[_Case], fix: str = "") -> Finding:
-    """An error of these files; they are not measured any further."""
-    for case in cases:
-        case.faults.add(code)
-    return Finding(code, "error", message, tuple(c.file for c in cases), fix)
 
 
 def _annotators(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
@@ -365,7 +383,7 @@ def _annotators(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
         found.append(Finding("one-annotator", "warning", message, (), fix))
     if dark:
         message = "most ground-truth pixels are boundary: dark lines on bright ground?"
-        found.append(_error("gt-polarity", message, dark, "--set gt_invert=true"))
+        found.append(an_error("gt-polarity", message, dark, "--set gt_invert=true"))
     if empty:
         names = tuple(f"{c.image_id} annotator {', '.join(map(str, k))}" for c, k in empty)
         message = f"an annotator has no boundary in {counted(len(empty), 'image')}"
@@ -373,7 +391,11 @@ def _annotators(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
     return found
 
 
-def _values(cases: Sequence[_Case]) -> list[Finding]:
+def _values(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
+    faint = faint_set([c.pred for c in cases], protocol)
+    if faint and faint != ALL_ZERO:
+        message, _, fix = faint.partition(": ")
+        return [an_error("faint", message, cases, fix)]
     found: list[Finding] = []
     zero: list[_Case] = []
     full: list[_Case] = []
@@ -388,12 +410,12 @@ def _values(cases: Sequence[_Case]) -> list[Finding]:
             few.append(case)
     if zero:
         found.append(
-            _error("zero", f"{counted(len(zero), 'map')} with zeros only", zero, "predict again")
+            an_error("zero", f"{counted(len(zero), 'map')} with zeros only", zero, "predict again")
         )
     if full:
         message = f"{counted(len(full), 'map')} with one value everywhere (saturated?)"
         found.append(
-            _error("saturated", message, full, "save the sigmoid's output, not the logits")
+            an_error("saturated", message, full, "save the sigmoid's output, not the logits")
         )
     if few:
         what = f"{counted(len(few), 'map')} with fewer than {FEW_VALUES} values"
@@ -412,7 +434,7 @@ def _soft(case: _Case) -> NDArray[np.float64]:
     return case.soft
 
 
-def _polarity(cases: Sequence[_Case], _: Protocol) -> list[Finding]:
+def _polarity(cases: Sequence[_Case]) -> list[Finding]:
     """Inverted where the ground truth's neighbourhood is darker than the rest."""
     dark, bright_ground = [], []
     for case in cases:
@@ -425,7 +447,7 @@ def _polarity(cases: Sequence[_Case], _: Protocol) -> list[Finding]:
     if not wrong:
         return []
     message = f"{len(wrong)} of {len(cases)} maps are darker on the ground truth than off it"
-    return [_error("inverted", message, wrong, "--invert")]
+    return [an_error("inverted", message, wrong, "--invert")]
 
 
 def _thickness(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
@@ -460,22 +482,11 @@ def _jpeg(cases: Sequence[_Case], _: Protocol) -> list[Finding]:
 
 
 def _shift(cases: Sequence[_Case], _: Protocol) -> list[Finding]:
-    """A common displacement, and maps of square images that fit better transposed."""
+    """A common displacement."""
     cases = [c for c in cases if not c.faults]
     if not cases:
         return []
     surfaces = [symptoms.correlation(_soft(c), c.truth()) for c in cases]
-    turned = [
-        c
-        for c, s in zip(cases, surfaces, strict=True)
-        if c.gt.shape[0] == c.gt.shape[1]
-        and symptoms.correlation(_soft(c).T, c.truth()).max() > 2 * max(s.max(), CORRELATED / 2)
-    ]
-    if turned:
-        message = (
-            f"{counted(len(turned), 'square map')} would fit the ground truth better transposed"
-        )
-        return [_error("transposed", message, turned, "transpose them before saving")]
     total = np.mean(surfaces, axis=0)
     dy, dx = symptoms.shift_of(total)
     if max(abs(dy), abs(dx)) <= SHIFT or total.max() < CORRELATED:

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.diagnosis.any_metric import MetricSearch
 from bsdsbench.diagnosis.causes import Choice, Setting, choices, settings
+from bsdsbench.diagnosis.explanation import BY_CHANCE, Explanation, Trial, ranked, trial
 from bsdsbench.diagnosis.other_images import (
     counted,
     groups_beside,
@@ -29,6 +31,7 @@ from bsdsbench.diagnosis.rule_variants import MEASURES, READINGS, Table, measure
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.manifest import is_run
 from bsdsbench.loaders.identity import shipped_sets
+from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
@@ -37,7 +40,6 @@ from bsdsbench.runs.sources import Sources, find_sources
 
 Progress = Callable[[int, int, str], None]
 Known = Mapping[str, Sequence[str]]
-FINEST = 1e-6  # targets are not taken to be known better than this
 # Rounds: how many of the settings, the nearest first, on how many images, at some thresholds. Then
 # the most hopeful one at a time, on ENOUGH images first, then on all at all thresholds.
 ROUNDS = ((1000, 2), (12, 5), (6, 12), (4, 25))
@@ -46,76 +48,13 @@ STARTS = 4  # single settings that pairs are made from
 LATE = 0.5  # of the time, to finish a round of all images that was begun in time
 LEAST = 1  # images of a round that are counted however late it is
 SHARE = 0.4  # of the time left, for images that the run does not have
-PRIOR = {"as it is": 0, "reading": 1, "images": 2, "setting": 3, "some images": 4}
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One reading of the run: what is done differently, and the scores that gives.
-
-    label  : the causes in words; n_causes : how many, 0 for the run as it is
-    kind   : a key of PRIOR; who : whose programs do so
-    scores : measure -> value, of all images where `exact`, else estimated from n_images of them
-    gap    : the largest distance to a target
-    reached : every target is met to the digits it is given with
-    """
-
-    label: str
-    kind: str
-    n_causes: int
-    who: str
-    scores: dict[str, float]
-    gap: float
-    exact: bool
-    n_images: int
-    reached: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """All trials, the best first, and what they come to.
-
-    complete : False if the time was up before every cause was tried
-    """
-
-    targets: dict[str, float]
-    base: dict[str, float]
-    trials: tuple[Trial, ...]
-    complete: bool
-    seconds: float
-    n_images: int
-
-    @property
-    def answer(self) -> Trial | None:
-        """The first trial that reaches every target, or None."""
-        return self.trials[0] if self.trials and self.trials[0].reached else None
-
-    def sentence(self) -> str:
-        """The finding in one sentence, to be pasted."""
-        found = self.answer
-        shown = ", ".join(f"{m.upper()} {v:.4f}" for m, v in self.targets.items())
-        own = ", ".join(f"{m.upper()} {self.base[m]:.4f}" for m in self.targets)
-        if found is None:
-            near = self.trials[0]
-            late = "" if self.complete else " in the time given"
-            return (
-                f"The target ({shown}) is not reachable by any known reading of these "
-                f"{self.n_images} images{late}; the nearest is {near.label}, off by {near.gap:.4f}"
-                f"{'' if near.exact else f' (estimated on {near.n_images} images)'}."
-            )
-        if not found.n_causes:
-            return f"The run already has the target: {own}."
-        moved = ", ".join(
-            f"{m.upper()} from {self.base[m]:.4f} to {found.scores[m]:.4f} "
-            f"({found.scores[m] - self.base[m]:+.4f})"
-            for m in self.targets
-        )
-        by = f"used by {found.who}"
-        return f"This run reaches the target ({shown}) with {found.label!r}: {moved}; {by}."
 
 
 def parse_targets(items: Sequence[str]) -> dict[str, float]:
-    """`["boundary.ods=0.788", "ap=.84"]` -> {"ods": 0.788, "ap": 0.84}. Raises DataError."""
+    """`["boundary.ods=0.788", "ap=.84"]` -> {"ods": 0.788, "ap": 0.84}. Raises DataError.
+
+    Scores of another metric keep its name: {"saliency.mae_mean": 0.04}.
+    """
     targets: dict[str, float] = {}
     for item in (part for text in items for part in text.split(",")):
         name, equals, value = item.partition("=")
@@ -124,8 +63,16 @@ def parse_targets(items: Sequence[str]) -> dict[str, float]:
             number = float(value)
         except ValueError:
             number = -1.0
-        if not equals or name not in MEASURES or not 0 <= number <= 1:
-            raise DataError(f"--target {item!r}: expected ods=, ois= or ap= and a number in [0, 1]")
+        other = name.partition(".")[0] in registry.names()
+        if (
+            not equals
+            or not (other or name in MEASURES)
+            or not 0 <= number <= (inf if other else 1)
+        ):
+            raise DataError(
+                f"--target {item!r}: expected ods=, ois= or ap= and a number in [0, 1], or "
+                "METRIC.SCORE= and a number of another metric"
+            )
         if name in targets:
             raise DataError(f"--target {item!r}: {name} is given more than once")
         targets[name] = number
@@ -134,16 +81,15 @@ def parse_targets(items: Sequence[str]) -> dict[str, float]:
     return targets
 
 
-def resolution(value: float) -> float:
-    """Half a unit of the last digit of a number as it is printed, 1e-6 or more.
-
-    Examples
-    --------
-    >>> resolution(0.788), resolution(0.71046123)
-    (0.0005, 1e-06)
-    """
-    digits = len(f"{value:.10f}".rstrip("0").partition(".")[2])
-    return max(0.5 * 10.0**-digits, FINEST)
+def metric_of(targets: Mapping[str, float]) -> tuple[str, dict[str, float]]:
+    """The metric that targets are of, and they by the names of its columns. Raises DataError."""
+    split = [(t.partition("."), v) for t, v in targets.items()]
+    others = {name for (name, _, _), _ in split if name in registry.names()}
+    if not others:
+        return METRIC, dict(targets)
+    if len(others) > 1 or not all(name in others for (name, _, _), _ in split):
+        raise DataError(f"targets {', '.join(targets)}: of several metrics, expected those of one")
+    return others.pop(), {rest: v for (_, _, rest), v in split}
 
 
 class Search:
@@ -163,7 +109,6 @@ class Search:
             raise DataError(f"target {unknown[:1] or 'missing'}: expected any of {known}")
         self.counting, self.rough = counting, counting.rough()
         self.protocol, self.targets = protocol, dict(targets)
-        self.limit = {m: resolution(v) for m, v in targets.items()}
         self.started, self.seconds = time.monotonic(), seconds
         self.progress = progress
         self.base = self.scores(counting.own)
@@ -178,27 +123,9 @@ class Search:
 
     def add(self, label: str, kind: str, scores: Mapping[str, float], **more: Any) -> Trial:
         """Note a trial, of all images and of one cause unless said otherwise."""
-        gaps = {m: abs(scores[m] - t) for m, t in self.targets.items()}
-        exact = more.pop("exact", True)
-        close = all(gaps[m] <= self.limit[m] * (1 + 1e-9) for m in gaps)
-        trial = Trial(
-            label,
-            kind,
-            more.pop("n_causes", 1),
-            more.pop("who", ""),
-            dict(scores),
-            float(np.nan_to_num(max(gaps.values()), nan=np.inf)),
-            exact,
-            more.pop("n_images", len(self.counting.ids)),
-            exact and close,
-        )
-        self.trials.append(trial)
-        return trial
-
-    @property
-    def strict(self) -> bool:
-        """True if the targets are so exact that some subset cannot meet them by chance."""
-        return float(np.prod([1000 * limit for limit in self.limit.values()])) < 0.006
+        given = {"n_images": len(self.counting.ids), **more}
+        self.trials.append(trial(self.targets, label, kind, scores, **given))
+        return self.trials[-1]
 
     @property
     def left(self) -> float:
@@ -206,8 +133,10 @@ class Search:
         return self.seconds - (time.monotonic() - self.started)
 
     def reached(self, *kinds: str) -> bool:
-        """True if a trial (of these kinds) has reached the target."""
-        return any(t.reached and (not kinds or t.kind in kinds) for t in self.trials)
+        """True if a trial (of these kinds) has reached the target, and not by chance."""
+        return any(
+            t.reached and (t.kind in kinds if kinds else t.kind != BY_CHANCE) for t in self.trials
+        )
 
     def readings(self, table: Table, label: str = "", kind: str = "reading", who: str = "") -> None:
         """Each other rule of a measure asked for, on the counts of all images."""
@@ -231,7 +160,7 @@ class Search:
         for choice in found:
             self.add(
                 choice.label,
-                "images" if choice.named else "some images",
+                "images" if choice.named else BY_CHANCE,
                 self.scores(self.counting.own.of(choice.images)),
                 who=f"a run of {choice.images.size} images",
             )
@@ -373,6 +302,7 @@ def run_of(
     gt_dir: str | Path | None,
     protocol: Protocol,
     *,
+    metric: str = METRIC,
     split_file: str | Path | None = None,
     pred_kind: str | None = None,
     workers: int | None = None,
@@ -394,14 +324,14 @@ def run_of(
             folder,
             gt_dir,
             protocol,
-            metrics=METRIC,
+            metrics=metric,
             split_file=split_file,
             pred_kind=pred_kind,
             workers=workers,
             executor="thread",
             progress=progress,
         )
-    return saved, find_sources(saved, gt_dir=gt_dir, metric=METRIC)
+    return saved, find_sources(saved, gt_dir=gt_dir, metric=metric)
 
 
 def explain(
@@ -415,54 +345,40 @@ def explain(
 ) -> Explanation:
     """What the run would have to be done like to have the targets.
 
-    targets : measure ("ods", "ois", "ap") -> published value; a target is met to the digits that
-              it is printed with
+    targets : measure ("ods", "ois", "ap") or METRIC.SCORE of another metric -> published value; a
+              target is met to the digits that it is printed with
     sources : where the run's files are; default: where its provenance says
     seconds : about how long to look; what was not tried then is missing, which is said
     workers : images at a time; default: the available cores
-    Raises DataError for unknown measures, a run without boundary counts, and whatever the loaders
-    find.
+    Raises DataError for unknown measures, a run without counts of the metric, and whatever the
+    loaders find.
     """
-    files = sources or find_sources(run, metric=METRIC)
-    counting = counting_of(run, files, workers or available_cores())
+    name, targets = metric_of(targets)
+    files = sources or find_sources(run, metric=name)
+    gt_dir = Path(gt) if (gt := run.place("gt")) else None
+    sets = {known.name: list(known.images) for known in shipped_sets()}
+    cores = workers or available_cores()
+    if name != METRIC:
+        return MetricSearch(run, targets, files, seconds, cores, progress).explanation(gt_dir, sets)
+    counting = counting_of(run, files, cores)
     counting.warm_up()  # compiling is not part of the search
     search = Search(counting, run.protocol, targets, seconds, progress)
     search.add("as it is", "as it is", search.base, n_causes=0)
     search.readings(counting.own)
     if "ap" in targets:
         search.readings(counting.with_whole_image())
-    gt_dir = Path(run.provenance["gt"]) if run.provenance.get("gt") else None
-    sets = {known.name: list(known.images) for known in shipped_sets()}
     search.images(choices(counting.ids, gt_dir, sets))
-    likely = ("as it is", "reading", "images") + ("some images",) * search.strict
-    if not search.reached(*likely):
+    if not search.reached():
         search.others(run, files, gt_dir, sets)
-    if not search.reached(*likely):
+    if not search.reached():
         order = search.single()
-        if not search.reached("setting", "some images"):
+        if not search.reached():
             search.pairs(order)
     return Explanation(
         search.targets,
         search.base,
-        tuple(_ranked(search.trials)),
+        ranked(search.trials, search.targets),
         search.left > 0 or search.reached(),
         time.monotonic() - search.started,
         len(counting.ids),
     )
-
-
-def _ranked(trials: Sequence[Trial]) -> list[Trial]:
-    """Trials that reach the target first, of those the likeliest; then the nearest.
-
-    Of several trials of one label the last stays, which had most images. Choices of images that
-    nothing names say nothing unless they reach the target.
-    """
-    last = {t.label: t for t in trials if t.reached or t.kind != "some images"}
-    for t in trials:
-        if t.reached:
-            last[t.label] = t
-
-    def key(t: Trial) -> tuple[Any, ...]:
-        return (not t.reached, t.n_causes, PRIOR[t.kind], t.gap) if t.reached else (True, t.gap)
-
-    return sorted(last.values(), key=key)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from bsdsbench.loaders.formats import listed
+from bsdsbench.runs.evaluation import Progress
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class Findings(list[Finding]):
 
     n_images: int = 0
     n_measured: int = 0
+    what: str = "polarity, thickness, JPEG traces and shift measured on"
 
     def summary(self) -> str:
         """One line: how many errors and warnings, and on how much they rest."""
@@ -55,10 +60,23 @@ class Findings(list[Finding]):
         counts = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
         return (
             f"{counts if self else 'nothing found'}; {counted(self.n_images, 'image')} read, "
-            f"polarity, thickness, JPEG traces and shift measured on {self.n_measured} of them"
+            f"{self.what} {self.n_measured} of them"
         )
 
 
 def counted(n: int, what: str) -> str:
     """ "1 image", "2 images"."""
     return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+class Steps:
+    """Counts what is begun: each call hands its argument on."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self.total, self.done, self.progress = total, 0, progress
+
+    def __call__(self, thing: _T) -> _T:
+        self.done += 1
+        if self.progress:
+            self.progress(self.done, self.total, str(thing))
+        return thing

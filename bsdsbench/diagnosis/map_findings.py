@@ -1,4 +1,4 @@
-"""The doctor's findings on a few maps: level ridges, values on the thresholds, double edges."""
+"""The doctor's findings on maps: level ridges, values on thresholds, double edges, places."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.diagnosis import symptoms
-from bsdsbench.diagnosis.findings import Finding
+from bsdsbench.diagnosis.findings import Finding, counted
 from bsdsbench.files.errors import DataError
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.first_look import position, swaps
 from bsdsbench.scores.curve import four_counts
 from bsdsbench.scores.ratios import f_measure, ratio
 
@@ -93,3 +94,34 @@ def grid_values(cases: Sequence[Any], protocol: Protocol) -> list[Finding]:
     )
     fix = "save the maps unrounded, or as 8 or 16 bit PNG"
     return [Finding("grid-values", "warning", message, tuple(c.file for c in found), fix)]
+
+
+def wrong_places(cases: Sequence[Any]) -> list[Finding]:
+    """Maps that lie mirrored or transposed, or belong to another image: all of them are asked."""
+    cases = [c for c in cases if not c.faults and c.look.measured]
+    ways: dict[str, list[Any]] = {}
+    for case in cases:
+        if way := position(case.look):
+            ways.setdefault(way, []).append(case)
+    found = []
+    for way, turned in ways.items():
+        message = f"{counted(len(turned), 'map')} would fit the ground truth better {way}"
+        code = "transposed" if way == "transposed" else "mirrored"
+        found.append(an_error(code, message, turned, "turn them back before saving"))
+    by_id = {c.image_id: c for c in cases if not c.faults}
+    if swapped := dict(swaps([c.look for c in by_id.values()])):
+        a, b = next(iter(swapped.items()))
+        message = (
+            f"{counted(len(swapped), 'map')} would fit the ground truth of another image, such as "
+            f"the map of {a} that of {b}"
+        )
+        fix = "check the order of names and maps where they are saved"
+        found.append(an_error("exchanged", message, [by_id[i] for i in swapped], fix))
+    return found
+
+
+def an_error(code: str, message: str, cases: Sequence[Any], fix: str = "") -> Finding:
+    """An error of these files; they are not measured any further."""
+    for case in cases:
+        case.faults.add(code)
+    return Finding(code, "error", message, tuple(c.file for c in cases), fix)

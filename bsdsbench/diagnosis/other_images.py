@@ -38,7 +38,7 @@ def groups_beside(run: Evaluation, sources: Sources) -> list[Group]:
     Folders of other splits stand beside both of the run's, under one name (val, test ...). None for
     a run whose folders are not known or that another user made.
     """
-    pred, gt = run.provenance.get("pred"), run.provenance.get("gt")
+    pred, gt = run.place("pred"), run.place("gt")
     if not pred or not gt or not run.own:
         return []
     here = Path(str(pred)), Path(str(gt))

@@ -99,6 +99,10 @@ class FileFormatError(DataError):
     """A file that cannot be read as what it should be."""
 
 
+class EmptyTruthError(FileFormatError):
+    """Ground truth in which nobody drew a boundary."""
+
+
 class PairingError(DataError):
     """Predictions and ground truth that do not pair one to one."""
 
@@ -113,6 +117,10 @@ class MergeError(DataError):
 
 class RunLockedError(DataError):
     """Another run is writing to the same output folder."""
+
+
+class InputWarning(UserWarning):
+    """Input that can be evaluated but looks wrong: inverted, mirrored, of other images."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

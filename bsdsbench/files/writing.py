@@ -92,7 +92,8 @@ def png_bytes(pixels: NDArray[Any], palette: Any = None) -> bytes:
     indexed.putpalette(colors[:, :3].tobytes())
     bits = 2 if len(colors) <= 4 else 4 if len(colors) <= 16 else 8
     transparent = bytes(colors[:, 3].tolist())
-    indexed.save(out, "PNG", optimize=True, bits=bits, transparency=transparent)
+    # Level 9 (optimize) takes fifteen times as long for 7 % of the bytes.
+    indexed.save(out, "PNG", compress_level=6, bits=bits, transparency=transparent)
     return out.getvalue()
 
 

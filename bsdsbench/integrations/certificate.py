@@ -11,6 +11,7 @@ import numpy as np
 from bsdsbench.files.errors import DataError
 from bsdsbench.integrations.compat.bench_matlab import allBench, boundaryBench
 from bsdsbench.loaders.official_txt import COLUMNS, read_rows
+from bsdsbench.runs.evaluation import Progress
 
 # The official matching is random; one image varies more than the sum. Region tables, made from sums
 # of six digits as the original's, may differ in the last of their own six.
@@ -52,13 +53,15 @@ class CertificateRow:
         return self.largest <= self.allowed
 
 
-def certificate(folder: str | Path) -> tuple[CertificateRow, ...]:
+def certificate(folder: str | Path, progress: Progress | None = None) -> tuple[CertificateRow, ...]:
     """Run the official self-test and compare every table.
 
     Parameters
     ----------
     folder : path
         bench/data of the BSDS500 archive: images, groundTruth, png, segs, ucm2, test_1 .. test_5.
+    progress : callable or None
+        Called with (kinds of prediction done, all of them, the kind).
 
     Returns
     -------
@@ -85,12 +88,15 @@ def certificate(folder: str | Path) -> tuple[CertificateRow, ...]:
         )
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
-        for kind in dict.fromkeys(RESULTS.values()):
+        kinds = list(dict.fromkeys(RESULTS.values()))
+        for done, kind in enumerate(kinds, 1):
             folders = (root / "images", root / "groundTruth", root / kind, Path(scratch) / kind)
             if kind == "png":
                 boundaryBench(*folders, 5)
             else:
                 allBench(*folders, 5, strict=True)
+            if progress:
+                progress(done, len(kinds), kind)
         for test, kind in RESULTS.items():
             for table in TOLERANCES:
                 if (root / test / table).is_file():

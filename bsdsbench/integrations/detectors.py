@@ -32,12 +32,11 @@ from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.settings import clipped
 from bsdsbench.runs.counts_file import run_locked
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.job import check_run, kind_of, protocol_of
-from bsdsbench.runs.runner import Settings, prepared
+from bsdsbench.runs.runner import Settings, check_words, digest_of, part_of, prepared
 from bsdsbench.runs.runner import run as score
 from bsdsbench.runs.score_tables import KEY as SPEED
 from bsdsbench.runs.score_tables import METHOD, Speed, score_tables, with_speeds
@@ -138,6 +137,7 @@ def run(
     metrics: str | Sequence[str] = registry.DEFAULT,
     name: str | None = None,
     split_file: str | Path | None = None,
+    shard: tuple[int, int] = (1, 1),
     workers: int | None = None,
     fresh: bool = False,
     resume: bool = False,
@@ -159,8 +159,9 @@ def run(
         Folder for maps, times and scores. Floats are kept as 16-bit PNG, rounded to 1/65535.
     gt : path, optional
         Ground-truth folder; without it there are no scores.
-    protocol, metrics, split_file, workers : various
-        As in `evaluate`. The detector itself is called on one picture at a time.
+    protocol, metrics, split_file, shard, workers : various
+        As in `evaluate`; `shard` is of the pictures, and `merge` joins the results. The detector
+        itself is called on one picture at a time.
     name : str, optional
         The name in tables; by default that of the function.
     fresh : bool
@@ -198,8 +199,7 @@ def run(
     >>> found.ms_per_image                                                       # doctest: +SKIP
     12.5
     """
-    if on_error not in ("fail", "skip"):
-        raise DataError(f"on_error {clipped(on_error)}: expected fail or skip")
+    chosen = check_words(metrics, "skip", on_error, shard)
     detector = load_function(function) if isinstance(function, str) else function
     photos = find_photos(images)
     if split_file is not None:
@@ -209,12 +209,15 @@ def run(
         photos = {image_id: photos[image_id] for image_id in wanted}
     if not photos:
         raise DataError(f"{visible(str(images))}: no pictures, expected at least one")
+    whole = digest_of(sorted(photos))
+    mine = dict(sorted(photos.items())[shard[0] - 1 :: shard[1]])
     built_in = function if isinstance(function, str) and ":" not in function else None
     shown = name or built_in or str(getattr(detector, "__name__", type(detector).__name__))
     with run_locked(Path(out)):
         return _run_and_score(
             _Calls(Path(out), detector, fresh, resume),
-            *(photos, shown, gt, protocol, metrics, split_file, workers, on_error, progress),
+            *(mine, shown, gt, protocol, chosen, split_file, workers, on_error, progress),
+            {"images": whole, **part_of(shard)},
         )
 
 
@@ -224,11 +227,12 @@ def _run_and_score(
     shown: str,
     gt: str | Path | None,
     protocol: Protocol | str | None,
-    metrics: str | Sequence[str],
+    chosen: tuple[str, ...],
     split_file: str | Path | None,
     workers: int | None,
     on_error: str,
     progress: Progress | None,
+    origin: dict[str, str],
 ) -> DetectorRun:
     out = calls.maps.folder.parent
     with calls.maps.written(photos):
@@ -246,7 +250,6 @@ def _run_and_score(
     )
     if gt is None:
         return found
-    chosen = registry.chosen(metrics)
     check_run(shown, workers, out, {"maps": found.maps, "ground truth": gt})
     blank, jobs = prepared(
         *(found.maps, gt, protocol_of(protocol, chosen), chosen),
@@ -256,7 +259,8 @@ def _run_and_score(
         kind=kind_of(found.kind, chosen),
     )
     told = {**found.speed.to_mapping(), "taken_over": found.taken_over, "call": calls.maps.digest}
-    blank = replace(blank, provenance={**blank.provenance, SPEED: told}, failed=calls.failed)
+    told_all = {**blank.provenance, SPEED: told, **origin}
+    blank = replace(blank, provenance=told_all, failed=calls.failed)
     return replace(
         found, evaluation=score(blank, jobs, Settings(workers, out=out, on_error=on_error))
     )

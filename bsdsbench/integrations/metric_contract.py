@@ -33,6 +33,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import CurveMetric, Metric, column_values
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.counts_file import FOLDER
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.streaming import StreamingEvaluator
@@ -199,7 +200,7 @@ class MetricContract:
             alone = pred.soft if pred.soft is not None else pred.classes
             first = gt.mask if gt.mask is not None else gt.labels
             drawn: Any = first if first is not None else gt.boundaries
-            plain = alone is not None and pred.angles is None
+            plain = alone is not None and pred.angles is None and pred.lines is None
             stream.update(alone if plain else pred, drawn if plain else gt, pred.image_id)
         runs = [stream.compute()]
         if case.write is not None:
@@ -209,6 +210,25 @@ class MetricContract:
             assert run.scores() == case.run.scores()
             for record, counts in zip(run.records, case.counted(), strict=True):
                 assert record.counts[case.metric.name].equals(counts)
+
+    def test_an_interrupted_run_goes_on_to_the_same_counts(
+        self, case: MetricCase, tmp_path: Path
+    ) -> None:
+        if case.write is None:
+            pytest.skip("no files")
+        folders, out = case.write(tmp_path), tmp_path / "out"
+        how: dict[str, Any] = {"metrics": case.metric.name, "workers": 1, "executor": "thread"}
+
+        def stop(done: int, total: int, image_id: str) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(*folders, case.protocol, **how, out=out, progress=stop)
+        kept = {path: path.stat().st_mtime_ns for path in (out / FOLDER).iterdir()}
+        run = evaluate(*folders, case.protocol, **how, out=out)
+        assert run.scores() == case.run.scores()
+        assert 0 < len(kept) < len(case.images)
+        assert kept == {path: path.stat().st_mtime_ns for path in kept}, "counted again"
 
     def test_humans_are_counted_in_any_order_or_refused(self, case: MetricCase) -> None:
         def some(which: slice) -> GroundTruth:

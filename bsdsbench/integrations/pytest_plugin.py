@@ -4,7 +4,8 @@
         run = bsdsbench.evaluate("results/ours", "data/groundTruth/val")
         assert_scores(run, "baseline.json", statistical=True)
 
-`pytest --bsdsbench-update` writes the baselines from the runs instead.
+`run` may also be the folder of a run. `pytest --bsdsbench-update` writes the baselines from the
+runs instead, and says at the end which of them changed.
 """
 
 from __future__ import annotations
@@ -26,11 +27,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+WRITTEN = pytest.StashKey[dict[Path, tuple[str, str]]]()  # baseline -> its test, what became of it
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[WRITTEN] = {}
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    for path, (_, became) in config.stash[WRITTEN].items():
+        terminalreporter.write_line(f"bsdsbench: baseline {became}: {path}")
+
+
 @pytest.fixture
 def assert_scores(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """assert_scores(run, baseline, tolerance=0.002, statistical=False), as in comparison.gate.
 
-    A relative baseline path is taken from the folder of the test's file.
+    A relative baseline path is taken from the folder of the test's file. Two tests cannot update
+    one baseline.
     """
     from bsdsbench.comparison import gate
 
@@ -39,6 +53,16 @@ def assert_scores(request: pytest.FixtureRequest) -> Callable[..., Any]:
 
     def hold(run: Any, baseline: Any, **options: Any) -> Any:
         __tracebackhide__ = True
-        return gate.assert_scores(run, folder / baseline, update=update, **options)
+        path = (folder / baseline).resolve()
+        if not update:
+            return gate.assert_scores(run, path, **options)
+        test, written = request.node.nodeid, request.config.stash[WRITTEN]
+        if path in written:
+            raise AssertionError(f"{path}: is the baseline of {written[path][0]} too")
+        before = path.read_bytes() if path.exists() else None
+        gate.assert_scores(run, path, update=True)
+        same = "unchanged" if path.read_bytes() == before else "changed"
+        written[path] = test, "new" if before is None else same
+        return None
 
     return hold

@@ -35,6 +35,7 @@ from bsdsbench.metrics.base import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.first_look import without_tops
 from bsdsbench.runs.job import protocol_of
 from bsdsbench.runs.streaming import annotator_maps, image_items, measure
 from bsdsbench.scores.counts import ImageRecord
@@ -72,6 +73,8 @@ class BenchmarkMetric(Metric):
         """
         for one, annotators, name in image_items(pred, gts, image_id, 0):
             record = measure(one, annotators, name, self.protocol, (self.metric,))
+            if record is None:
+                continue
             mark = _mark(name) if image_id is not None else _content(one, annotators)
             data = pack_records([replace(record, image_id=mark)])
             framed = len(data).to_bytes(8, "little") + data
@@ -85,7 +88,7 @@ class BenchmarkMetric(Metric):
             raise DataError("no images yet, expected an update before compute")
         data = torch.cat(list(parts)).cpu().numpy().tobytes()
         records = {r.image_id: r for r in _records(data)}
-        return Evaluation(self.protocol, name, tuple(records.values()))
+        return Evaluation(self.protocol, name, without_tops(records.values(), self.protocol))
 
     def __repr__(self) -> str:
         return f"BenchmarkMetric({self.protocol.name}, {self.metric})"

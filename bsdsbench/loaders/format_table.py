@@ -29,6 +29,7 @@ FORMATS: dict[str, Format] = {
     ".npy": Format("arrays:npy_arrays"),
     ".npz": Format("arrays:npz_arrays"),
     ".mat": Format("matlab:mat_arrays"),
+    ".dpt": Format("depth_files:dpt_arrays"),
     ".seg": Format("segtext:seg_arrays", prediction=False),
 }
 IMAGE_SUFFIXES = tuple(suffix for suffix, f in FORMATS.items() if f.picture)

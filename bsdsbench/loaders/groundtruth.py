@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_paths, given_word
-from bsdsbench.files.errors import FileFormatError
+from bsdsbench.files.errors import EmptyTruthError, FileFormatError
 from bsdsbench.loaders.formats import (
     FaultError,
     id_of,
@@ -36,10 +36,11 @@ def load_ground_truth(
     gt_invert: bool = False,
     kind: str = "boundaries",
     gt_threshold: float | None = None,
+    empty: bool = False,
 ) -> GroundTruth:
     """Read every annotator of one image.
 
-    One annotator may be empty; all empty, or none at all, raises.
+    One annotator may be empty; none at all, or without `empty` all empty, raises.
 
     Parameters
     ----------
@@ -56,6 +57,8 @@ def load_ground_truth(
         boundaries by `seg2bdry`) for pictures and arrays; BSDS .mat and .seg say it themselves.
     gt_threshold : float or None
         For gray pictures, boundary where value/255 (/65535) >= gt_threshold; None refuses gray.
+    empty : bool
+        True takes annotations without a boundary pixel.
 
     Returns
     -------
@@ -93,15 +96,21 @@ def load_ground_truth(
             _check_shapes([*boundaries, *edges, *labels])
         boundaries += edges
         segmentations += labels
-    with reading(first, "ground truth"):
-        if not any(b.any() for b in boundaries):
-            raise FaultError(
-                f"no boundary pixel in any of {len(boundaries)} annotations, expected some"
-            )
+    if not (empty or any(b.any() for b in boundaries)):
+        raise empty_truth(first, len(boundaries))
     # segmentations only where every annotator has one: region scores need all of them
     whole = len(segmentations) == len(boundaries)
     image_id = image_id if image_id is not None else id_of(first)
     return GroundTruth(image_id, tuple(boundaries), tuple(segmentations) if whole else (), first)
+
+
+def empty_truth(where: object, annotations: int) -> EmptyTruthError:
+    """The fault of an image that nobody drew a boundary in, and the three ways on."""
+    return EmptyTruthError(
+        f"{show(where)}: no boundary pixel in any of {annotations} annotations, expected some "
+        "(--set empty_gt=count counts the false positives of such images; --set empty_gt=skip or "
+        "--on-error skip leaves them out)"
+    )
 
 
 def load_labels(path: PathLike) -> NDArray[np.int32]:

@@ -21,8 +21,30 @@ from bsdsbench.files.errors import DataError, ShapeError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Lines:
+    """Straight lines and their junctions; none is checked here.
+
+    Parameters
+    ----------
+    ends : array
+        (N, 4) float, row column row column.
+    scores : array
+        (N,) float, of predicted lines.
+    junctions : array or None
+        (M, 3) float, row, column and score; None where a file has none.
+    grid : tuple of int, int, or None
+        The rows and columns that the coordinates are in; None where the file does not say.
+    """
+
+    ends: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    junctions: NDArray[np.float64] | None = None
+    grid: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
-    """One image's output of an algorithm, in exactly one of four forms.
+    """One image's output of an algorithm, in exactly one of five forms.
 
     Types and shapes are checked here, values by the metrics. Raises DataError.
 
@@ -40,8 +62,12 @@ class Prediction:
         Tuple of (H, W) int32 label maps, one per threshold 1..n.
     classes : array or None
         (H, W) integer class labels, or (C, H, W) soft maps or bool, one per class.
+    depth : array or None
+        (H, W) numbers, depth or inverse depth, also NaN and infinite.
     angles : array or None
         (H, W) radians, beside a soft map whose edges have an orientation.
+    lines : Lines or None
+        Straight lines, beside the soft map that they are drawn as.
     """
 
     image_id: str
@@ -50,19 +76,23 @@ class Prediction:
     ucm2: NDArray[np.float64] | None = None
     segs: tuple[NDArray[np.int32], ...] | None = None
     classes: NDArray[Any] | None = None
+    depth: NDArray[Any] | None = None
     angles: NDArray[Any] | None = None
+    lines: Lines | None = None
 
     def __post_init__(self) -> None:
         _check_id(self.image_id, "Prediction")
         segs = () if self.segs is None else _maps(self.segs, "Prediction.segs", "biu")
         object.__setattr__(self, "segs", None if self.segs is None else segs)
-        forms = {"soft": "biuf", "ucm2": "biuf", "classes": "biuf"}
-        for name, kinds in forms.items():
+        forms = dict(soft=self.soft, ucm2=self.ucm2, classes=self.classes, depth=self.depth)
+        for name, value in forms.items():
             dims = (2, 3) if name == "classes" else (2,)
-            _check_map(getattr(self, name), f"Prediction.{name}", kinds, dims)
+            _check_map(value, f"Prediction.{name}", "biuf", dims)
         _check_map(self.angles, "Prediction.angles", "biuf", (2,))
-        if sum(v is not None for v in (self.soft, self.ucm2, self.segs, self.classes)) > 1:
-            raise DataError("Prediction: several forms, expected one of soft, ucm2, segs, classes")
+        if sum(v is not None for v in (*forms.values(), self.segs)) > 1:
+            raise DataError(
+                "Prediction: several forms, expected one of soft, ucm2, segs, classes, depth"
+            )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -75,15 +105,19 @@ class Prediction:
             return self.segs[0].shape[0], self.segs[0].shape[1]
         if self.classes is not None:
             return self.classes.shape[-2], self.classes.shape[-1]
+        if self.depth is not None:
+            return self.depth.shape[0], self.depth.shape[1]
         return 0, 0
 
     @property
     def form(self) -> str:
-        """The form in a word, for signatures: soft8, soft16, float, binary, ucm2, segs, classes."""
+        """The form in a word, for signatures: soft8, soft16, float, binary, ucm2, segs, classes,
+        depth.
+        """
         if self.soft is not None:
             names = {"u1": "soft8", "u2": "soft16", "b1": "binary"}
             return names.get(self.soft.dtype.str[1:], "float")
-        others = {"ucm2": self.ucm2, "segs": self.segs, "classes": self.classes}
+        others = dict(ucm2=self.ucm2, segs=self.segs, classes=self.classes, depth=self.depth)
         return next((name for name, value in others.items() if value is not None), "")
 
     def boundary_map(self) -> NDArray[Any]:
@@ -123,8 +157,14 @@ class GroundTruth:
         (H, W) bool, the object.
     photo : array or None
         (H, W, 3) uint8, the picture itself.
+    depth : array or None
+        (H, W) numbers, depth or inverse depth, also NaN and infinite.
+    valid : array or None
+        (H, W) bool, where the depth is known, if that is annotated.
     angles : tuple of array
         (H, W) radians per annotator, where boundaries have an orientation.
+    lines : Lines or None
+        Straight lines, beside the boundaries that they are drawn as.
     """
 
     image_id: str
@@ -136,7 +176,10 @@ class GroundTruth:
     instances: NDArray[Any] | None = None
     mask: NDArray[np.bool_] | None = None
     photo: NDArray[np.uint8] | None = None
+    depth: NDArray[Any] | None = None
+    valid: NDArray[np.bool_] | None = None
     angles: tuple[NDArray[Any], ...] = ()
+    lines: Lines | None = None
 
     def __post_init__(self) -> None:
         _check_id(self.image_id, "GroundTruth")
@@ -144,7 +187,8 @@ class GroundTruth:
             maps = _maps(getattr(self, name), f"GroundTruth.{name}", kinds)
             object.__setattr__(self, name, maps)
         _check_map(self.labels, "GroundTruth.labels", "iu", (2,))
-        _check_map(self.mask, "GroundTruth.mask", "biuf", (2,))
+        for name, value in dict(mask=self.mask, depth=self.depth, valid=self.valid).items():
+            _check_map(value, f"GroundTruth.{name}", "biuf", (2,))
         _check_map(self.class_boundaries, "GroundTruth.class_boundaries", "biuf", (3,))
         _check_map(self.photo, "GroundTruth.photo", "u", (3,))
 
@@ -152,7 +196,10 @@ class GroundTruth:
     def shape(self) -> tuple[int, int]:
         """(rows, columns)."""
         given = (*self.boundaries[:1], *self.segmentations[:1])
-        others = (self.labels, self.mask, self.class_boundaries, np.zeros((0, 0)))
+        others = (
+            *(self.labels, self.mask, self.depth),
+            *(self.class_boundaries, np.zeros((0, 0))),
+        )
         first: NDArray[Any] = next(a for a in (*given, *others) if a is not None)
         return first.shape[-2], first.shape[-1]
 

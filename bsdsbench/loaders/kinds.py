@@ -7,6 +7,7 @@
 | classes | (H, W) class labels, (C, H, W) maps, or one soft map per class |
 | lines   | straight lines with scores, drawn as a map of the scores |
 | oriented | a soft map, and an angle at each pixel |
+| depth-map | a depth map |
 
 | ground truth | |
 |---|---|
@@ -15,6 +16,7 @@
 | mask       | one binary mask; gray above 128 is foreground |
 | lines      | straight lines, drawn |
 | oriented   | boundaries of every annotator, and an angle at each pixel |
+| depth-map  | a depth map, and edges, valid pixels, a matte where there are |
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.loaders.depth_files import depth_prediction, depth_truth
 from bsdsbench.loaders.formats import FaultError, read_arrays, reading, show
 from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
@@ -191,10 +194,12 @@ _PREDICTIONS: dict[str, Callable[[Pair, Shape], Prediction]] = {
     "classes": _classes,
     "lines": lines_prediction,
     "oriented": oriented_prediction,
+    "depth-map": depth_prediction,
 }
 _TRUTHS: dict[str, Callable[[Pair, Protocol], GroundTruth]] = {
     "annotators": _annotators,
     "mask": _mask,
     "lines": lambda pair, protocol: lines_truth(pair),
     "oriented": lambda pair, protocol: oriented_truth(pair),
+    "depth-map": lambda pair, protocol: depth_truth(pair),
 }

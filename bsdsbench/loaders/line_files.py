@@ -2,8 +2,8 @@
 
 | what | file |
 |---|---|
-| predicted lines | .npz or .mat with `lines` (N, 2, 2) or (N, 4), row column row column, and `score` (N,); `grid` (rows, columns) where that is not 128 x 128 |
-| annotated lines | .mat or .npz with `lines` (N, 4), x y x y in pixels counted from 1, and `size` (rows, columns), or the picture ID.png, ID.jpg in the folder images beside |
+| predicted lines | .npz or .mat with `lines` (N, 2, 2) or (N, 4), row column row column, and `score` (N,); `grid` (rows, columns) where that is not 128 x 128; and `juncs` (M, 2), `juncs_score` (M,) where there are |
+| annotated lines | .mat or .npz with `lines` (N, 4), x y x y in pixels counted from 1, and `size` (rows, columns), or the picture ID.png, ID.jpg in the folder images beside; `lpos` (N, 2, 2) and `junc` (M, 2) on the grid where there are |
 | predicted oriented edges | .mat with the struct `edge_ori`, or .mat and .npz with `edge` and `ori` (radians) |
 | annotated oriented edges | PIOD (`bndinfo_pascal`), BSDS ownership (`gtStruct`), or `edge` and `ori`, (H, W) or (A, H, W) |
 """  # noqa: E501
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.format_table import IMAGE_SUFFIXES
 from bsdsbench.loaders.formats import FaultError, check_size, read_arrays, read_bytes, reading
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.line_maps import GRID, score_map, truth_map
 from bsdsbench.loaders.pairing import Pair
 
@@ -32,7 +32,8 @@ FAR = 1e6  # no coordinate lies further away
 def lines_prediction(pair: Pair, shape: Shape) -> Prediction:
     """An image's predicted lines as a map of scores; no lines without a file."""
     if not pair.pred_paths:
-        return Prediction(pair.image_id, soft=np.zeros(shape))
+        nothing = Lines(np.zeros((0, 4)), np.zeros(0))
+        return Prediction(pair.image_id, soft=np.zeros(shape), lines=nothing)
     path = pair.pred_paths[0]
     found = read_arrays(path, what="lines")
     with reading(path, "predicted lines"):
@@ -42,10 +43,33 @@ def lines_prediction(pair: Pair, shape: Shape) -> Prediction:
             raise FaultError(f"{len(lines)} lines and {len(scores)} scores, expected as many")
         if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
             raise FaultError(f"scores up to {scores.max():g}, expected values in [0, 1]")
-        end = _padding(scores)
-        grid = _size(found, "grid") or GRID
-        drawn = score_map(lines[:end], scores[:end], shape, grid)
-    return Prediction(pair.image_id, path, soft=drawn)
+        grid = _size(found, "grid")
+        points = _points(found, ("juncs", "juncs_pred"), ("juncs_score",))
+        given = Lines(lines, scores, points, grid)
+        drawn = drawn_lines(given, shape, grid or GRID)
+    return Prediction(pair.image_id, path, soft=drawn, lines=given)
+
+
+def drawn_lines(lines: Lines, shape: Shape, grid: Shape) -> F8:
+    """Predicted lines of a grid as a map of their scores."""
+    end = _padding(lines.scores)
+    return score_map(lines.ends[:end], lines.scores[:end], shape, grid)
+
+
+def _points(
+    found: dict[str, Any], names: tuple[str, ...], scores: tuple[str, ...] = ()
+) -> F8 | None:
+    """Junctions (M, 3) with their scores, 0 where a file of annotations has none."""
+    if not set(names) & found.keys():
+        return None
+    points = _numbers(found, *names)
+    if points.ndim != 2 or points.shape[1] not in (2, 3):
+        raise FaultError(f"{names[0]} of shape {points.shape}, expected (M, 2)")
+    _check_near(points)
+    score = _numbers(found, *scores).ravel() if scores else np.zeros(len(points))
+    if len(score) != len(points):
+        raise FaultError(f"{len(points)} junctions and {len(score)} scores, expected as many")
+    return np.column_stack([points[:, :2], score])
 
 
 def _padding(scores: F8) -> int:
@@ -66,16 +90,33 @@ def lines_truth(pair: Pair) -> GroundTruth:
             drawn = truth_map(lines, size)
         except DataError as error:
             raise FaultError(str(error)) from None
-    return GroundTruth(pair.image_id, (drawn,), path=path)
+        given, grid = truth_lines(lines, size), _size(found, "grid") or GRID
+        if "lpos" in found:
+            given = _lines(found, "lpos")
+        points = _points(found, ("junc", "juncs"))
+        on_grid = Lines(given, np.zeros(len(given)), points, grid)
+    return GroundTruth(pair.image_id, (drawn,), path=path, lines=on_grid)
 
 
-def _lines(found: dict[str, Any]) -> F8:
-    lines = _numbers(found, "lines", "line")
+def truth_lines(lines: F8, size: Shape) -> F8:
+    """Annotated lines, pixels counted from 1, on the grid as L-CNN's data set puts them there."""
+    scale = np.array([*GRID] * 2) / np.array([*size] * 2)
+    return np.asarray(np.clip((lines - 1) * scale, 0, np.array([*GRID] * 2) - 1e-4))
+
+
+def _lines(found: dict[str, Any], *names: str) -> F8:
+    lines = _numbers(found, *(names or ("lines", "line")))
+    if lines.ndim == 3 and lines.shape[1:] == (2, 3):  # the kind of each end is beside
+        lines = lines[:, :, :2]
     if lines.size % 4 or (lines.size and lines.reshape(len(lines), -1).shape[1] != 4):
         raise FaultError(f"lines of shape {lines.shape}, expected (N, 4) or (N, 2, 2)")
-    if lines.size and not np.abs(lines).max() < FAR:
-        raise FaultError("coordinates that are NaN or beyond 1e6, expected those of a picture")
+    _check_near(lines)
     return lines.reshape(-1, 4)
+
+
+def _check_near(values: F8) -> None:
+    if values.size and not np.abs(values).max() < FAR:
+        raise FaultError("coordinates that are NaN or beyond 1e6, expected those of a picture")
 
 
 def _numbers(found: dict[str, Any], *names: str) -> F8:

@@ -38,7 +38,7 @@ F8 = NDArray[np.float64]
 # Fields of the protocol that move scores: all that change a soft map or the reading of annotators,
 # all that make a curve's numbers, and with them those of matching.
 MAPS = ("invert", "normalise", "nms", "nms_params")
-ANNOTATED = ("gt_invert", "gt_threshold", "gt_kind")
+ANNOTATED = ("gt_invert", "gt_threshold", "gt_kind", "empty_gt")
 CURVE = ("thresholds", "operator", "ap_rule", "ods_rule")
 MATCHING = ("max_dist", "max_dist_px", "thin", "clean", "gt_thin")
 MATCHED = (*MAPS, *ANNOTATED, *CURVE, *MATCHING)
@@ -65,6 +65,10 @@ class Column:
         "always", "own" (only in a run's own table) or "never" (only in files and gates).
     score : bool
         False for what is no score: a threshold, a number of images.
+    undefined : str
+        Why it is undefined where it is, for a note under the table.
+    quantity : str
+        Columns of one quantity go by one name in papers; `explain` takes each for the others.
     """
 
     key: str
@@ -74,6 +78,8 @@ class Column:
     digits: int = 4
     shown: str = "always"
     score: bool = True
+    undefined: str = "nothing in these images defines it"
+    quantity: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -271,6 +277,12 @@ class Metric(ABC):
         """The score that official tables hold. Raises DataError, naming `run`."""
         raise DataError(f"{run}: metric {self.name} has no official tables")
 
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol
+    ) -> Iterator[tuple[str, str, str]]:
+        """What looks wrong in an image that can be counted: (code, words, what fixes it)."""
+        return iter(())
+
     def same_truth(self, a: Any, b: Any) -> bool:
         """False if the counts of one image cannot come from the same ground truth."""
         return True
@@ -332,7 +344,7 @@ class CurveMetric(Metric):
         Column("ods.precision", "ODS P", "P", shown="own", score=False),
         Column("ods.recall", "ODS R", "R", shown="own", score=False),
         Column("ois", "OIS"),
-        Column("ap", "AP"),
+        Column("ap", "AP", undefined="the curve is one point (binary or label maps)"),
         Column("n_images", "images", "n", digits=0, shown="own", score=False),
     )
     image_columns: ClassVar[tuple[Column, ...]] = (

@@ -91,7 +91,7 @@ class BoundaryMetric(MatchingMetric):
     uses = MATCHED
     columns: ClassVar[tuple[Column, ...]] = (
         *CurveMetric.columns[:-1],
-        Column("r50", "R50"),
+        Column("r50", "R50", undefined="the curve does not pass a precision of 0.5"),
         CurveMetric.columns[-1],
     )
 
@@ -161,16 +161,17 @@ class BoundaryMetric(MatchingMetric):
 
 
 def boundary_score(
-    records: Iterable[ImageRecord], protocol: Protocol | str | None = None
+    records: Iterable[ImageRecord] | BoundaryCounts, protocol: Protocol | str | None = None
 ) -> BoundaryScore:
-    """Score records that carry boundary counts, in any order.
+    """Score records that carry boundary counts, in any order, or the counts of one image.
 
     Images without a boundary pixel on either side count as zeros.
 
     Parameters
     ----------
-    records : sequence of ImageRecord
-        One record per image.
+    records : sequence of ImageRecord or BoundaryCounts
+        One record per image; or the counts of one: `curve` has its precision, recall and f at each
+        threshold, `ods` the best.
     protocol : Protocol or None
         The constants to score by; by default those of the bsds500 preset.
 
@@ -190,11 +191,18 @@ def boundary_score(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import bsdsbench as bb
     >>> run = bb.evaluate("maps", "groundTruth")    # doctest: +SKIP
     >>> bb.boundary_score(run.records).ods.f        # doctest: +SKIP
     0.726
+    >>> line = np.eye(20)
+    >>> one = bb.boundary_score(bb.boundary_counts(line, [line]))
+    >>> one.ods.f, one.curve.recall[:2].tolist()
+    (1.0, [1.0, 1.0])
     """
+    if isinstance(records, BoundaryCounts):
+        records = [ImageRecord("image", (0, 0), {BoundaryMetric.name: records})]
     return BoundaryMetric().score(records, Protocol.of(protocol))
 
 
@@ -228,7 +236,7 @@ def human_boundary_counts(gt: GroundTruth, protocol: Protocol) -> BoundaryCounts
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Match(ReadOnly):
     """A one-to-one matching of two boundary maps.
 
@@ -248,6 +256,10 @@ class Match(ReadOnly):
     gt_match: NDArray[np.int64]
     cost: int
     n_matched: int
+
+    def __repr__(self) -> str:
+        rows, columns = self.pred_match.shape
+        return f"<Match {rows} x {columns}: {self.n_matched} pairs, cost {self.cost}>"
 
 
 def boundary_counts(

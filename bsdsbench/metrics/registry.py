@@ -32,6 +32,7 @@ BUILT_IN = {
     "segmentation": "bsdsbench.metrics.segmentation:SegmentationMetric",
     "aiu": "bsdsbench.metrics.crack_iou:CrackMetric",
     "wireframe": "bsdsbench.metrics.wireframe:WireframeMetric",
+    "depth": "bsdsbench.metrics.depth:DepthMetric",
     "occlusion": "bsdsbench.metrics.occlusion:OcclusionMetric",
 }
 

@@ -14,6 +14,7 @@ programs differ are `SaliencyOptions`. The measures are in bsdsbench.metrics.sal
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -33,48 +34,61 @@ from bsdsbench.scores.ratios import Weights, ratio, weighted_mean, weighted_sum
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 LEVELS = 256
+_HOME = "other scripts of the field"
 
 
 @dataclass(frozen=True, slots=True)
 class SaliencyOptions(Settings):
     """What programs do differently. The defaults are PySODMetrics' rules."""
 
-    beta2: float = setting(0.3, "beta^2 of F.", POSITIVE, describe=lambda o: f"beta^2 {o.beta2:g}")
+    beta2: float = setting(
+        0.3,
+        "beta^2 of F.",
+        POSITIVE,
+        describe=lambda o: f"beta^2 {o.beta2:g}",
+        others={0.3: "the field", 1.0: "F1 of other fields"},
+    )
     stretch: bool = setting(
         True,
         "Each map that is not constant is stretched to 0 .. 1 first.",
         BOOL,
         describe={True: "maps stretched to 0 .. 1", False: "maps as they are"},
+        others={True: "PySODMetrics", False: "scripts that take maps as they are"},
     )
     levels: str = setting(
         "floor",
         'The level of a strength p: "floor" of 255 p, or 255 p "round"ed, halves up.',
         one_of("floor", "round"),
         describe=lambda o: f"levels {o.levels}(255 p), >=",
+        others={"floor": "PySODMetrics", "round": "scripts on 8-bit pictures"},
     )
     operator: str = setting(
         ">",
         'IoU, Dice and BER at one threshold are of strengths ">" or ">=" 0.5.',
         one_of(">", ">="),
         describe=lambda o: f"IoU, Dice, BER at p {o.operator} 0.5",
+        others={">": "PySODMetrics", ">=": _HOME},
     )
     cap: str = setting(
         "one",
         'The adaptive threshold is min(2 mean, 1), or with "max" min(2 mean, the largest p).',
         one_of("one", "max"),
         describe={"one": "adaptive min(2 mean, 1)", "max": "adaptive min(2 mean, max)"},
+        others={"one": "PySODMetrics", "max": _HOME},
     )
     e_divisor: str = setting(
         "pixels-1",
         'The E-measure\'s sum is divided by "pixels-1", or by "pixels".',
         one_of("pixels-1", "pixels"),
         describe=lambda o: f"E by {o.e_divisor}",
+        others={"pixels-1": "PySODMetrics", "pixels": _HOME},
     )
     centroid: str = setting(
         "even",
         'A centroid half way between two pixels goes to the "even" one, or "up" (S-measure).',
         one_of("even", "up"),
         describe=lambda o: f"centroid {o.centroid}",
+        others={"even": "PySODMetrics", "up": _HOME},
     )
 
 
@@ -197,34 +211,34 @@ class SaliencyMetric(Metric):
     options = SaliencyOptions
     uses = ("invert",)
     columns: ClassVar[tuple[Column, ...]] = (
-        Column("mae_mean", "MAE", lower=True, digits=3),
-        Column("max_f_mean", "max F", digits=3),
-        Column("adaptive_f_mean", "adaptive F", "adp F", digits=3),
+        Column("mae_mean", "MAE", lower=True, digits=3, quantity="mae"),
+        Column("max_f_mean", "max F", digits=3, quantity="max_f"),
+        Column("adaptive_f_mean", "adaptive F", "adp F", digits=3, quantity="adaptive_f"),
         Column("weighted_f_mean", "weighted F", "wF", digits=3),
         Column("s_measure_mean", "S", digits=3),
         Column("max_e_mean", "max E", digits=3),
         Column("adaptive_e_mean", "adaptive E", "adp E", digits=3),
         Column("mean_f_mean", "mean F", digits=3),
         Column("mean_e_mean", "mean E", digits=3),
-        Column("iou_mean", "IoU", digits=3),
-        Column("dice_mean", "Dice", digits=3),
-        Column("ber_mean", "BER", lower=True, digits=3),
+        Column("iou_mean", "IoU", digits=3, quantity="iou"),
+        Column("dice_mean", "Dice", digits=3, quantity="dice"),
+        Column("ber_mean", "BER", lower=True, digits=3, quantity="ber"),
         *(
-            Column(f"{form}_{name}_mean", f"{form} {title}", shown="never")
+            Column(f"{form}_{name}_mean", f"{form} {title}", shown="never", quantity=name)
             for name, title in (("iou", "IoU"), ("dice", "Dice"))
             for form in ("mean", "max", "adaptive")
         ),
         *(
-            Column(f"{form}_ber_mean", f"{form} BER", lower=True, shown="never")
+            Column(f"{form}_ber_mean", f"{form} BER", lower=True, shown="never", quantity="ber")
             for form in ("mean", "min", "adaptive")
         ),
-        Column("mae_sum", "MAE of sums", lower=True, shown="never"),
-        Column("max_f_pr", "max F of mean P, R", shown="never"),
-        Column("max_f_sum", "max F of sums", shown="never"),
-        Column("adaptive_f_sum", "adaptive F of sums", shown="never"),
-        Column("iou_sum", "IoU of sums", shown="never"),
-        Column("dice_sum", "Dice of sums", shown="never"),
-        Column("ber_sum", "BER of sums", lower=True, shown="never"),
+        Column("mae_sum", "MAE of sums", lower=True, shown="never", quantity="mae"),
+        Column("max_f_pr", "max F of mean P, R", shown="never", quantity="max_f"),
+        Column("max_f_sum", "max F of sums", shown="never", quantity="max_f"),
+        Column("adaptive_f_sum", "adaptive F of sums", shown="never", quantity="adaptive_f"),
+        Column("iou_sum", "IoU of sums", shown="never", quantity="iou"),
+        Column("dice_sum", "Dice of sums", shown="never", quantity="dice"),
+        Column("ber_sum", "BER of sums", lower=True, shown="never", quantity="ber"),
         Column("n_images", "images", "n", digits=0, shown="own", score=False),
     )
     image_columns: ClassVar[tuple[Column, ...]] = (
@@ -262,6 +276,19 @@ class SaliencyMetric(Metric):
             "s_measure": float(counts.s_measure),
             "weighted_f": float(counts.weighted_f),
         }
+
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol
+    ) -> Iterator[tuple[str, str, str]]:
+        """Dark objects on bright ground."""
+        soft, mask = measures.strengths(np.asarray(pred.soft), False), np.asarray(gt.mask, bool)
+        if mask.any() and not mask.all() and soft[mask].mean() < soft[~mask].mean() - 0.05:
+            other = str(not protocol.invert).lower()
+            yield (
+                "inverted",
+                "the map is darker on the object than beside it",
+                f"--set invert={other}",
+            )
 
     def same_truth(self, a: SaliencyCounts, b: SaliencyCounts) -> bool:
         """True if both have the same numbers of mask pixels."""

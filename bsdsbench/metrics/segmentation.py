@@ -6,7 +6,7 @@ are additive over images, so the score of many images is computed from their sum
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from bsdsbench.metrics.base import Column, Metric
 from bsdsbench.metrics.contour.contour_metric import (
     faults_named,
     label_maps,
+    label_symptoms,
     mean_over_classes,
     summed,
 )
@@ -236,11 +237,11 @@ class SegmentationMetric(Metric):
     options_were = "contour"
     uses = ()
     columns: ClassVar[tuple[Column, ...]] = (
-        Column("mean_iou", "mean IoU"),
-        Column("fw_iou", "frequency-weighted IoU", "fwIoU"),
-        Column("pixel_accuracy", "pixel accuracy", "accuracy"),
-        Column("mean_accuracy", "mean accuracy"),
-        Column("mean_dice", "mean Dice"),
+        Column("mean_iou", "mean IoU", quantity="iou"),
+        Column("fw_iou", "frequency-weighted IoU", "fwIoU", quantity="iou"),
+        Column("pixel_accuracy", "pixel accuracy", "accuracy", quantity="accuracy"),
+        Column("mean_accuracy", "mean accuracy", quantity="accuracy"),
+        Column("mean_dice", "mean Dice", quantity="iou"),
         Column("pq", "PQ"),
         Column("sq", "SQ"),
         Column("rq", "RQ"),
@@ -288,6 +289,12 @@ class SegmentationMetric(Metric):
     def image_values(self, counts: SegmentationCounts) -> dict[str, float]:
         """The image's own scores."""
         return {name: float(value) for name, value in _values(counts).items()}
+
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol
+    ) -> Iterator[tuple[str, str, str]]:
+        """See `label_symptoms`."""
+        return label_symptoms(pred, gt, self.options_of(protocol))
 
     def same_truth(self, a: SegmentationCounts, b: SegmentationCounts) -> bool:
         """True if both have the same annotated pixels in each class."""

@@ -217,7 +217,7 @@ class SuperpixelMetric(Metric):
     title = "Superpixels"
     pred_kinds = ("labels",)
     photo = True
-    uses = ()
+    uses = ("empty_gt",)
     counts_type = SuperpixelCounts
     columns: ClassVar[tuple[Column, ...]] = (
         Column("ue.mean", "UE", lower=True),
@@ -225,7 +225,7 @@ class SuperpixelMetric(Metric):
         Column("asa.mean", "ASA"),
         Column("recall.mean", "boundary recall", "BR"),
         Column("compactness", "compactness", "CO"),
-        Column("variation", "explained variation", "EV"),
+        Column("variation", "explained variation", "EV", undefined="no pictures were found"),
         *(
             Column(f"{measure}.{kind}", f"{measure} {kind}", lower=measure[0] == "u", shown="never")
             for measure in MEASURES

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,6 +23,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.plotting.style import (
     GREY,
     draw_iso_f,
+    for_file,
     new_axes,
     next_style,
     place_legend,
@@ -35,12 +37,14 @@ from bsdsbench.scores.curve import OperatingPoint
 from bsdsbench.scores.ratios import short
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.compare import CurveBand
+    from bsdsbench.comparison.curve_band import CurveBand
 
 F8 = NDArray[np.float64]
 _D = TypeVar("_D", bound="CurveDisplay")
 _CHANCE: dict[str, Any] = {"color": GREY, "linewidth": 0.9, "linestyle": (0, (4, 3)), "zorder": 1.5}
 _MARK: dict[str, Any] = {"markeredgecolor": "white", "linestyle": "none", "zorder": 3}
+# The curves named in legends of our own, on axes that a display has made.
+_legends: WeakKeyDictionary[Axes, list[Any]] = WeakKeyDictionary()
 # Steps across an axis that a picture can show; finer moves of a curve are not drawn.
 _STEPS = 4000
 
@@ -149,7 +153,7 @@ class CurveDisplay(ABC):
                 ax.set_title(self.title, parse_math=False)
             ends, at = self.random() if chance else None, self.marked() if mark else None
             self.chance_ = ax.plot(*ends, **_CHANCE)[0] if ends else None
-            look = {**next_style(ax), "label": self.label or None, **line}
+            look = {**next_style(ax, self.name), "label": self.label or None, **line}
             look |= {} if self.joined else {"linestyle": "none", "marker": ".", "markersize": 4}
             (self.line_,) = ax.plot(*self.points(), **look)
             color = self.line_.get_color()
@@ -159,8 +163,11 @@ class CurveDisplay(ABC):
             if self.band is not None:
                 edges = self.band.recall, self.band.low, self.band.high
                 self.band_ = ax.fill_between(*edges, color=color, alpha=0.2, linewidth=0)
-            if fresh and look["label"]:
-                place_legend(ax, [self.line_], self.corner)
+            if fresh:
+                _legends[ax] = []
+            if ax in _legends and look["label"]:
+                _legends[ax].append(self.line_)
+                place_legend(ax, _legends[ax], self.corner)
         return self
 
 
@@ -172,7 +179,7 @@ def plot_curves(
     path : also write it there, .pdf, .svg or .png. Raises DataError for no display or displays of
     different kinds.
     """
-    with style():
+    with style(), for_file(path is not None):
         ax = draw_together(displays, title)
         lines = [d.line_ for d in displays if d.label]
         if lines:

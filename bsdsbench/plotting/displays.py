@@ -20,7 +20,7 @@ from bsdsbench.runs.references import reference_of
 from bsdsbench.scores.curve import OperatingPoint
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.compare import CurveBand
+    from bsdsbench.comparison.curve_band import CurveBand
     from bsdsbench.comparison.published import PublishedResult
     from bsdsbench.runs.evaluation import Evaluation
 

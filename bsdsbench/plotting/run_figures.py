@@ -25,6 +25,7 @@ from bsdsbench.plotting.displays import FThresholdDisplay, PRCurveDisplay, metri
 from bsdsbench.plotting.palette import HUMAN
 from bsdsbench.plotting.scatter import ImageScatterDisplay
 from bsdsbench.plotting.style import (
+    for_file,
     is_grey,
     place_legend,
     root_figure,
@@ -39,7 +40,7 @@ from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.compare import CurveBand
+    from bsdsbench.comparison.curve_band import CurveBand
     from bsdsbench.runs.evaluation import Evaluation
 
 
@@ -77,7 +78,7 @@ def plot_runs(
         A metric with a PR curve; default: the runs' first. Human and published points are of the
         default metric alone.
     bands : sequence of CurveBand or None, optional
-        One per run, see `bsdsbench.comparison.compare.bootstrap_band`.
+        One per run, see `bsdsbench.comparison.curve_band.bootstrap_band`.
     look, grey : optional
         See `bsdsbench.plotting.style.style`.
     ap : bool
@@ -99,7 +100,7 @@ def plot_runs(
     if not force:
         _check(runs, [result.tasks[0] for result in extra], human)
     bands = bands or [None] * len(runs)
-    with style(look, grey):
+    with style(look, grey), for_file(path is not None):
         shown = [
             PRCurveDisplay.from_evaluation(run, name, metric, band)
             for run, name, band in zip(runs, named, bands, strict=True)
@@ -164,7 +165,7 @@ def plot_f(
             )
     if not force:
         _check(runs)
-    with style(look, grey):
+    with style(look, grey), for_file(path is not None):
         shown = [
             FThresholdDisplay.from_evaluation(run, name, metric)
             for run, name in zip(runs, named, strict=True)
@@ -190,7 +191,7 @@ def plot_scatter(
         raise DataError(f"{len(runs)} runs, expected two for a scatter plot")
     if not force:
         _check(runs)
-    with style(look, grey):
+    with style(look, grey), for_file(path is not None):
         shown = ImageScatterDisplay.from_evaluations(runs[0], runs[1], metric=metric).plot()
         return _done(shown.ax_, path, runs, _names(runs, None))
 

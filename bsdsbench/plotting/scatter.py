@@ -80,7 +80,7 @@ class ImageScatterDisplay:
         """Draw on `ax` or on a new figure; the `label` images that differ most carry their id."""
         with style():
             fresh = ax is None
-            self.ax_ = ax = new_axes(legend=False) if ax is None else ax
+            self.ax_ = ax = new_axes() if ax is None else ax
             self.figure_ = root_figure(ax)
             x, y = (f"{name}, F per image" for name in self.names)
             unit_axes(ax, x, y, fresh or untouched(ax))
@@ -92,7 +92,12 @@ class ImageScatterDisplay:
                     parse_math=False,
                 )
             ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, zorder=1.5, label="_equal")
-            look = {"s": 14, "color": line_style(0)["color"], "alpha": 0.7, "linewidths": 0}
+            look = {
+                "s": 14,
+                "color": line_style(self.names[1])["color"],
+                "alpha": 0.7,
+                "linewidths": 0,
+            }
             self.points_ = ax.scatter(self.x, self.y, **{**look, **points})
             gap = np.abs(self.y - self.x)
             far = [int(i) for i in np.argsort(-gap, kind="stable")[:label] if gap[i] > 0]

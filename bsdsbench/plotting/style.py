@@ -1,12 +1,14 @@
 """One style for every picture: colours, rc settings, axes, iso-F lines, and reproducible files.
 
-Figures are made without pyplot: no global state, no window, safe in threads and headless. `LOOKS`
-has the sizes: for the screen, one column of a paper, or its full width.
+Figures are made by pyplot, so that `plt.show()` and notebooks show them; those for a file, in other
+threads and where there is no display without it. `LOOKS` has the sizes: for the screen, one column
+of a paper, or its full width.
 """
 
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,11 +21,10 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import write_atomic
-from bsdsbench.plotting.palette import GREY_LINES, ISO_LEVELS, LINES
+from bsdsbench.plotting.palette import ISO_LEVELS, iso_f_points, line_of
 
 GREY = "#7F7F7F"
 _ISO = "_iso-f"  # a label that legends leave out
@@ -48,7 +49,9 @@ LOOKS = {
     "page": Look(6.9, 8.0, 1.3, beside=True),
 }
 _LOOK: ContextVar[tuple[Look, bool]] = ContextVar("look", default=(LOOKS["screen"], False))
-_drawn: WeakKeyDictionary[Axes, int] = WeakKeyDictionary()
+_FOR_FILE: ContextVar[bool] = ContextVar("for_file", default=False)
+_taken: WeakKeyDictionary[Axes, list[str]] = WeakKeyDictionary()  # colours of curves
+_grown: WeakKeyDictionary[Figure, tuple[float, float]] = WeakKeyDictionary()  # size before
 _signed: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 _RC: dict[Any, Any] = {
@@ -120,34 +123,55 @@ def is_grey() -> bool:
     return _LOOK.get()[1]
 
 
-def line_style(index: int) -> dict[str, Any]:
-    """Colour and dash of the `index`-th curve in a figure."""
-    lines = GREY_LINES if is_grey() else LINES
-    color, dashes = lines[index % len(lines)]
+def line_style(name: str, taken: Sequence[str] = ()) -> dict[str, Any]:
+    """Colour and dash of a method's curve, as matplotlib takes them; see `palette.line_of`."""
+    color, dashes = line_of(name, taken, is_grey())
     return {"color": color, "linestyle": (0, dashes) if dashes else "-"}
 
 
-def next_style(ax: Axes) -> dict[str, Any]:
-    """Colour and dash of the next curve on `ax`: each call gives another."""
-    index = _drawn.get(ax, 0)
-    _drawn[ax] = index + 1
-    return line_style(index)
+def next_style(ax: Axes, name: str) -> dict[str, Any]:
+    """Colour and dash of the next curve on `ax`, no other one's there."""
+    taken = _taken.setdefault(ax, [])
+    found = line_style(name, taken)
+    taken.append(found["color"])
+    return found
 
 
-def new_axes(square: bool = True, size: float = 4.4, legend: bool = True) -> Axes:
+@contextmanager
+def for_file(on: bool = True) -> Iterator[None]:
+    """Figures made meanwhile are for a file: pyplot, which would keep and show them, has none."""
+    token = _FOR_FILE.set(on or _FOR_FILE.get())
+    try:
+        yield
+    finally:
+        _FOR_FILE.reset(token)
+
+
+def _figure(width: float, height: float) -> Figure:
+    """A figure that pyplot knows, where it can be shown."""
+    shape: dict[str, Any] = {"figsize": (width, height), "layout": "constrained"}
+    if not _FOR_FILE.get() and threading.current_thread() is threading.main_thread():
+        import matplotlib.pyplot as plt
+
+        try:
+            return plt.figure(**shape)
+        except ImportError:  # windows were asked for, and there is no display
+            pass
+    return Figure(**shape)
+
+
+def new_axes(square: bool = True, size: float = 4.4) -> Axes:
     """The axes of a new figure, `size` inches high on the screen.
 
-    square : as wide as high; legend : there will be one, which may need room beside
+    square : as wide as high, except on a page, whose width is filled
     """
     look = _LOOK.get()[0]
     ratio = 1.0 if square else 1.35
     width, height = ratio * size, size
     if look.width is not None:
-        page = look.beside and legend
-        width = look.width if page or not look.beside else look.width / 2
-        height = look.width / 2 if page else width / ratio
-    ax = Figure(figsize=(width, height), layout="constrained").add_subplot()
-    if square:
+        width, height = look.width, look.width / (1.9 if look.beside else ratio)
+    ax = _figure(width, height).add_subplot()
+    if square and not look.beside:
         ax.set_box_aspect(1)
     return ax
 
@@ -176,16 +200,6 @@ def unit_axes(ax: Axes, x: str, y: str, empty: bool = True, room: float = 0.0) -
     name_axes(ax, x, y)
 
 
-def iso_f_points(f: float, count: int = 201) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Recall and precision (count,) of the line of equal F inside the unit square.
-
-    With u the logarithm of recall over precision, recall is F/2 (1 + e^u) and precision is
-    F/2 (1 + e^-u); even steps of u are even along the curve where it bends.
-    """
-    u = np.linspace(-1, 1, count) * np.log(2 / f - 1)
-    return f / 2 * (1 + np.exp(u)), f / 2 * (1 + np.exp(-u))
-
-
 def draw_iso_f(ax: Axes) -> None:
     """Draw the lines of equal F = 2PR/(P+R) on axes with recall in x and precision in y, once.
 
@@ -211,17 +225,19 @@ def draw_iso_f(ax: Axes) -> None:
 def place_legend(ax: Axes, handles: Sequence[Any], loc: Any = "lower left") -> None:
     """A legend at `loc` where it hides no curve; else beneath the axes, or beside them on a page.
 
-    loc None: never inside. Names too long for the place are cut in the middle.
+    It takes the place of an earlier one. loc None: never inside. Names too long for the place are
+    cut in the middle.
     """
     names, figure = [h.get_label() for h in handles], root_figure(ax)
-    width, height = figure.get_size_inches()
+    shape = _without_legend(ax, figure)
+    width, height = shape
     if _LOOK.get()[0].beside:
         _shorten(_plain(figure.legend(handles, names, loc="outside right upper")), 0.55 * width)
         return
     if loc is not None and len(handles) <= 7:
         inside = {"frameon": True, "framealpha": 0.85, "edgecolor": "none"}
         legend = _plain(ax.legend(handles, names, loc=loc, **inside))
-        if _width(legend) < ax.bbox.width / figure.dpi and not _hides(legend, handles):
+        if _width(legend) < ax.bbox.width / figure.dpi and not _hides(legend, ax):
             return
         legend.remove()
     # The axes keep their size.
@@ -234,6 +250,18 @@ def place_legend(ax: Axes, handles: Sequence[Any], loc: Any = "lower left") -> N
     row = 0.0165 * _LOOK.get()[0].font + 0.04
     figure.set_size_inches(width, height + 0.1 + row * -(-len(handles) // columns))
     _shorten(legend, width - 0.15 if columns == 1 else width)
+    _grown[figure] = shape
+
+
+def _without_legend(ax: Axes, figure: Figure) -> tuple[float, float]:
+    """Remove our legend, and the room made for it; the figure's size then, in inches."""
+    for legend in (*figure.legends, ax.get_legend()):
+        if legend is not None:
+            legend.remove()
+    if figure in _grown:
+        figure.set_size_inches(_grown.pop(figure))
+    width, height = figure.get_size_inches()
+    return float(width), float(height)
 
 
 def _width(legend: Any) -> float:
@@ -265,13 +293,18 @@ def _plain(legend: Any) -> Any:
     return legend
 
 
-def _hides(legend: Any, handles: Sequence[Any]) -> bool:
-    """Whether a curve passes under the legend."""
+def _hides(legend: Any, ax: Axes) -> bool:
+    """Whether anything but a line of equal F passes under the legend."""
     legend.figure.draw_without_rendering()  # the layout decides where the axes are
     box = legend.get_window_extent()
-    return any(
-        line.get_transform().transform_path(line.get_path()).intersects_bbox(box, filled=False)
-        for line in handles
+    lines = [line for line in ax.lines if line.get_label() != _ISO]
+    dots = [line for line in lines if line.get_marker() not in ("", "None", None)]
+    paths = [line.get_transform().transform_path(line.get_path()) for line in lines]
+    bands = [b.get_transform().transform_path(p) for b in ax.collections for p in b.get_paths()]
+    return (
+        any(path.intersects_bbox(box, filled=False) for path in paths)
+        or any(path.intersects_bbox(box, filled=True) for path in bands)
+        or any(dot.get_window_extent().overlaps(box) for dot in dots)
     )
 
 

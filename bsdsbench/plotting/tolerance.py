@@ -46,10 +46,8 @@ class ToleranceDisplay:
             self.ax_ = ax = new_axes(square=False, size=3.4) if ax is None else ax
             self.figure_ = root_figure(ax)
             self.lines_ = [
-                ax.plot(self.max_dists, values, marker="o", ms=3.5, label=label, **next_style(ax))[
-                    0
-                ]
-                for label, values in self.scores.items()
+                ax.plot(self.max_dists, values, marker="o", ms=3.5, label=k, **next_style(ax, k))[0]
+                for k, values in self.scores.items()
             ]
             ax.set(xlim=(0, None), ylim=(0, 1), yticks=np.arange(11) / 10)
             ax.locator_params(axis="x", nbins=5)

@@ -53,13 +53,11 @@ def byte_thresholds() -> tuple[float, ...]:
     return tuple((np.arange(1, 256) / 255).tolist())
 
 
-def seism_thresholds() -> tuple[float, ...]:
-    """.001, .01, .02 .. .99, .999: those of SEISM's programs for contours."""
-    return (0.001, *(k / 100 for k in range(1, 100)), 0.999)
-
-
 # Grids that have a name, in files and signatures.
-GRIDS = {"8bit": byte_thresholds(), "seism": seism_thresholds()}
+GRIDS = {
+    "8bit": byte_thresholds(),
+    "seism": (0.001, *(k / 100 for k in range(1, 100)), 0.999),  # of its programs for contours
+}
 
 
 def _thresholds(given: Any) -> tuple[float, ...]:
@@ -82,7 +80,7 @@ def _thresholds(given: Any) -> tuple[float, ...]:
         ) from None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Protocol(Settings):
     """How a prediction is turned into counts. Equal protocols give comparable scores.
 
@@ -107,6 +105,7 @@ class Protocol(Settings):
         (lambda v: all(a < b for a, b in pairwise(v)), "strictly increasing values"),
         (lambda v: len(v) <= MAX_THRESHOLDS, f"at most {MAX_THRESHOLDS} values"),
         read=_thresholds,
+        others=dict.fromkeys(("8bit", 100, 50, 33, 25, 20, 19, 10, 9, 5), "nthresh of the run"),
         describe=lambda p: (
             f"{len(p.thresholds)} thresholds {p.thresholds[0]:.4g}..{p.thresholds[-1]:.4g}"
         ),
@@ -115,6 +114,16 @@ class Protocol(Settings):
         0.0075,
         "Match tolerance, a fraction of the image diagonal.",
         (lambda v: is_number(v) and 0 < v < 1, "a fraction in (0, 1) of the diagonal"),
+        others={
+            0.0075: "BSDS500 and most programs",
+            0.011: "NYUDv2 programs",
+            0.01: "SEISM on PASCAL, skeletons, wireframes",
+            0.02: "SBD, Cityscapes (raw)",
+            0.0035: "Cityscapes (thin)",
+            0.003: "SDPED (strict)",
+            0.002: "KITTI-DE, DDAD-DE",
+            **dict.fromkeys((0.005, 0.015), "home-made scripts"),
+        },
         describe=lambda p: (
             f"max_dist {p.max_dist:g} of the diagonal"
             if p.max_dist_px is None
@@ -130,6 +139,7 @@ class Protocol(Settings):
         True,
         "Thin each thresholded map to one pixel before matching.",
         BOOL,
+        others={False: "CEval, raw forms of SBD", True: "the benchmark"},
         describe={True: "thinned", False: "not thinned"},
     )
     nms: bool = setting(
@@ -149,6 +159,7 @@ class Protocol(Settings):
         ">=",
         '">=" or ">": which values are on at a threshold.',
         one_of(">=", ">"),
+        others={">": "SEISM, DeepCrack"},
         describe="value {} threshold",
     )
     clean: bool = setting(
@@ -190,6 +201,16 @@ class Protocol(Settings):
         one_of("boundaries", "labels"),
         describe="ground truth from labels",
     )
+    empty_gt: str = setting(
+        "error",
+        'Images whose ground truth has no boundary: "error", "count" (their false positives count) '
+        'or "skip".',
+        one_of("error", "count", "skip"),
+        describe={
+            "count": "images without ground-truth boundaries count",
+            "skip": "images without ground-truth boundaries left out",
+        },
+    )
     regions_from_soft: bool = setting(
         False,
         "Region measures close soft boundary maps into regions at each threshold.",
@@ -224,6 +245,10 @@ class Protocol(Settings):
                 f"name {self.name!r}: a preset's, whose fields differ; expected another name, "
                 f"'{self.name}*' for a changed form, or Protocol.preset({self.name!r})"
             )
+
+    def __repr__(self) -> str:
+        """One line, as printed under tables."""
+        return f"<Protocol {self.describe()}>"
 
     @property
     def stated(self) -> bool:
@@ -402,6 +427,7 @@ class Protocol(Settings):
             "gt_invert": self.gt_invert,
             "gt_threshold": self.gt_threshold,
             "kind": self.gt_kind,
+            "empty": self.empty_gt != "error",
         }
 
     def threshold_array(self) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
 
@@ -36,7 +36,7 @@ class Setting:
     rules: tuple[Rule, ...]
     read: Callable[[Any], Any]
     describe: str | Mapping[Any, str] | Callable[[Any], str]
-    others: tuple[Any, ...]
+    others: Mapping[Any, str]
 
 
 def setting(
@@ -45,7 +45,7 @@ def setting(
     *rules: Rule,
     read: Callable[[Any], Any] | None = None,
     describe: str | Mapping[Any, str] | Callable[[Any], str] = "",
-    others: Iterable[Any] = (),
+    others: Mapping[Any, str] = {},
     **more: Any,
 ) -> Any:
     """A field of a `Settings` class.
@@ -56,10 +56,10 @@ def setting(
     read     : makes the value of what is given; without it lists become tuples
     describe : words for a caption: a format that is printed where the value is not the default, a
                text for each value, or a function of the whole record; "" is not printed
-    others   : other values that are in use
+    others   : values in use -> whose programs have them; `explain` tries them
     more     : what `dataclasses.field` takes
     """
-    found = Setting(words, rules, read or _tuples, describe, tuple(others))
+    found = Setting(words, rules, read or _tuples, describe, dict(others))
     return field(default=default, metadata={_SETTING: found}, **more)
 
 
@@ -102,6 +102,13 @@ class Settings:
     def names(cls) -> tuple[str, ...]:
         """The names of the fields."""
         return tuple(name for name, _ in cls._settings())
+
+    @classmethod
+    def in_use(cls) -> Iterator[tuple[str, Any, str]]:
+        """(field, value, whose programs have it) of the values said to be in use."""
+        for name, found in cls._settings():
+            for value, who in found.others.items():
+                yield name, value, who
 
     @classmethod
     def check_names(cls, given: Collection[str], called: str | None = None) -> None:

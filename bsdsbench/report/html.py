@@ -8,7 +8,7 @@ read only when the image is viewed, so that a page with thousands of pictures op
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,9 @@ from bsdsbench.comparison.published import HUMAN_POINT, HUMAN_TASK, published_be
 from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.plotting.palette import LINES
-from bsdsbench.report.overlays import overlay_metric
-from bsdsbench.report.pictures import gt_picture, image_pictures
-from bsdsbench.runs.evaluation import Evaluation, as_runs, write_drawn
+from bsdsbench.plotting.palette import PIXELS, lines_of
+from bsdsbench.report.picture_set import BUDGET, PictureSet, by_interest
+from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs, write_drawn
 from bsdsbench.runs.run_tasks import not_beside
 from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, find_sources
@@ -31,7 +30,6 @@ from bsdsbench.tables.as_csv import to_csv
 from bsdsbench.tables.as_html import to_html
 from bsdsbench.tables.table import Table
 
-Progress = Callable[[int, int, str], None]
 SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")
 
 
@@ -44,6 +42,7 @@ def write_report(
     gt_dir: str | Path | None = None,
     images_dir: str | Path | None = None,
     pictures: bool = True,
+    full_pictures: bool = False,
     human: bool = False,
     published: Sequence[str] = (),
     n_boot: int = N_BOOT,
@@ -70,7 +69,9 @@ def write_report(
     named: set[str] = set()
     if pictures:
         sources, named = _sources(runs, pred_dirs, gt_dir, images_dir, notes)
-    data, pictures_of = report_data(runs, sources, human, notes, progress, named)
+    data = report_data(runs, human)
+    drawing = PictureSet(runs, sources, named, notes)
+    drawn = _drawn(data, drawing, full_pictures, progress)
     files = resources.files("bsdsbench.report").joinpath("page")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(files.joinpath("report.html").read_text("utf-8"))
@@ -82,51 +83,48 @@ def write_report(
         tables=[(table, to_html([table])) for table in tables],
         notes=notes,
         n_images=len(data["images"]),
-        css=files.joinpath("report.css").read_text("utf-8"),
+        several=len(runs) > 1,
+        css=_colors() + files.joinpath("report.css").read_text("utf-8"),
         js=_scripts(files),
         data=_script_json(data),
-        pictures=[_script_json(found) for found in pictures_of],
+        n_pictures=len(drawn),
+        pictures=[(i, _script_json(found)) for i, found in sorted(drawn.items())],
     )
     target = Path(path)
     write_drawn(runs, target.parent, [target.name], [page])
     return notes
 
 
-def report_data(
-    runs: Sequence[Any],
-    sources: dict[str, Sources],
-    human: bool = False,
-    notes: list[str] | None = None,
-    progress: Progress | None = None,
-    named: Collection[str] = (),
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What the scripts draw, as plain values: runs with curves, columns, one row per image; and the
-    pictures of each image.
-
-    sources : run name -> its files; runs that are not in it have no pictures
-    notes   : gets a line for each run whose pictures cannot be made
-    named   : runs whose folders were given: DataError instead of the line
-    """
+def report_data(runs: Sequence[Any], human: bool = False) -> dict[str, Any]:
+    """What the scripts draw, as plain values: runs with curves, columns, one row per image."""
     columns, values = _columns(runs)
-    sources, notes = dict(sources), notes if notes is not None else []
-    ods = {r.name: _ods_threshold(r) for r in runs if r.name in sources}
-    ids = _ids(runs[0])
-    images: list[dict[str, Any]] = []
-    pictures: list[dict[str, Any]] = []
-    for done, image_id in enumerate(ids, 1):
-        found = _image_pictures(runs, sources, ods, image_id, notes, named)
-        row = {"id": image_id, "values": [v.get(image_id) for v in values]}
-        images.append(row | {k: found.pop(k) for k in ("thumb", "paper") if k in found})
-        pictures.append(found)
-        if progress:
-            progress(done, len(ids), image_id)
-    data = {
-        "runs": [_run_data(run, i) for i, run in enumerate(runs)],
+    looks = lines_of([run.name for run in runs])
+    rows = [{"id": k, "values": [v.get(k) for v in values]} for k in _ids(runs[0])]
+    return {
+        "runs": [_run_data(r, *look) for r, look in zip(runs, looks, strict=True)],
         "human": list(HUMAN_POINT) if human else None,
         "columns": columns,
-        "images": images,
+        "images": rows,
     }
-    return data, pictures
+
+
+def _drawn(
+    data: dict[str, Any], drawing: PictureSet, full: bool, progress: Progress | None
+) -> dict[int, dict[str, Any]]:
+    """Row of an image -> its pictures; the small one for the table goes into the row."""
+    rows = {row["id"]: i for i, row in enumerate(data["images"])}
+    mains = [k for k, c in enumerate(data["columns"]) if c["main"] and c["run"] >= 0]
+    values = [
+        {row["id"]: v for row in data["images"] if (v := row["values"][k]) is not None}
+        for k in mains
+    ]
+    out = {}
+    budget = None if full else BUDGET
+    for image_id, found in drawing.draw(by_interest(list(rows), values), budget, progress):
+        row = data["images"][rows[image_id]]
+        row.update({k: found.pop(k) for k in ("thumb", "paper") if k in found})
+        out[rows[image_id]] = found
+    return out
 
 
 def _has_human_point(runs: Sequence[Any], notes: list[str]) -> bool:
@@ -138,45 +136,7 @@ def _has_human_point(runs: Sequence[Any], notes: list[str]) -> bool:
     return not odd
 
 
-def _image_pictures(
-    runs: Sequence[Any],
-    sources: dict[str, Sources],
-    ods: dict[str, Any],
-    image_id: str,
-    notes: list[str],
-    named: Collection[str],
-) -> dict[str, Any]:
-    """One image's pictures; a run whose own files are not as they were loses its sources."""
-    out: dict[str, Any] = {"runs": {}}
-    for i, run in enumerate(runs):
-        if run.name not in sources:
-            continue
-        try:
-            if "photo" not in out and "gt" not in out:
-                out.update(gt_picture(sources[run.name], run, image_id))
-            record = next((r for r in run.records if r.image_id == image_id), None)
-            if record is not None and ods[run.name] is not None:
-                mine = image_pictures(sources[run.name], run, record, ods[run.name])
-                out["runs"][str(i)] = mine
-        except DataError as error:
-            if run.name in named:
-                raise
-            notes.append(f"no pictures: {run.name}: {error.problems[0]}")
-            del sources[run.name]
-    return out
-
-
-def _ods_threshold(run: Evaluation) -> float | None:
-    """Where the overlays of a run are drawn, or None if it has none."""
-    try:
-        found: float | None = run.score(overlay_metric(run).name).ods.threshold
-    except DataError:
-        return None
-    return found
-
-
-def _run_data(run: Any, index: int) -> dict[str, Any]:
-    color, dashes = LINES[index % len(LINES)]
+def _run_data(run: Any, color: str, dashes: Sequence[float]) -> dict[str, Any]:
     dash = " ".join(f"{2 * d:g}" for d in dashes)
     data: dict[str, Any] = {"name": run.name, "color": color, "dash": dash}
     curves = registry.with_curve(run.metrics)
@@ -273,6 +233,11 @@ def _comparison(runs: Sequence[Any], n_boot: int, seed: int, notes: list[str]) -
     except DataError as error:
         notes.append(f"no comparison: {error.problems[0]}")
         return []
+
+
+def _colors() -> str:
+    """The colours of pixels, for the style sheet."""
+    return ":root {" + "".join(f" --{word}: {color};" for word, color in PIXELS.items()) + " }\n"
 
 
 def _scripts(files: Any) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,8 @@ from bsdsbench.files.manifest import SITE, Manifest, write_results
 from bsdsbench.files.writing import WAIT, locked
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import metric_options, registry
-from bsdsbench.plotting import plot_runs
-from bsdsbench.plotting.style import picture
-from bsdsbench.runs.evaluation import Evaluation, load_runs
+from bsdsbench.plotting.palette import ISO_LEVELS, iso_f_points, lines_of
+from bsdsbench.runs.evaluation import Evaluation, Progress, load_runs
 from bsdsbench.runs.references import incomparable, is_reference
 from bsdsbench.runs.run_tasks import shared_task
 from bsdsbench.runs.score_tables import Speed, speed_of
@@ -36,6 +35,7 @@ from bsdsbench.runs.score_tables import Speed, speed_of
 METRIC = registry.DEFAULT[0]
 REPORT = "report.html"
 SCORES = ("ods", "ois", "ap")
+SIDE = 400  # of the plot, in its own units
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ class Row:
     values : score -> (text, low, high); "-" where undefined, None without an interval
     group  : letters; rows that share one do not differ significantly in ODS. "" where unknown
     link   : the report's page, "" without one; note : the signature, or a published row's source
+    color, dash : of the curve in the plot, "" without one
     speed  : what `bsdsbench run` measured, None where the maps came from elsewhere
     """
 
@@ -56,21 +57,34 @@ class Row:
     note: str
     published: bool
     speed: Speed | None = None
+    color: str = ""
+    dash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A run's precision-recall curve in the plot, whose side is `SIDE`: points of an SVG."""
+
+    name: str
+    color: str
+    dash: str
+    points: str
+    best: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
     """The runs of one task, or of one set and protocol, best ODS first.
 
-    task : its name, or ""; curves : the picture of its runs' precision-recall curves
+    task : its name, or ""; drawn : the curves of its plot
     """
 
     title: str
     protocol: str
     notes: tuple[str, ...]
     rows: tuple[Row, ...]
+    drawn: tuple[Curve, ...] = ()
     task: str = ""
-    curves: str = ""
 
 
 def write_leaderboard(
@@ -80,11 +94,12 @@ def write_leaderboard(
     *,
     n_boot: int = N_BOOT,
     seed: int = SEED,
+    progress: Progress | None = None,
 ) -> list[Board]:
     """Write index.html, leaderboard.json and the runs' reports into `out`; returns the boards.
 
     folders : the folders of runs, as `evaluate -o` leaves them; names : in place of their own
-    n_boot, seed : samples of the bootstrap, and its seed
+    n_boot, seed, progress : as in `compare`, for one board after the other
     Of a run's report only one that its manifest names is published. Raises DataError for runs
     without boundary counts, OSError.
     """
@@ -99,13 +114,11 @@ def write_leaderboard(
         raise DataError.collect(faults)
     reports = {run.name: _report(path, run.name) for path, run in found}
     links = {name: link for name, (link, _) in reports.items()}
-    groups = _groups([run for _, run in found])
-    boards = [_board(group, links, n_boot, seed) for group in groups]
-    boards = [replace(board, curves=f"curves/{k}.svg") for k, board in enumerate(boards, 1)]
+    sampling = {"n_boot": n_boot, "seed": seed, "progress": progress}
+    boards = [_board(group, links, sampling) for group in _groups([run for _, run in found])]
     plain = [
         {
             "task": b.task or None,
-            "curves": b.curves,
             "title": b.title,
             "protocol": b.protocol,
             "rows": [_plain(r) for r in b.rows],
@@ -115,8 +128,6 @@ def write_leaderboard(
     text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
     files = {"index.html": _page(boards), "leaderboard.json": text + "\n"}
     pages = {link: page for link, page in reports.values() if link}
-    for board, group in zip(boards, groups, strict=True):
-        pages[board.curves] = picture(plot_runs(group, force=True), Path(board.curves))
     with locked(Path(out), wait=WAIT):
         write_results(Path(out), [*files.items(), *pages.items()], SITE)
     return boards
@@ -142,17 +153,23 @@ def _truth(run: Evaluation) -> Any:
     return identity.fingerprint if identity else tuple(r.image_id for r in run.records)
 
 
-def _board(runs: Sequence[Evaluation], links: Mapping[str, str], n_boot: int, seed: int) -> Board:
-    told = compare(runs, n_boot=n_boot, seed=seed)
+def _board(
+    runs: Sequence[Evaluation], links: Mapping[str, str], sampling: Mapping[str, Any]
+) -> Board:
+    told = compare(runs, **sampling)
     letters = told.letters.get(f"{METRIC}.ods", ("",) * len(runs))
+    curves = [
+        _curve(run, color, " ".join(f"{2 * d:g}" for d in dashes))
+        for run, (color, dashes) in zip(runs, lines_of([run.name for run in runs]), strict=True)
+    ]
     rows = []
-    for run, group_of in zip(runs, letters, strict=True):
+    for run, group_of, drawn in zip(runs, letters, curves, strict=True):
         values = {}
         for score in SCORES:
             values[score] = _shown(told.interval_of(run.name, f"{METRIC}.{score}"))
         order = told.interval_of(run.name, f"{METRIC}.ods").value
         shown = group_of if len(runs) > 1 else ""
-        about = (links[run.name], str(run.signature), False, speed_of(run))
+        about = (links[run.name], str(run.signature), False, speed_of(run), drawn.color, drawn.dash)
         rows.append(Row(run.name, values, order, shown, *about))
     first = runs[0]
     task = shared_task(runs, METRIC)
@@ -165,8 +182,24 @@ def _board(runs: Sequence[Evaluation], links: Mapping[str, str], n_boot: int, se
     ranked = tuple(sorted(rows, key=lambda row: -row.order))
     if task:
         title = f"{task.name}: {title}"
-    described = metric_options.describe([METRIC], first.protocol)
-    return Board(title, described, told.notes, ranked, task.name if task else "")
+    how = metric_options.describe([METRIC], first.protocol)
+    name = task.name if task else ""
+    return Board(title, how, told.notes, ranked, tuple(curves), name)
+
+
+def _curve(run: Evaluation, color: str, dash: str) -> Curve:
+    score = run.score(METRIC)
+    recall, precision = score.curve.recall, score.curve.precision
+    drawn = (precision > 0) | (recall > 0)
+    points = _points(recall[drawn], precision[drawn])
+    best = SIDE * score.ods.recall, SIDE * (1 - score.ods.precision)
+    return Curve(run.name, color, dash, points, best)
+
+
+def _points(recall: Any, precision: Any) -> str:
+    """The points of a line in the plot, where precision goes up."""
+    at = zip(SIDE * recall, SIDE * (1 - precision), strict=True)
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
 
 
 def _shown(found: Interval) -> tuple[str, float | None, float | None]:
@@ -211,4 +244,7 @@ def _page(boards: Sequence[Board]) -> str:
 
     text = resources.files("bsdsbench.report.page").joinpath("leaderboard.html").read_text("utf-8")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    return environment.from_string(text).render(boards=boards, scores=SCORES)
+    lines = [(f, _points(*iso_f_points(f, 61)), SIDE * (1 - f / (2 - f))) for f in ISO_LEVELS]
+    return environment.from_string(text).render(
+        boards=boards, scores=SCORES, side=SIDE, iso_lines=lines
+    )

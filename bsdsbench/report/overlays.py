@@ -7,7 +7,7 @@ counts of the scores. The colours are those of Okabe and Ito, which everyone can
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,18 @@ from bsdsbench.files.writing import png_bytes
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import MatchingMetric, MatchMaps
-from bsdsbench.runs.evaluation import Evaluation, write_drawn
+from bsdsbench.plotting.palette import PIXELS
+from bsdsbench.runs.evaluation import Evaluation, Progress, write_drawn
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import pr_curve
 from bsdsbench.scores.ratios import f_measure, ratio
 
 NOTHING, MATCHED, FALSE, MISSED = range(4)
-COLORS = ((255, 255, 255), (0, 158, 115), (213, 94, 0), (0, 114, 178))
+COLORS = tuple(tuple(bytes.fromhex(c[1:])) for c in ("#FFFFFF", *PIXELS.values()))
 PALE = 0.62  # how far a picture under an overlay is drawn towards white
 KINDS = ("best", "ods")
-Progress = Callable[[int, int, str], None]
+_ENTRY, _ROW = 66, 15  # pixels of an entry of the legend
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,18 +113,41 @@ def paint(classes: NDArray[np.uint8], photo: NDArray[np.uint8] | None = None) ->
     return np.where((classes == NOTHING)[..., None], ground, colors[classes])
 
 
+def with_legend(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The picture (H, W, 3) with what its colours mean in lines beneath it."""
+    from PIL import Image, ImageDraw
+
+    words = list(zip(PIXELS, COLORS[1:], strict=True))
+    columns = max(1, min(len(words), pixels.shape[1] // _ENTRY))
+    below = Image.new("RGB", (pixels.shape[1], _ROW * -(-len(words) // columns)), "white")
+    draw = ImageDraw.Draw(below)
+    for k, (word, color) in enumerate(words):
+        x, y = k % columns * _ENTRY + 3, k // columns * _ROW
+        draw.rectangle((x, y + 4, x + 8, y + 11), fill=color)
+        draw.text((x + 12, y + 2), word, fill="black")
+    return np.vstack([pixels, np.asarray(below)])
+
+
 def draw_overlays(
-    run: Evaluation, sources: Sources, progress: Progress | None = None
+    run: Evaluation,
+    sources: Sources,
+    progress: Progress | None = None,
+    image_ids: Collection[str] | None = None,
 ) -> Iterator[tuple[str, str, Overlay, NDArray[np.uint8] | None]]:
-    """(image id, "best" or "ods", overlay, picture) of every image, in id order."""
+    """(image id, "best" or "ods", overlay, picture) of every image, or of some, in id order."""
     ods = run.score(overlay_metric(run).name).ods.threshold or 0.0
-    for done, record in enumerate(run.records, 1):
+    records = _chosen(run, image_ids)
+    for done, record in enumerate(records, 1):
         pred, gt = sources.load(record.image_id, run)
         photo = sources.photo(record.image_id, gt.shape)
         for kind, at in zip(KINDS, (image_threshold(run, record), ods), strict=True):
             yield record.image_id, kind, overlay(pred, gt, run, at, record), photo
         if progress:
-            progress(done, len(run.records), record.image_id)
+            progress(done, len(records), record.image_id)
+
+
+def _chosen(run: Evaluation, image_ids: Collection[str] | None) -> list[ImageRecord]:
+    return [r for r in run.records if image_ids is None or r.image_id in image_ids]
 
 
 def write_overlays(
@@ -133,18 +157,21 @@ def write_overlays(
     pred_dir: str | os.PathLike[str] | None = None,
     gt_dir: str | os.PathLike[str] | None = None,
     images_dir: str | os.PathLike[str] | None = None,
+    image_ids: Collection[str] | None = None,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Write ID_best.png and ID_ods.png of every image into `out`; returns their paths.
+    """Write ID_best.png and ID_ods.png of every image, or of some, into `out`; their paths.
 
+    Beneath the pixels of the image is a legend of the colours.
     best is the image's own threshold of largest F, ods the data set's. The folders default to
     those the run was made from. Raises DataError if files are gone, OSError.
     """
     from bsdsbench.loaders.official_txt import safe_name
 
     sources = find_sources(run, pred_dir, gt_dir, images_dir, metric=overlay_metric(run).name)
-    names = [f"{safe_name(r.image_id)}_{kind}.png" for r in run.records for kind in KINDS]
-    drawn = draw_overlays(run, sources, progress)
-    pictures = (png_bytes(paint(found.classes, photo)) for _, _, found, photo in drawn)
+    chosen = _chosen(run, image_ids)
+    names = [f"{safe_name(r.image_id)}_{kind}.png" for r in chosen for kind in KINDS]
+    drawn = draw_overlays(run, sources, progress, image_ids)
+    pictures = (png_bytes(with_legend(paint(found.classes, photo))) for _, _, found, photo in drawn)
     write_drawn([run], Path(out), names, pictures)
     return [Path(out) / name for name in names]

@@ -79,7 +79,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     protocol = first.protocol
     if not protocol.stated and protocol.whole_image:  # what the programs make of 100 rows
         protocol = protocol.replace(ap_rule="edter", name=protocol.name)
-    return Evaluation(protocol, title, tuple(records), {**kept, **chosen_by})
+    return Evaluation(protocol, title, tuple(records), {**kept, **chosen_by}, places=first.places)
 
 
 def _same_images(a: str, mine: dict[str, Any], b: str, theirs: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from bsdsbench.files.writing import inside, locked, write_atomic
 from bsdsbench.loaders.arrays import unpack_npz
 from bsdsbench.loaders.official_txt import PER_IMAGE
 from bsdsbench.metrics import registry
-from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.counts import ImageRecord, stacked_rows
 
 MAX_IMAGES = 200_000
 ABOUT = {"ids": "U", "sizes": "iu", "fingerprints": "U"}
@@ -41,8 +41,9 @@ def columns(rows: Sequence[ImageRecord]) -> Columns:
     }
     for metric in dict.fromkeys(m for r in rows for m in r.counts):
         counts = [r.counts[metric] for r in rows if metric in r.counts]
-        for name in counts[0].declared():
-            arrays[f"{metric}.{name}"] = np.stack([getattr(c, name) for c in counts])
+        for name, what in counts[0].declared().items():
+            put = stacked_rows if what.ragged else np.stack
+            arrays[f"{metric}.{name}"] = put([getattr(c, name) for c in counts])
     return arrays
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import attrgetter
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 
 
 SCHEMA = "bsdsbench.result/1"
+EMPTY = "empty_gt"  # in the provenance: ids that the protocol left out
+# Called with (done, total, what), also by functions of other packages.
+Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -68,6 +72,11 @@ class Evaluation(Shown):
     own : bool
         False for a loaded run that another user or machine made: the folders it names are not read
         unasked.
+    places : dict of str to str
+        Absolute paths of the folders in `provenance`; in result.json they are relative to it, so
+        that they are found from anywhere, and after all was moved together.
+    kept : int
+        How many records an earlier call had made; not part of the result.
 
     Raises
     ------
@@ -83,6 +92,8 @@ class Evaluation(Shown):
     provenance: dict[str, Any] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     own: bool = True
+    places: dict[str, str] = field(default_factory=dict)
+    kept: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
@@ -113,6 +124,18 @@ class Evaluation(Shown):
     def image_ids(self) -> list[str]:
         """The ids of its images, in order."""
         return [r.image_id for r in self.records]
+
+    @property
+    def empty(self) -> list[str]:
+        """Images that were left out as the protocol says, their ground truth being empty."""
+        found = self.provenance.get(EMPTY, [])
+        return [str(name) for name in found] if isinstance(found, list) else []
+
+    def place(self, what: str) -> str | None:
+        """The folder of "pred", "gt" or "photos", where it is now or as it was given."""
+        here = self.places.get(what)
+        given = self.provenance.get(what)
+        return here if here and Path(here).is_dir() else str(given) if given else None
 
     @property
     def identity(self) -> Identity | None:
@@ -195,6 +218,7 @@ class Evaluation(Shown):
             self.provenance,
             {**self.failed, **other.failed},
             self.own and other.own,
+            self.places,
         )
 
     def equals(self, other: object) -> bool:
@@ -213,19 +237,25 @@ class Evaluation(Shown):
     def _scores(self) -> dict[str, Any]:
         return {m: self.score(m) for m in self.metrics}
 
-    def save(self, folder: str | Path) -> Path:
+    def save(self, folder: str | Path, progress: Progress | None = None) -> Path:
         """Write result.json, counts.npz, timing.json and the metrics' own files into `folder`.
 
         The folder is the earlier result until all is written, and then this one, with all its
-        files named in manifest.json. Raises RunLockedError while others write there, OSError.
+        files named in manifest.json. progress : called with (files written, about how many, name).
+        Raises RunLockedError while others write there, OSError.
         """
         out, scores = Path(folder), self._scores()
-        content = _json(self._mapping(scores))
+        places = {what: _from(folder, out) for what, folder in self.places.items()}
+        content = _json({**self._mapping(scores), **({"places": places} if places else {})})
         times = {r.image_id: round(r.seconds, 4) for r in self.records}
 
         def files() -> Iterator[tuple[str, str | bytes]]:
             for metric, score in scores.items():
-                yield from registry.get(metric).files(score, self.records, self.protocol)
+                made = registry.get(metric).files(score, self.records, self.protocol)
+                for done, (name, text) in enumerate(made, 1):
+                    yield name, text
+                    if progress:
+                        progress(min(done, len(self.records)), len(self.records), name)
             yield "counts.npz", pack_records(self.records)
             yield "result.json", content
             yield "timing.json", _json({"seconds": times})
@@ -290,6 +320,10 @@ class Evaluation(Shown):
                 fields.table(found, "provenance"),
                 fields.texts(found, "failed"),
                 is_own(path, text),
+                {
+                    what: os.path.normpath(path.absolute() / folder)
+                    for what, folder in fields.texts({"places": {}, **found}, "places").items()
+                },
             )
             if fields.whole(found, "n_images") != len(run.records):
                 raise FaultError(f"n_images is not the {len(run.records)} of counts.npz")
@@ -315,6 +349,14 @@ def _other_metrics(record: ImageRecord, first: ImageRecord) -> str:
 def plain_values(values: Mapping[str, float]) -> dict[str, float | None]:
     """Undefined values (NaN) as None, which JSON has."""
     return {k: None if v != v else v for k, v in values.items()}
+
+
+def _from(folder: str, out: Path) -> str:
+    """A path relative to `out`, with slashes; as it is on another drive."""
+    try:
+        return Path(os.path.relpath(folder, out.resolve())).as_posix()
+    except ValueError:
+        return folder
 
 
 def _short(value: float | None) -> str:

@@ -24,6 +24,7 @@ from bsdsbench.files.manifest import digest as hash_of
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.loaders import Pair, read_prediction, read_truth
 from bsdsbench.loaders.formats import read_bytes, show
+from bsdsbench.loaders.groundtruth import empty_truth
 from bsdsbench.loaders.identity import image_fingerprint
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.photos import read_photo
@@ -68,7 +69,14 @@ class Unchanged:
     image_id: str
 
 
-Outcome = ImageRecord | Failure | Unchanged
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """An image that the protocol leaves out: its ground truth has no boundary."""
+
+    image_id: str
+
+
+Outcome = ImageRecord | Failure | Unchanged | LeftOut
 
 
 def run_job(job: Job) -> Outcome:
@@ -82,6 +90,8 @@ def run_job(job: Job) -> Outcome:
             return Unchanged(job.pair.image_id)
         started = time.perf_counter()
         record = _evaluate(job)
+        if isinstance(record, LeftOut):
+            return record
         if _stamps(job.pair) != before:
             raise FileFormatError(
                 f"{job.pair.image_id}: a file changed while it was read, expected it to stay"
@@ -154,7 +164,19 @@ def _photos(job: Job) -> tuple[Path, ...]:
     return () if job.photo is None else (job.photo,)
 
 
-def _evaluate(job: Job) -> ImageRecord:
+def is_left_out(gt: GroundTruth, kind: str, protocol: Protocol) -> bool:
+    """True if the protocol leaves out an image because nobody drew a boundary in it.
+
+    kind : `Metric.gt_kind`. Raises DataError if the protocol refuses such an image.
+    """
+    if kind != "annotators" or protocol.empty_gt == "count" or any(b.any() for b in gt.boundaries):
+        return False
+    if protocol.empty_gt == "error":
+        raise empty_truth(gt.path or gt.image_id, len(gt.boundaries))
+    return True
+
+
+def _evaluate(job: Job) -> ImageRecord | LeftOut:
     metrics = {name: registry.get(name) for name in job.metrics}
     first = metrics[job.metrics[0]]
     if isinstance(job.arrays, tuple):
@@ -163,6 +185,8 @@ def _evaluate(job: Job) -> ImageRecord:
         instances = first.reads_instances(job.protocol)
         gt = read_truth(job.pair, first.gt_kind, job.protocol, instances)
         pred = None
+    if is_left_out(gt, first.gt_kind, job.protocol):
+        return LeftOut(job.pair.image_id)
     mark = image_fingerprint(gt) if gt.boundaries else ""
     if job.photo is not None:
         gt = replace(gt, photo=read_photo(job.photo))

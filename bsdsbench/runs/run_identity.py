@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bsdsbench.files.errors import is_text
 from bsdsbench.files.writing import write_atomic
 from bsdsbench.loaders.identity import Identity, KnownSet, identify
 from bsdsbench.metrics import metric_options
@@ -66,6 +67,12 @@ def signature_of(
         unused=unused | _NOT_STATED if stored else unused,
         taken_over=taken if isinstance(taken, int) and 0 < taken <= len(records) else 0,
     )
+
+
+def absolute(folders: Mapping[str, str | Path]) -> dict[str, str]:
+    """Folders as absolute paths, without those whose names are no text."""
+    found = {what: str(Path(folder).resolve()) for what, folder in folders.items()}
+    return {what: path for what, path in found.items() if is_text(path)}
 
 
 MARK = ".origin"

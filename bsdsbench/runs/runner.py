@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import hashlib
-import re
+import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from bsdsbench.files.arguments import given_list, kind_of_value
-from bsdsbench.files.errors import DataError, MergeError
+from bsdsbench.files.arguments import kind_of_value
+from bsdsbench.files.errors import DataError, InputWarning
 from bsdsbench.loaders import ground_truths, pair
 from bsdsbench.loaders.formats import show
 from bsdsbench.loaders.pairing import maps_in
 from bsdsbench.loaders.photos import find_photos, photos_beside
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.settings import clipped
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.runs.counts_file import RecordStore, run_locked
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.evaluation import EMPTY, Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
-from bsdsbench.runs.job import Failure, Job, Outcome, Unchanged, check_run, kind_of, protocol_of
+from bsdsbench.runs.first_look import first_look
+from bsdsbench.runs.job import (
+    Failure,
+    Job,
+    LeftOut,
+    Outcome,
+    Unchanged,
+    check_run,
+    kind_of,
+    protocol_of,
+)
+from bsdsbench.runs.run_identity import absolute
 from bsdsbench.runs.run_tasks import KEY as TASK
 from bsdsbench.runs.run_tasks import check_truth, fixed_by
 from bsdsbench.scores.counts import ImageRecord
 
-FEW = 10  # missing shards that are named
 Progress = Callable[[int, int, str], None]
 
 
@@ -50,6 +58,8 @@ class Settings:
 class _Results:
     records: list[ImageRecord] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    kept: int = 0
 
 
 def evaluate(
@@ -193,7 +203,7 @@ def prepared(
     origin: dict[str, Any] = {
         "pred": show(pred_dir),
         "gt": show(gt_dir),
-        "images": _digest(jobs),
+        "images": digest_of(p.image_id for p in pairs),
         "pred_kind": kind,
         "missing": missing,
     }
@@ -201,7 +211,9 @@ def prepared(
         origin["split"] = show(split_file)
     if images_dir is not None:
         origin["photos"] = show(images_dir)
-    return Evaluation(proto, name or show(Path(pred_dir).resolve().name), (), origin), jobs
+    places = {"pred": pred_dir, "gt": gt_dir, **({"photos": images_dir} if images_dir else {})}
+    blank = Evaluation(proto, name or show(Path(pred_dir).resolve().name), (), origin)
+    return replace(blank, places=absolute(places)), jobs
 
 
 def evaluate_humans(
@@ -271,7 +283,8 @@ def evaluate_humans(
     proto = protocol_of(protocol, chosen)
     pairs = ground_truths(gt_dir, split_file)
     jobs = [Job(p, proto, chosen, humans=True) for p in pairs]
-    blank = Evaluation(proto, "human", (), {"gt": show(gt_dir), "images": _digest(jobs)})
+    origin = {"gt": show(gt_dir), "images": digest_of(p.image_id for p in pairs)}
+    blank = Evaluation(proto, "human", (), origin, places=absolute({"gt": gt_dir}))
     settings = Settings(workers, executor, Path(out) if out else None, fresh, on_error, progress)
     return run(blank, jobs, settings)
 
@@ -307,17 +320,24 @@ def run(
     if isinstance(jobs, Sequence):
         jobs = jobs[shard[0] - 1 :: shard[1]]
         total = len(jobs)
-    if shard != (1, 1):
-        blank = replace(blank, provenance={**blank.provenance, "shard": f"{shard[0]}/{shard[1]}"})
+        for note in first_look(jobs, settings.on_error):
+            warnings.warn(note, InputWarning, stacklevel=3)
+    blank = replace(blank, provenance={**blank.provenance, **part_of(shard)})
     with run_locked(settings.out) if settings.out else nullcontext():
         results = _run_jobs(jobs, settings, total)
         problems = {f.image_id: f for f in sorted(results.failures, key=lambda f: f.image_id)}
         if problems and (settings.on_error == "fail" or not results.records):
             lines = [line for f in problems.values() for line in f.problems]
             raise DataError("\n".join(lines), lines)
+        if results.left_out:
+            if not results.records and shard == (1, 1):
+                raise DataError(f"{blank.name}: no image with boundaries in its ground truth")
+            more = {EMPTY: sorted(results.left_out)}
+            blank = replace(blank, provenance={**blank.provenance, **more})
         done = replace(
             blank,
             records=results.records,
+            kept=results.kept,
             failed={**blank.failed, **{k: "; ".join(f.problems) for k, f in problems.items()}},
         )
         if settings.out:
@@ -332,19 +352,25 @@ def _run_jobs(jobs: Iterable[Job], settings: Settings, total: int) -> _Results:
     results = _Results()
     workers = int(settings.workers or available_cores())  # numpy's narrow ones overflow
     workers = max(1, min(workers, total or workers))
-    with closing(_outcomes(jobs, store, settings.executor, workers)) as stream:
+    with closing(_outcomes(jobs, store, settings.executor, workers, results)) as stream:
         for count, outcome in enumerate(stream, 1):
             if isinstance(outcome, ImageRecord):
                 results.records.append(outcome)
             elif isinstance(outcome, Failure):
                 results.failures.append(outcome)
+            elif isinstance(outcome, LeftOut):
+                results.left_out.append(outcome.image_id)
             if settings.progress:
                 settings.progress(count, max(total, count), outcome.image_id)
     return results
 
 
 def _outcomes(
-    jobs: Iterable[Job], store: RecordStore | None, executor: str | Executor, workers: int
+    jobs: Iterable[Job],
+    store: RecordStore | None,
+    executor: str | Executor,
+    workers: int,
+    results: _Results,
 ) -> Generator[Outcome, None, None]:
     """Every job's record or failure; stored records are read back, new ones stored."""
     if store is None:
@@ -356,6 +382,7 @@ def _outcomes(
             found = kept.pop(outcome.image_id, None)
             if isinstance(outcome, Unchanged) and found is not None:
                 outcome = found
+                results.kept += 1
             elif isinstance(outcome, ImageRecord):
                 store.add(outcome)
             yield outcome
@@ -376,10 +403,15 @@ def _known(
         yield replace(job, known=mark if record is not None else "")
 
 
-def _digest(jobs: Sequence[Job]) -> str:
+def digest_of(ids: Iterable[str]) -> str:
     """A hash of the ids of the whole set, which shows that shards belong together."""
-    ids = "\0".join(job.pair.image_id for job in jobs).encode("utf-8", "surrogateescape")
-    return hashlib.blake2b(ids, digest_size=8).hexdigest()
+    text = "\0".join(ids).encode("utf-8", "surrogateescape")
+    return hashlib.blake2b(text, digest_size=8).hexdigest()
+
+
+def part_of(shard: tuple[int, int]) -> dict[str, str]:
+    """What the provenance of a shard says."""
+    return {} if shard == (1, 1) else {"shard": f"{shard[0]}/{shard[1]}"}
 
 
 def check_words(
@@ -404,95 +436,3 @@ def check_words(
     if problems:
         raise DataError("\n".join(problems), problems)
     return chosen
-
-
-def merge(runs: Sequence[Evaluation]) -> Evaluation:
-    """Join the shards of one run; the result is bit for bit that of the undivided run.
-
-    Parameters
-    ----------
-    runs : sequence of Evaluation
-        The shards, each once.
-
-    Returns
-    -------
-    Evaluation
-        The undivided run.
-
-    Raises
-    ------
-    MergeError
-        If they are not all the parts of one whole.
-
-    Examples
-    --------
-    >>> import bsdsbench as bb
-    >>> parts = [bb.Evaluation.load(f"out/part{i}") for i in (1, 2)]    # doctest: +SKIP
-    >>> bb.merge(parts).save("out/whole")                               # doctest: +SKIP
-    """
-    runs = given_list(runs, "merge", "a list of runs")
-    for each in runs:
-        if not isinstance(each, Evaluation):
-            raise MergeError(f"merge: {kind_of_value(each)}, expected the shards of a run")
-    if not runs:
-        raise MergeError("merge: no runs given, expected the shards of one run")
-    shards: dict[str, str] = {}
-    problems: list[str] = []
-    first = runs[0]
-    for number, each in enumerate(runs, 1):
-        label = f"run {number} ({each.name})"
-        part = each.provenance.get("shard")
-        if part is not None and not _is_part(part):
-            problems.append(f"{label}: shard {clipped(part)}, expected I/N as --shard gives it")
-        elif part is None:
-            problems.append(f"{label}: not a shard, expected a run made with --shard I/N")
-        elif part in shards:
-            problems.append(f"{label}: shard {part} again, expected each once")
-        else:
-            shards[part] = label
-        problems += _mismatches(first, each, label)
-    if not problems:
-        count = int(next(iter(shards)).partition("/")[2])
-        if len(shards) != count:
-            lost = (f"{i}/{count}" for i in range(1, count + 1) if f"{i}/{count}" not in shards)
-            few, more = list(islice(lost, FEW)), count - len(shards) - FEW
-            told = f"{', '.join(few)}{f' and {more} more' if more > 0 else ''}"
-            problems.append(f"merge: shards {told} are not there, expected all {count}")
-    if problems:
-        raise MergeError("\n".join(problems), problems)
-    return _joined(runs)
-
-
-def _is_part(value: Any) -> bool:
-    """Whether a value that a file gave is I/N with 1 <= I <= N, as --shard gives it."""
-    found = re.fullmatch("([1-9][0-9]{0,6})/([1-9][0-9]{0,6})", str(value))
-    return isinstance(value, str) and bool(found and int(found[1]) <= int(found[2]))
-
-
-def _mismatches(first: Evaluation, other: Evaluation, label: str) -> list[str]:
-    problems = []
-    if other.protocol != first.protocol:
-        problems.append(f"{label}: another protocol than run 1, expected the same")
-    if other.records and first.records and other.metrics != first.metrics:
-        problems.append(f"{label}: another set of metrics than run 1, expected the same")
-    if other.provenance.get("images") != first.provenance.get("images"):
-        problems.append(f"{label}: a part of another list of images than run 1, expected the same")
-    if "" not in (_parts(other), _parts(first)) and _parts(other) != _parts(first):
-        problems.append(f"{label}: {_parts(other)} shards, expected {_parts(first)} as in run 1")
-    return problems
-
-
-def _parts(run: Evaluation) -> str:
-    return str(run.provenance.get("shard", "")).partition("/")[2]
-
-
-def _joined(runs: Sequence[Evaluation]) -> Evaluation:
-    origin: dict[str, Any] = {k: v for k, v in runs[0].provenance.items() if k != "shard"}
-    return Evaluation(
-        runs[0].protocol,
-        runs[0].name,
-        [record for each in runs for record in each.records],
-        origin,
-        dict(sorted((k, v) for each in runs for k, v in each.failed.items())),
-        all(each.own for each in runs),
-    )

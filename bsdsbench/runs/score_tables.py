@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +46,22 @@ def speeds_of(names: Sequence[str], runs: Sequence[Any]) -> dict[str, Speed]:
     return {name: speed for name, speed in found if speed}
 
 
+def joined_speed(runs: Sequence[Any]) -> dict[str, Any] | None:
+    """What the shards of a detector's run measured, as one: the median of their medians.
+
+    None, which is no speed, where a shard has none or they are of several machines.
+    """
+    found = [speed for speed in map(speed_of, runs) if speed]
+    if len(found) < len(runs) or len({speed.machine for speed in found}) > 1:
+        return None
+    taken = [run.provenance[KEY].get("taken_over") for run in runs]
+    middle = statistics.median(speed.ms_per_image for speed in found)
+    return {
+        **Speed(middle, found[0].machine).to_mapping(),
+        "taken_over": sum(n for n in taken if isinstance(n, int)),
+    }
+
+
 def with_speeds(table: Table, speeds: Mapping[str, Speed]) -> Table:
     """The table with a column of times, for rows (by their first cell) that have one.
 
@@ -65,13 +82,7 @@ def with_speeds(table: Table, speeds: Mapping[str, Speed]) -> Table:
     if len(machines) > 1:
         notes = [f"ms per image: {how}, on different machines."]
         notes += [f"Machine of {name}: {speed.machine}." for name, speed in mine.items()]
-    return Table(
-        *(table.key, table.title, [*table.columns, column], rows),
-        caption=table.caption,
-        notes=[*notes, *table.notes],
-        n_labels=table.n_labels,
-        aside=table.aside,
-    )
+    return table.changed([*table.columns, column], rows, notes)
 
 
 METHOD = model.Column("method", "Method")
@@ -104,8 +115,9 @@ def score_tables(
         `bsdsbench run` have a last column, milliseconds per image.
     """
     names = [run.name for run in runs] if names is None else names
-    caption, own = made_how(runs, names)
-    notes = [*own, *notes]
+    how = made_how(runs, names)
+    how["notes"] += notes
+    how["sentence"] = _about(runs, len(runs) + len(extra))
     rows = [(name, run.scores()) for name, run in zip(names, runs, strict=True)]
     alone = len(rows) == 1 and not extra
     speeds = speeds_of(names, runs)
@@ -115,21 +127,21 @@ def score_tables(
         mine = [(name, scores[metric]) for name, scores in rows if metric in scores]
         mine += [(name, scores[metric]) for name, scores, _ in extra if metric in scores]
         marks = {name: words for name, _, words in extra}
-        table = _table(metric, found.title, found.columns, mine, alone, caption, notes, marks)
+        table = _table(metric, found.title, found.columns, mine, alone, how, marks)
         tables.append(with_speeds(table, speeds))
         if alone and (parts := found.parts(runs[0].score(metric))):
             inner = [(name, score.to_mapping()) for name, score in parts.items()]
             title = f"{found.title}, part by part"
             ends = {n: {"ods": GRID_END} for n, score in inner if score.get("at_grid_end")}
             columns = found.part_columns
+            more = {**how, "notes": [*how["notes"], *_ended(ends)]}
             table = _table(
                 f"{metric}-parts",
                 title,
                 columns,
                 inner,
                 True,
-                caption,
-                [*notes, *_ended(ends)],
+                more,
                 ends,
             )
             tables.append(table)
@@ -164,10 +176,8 @@ def image_table(run: Any) -> Table:
         values = {m: registry.get(m).image_values(record.counts[m]) for m in run.metrics}
         row: list[Cell] = [record.image_id, *record.size]
         rows.append([*row, *(values[m].get(key) for m, key in keys)])
-    caption, notes = made_how([run], [run.name])
-    return Table(
-        "images", f"{run.name}, image by image", columns, rows, caption=caption, notes=notes
-    )
+    title = f"{run.name}, image by image"
+    return Table("images", title, columns, rows, **made_how([run], [run.name]))
 
 
 def table_column(column: Column, digits: int, before: str = "") -> model.Column:
@@ -181,21 +191,21 @@ def table_column(column: Column, digits: int, before: str = "") -> model.Column:
     )
 
 
-def made_how(runs: Sequence[Any], names: Sequence[str]) -> tuple[str, list[str]]:
-    """The caption that says how the scores were made; notes where the runs differ in it."""
+def made_how(runs: Sequence[Any], names: Sequence[str]) -> dict[str, Any]:
+    """Caption, notes where the runs differ, and signatures: how the scores of a table were made."""
     ways: dict[str, list[str]] = {}
     for run, name in zip(runs, names, strict=True):
         ways.setdefault(
             f"protocol {metric_options.describe(run.metrics, run.protocol)}", []
         ).append(name)
     signatures = signature_lines(names, [str(getattr(run, "signature", "")) for run in runs])
-    signatures += reference_notes(names, runs)
+    known = reference_notes(names, runs)
     if len({run.protocol for run in runs}) < 2:
-        return "; ".join(ways), signatures
+        return {"caption": "; ".join(ways), "notes": known, "signatures": signatures}
     lines = [f"{', '.join(who)}: {text}." for text, who in ways.items()]
     if any(incomparable(runs[0], run) for run in runs[1:]):
         lines = ["Protocols differ; such scores are not comparable.", *lines]
-    return "", [*lines, *signatures]
+    return {"caption": "", "notes": [*lines, *known], "signatures": signatures}
 
 
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
@@ -208,10 +218,28 @@ def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str
     return [f"Signature of {', '.join(those)}: {line}" for line, those in who.items() if line]
 
 
+def _about(runs: Sequence[Any], n_rows: int) -> str:
+    """What a paper's table shows, after the name of its metric."""
+    first = runs[0]
+    identity, n = getattr(first, "identity", None), len(getattr(first, "records", ()))
+    where = identity.describe() if identity and identity.name else f"{n} images" if n else ""
+    rows = f"{n_rows} methods" if n_rows > 1 else "scores"
+    return f"{rows}{where and f' on {where}'}, protocol {first.protocol.name}"
+
+
 def _cell(value: float | None, other: str | None) -> Cell:
     if value is None or not other:
         return value
     return Estimate(value, mark=f"[{other}]", comparable=False)
+
+
+def why_undefined(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A note for each reason why a score of some row is undefined."""
+    reasons: dict[str, list[str]] = {}
+    for c in columns:
+        if c.score and any(found[c.key] is None for found in values):
+            reasons.setdefault(c.undefined, []).append(c.heading)
+    return [f"- under {', '.join(headings)}: {why}." for why, headings in reasons.items()]
 
 
 def _table(
@@ -220,8 +248,7 @@ def _table(
     columns: Sequence[Column],
     scores: Sequence[tuple[str, Mapping[str, Any]]],
     alone: bool,
-    caption: str,
-    notes: Sequence[str],
+    how: Mapping[str, Any],
     marks: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Table:
     usable = [c for c in columns if c.shown == "always" or (alone and c.shown == "own")]
@@ -238,6 +265,9 @@ def _table(
             [name, *(_cell(found[c.key], (marks or {}).get(name, {}).get(c.key)) for c in shown)]
             for name, found in values
         ],
-        caption=caption,
-        notes=notes,
+        notes=[*why_undefined(shown, [found for _, found in values]), *how["notes"]],
+        **{
+            **{k: v for k, v in how.items() if k != "notes"},
+            "sentence": f"{title}: {how['sentence']}",
+        },
     )

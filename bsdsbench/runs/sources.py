@@ -72,11 +72,11 @@ def find_sources(
     """The files a run was made from: the given folders, or those its provenance names.
 
     Only the run's own images are read; one that was counted without a prediction (missing="zero")
-    stays without. images_dir defaults to the pictures beside the ground truth (BSDS layout).
+    stays without. images_dir: by default those of the run, or beside its ground truth (BSDS).
     metric : whose ground truth is meant; default: the run's first. Raises DataError if the folders
     are not known, are gone, or lack an image of the run.
     """
-    pred, gt = pred_dir or run.provenance.get("pred"), gt_dir or run.provenance.get("gt")
+    pred, gt = pred_dir or run.place("pred"), gt_dir or run.place("gt")
     if not run.own and not (pred_dir and gt_dir):
         raise DataError(
             f"{run.name}: was not made by this user on this machine, so the folders it names "
@@ -106,7 +106,7 @@ def find_sources(
     lost = sorted(set(wanted) - pairs.keys())
     if lost:
         raise DataError(f"{show(pred)}: no files of image {lost[0]!r}, expected those of the run")
-    folder = images_dir or photos_beside(gt)
+    folder = images_dir or run.place("photos") or photos_beside(gt)
     return Sources(pairs, find_photos(folder) if folder else {}, pred_kind, found)
 
 

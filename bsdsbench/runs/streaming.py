@@ -26,7 +26,8 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.job import kind_of, protocol_of
+from bsdsbench.runs.first_look import form_of, without_tops
+from bsdsbench.runs.job import is_left_out, kind_of, protocol_of
 from bsdsbench.scores.counts import ImageRecord
 
 
@@ -81,10 +82,12 @@ class StreamingEvaluator:
         image_id : a name, for a batch a list of names; None numbers them, which ranks that are to
             be merged must not rely on
         Raises ShapeError if the numbers of images differ, DataError for an image that is already
-        there and for what the metrics refuse. A batch with a fault adds nothing.
+        there, for what the metrics refuse, and for ground truth without a boundary unless
+        the protocol's `empty_gt` counts or skips it. A batch with a fault adds nothing.
         """
         items = image_items(pred, gts, image_id, len(self._records))
-        counted = [measure(*each, self.protocol, self.metrics) for each in items]
+        every = [measure(*each, self.protocol, self.metrics) for each in items]
+        counted = [record for record in every if record]
         with self._lock:
             if image_id is None:  # another thread may have added images since
                 first = len(self._records)
@@ -98,12 +101,15 @@ class StreamingEvaluator:
             self._records.update(fresh)
 
     def compute(self) -> Evaluation:
-        """The Evaluation of all images so far. Raises DataError if there are none."""
+        """The Evaluation of all images so far.
+
+        Raises DataError if there are none, or if all are bytes of 0 and 1, of which none counts.
+        """
         with self._lock:
             records = tuple(self._records.values())
         if not records:
             raise DataError("no images yet, expected an update before compute")
-        return Evaluation(self.protocol, self.name, records)
+        return Evaluation(self.protocol, self.name, without_tops(records, self.protocol))
 
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
         """Add the images of `other` (another rank); returns self.
@@ -134,12 +140,16 @@ class StreamingEvaluator:
 
 def measure(
     pred: Any, gts: Any, image_id: str, protocol: Protocol, metrics: Sequence[str]
-) -> ImageRecord:
-    """One image's record from arrays, by the same functions that `evaluate` calls."""
-    found = {m: registry.get(m) for m in metrics}
+) -> ImageRecord | None:
+    """One image's record from arrays, by the same functions that `evaluate` calls.
+
+    None if the protocol leaves it out, as its ground truth is empty.
+    """
     pred, truth = given_inputs(pred, gts, image_id, metrics)
-    counts = {name: m.count(pred, truth, protocol) for name, m in found.items()}
-    return ImageRecord(image_id, truth.shape, counts)
+    if is_left_out(truth, registry.get(metrics[0]).gt_kind, protocol):
+        return None
+    counts = {name: registry.get(name).count(pred, truth, protocol) for name in metrics}
+    return ImageRecord(image_id, truth.shape, counts, form=form_of(pred, protocol))
 
 
 def given_inputs(
@@ -158,6 +168,8 @@ def _prediction(image_id: str, pred: Any, kind: str) -> Prediction:
         return Prediction(image_id, classes=to_numpy(pred))
     if kind == "labels":
         return Prediction(image_id, segs=(_plane(pred),))
+    if kind == "depth-map":
+        return Prediction(image_id, depth=_plane(pred))
     return Prediction(image_id, soft=_plane(pred))
 
 
@@ -165,6 +177,8 @@ def _truth(image_id: str, gts: Any, kind: str) -> GroundTruth:
     what = f"{image_id}: ground truth"
     if kind == "mask":
         return GroundTruth(image_id, mask=binary_map(_plane(gts), what))
+    if kind == "depth-map":
+        return GroundTruth(image_id, depth=_plane(gts))
     if kind == "classes":
         array = to_numpy(gts)
         if array.ndim == 2:

@@ -40,6 +40,7 @@ class Declared(NamedTuple):
     at_most: str
     undefined: bool
     later: bool
+    ragged: bool
 
 
 def count_field(
@@ -50,6 +51,7 @@ def count_field(
     at_most: str = "",
     undefined: bool = False,
     later: bool = False,
+    ragged: bool = False,
     default: Any = dataclasses.MISSING,
 ) -> Any:
     """Declare a field of `Counts`.
@@ -69,6 +71,9 @@ def count_field(
         NaN may stand for an undefined value.
     later : bool
         Runs of older versions lack it: None and NaN stand for it.
+    ragged : bool
+        Each image has its own number of rows, of np.float64. Where images are put together, rows of
+        NaN follow the shorter ones.
     default : array or number
         What stands where it is not given.
 
@@ -92,7 +97,9 @@ def count_field(
     ...
     bsdsbench.files.errors.DataError: hits: more than there are, expected at most total
     """
-    about = Declared(tuple(axes.split()), dtype, shared, at_most, undefined or later, later)
+    about = Declared(
+        tuple(axes.split()), dtype, shared, at_most, undefined or later or ragged, later, ragged
+    )
     value = None if later else default
     return field(default=value, metadata={"counted": about})
 
@@ -116,13 +123,29 @@ class Counts(ReadOnly):
         """Field name -> what it is, in order."""
         return {f.name: f.metadata["counted"] for f in fields(cls)}  # type: ignore[arg-type]
 
+    def __init_subclass__(cls) -> None:
+        """Keep dataclasses from writing a repr of whole arrays."""
+        cls.__repr__ = Counts.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        """One line: the ends of every field."""
+        parts = []
+        for name, array in self.arrays().items():
+            low, high = (f"{f(array):g}" for f in (np.min, np.max)) if array.size else ("none", "")
+            parts.append(f"{name} {low if low == high or not high else f'{low} .. {high}'}")
+        return f"<{type(self).__name__}: {', '.join(parts)}>"
+
     def __post_init__(self) -> None:
         about, sizes = self.declared(), dict[str, int]()
         for name, what in about.items():
             value = getattr(self, name)
             if value is None and what.later:
-                value = np.full([sizes[axis] for axis in what.axes], np.nan)
+                value = np.full([sizes.get(axis, 0) for axis in what.axes], np.nan)
+                if what.ragged:
+                    value = np.zeros((0, *map(int, what.axes[1:])))
             array = frozen(value, what.dtype, name)
+            if what.ragged and array.ndim > 1:
+                array = array[: np.count_nonzero(~np.isnan(array).all(axis=-1))]
             sized = zip(what.axes, array.shape, strict=False)
             expected = tuple(
                 int(axis) if axis.isdigit() else sizes.setdefault(axis, n) for axis, n in sized
@@ -174,10 +197,21 @@ class Counts(ReadOnly):
             arrays = [getattr(c, name) for c in images]
             first = arrays[0]
             same = all(np.array_equal(a, first) for a in arrays) if what.shared else True
+            if what.ragged:
+                out[name] = stacked_rows(arrays)
+                continue
             if not same or any(a.shape != first.shape for a in arrays):
                 raise ShapeError(f"images have different {name}, expected the same")
             out[name] = first if what.shared else np.stack(arrays)
         return out
+
+
+def stacked_rows(arrays: Sequence[F8]) -> F8:
+    """Arrays (L, ...) of different lengths as one (N, L, ...), filled up with NaN."""
+    out = np.full((len(arrays), max(map(len, arrays)), *arrays[0].shape[1:]), np.nan)
+    for row, array in zip(out, arrays, strict=True):
+        row[: len(array)] = array
+    return out
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -372,11 +372,13 @@ def curve_columns(
     """ODS, OIS, AP and R50 of counts summed over images, each (S,).
 
     four (N, T, 4) : matched_gt, total_gt, matched_pred, total_pred of each image
-    protocol : ods_rule, ap_rule and operator are read. Source: collect_eval_bdry.m
+    protocol : ods_rule, ap_rule, operator and empty_gt are read. Source: collect_eval_bdry.m
     """
     curve = summed_curve(thresholds, four, weights, protocol.operator)
     ods = best(curve, protocol.ods_rule)
     own = PRCurve.of_counts(thresholds, four).f.argmax(axis=1)
+    if protocol.empty_gt == "count":  # F is 0 at all thresholds: the fewest false positives
+        own = np.where(four[..., 1].any(axis=1), own, four[..., 3].argmin(axis=1))
     at_own = weighted_sum(weights, four[np.arange(len(four)), own])
     ois_r, ois_p = ratio(at_own[:, 0], at_own[:, 1]), ratio(at_own[:, 2], at_own[:, 3])
     return {

@@ -38,7 +38,7 @@ def _table(table: Table) -> str:
         "<tr>" + "".join(_cell(table, r, c) for c in range(len(table.columns))) + "</tr>\n"
         for r in range(len(table.rows))
     )
-    words = "".join(f"<small>{_text(t)}</small><br>" for t in (table.caption, *table.notes) if t)
+    words = "".join(f"<small>{_text(t)}</small><br>" for t in table.words)
     return (
         f'<figure class="bsdsbench"><table data-key="{_text(table.key)}">'
         f"<caption>{_text(table.title)}</caption>\n"

@@ -24,7 +24,7 @@ def table_mapping(table: Table) -> dict[str, Any]:
         "key": table.key,
         "title": table.title,
         "caption": table.caption,
-        "notes": list(table.notes),
+        "notes": [*table.notes, *table.signatures],
         "columns": [
             {"key": c.key, "heading": c.heading, "higher_is_better": c.higher_is_better}
             for c in table.columns

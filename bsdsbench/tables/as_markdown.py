@@ -27,9 +27,8 @@ def _table(table: Table) -> str:
     parts += [
         _line([_cell(table, r, c) for c in range(len(heads))]) for r in range(len(table.rows))
     ]
-    for text in (table.caption, *table.notes):
-        if text:
-            parts += ["", escape_markdown(text)]
+    for text in table.words:
+        parts += ["", escape_markdown(text)]
     return "\n".join(parts) + "\n"
 
 

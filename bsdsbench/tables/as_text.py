@@ -55,7 +55,7 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
 
 
 def _words(tables: Sequence[Table]) -> list[str]:
-    return [text for table in tables for text in (table.caption, *table.notes) if text]
+    return [text for table in tables for text in table.words]
 
 
 def _print(console: Console, table: Table, words: Sequence[str], width: int | None) -> None:

@@ -7,7 +7,7 @@ number with its interval, or with a mark after it), text, or None where the valu
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -94,6 +94,10 @@ class Table:
         How the numbers were made (protocol, signature); printed with every table.
     notes : sequence of str
         Printed under the table, one line each.
+    signatures : sequence of str
+        How the runs were made, a line each; printed last, in LaTeX a comment.
+    sentence : str
+        The caption in a paper; default: the title.
     n_labels : int
         How many of the first columns say what a row is; they stay with every part of a table that
         is split.
@@ -122,6 +126,8 @@ class Table:
         *,
         caption: str = "",
         notes: Sequence[str] = (),
+        signatures: Sequence[str] = (),
+        sentence: str = "",
         n_labels: int = 1,
         aside: bool = False,
     ) -> None:
@@ -129,6 +135,8 @@ class Table:
         self.columns = tuple(columns)
         self.rows = tuple(tuple(row) for row in rows)
         self.notes = tuple(visible(note) for note in notes)
+        self.signatures = tuple(visible(line) for line in signatures)
+        self.sentence = visible(sentence) or self.title
         self.n_labels, self.aside = n_labels, aside
         keys = [c.key for c in self.columns]
         if len(set(keys)) < len(keys):
@@ -140,6 +148,25 @@ class Table:
                 if cell is not None and isinstance(cell, str) == column.is_number:
                     kind = "a number" if column.is_number else "text"
                     raise DataError(f"table {key}, {column.key}: {cell!r}, expected {kind}")
+
+    def changed(
+        self, columns: Sequence[Column], rows: Sequence[Sequence[Cell]], notes: Sequence[str] = ()
+    ) -> Table:
+        """The same table of other columns and rows, with notes before its own."""
+        return Table(
+            *(self.key, self.title, columns, rows),
+            caption=self.caption,
+            notes=[*notes, *self.notes],
+            signatures=self.signatures,
+            sentence=self.sentence,
+            n_labels=self.n_labels,
+            aside=self.aside,
+        )
+
+    @property
+    def words(self) -> list[str]:
+        """What is printed under the table, a line each."""
+        return [text for text in (self.caption, *self.notes, *self.signatures) if text]
 
     def __repr__(self) -> str:
         return f"<Table {self.key}: {len(self.rows)} rows, {len(self.columns)} columns>"
@@ -186,6 +213,39 @@ class Table:
 def read_at_once(tables: Sequence[Table]) -> list[Table]:
     """The tables without the supplementary ones."""
     return [table for table in tables if not table.aside]
+
+
+def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
+    """The tables with these columns of numbers alone, in this order, after those of text.
+
+    wanted : keys, "ods" or with the table's "boundary.ods". A table that has none is left out.
+    Raises DataError for a key that no table has.
+    """
+    out, found = [], set()
+    for table in tables:
+        places = {c.key: k for k, c in enumerate(table.columns) if c.is_number}
+        chosen = [
+            (word, k) for word in wanted if (k := _place(word, table.key, places)) is not None
+        ]
+        if chosen:
+            found |= {word for word, _ in chosen}
+            texts = [k for k, c in enumerate(table.columns) if not c.is_number]
+            kept = [*texts, *dict.fromkeys(k for _, k in chosen)]
+            rows = [[row[k] for k in kept] for row in table.rows]
+            gone = tuple(f"{c.heading}: " for k, c in enumerate(table.columns) if k not in kept)
+            smaller = table.changed([table.columns[k] for k in kept], rows)
+            smaller.notes = tuple(note for note in table.notes if not note.startswith(gone))
+            out.append(smaller)
+    if lost := [word for word in wanted if word not in found]:
+        known = dict.fromkeys(c.key for table in tables for c in table.columns if c.is_number)
+        raise DataError(f"column {lost[0]!r}: expected some of {', '.join(known)}")
+    return out
+
+
+def _place(word: str, key: str, places: Mapping[str, int]) -> int | None:
+    """Where a column is: keys of parts of a score may be written with a point."""
+    own = word.removeprefix(f"{key}.").replace(".", "_")
+    return places.get(own)
 
 
 def number(cell: Cell) -> float | None:

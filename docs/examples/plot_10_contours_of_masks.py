@@ -10,6 +10,7 @@ Boundary IoU, F, Hausdorff and surface distances of regions, with intervals and 
 # annotator is an object, and so is each predicted region; objects are paired where their
 # intersection over union is above one half. An unmatched object is compared with an empty mask.
 
+import matplotlib.pyplot as plt
 import numpy as np
 from skimage.segmentation import felzenszwalb, slic
 
@@ -66,3 +67,19 @@ for key in (
         f"{key:22} {a.value:8.3f} [{a.low:.3f}, {a.high:.3f}]  {b.value:8.3f} "
         f"[{b.low:.3f}, {b.high:.3f}]  difference {d.value:+.3f}, p {d.p:.3f}"
     )
+
+# %%
+# The scores between 0 and 1 as a picture: a dot is a score, a line its interval.
+
+shown = ("contour.iou", "contour.biou@0_02", "contour.f@3", "contour.nsd-area@2", "segmentation.pq")
+fig, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
+for k, run in enumerate(runs):
+    ends = [found.interval_of(run.name, key) for key in shown]
+    rows = np.arange(len(shown)) + 0.2 * k
+    ax.hlines(rows, [e.low for e in ends], [e.high for e in ends], color=f"C{k}")
+    ax.plot([e.value for e in ends], rows, "o", color=f"C{k}", label=run.name)
+ax.set(title="felzenszwalb is better by every score", xlim=(0, 1), xlabel="score")
+ax.set_yticks(np.arange(len(shown)) + 0.1, shown)
+ax.invert_yaxis()
+ax.legend(loc="upper right")
+plt.show()

@@ -41,7 +41,7 @@ for note in found.notes:
 from bsdsbench.plotting import ImageScatterDisplay  # noqa: E402
 
 shown = ImageScatterDisplay.from_evaluations(runs[1], runs[0]).plot()
-shown.ax_.set_title("F of every image: the two detectors are nearly the same")
+shown.ax_.set_title("F per image: nearly the same")
 plt.show()
 
 # %%

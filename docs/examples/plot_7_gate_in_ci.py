@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 import imageio.v3 as iio
+import matplotlib.pyplot as plt
 import numpy as np
 
 import bsdsbench as bb
@@ -46,6 +47,14 @@ for path in good.maps.glob("*.png"):
     iio.imwrite(out / "blurred" / path.name, worse.astype(np.uint16))
 bb.evaluate(out / "blurred", truth, missing="skip", out=out / "bad", workers=1)
 check(out / "bad", "--baseline", out / "baseline.json")
+
+# %%
+# What the gate has seen: the curve of the blurred maps lies below that of the baseline.
+
+from bsdsbench.plotting import plot_runs  # noqa: E402
+
+plot_runs([good.evaluation, out / "bad"], ["baseline", "blurred"])
+plt.show()
 
 # %%
 # In a workflow file:

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from bsdsbench.files.errors import DataError, visible
-from bsdsbench.loaders import load_ground_truth, load_prediction
+from bsdsbench.loaders import Pair, load_ground_truth, load_prediction
+from bsdsbench.loaders.depth_files import depth_prediction
 from bsdsbench.loaders.official_txt import read_ev1, read_rows
 from bsdsbench.loaders.pairing import read_split
 
@@ -37,6 +38,8 @@ def sound_files() -> dict[str, tuple[bytes, Loader]]:
     runs = "".join(f"{r % 3} {r} 0 30\n" for r in range(23))
     seg = f"format ascii cr\nimage 1\nwidth 31\nheight 23\nsegments 3\ndata\n{runs}"
     found["truth.seg"] = (seg.encode(), load_ground_truth)
+    dpt = struct.pack("<fii", 202021.25, 31, 23) + _map().astype("<f4").tobytes()
+    found["depth.dpt"] = (dpt, lambda p: depth_prediction(Pair("a", (Path(p),), ()), (23, 31)))
     found["split.txt"] = (b"# a split\n2018\n3063.png\n\nval/8068.mat\n", read_split)
     table = "".join(f"{t / 6:10g} {9 - t:10g} {9:10g} {5:10g} {12:10g}\n" for t in range(1, 6))
     found["2018_ev1.txt"] = (table.encode(), read_ev1)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from bsdsbench import curves
-from bsdsbench.plotting.style import line_style, root_figure, style
+from bsdsbench.plotting.palette import PALETTE
+from bsdsbench.plotting.style import root_figure, style
 from note.parts import Row, Section, draw, fraction, grid, new_row, number, pair, spaces
 
 
@@ -116,7 +117,7 @@ def hull() -> Section:
         draw(roc, *best, 1, "hull", linestyle="--")
         draw(pr, plain.recall, plain.precision, 0, "count-linear")
         draw(pr, achievable.recall, achievable.precision, 1, "achievable", linestyle="--")
-        pr.plot(tpr[1:], tp[1:] / (tp + fp)[1:], "o", color=line_style(0)["color"], markersize=4)
+        pr.plot(tpr[1:], tp[1:] / (tp + fp)[1:], "o", color=PALETTE[0], markersize=4)
         roc.legend(loc="lower right")
         pr.legend(loc="lower left")
     above = curves.dominates(best, (fpr, tpr)) and not curves.dominates((fpr, tpr), best)

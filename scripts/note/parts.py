@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from bsdsbench.plotting.style import draw_iso_f, line_style
+from bsdsbench.plotting.palette import PALETTE
+from bsdsbench.plotting.style import draw_iso_f
 
 
 @dataclass
@@ -73,7 +74,7 @@ def spaces(count: int = 2, iso_f: bool = True) -> list[Any]:
 
 def draw(ax: Any, x: Any, y: Any, index: int, name: str | None = None, **line: Any) -> None:
     """A curve in the house style."""
-    ax.plot(x, y, label=name, **{**line_style(index), **line})
+    ax.plot(x, y, label=name, **{"color": PALETTE[index], **line})
 
 
 def grid(values: np.ndarray) -> list[list[str]]:

@@ -8,7 +8,8 @@ import numpy as np
 
 from bsdsbench import curves
 from bsdsbench.plotting import DETCurveDisplay, PRCurveDisplay, ROCCurveDisplay
-from bsdsbench.plotting.style import line_style, root_figure, style
+from bsdsbench.plotting.palette import PALETTE
+from bsdsbench.plotting.style import root_figure, style
 from note.parts import Row, Section, draw, new_row, number, spaces
 
 
@@ -67,7 +68,7 @@ def _row_of(displays: list[Any], titles: list[str]) -> Any:
     axes = new_row(len(displays))
     for ax, display, title in zip(axes, displays, titles, strict=True):
         ax.set_box_aspect(1)
-        display.plot(ax, **line_style(0))
+        display.plot(ax, color=PALETTE[0])
         ax.set_title(title)
     return root_figure(axes[0])
 

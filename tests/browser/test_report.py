@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,36 +13,15 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results, sample_root
-from bsdsbench.plotting.style import line_style
+from bsdsbench.plotting.palette import lines_of
 from bsdsbench.report import write_report
+from tests.helpers.runs import command
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 
-CHROMIUM = next(
-    (
-        path
-        for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-        if (path := shutil.which(name))
-    ),
-    None,
-)
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path"),
-]
+pytestmark = pytest.mark.browser
 NASTY = "<img src=x onerror=alert(1)> & \"b\" 'c'"
 PHONE = {"width": 390, "height": 844}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as play:
-        found = play.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")
@@ -59,50 +35,14 @@ def demo_report(tmp_path_factory):
         ["report", *runs[:2], "-o", str(page)],
         ["report", *runs, "-o", str(out / "three.html")],
     ):
-        subprocess.run(
-            [sys.executable, "-m", "bsdsbench", *arguments],
-            check=True,
-            capture_output=True,
-            cwd=Path(bb.__file__).parents[1],
-            env={**os.environ, "COLUMNS": "100"},
-            timeout=600,
-        )
+        done = command(*arguments)
+        assert done.returncode == 0, done.stderr
     return page
 
 
 @pytest.fixture(scope="module")
 def three_methods(demo_report):
     return demo_report.with_name("three.html")
-
-
-@pytest.fixture
-def open_page(browser):
-    """open_page(path, ...) -> page; on leaving, nothing was logged and nothing was fetched."""
-    problems, contexts = [], []
-
-    def go(path, anchor="", **options):
-        context = browser.new_context(**options)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.on("console", lambda m: problems.append(f"{m.type}: {m.text}"))
-        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-        page.on("dialog", lambda d: (problems.append(f"dialog: {d.message}"), d.dismiss()))
-        page.on(
-            "request",
-            lambda r: (
-                None
-                if r.url.startswith(("data:", "blob:", path.as_uri()))
-                else problems.append(f"request: {r.url}")
-            ),
-        )
-        page.goto(path.as_uri() + anchor)
-        return page
-
-    yield go
-    for context in contexts:
-        context.close()
-    assert problems == []
 
 
 def column(page, index):
@@ -289,7 +229,7 @@ def test_colours_are_those_of_the_plots(open_page, three_methods):
     drawn = page.locator("#plot .curve").evaluate_all(
         "all => all.map(l => l.getAttribute('stroke'))"
     )
-    assert drawn == [line_style(i)["color"] for i in range(3)]
+    assert drawn == [color for color, _ in lines_of(["Structure_Tensor", "canny", "sobel"])]
 
 
 def test_a_dot_of_the_scatter_opens_its_image(open_page, three_methods):

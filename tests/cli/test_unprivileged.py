@@ -13,6 +13,7 @@ NOBODY = 65534
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
+@pytest.mark.process
 def test_a_user_without_a_home_and_a_read_only_installation(tiny):
     import tempfile
 

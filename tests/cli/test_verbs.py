@@ -108,6 +108,7 @@ def test_names_add_up(tmp_path):
     assert "two" in table
 
 
+@pytest.mark.process
 def test_help_lists_metrics_of_other_packages_and_imports_nothing_heavy(monkeypatch):
     monkeypatch.setattr(registry, "_others", lambda: {"davis-f": None})
     text = " ".join(call("evaluate", "--help").split())
@@ -136,6 +137,7 @@ def test_a_wrong_call_is_one_line_that_says_where_help_is(monkeypatch, capsys):
     assert capsys.readouterr() == ("", line)
 
 
+@pytest.mark.slow
 def test_merge_names_what_the_shards_left_out(tiny, tmp_path):
     pred, gt = tiny
     (pred / "im004.png").write_bytes(b"none")

@@ -1,19 +1,29 @@
 """What the command line says where a call is nearly right."""
 
 import re
+import sys
+from dataclasses import replace
 
 import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bsdsbench.cli import cli
+import bsdsbench as bb
+from bsdsbench.cli import _interrupted, cli
 from bsdsbench.cli.evaluating import _Pace, _PlainLines
 from bsdsbench.files.errors import DataError, FileFormatError, grouped
 from bsdsbench.files.writing import png_bytes
 from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.sample import sample_ground_truth
-from tests.helpers.runs import call
+from bsdsbench.tables.as_text import to_text
+from tests.helpers.runs import call, refused
+from tests.helpers.simulated import simulated_run
+
+
+def run_cli(*words):
+    """What a command says on standard error."""
+    return CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False).stderr
 
 
 def write_png(path, pixels):
@@ -31,8 +41,6 @@ def test_a_preset_nearly_right_is_recognised(tmp_path):
 
 
 def test_check_without_a_baseline_says_how_to_make_one(tmp_path):
-    from tests.helpers.simulated import simulated_run
-
     out = simulated_run("a", 3).save(tmp_path / "a")
     with pytest.raises(FileFormatError, match=r"no such file, .* --update` makes one"):
         call("check", out, "--baseline", tmp_path / "none.json")
@@ -166,6 +174,7 @@ def test_nms_offers_no_option_that_it_ignores():
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.process
 def test_shell_completion(shell):
     import os
     import subprocess
@@ -178,3 +187,48 @@ def test_shell_completion(shell):
         text=True,
     )
     assert "bsdsbench" in done.stdout, done.stderr
+
+
+def test_a_run_that_goes_on_says_how_many_records_were_kept(tiny, tmp_path, capsys):
+    words = ["evaluate", tiny[0], "--gt", tiny[1], "--thresholds", 5, "--workers", 1]
+    said = [run_cli(*words, "-o", tmp_path / "out", *more) for more in ([], [], ["--fresh"])]
+    assert "6 of 6 images were counted before; their records in" in said[1]
+    assert ["kept" in text for text in said] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("words", "resumes"),
+    [
+        (["evaluate", "maps", "--gt", "gt", "-o", "out"], True),
+        (["run", "canny", "images", "--out=out"], True),
+        (["demo"], True),
+        (["evaluate", "maps", "--gt", "gt"], False),
+        (["compare", "a", "b", "-o", "x.tex"], False),
+    ],
+)
+def test_an_interruption_says_that_the_same_command_goes_on_where_it_does(
+    words, resumes, monkeypatch, capsys
+):
+    monkeypatch.setattr("os._exit", sys.exit)
+    with pytest.raises(SystemExit, match="130"):
+        _interrupted(words)
+    said = capsys.readouterr().err
+    assert said.startswith("bsdsbench: interrupted")
+    assert ("the same command goes on from there" in said) == resumes
+
+
+def test_runs_of_two_protocols_are_told_of_force():
+    runs = [simulated_run("a", 3), simulated_run("b", 3)]
+    runs[1] = replace(runs[1], protocol=runs[1].protocol.replace(max_dist=0.011))
+    refused(r"tolerance.*\(--force compares them", bb.compare, runs, n_boot=10)
+
+
+def test_a_dash_has_its_reason_in_a_note():
+    counts = bb.BoundaryCounts([0.3, 0.6], [2, 1], [9, 9], [2, 1], [20, 10])  # precision .1
+    protocol = bb.Protocol(thresholds=(0.3, 0.6))
+    records = [bb.ImageRecord(name, (9, 9), {"boundary": counts}) for name in ("a", "b")]
+    run = bb.Evaluation(protocol, "poor", records)
+    reason = "- under R50: the curve does not pass a precision of 0.5."
+    for text in (run.summary(), to_text(bb.compare([run], n_boot=10).tables())):
+        assert reason in " ".join(text.split())
+    assert reason not in simulated_run("good", 30, quality=1.0).summary()

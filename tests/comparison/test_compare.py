@@ -14,7 +14,8 @@ from bsdsbench.comparison.bootstrap import (
     bootstrap_weights,
     jackknife_weights,
 )
-from bsdsbench.comparison.compare import bootstrap_band
+from bsdsbench.comparison.compare import ImageEffect, ImagePairs
+from bsdsbench.comparison.curve_band import bootstrap_band
 from bsdsbench.comparison.significance import (
     bca_interval,
     holm,
@@ -97,6 +98,17 @@ def test_one_undefined_run_leaves_the_others_their_test():
     assert found.letters["boundary.ap"][2] == ""
 
 
+def test_effect_size_is_the_mean_difference_over_its_standard_deviation():
+    def pairs(*differences):
+        effects = [ImageEffect(str(k), d, 0.0, d, 0.0) for k, d in enumerate(differences)]
+        return ImagePairs("a", "b", "boundary", tuple(effects))
+
+    assert pairs(0.1, 0.3, 0.5).effect_size == pytest.approx(0.3 / 0.2)  # variance .08 / 2
+    assert pairs(-0.2, 0.0).effect_size == pytest.approx(-0.1 / 0.02**0.5)
+    assert pairs(0.2, 0.2).effect_size == pairs(0.4).effect_size == pairs().effect_size == 0
+    assert pairs(0.1, 0.0, -0.2, 0.3).record == (2, 1, 1)
+
+
 def two_points(name, shares, thresholds=(0.25, 0.75)):
     """A run whose images have the precision `shares` at one threshold, and 0.9 at the next."""
     records = []
@@ -151,6 +163,7 @@ def test_scores_of_regions_that_are_many_stand_aside(tmp_path):
     assert {d.p for d in table.differences} == {1.0}
 
 
+@pytest.mark.slow
 def test_identical_runs_give_p_one_and_an_empty_interval(pair):
     twin = replace(pair[0], name="twin")
     found = bb.compare([pair[0], twin], n_boot=500)
@@ -161,6 +174,7 @@ def test_identical_runs_give_p_one_and_an_empty_interval(pair):
 
 
 @pytest.mark.parametrize("interval", ["percentile", "bca"])
+@pytest.mark.slow
 def test_a_clear_difference_is_found_and_seeded(pair, interval):
     found = bb.compare(pair, n_boot=1000, seed=4, interval=interval)
     d = found.difference_of("better", "worse", "boundary.ods")
@@ -190,6 +204,7 @@ def test_influence_is_what_leaving_an_image_out_does(pair):
 
 
 @pytest.mark.parametrize("n_images", [12, 40])
+@pytest.mark.slow
 def test_intervals_cover_the_population_s_difference_as_often_as_they_say(n_images):
     """95 % intervals of the ODS difference over 300 draws from two populations of 3000 images.
 
@@ -264,7 +279,8 @@ def test_one_image_says_nothing(pair):
     one = [replace(run, records=run.records[:1]) for run in pair]
     found = bb.compare(one, n_boot=50)
     assert all(d.p == 1.0 for d in found.differences)
-    assert "1 images only" in found.notes[-1]
+    assert "1 images only" in found.notes[-2]
+    assert "nothing can be significant" in found.notes[-1]
 
 
 def test_holm_by_hand():

@@ -1,9 +1,6 @@
 """The regression gate: a planted drop fails it, noise does not; command line, JUnit, pytest."""
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -17,6 +14,7 @@ from click.testing import CliRunner
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.gate import Baseline, assert_scores, check
+from bsdsbench.comparison.significance import least_p
 from bsdsbench.scores.counts import BoundaryCounts
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
@@ -64,6 +62,7 @@ def test_a_planted_drop_of_one_hundredth_fails(run, statistical):
     assert not found.passed
 
 
+@pytest.mark.slow
 def test_noise_does_not_fail_the_statistical_form(run):
     baseline = Baseline.of(run)
     failures, drops = 0, []
@@ -73,6 +72,30 @@ def test_noise_does_not_fail_the_statistical_form(run):
         drops.append(found.checks[0].drop)
     assert max(drops) > 0.001  # without statistics and tolerance these would have failed
     assert failures <= 3
+
+
+@pytest.mark.parametrize(("n", "n_boot"), [(5, 2000), (60, 20)])
+def test_where_nothing_could_be_significant_the_tolerance_decides(n, n_boot):
+    few = simulated_run("ours", n, quality=0.2, seed=3)
+    found = check(changed(few, 0.4), Baseline.of(few), statistical=True, n_boot=n_boot)
+    assert not found.passed
+    (note,) = found.notes
+    assert f"of {n} images with {n_boot} samples" in note
+    assert note in str(found)
+    assert found.to_mapping()["notes"] == [note]
+    assert note in found.to_junit()
+    assert check(few, Baseline.of(few), statistical=True, n_boot=n_boot).passed
+    assert check(changed(few, 0.4), Baseline.of(few)).notes == ()
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 6, 8, 30])
+def test_the_least_p_is_that_of_a_run_better_on_every_image(n):
+    a, b = (simulated_run(name, n, quality=q, seed=3) for name, q in (("a", 0.2), ("b", 0.2)))
+    worse = changed(b, 0.6)
+    found = bb.compare([a, worse], n_boot=500)
+    least = least_p(n, 500, 1)
+    assert found.difference_of("a", "b", "ods").p == least
+    assert any("nothing can be significant" in note for note in found.notes) == (least >= 0.05)
 
 
 @pytest.mark.parametrize("level", [-0.1, 0, 1, 2, float("nan"), "0.95"])
@@ -180,6 +203,7 @@ def test_an_altered_baseline_is_refused(run, tmp_path):
         refused(rf"b\.json: {words}", Baseline.load, path)
 
 
+@pytest.mark.slow
 def test_command_line(run, tmp_path):
     good, bad, base = tmp_path / "good", tmp_path / "bad", tmp_path / "baseline.json"
     run.save(good)
@@ -240,7 +264,9 @@ def test_assert_scores(run, tmp_path):
         assert_scores(changed(run, 0.0137), path)
 
 
-def test_the_pytest_plugin(run, tmp_path):
+@pytest.mark.process
+def test_the_pytest_plugin(run, tmp_path, monkeypatch, capsys):
+    """Runs of pytest in this process, on a test that uses the fixture."""
     run.save(tmp_path / "good")
     changed(run, 0.0137).save(tmp_path / "bad")
     (tmp_path / "test_mine.py").write_text(
@@ -249,27 +275,31 @@ def test_the_pytest_plugin(run, tmp_path):
         "def test_scores(assert_scores):\n"
         "    run = Evaluation.load(os.environ['RUN'])\n"
         "    assert_scores(run, 'baseline.json', tolerance=0.002)\n"
+        "def test_a_folder(assert_scores):\n"
+        "    assert_scores(os.environ['RUN'], os.environ.get('SECOND', 'second.json'))\n"
     )
-    installed = any(
-        e.value == "bsdsbench.integrations.pytest_plugin" for e in entry_points(group="pytest11")
-    )
+    plugin = "bsdsbench.integrations.pytest_plugin"
+    installed = any(e.value == plugin for e in entry_points(group="pytest11"))
+    loaded = [] if installed else ["-p", plugin]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTEST_ADDOPTS", "")  # no coverage floor
 
     def run_pytest(which, *arguments):
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-        if not installed:
-            command += ["-p", "bsdsbench.integrations.pytest_plugin"]
-        return subprocess.run(
-            command,
-            cwd=tmp_path,
-            env={**os.environ, "RUN": str(tmp_path / which), "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        monkeypatch.setenv("RUN", str(tmp_path / which))
+        quiet = ["-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:benchmark"]
+        return pytest.main([*quiet, *loaded, "test_mine.py", *arguments])
 
-    assert run_pytest("good", "--bsdsbench-update").returncode == 0
-    assert (tmp_path / "baseline.json").exists()
-    assert run_pytest("good").returncode == 0
-    bad = run_pytest("bad")
-    assert bad.returncode == 1
-    assert "FAIL boundary.ods" in bad.stdout
+    assert run_pytest("good", "--bsdsbench-update") == 0
+    assert f"bsdsbench: baseline new: {tmp_path / 'baseline.json'}" in capsys.readouterr().out
+    assert run_pytest("good") == 0
+    capsys.readouterr()
+    run_pytest("good", "--bsdsbench-update")
+    assert capsys.readouterr().out.count("baseline unchanged:") == 2
+    run_pytest("bad", "--bsdsbench-update", "-k", "folder")
+    assert f"baseline changed: {tmp_path / 'second.json'}" in capsys.readouterr().out
+    monkeypatch.setenv("SECOND", "baseline.json")
+    assert run_pytest("good", "--bsdsbench-update") == 1
+    both = "baseline.json: is the baseline of test_mine.py::test_scores too"
+    assert both in capsys.readouterr().out
+    assert run_pytest("bad") == 1
+    assert "FAIL boundary.ods" in capsys.readouterr().out

@@ -57,6 +57,7 @@ def test_counts_lie_in_the_spread_of_the_official_program():
     assert abs(np.mean(shifts)) < 0.0003
 
 
+@pytest.mark.slow
 def test_whole_real_problems_equal_scipy():
     """Cost and cardinality of 20 real problems, each a thinned map and one annotator."""
     chosen = image_ids()[::5]
@@ -71,6 +72,7 @@ def test_whole_real_problems_equal_scipy():
         assert match.n_matched == reference.cardinality(bmap, gt, max_dist), image_id
 
 
+@pytest.mark.slow
 def test_crops_of_real_maps_are_the_one_optimum():
     for k, image_id in enumerate(image_ids()[::10]):
         soft, gts = load(image_id)
@@ -82,6 +84,7 @@ def test_crops_of_real_maps_are_the_one_optimum():
 
 
 @pytest.mark.parametrize("count", [1, pytest.param(8, marks=pytest.mark.heavy)])
+@pytest.mark.slow
 def test_warm_start_equals_each_threshold_alone(count):
     """All 99 thresholds of real maps: the nested ucm, and a dense soft map made from it."""
     from scipy.ndimage import gaussian_filter

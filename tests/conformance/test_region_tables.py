@@ -46,6 +46,7 @@ def test_every_number(test, name, written, bsds500_bench):
     np.testing.assert_allclose(ours, official, rtol=1e-5, atol=0)
 
 
+@pytest.mark.slow
 def test_real_hierarchy_as_each_threshold_apart(bsds500):
     image = sorted((bsds500 / "ucm2/val").glob("*.mat"))[0]
     ucm2 = bb.load_prediction(image).ucm2

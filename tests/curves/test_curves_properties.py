@@ -73,6 +73,7 @@ TOTALS = st.fixed_dictionaries(
     interpolate=st.booleans(),
     plot=st.sampled_from(["fptp", "tntp", "tptn", "fpfn"]),
 )
+@pytest.mark.slow
 def test_curves_are_their_slow_definition(large, data, dtype, totals, prior, interpolate, plot):
     labels, scores = data[0].tolist(), data[1].tolist()
     given_scores = data[1].astype(dtype)
@@ -94,6 +95,7 @@ def test_curves_are_their_slow_definition(large, data, dtype, totals, prior, int
 
 @SETTINGS
 @given(samples())
+@pytest.mark.slow
 def test_merged_is_sklearn(data):
     keep = data[0] != 0
     assert_merged_is_sklearn(data[0][keep], data[1][keep])
@@ -101,6 +103,7 @@ def test_merged_is_sklearn(data):
 
 @SETTINGS
 @given(samples(), st.sampled_from(["sample", "merge"]))
+@pytest.mark.slow
 def test_monotone_maps_of_the_scores_change_nothing(data, ties):
     labels, scores = data
     a_pr, a_roc = curves.pr(labels, scores, ties=ties), curves.roc(labels, scores, ties=ties)
@@ -112,6 +115,7 @@ def test_monotone_maps_of_the_scores_change_nothing(data, ties):
 
 @SETTINGS
 @given(samples(), st.randoms(use_true_random=False))
+@pytest.mark.slow
 def test_merged_ties_do_not_see_the_order_of_rows(data, random):
     labels, scores = data
     order = list(range(labels.size))
@@ -131,6 +135,7 @@ def test_merged_ties_do_not_see_the_order_of_rows(data, random):
 
 @SETTINGS
 @given(samples())
+@pytest.mark.slow
 def test_swapping_the_classes_and_the_order_mirrors_the_roc(data):
     labels, scores = data
     a = curves.roc(labels, scores, ties="merge")
@@ -160,6 +165,7 @@ def test_hull_is_the_upper_hull(p, n, data):
 
 @SETTINGS
 @given(st.integers(1, 12), st.integers(1, 12), st.data())
+@pytest.mark.slow
 def test_achievable_pr_is_nowhere_below_a_point(p, n, data):
     points = data.draw(chain(p, n))
     fpr, tpr = rates(points, p, n)
@@ -178,6 +184,7 @@ def test_achievable_pr_is_nowhere_below_a_point(p, n, data):
 
 @SETTINGS
 @given(st.integers(1, 10), st.integers(1, 10), st.data())
+@pytest.mark.slow
 def test_roc_dominance_is_pr_dominance(p, n, data):
     """Davis and Goadrich, theorem 3.2; the ROC side also by exact fractions."""
     a, b = data.draw(chain(p, n)), data.draw(chain(p, n))
@@ -204,6 +211,7 @@ def test_roc_dominance_is_pr_dominance(p, n, data):
 
 @SETTINGS
 @given(st.integers(1, 10), st.integers(1, 10), st.data())
+@pytest.mark.slow
 def test_crossings_are_where_dominance_changes(p, n, data):
     a, b = (rates(data.draw(chain(p, n)), p, n) for _ in range(2))
     points = curves.crossings(a, b)
@@ -230,6 +238,7 @@ def test_spaces_map_back(p, n, data):
 
 @SETTINGS
 @given(st.integers(1, 8), st.integers(1, 8), st.data())
+@pytest.mark.slow
 def test_closed_form_is_the_limit_of_fine_trapezoids(p, n, data):
     points = data.draw(chain(p, n))
     fp, tp = (np.array(v) for v in zip(*points, strict=True))
@@ -243,6 +252,7 @@ def test_closed_form_is_the_limit_of_fine_trapezoids(p, n, data):
 
 @SETTINGS
 @given(samples(both=False), st.integers(1, 30))
+@pytest.mark.slow
 def test_threshold_curve_is_its_slow_definition(data, count):
     labels, scores = data
     c = curves.threshold_curve(labels, scores, num_thresholds=count)

@@ -39,8 +39,11 @@ def mask_pairs():
     yield "touching", np.eye(12, 17, dtype=bool), np.eye(12, 17, 1, dtype=bool)
 
 
-def bsds_masks(folder, images=6):
-    """(name, pred, gt): the largest regions of two annotators of BSDS500 val images."""
+def bsds_masks(folder, images=6, most=None):
+    """(name, pred, gt): the largest regions of two annotators of BSDS500 val images.
+
+    most : cut to this many rows and columns around the middle of the annotated region.
+    """
     from scipy.io import loadmat
 
     for path in sorted(folder.glob("groundTruth/val/*.mat"))[:images]:
@@ -49,4 +52,8 @@ def bsds_masks(folder, images=6):
         for label in np.argsort(-np.bincount(two.ravel()))[:3]:
             gt = two == label
             pred = one == np.bincount(one[gt]).argmax()
+            if most:
+                y, x = (int(np.median(at)) for at in np.nonzero(gt & pred))
+                piece = tuple(slice(max(c - most // 2, 0), c + most // 2) for c in (y, x))
+                pred, gt = pred[piece], gt[piece]
             yield f"{path.stem}:{label}", pred, gt

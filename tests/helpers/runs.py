@@ -1,12 +1,19 @@
 """Runs as tests make them: maps in folders, one process, the command line, what is left on disk."""
 
+import gc
+import io
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from subprocess import CompletedProcess
+from unittest.mock import patch
+
 import imageio.v3 as iio
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import bsdsbench as bb
-from bsdsbench.cli import cli
+from bsdsbench.cli import cli, main
 from bsdsbench.files.errors import DataError
 
 FAST = {"workers": 1, "executor": "thread"}
@@ -44,6 +51,21 @@ def call(*words):
     if found.exception:
         raise found.exception
     return found.output
+
+
+def command(*words):
+    """`python -m bsdsbench` in this process: returncode, stdout, stderr."""
+    out, err, before = io.StringIO(), io.StringIO(), gc.get_threshold()
+    with (
+        patch.object(sys, "argv", ["bsdsbench", *map(str, words)]),
+        patch("bsdsbench.cli._insist_on_ctrl_c"),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        pytest.raises(SystemExit) as end,
+    ):
+        main()
+    gc.set_threshold(*before)
+    return CompletedProcess(words, end.value.code, out.getvalue(), err.getvalue())
 
 
 def bits(folder):

@@ -16,7 +16,7 @@ def test_every_official_table_agrees_and_an_altered_one_does_not(bsds500_bench, 
     table = copy / "test_1" / "eval_cover.txt"
     table.chmod(0o644)
     table.write_text(table.read_text().replace("0.", "0.1", 1))
-    words = ["data", "certify", str(copy), "--format", "json"]
+    words = ["data", "certify", str(copy), "--format", "json", "--quiet"]
     ran = CliRunner().invoke(cli, words, standalone_mode=False)
     found = json.loads(ran.output)
     assert ran.return_value == 1

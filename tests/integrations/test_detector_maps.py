@@ -191,6 +191,7 @@ def closed_over(by):
     ],
     ids=["partial", "lambda", "closure", "network", "method", "partial of an array"],
 )
+@pytest.mark.slow
 def test_two_callables_of_one_name_are_two_detectors(make, data, tmp_path):
     scored(make(1.0), data, tmp_path / "out", name="x")
     again = scored(make(0.5), data, tmp_path / "out", name="x")
@@ -210,6 +211,7 @@ def test_a_partial_of_plain_arguments_is_known(user):
     assert identity_of(one).unknown == ""
 
 
+@pytest.mark.slow
 def test_where_it_cannot_be_known_it_is_said_and_resume_takes_over(data, tmp_path):
     out, calls = tmp_path / "out", itertools.count()
 
@@ -231,6 +233,7 @@ def test_where_it_cannot_be_known_it_is_said_and_resume_takes_over(data, tmp_pat
     assert other.taken_over == 0
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_is_no_result_and_goes_on(data, tmp_path):
     out, stop = tmp_path / "out", itertools.count()
 
@@ -359,6 +362,7 @@ def test_a_kill_between_a_map_and_the_manifest_is_not_taken_over(data, user, tmp
     assert same_scores(found, truth)
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_in_one_folder_are_one(data, tmp_path):
     inside, go_on = threading.Event(), threading.Event()
 

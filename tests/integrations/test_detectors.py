@@ -14,7 +14,7 @@ from bsdsbench.cli import cli
 from bsdsbench.integrations.baselines import BASELINES, baseline
 from bsdsbench.integrations.detectors import encoded, load_function
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images, sample_results
-from tests.helpers.runs import refused
+from tests.helpers.runs import call, refused
 
 IDS = ("fruit1", "herd1", "leaves1")
 
@@ -37,6 +37,7 @@ def brightness(image):
     return image.mean(axis=2) / 255
 
 
+@pytest.mark.slow
 def test_maps_keep_16_bits_and_give_the_scores_of_evaluate(three, tmp_path):
     images, gt = three
     found = bb.run(brightness, images, gt=gt, out=tmp_path / "out", workers=1)
@@ -60,6 +61,7 @@ def test_maps_keep_16_bits_and_give_the_scores_of_evaluate(three, tmp_path):
 
 
 @pytest.mark.parametrize("metric", ["boundary", "crispness", "aiu"])
+@pytest.mark.slow
 def test_without_a_protocol_it_is_the_one_that_evaluate_takes(metric, three, tmp_path):
     images, gt = three
     found = bb.run(brightness, images, gt=gt, out=tmp_path / "out", metrics=metric, workers=1)
@@ -72,6 +74,7 @@ def test_without_a_protocol_it_is_the_one_that_evaluate_takes(metric, three, tmp
     assert bb.Evaluation.load(out).protocol == alone.protocol
 
 
+@pytest.mark.slow
 def test_warm_up_is_called_and_not_counted(three, tmp_path):
     called = []
 
@@ -86,6 +89,7 @@ def test_warm_up_is_called_and_not_counted(three, tmp_path):
     assert found.evaluation is None
 
 
+@pytest.mark.slow
 def test_a_picture_it_fails_on_is_listed_and_the_rest_goes_on(three, tmp_path):
     images, gt = three
     iio.imwrite(images / "herd1.png", np.full((60, 90, 3), 7, np.uint8))
@@ -101,6 +105,7 @@ def test_a_picture_it_fails_on_is_listed_and_the_rest_goes_on(three, tmp_path):
     assert found.evaluation.failed["herd1"].startswith("ValueError")
 
 
+@pytest.mark.slow
 def test_a_detector_does_not_end_the_run(three, tmp_path):
     def detector(image):
         raise SystemExit
@@ -109,6 +114,7 @@ def test_a_detector_does_not_end_the_run(three, tmp_path):
         bb.run(detector, three[0], out=tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_if_all_fail_every_reason_is_listed(three, tmp_path):
     with pytest.raises(bb.DataError, match=r"fruit1: .*\nherd1: .*\nleaves1: .*shape \(60, 90"):
         bb.run(lambda image: image, three[0], out=tmp_path / "out")
@@ -191,6 +197,7 @@ def test_every_baseline_finds_the_edge_of_a_square(name):
         assert not edge[~near].any()
 
 
+@pytest.mark.slow
 def test_the_samples_maps_are_those_of_the_baselines():
     """To one level of 8 bits in all but a few pixels, whatever the versions."""
     for name in ("canny", "sobel", "structure-tensor", "structure-tensor-raw"):
@@ -217,8 +224,26 @@ def test_a_built_in_detector_on_the_command_line(tmp_path):
 def test_a_detector_that_is_not_built_in_is_one_line(tmp_path):
     expected = r"detector 'cany': expected one of canny, .* or MODULE:FUNCTION .*mean 'canny'\?"
     refused(expected, bb.run, "cany", tmp_path, out=tmp_path / "out")
-    with pytest.raises(bb.DataError, match="on_error 'stop': expected fail or skip"):
+    with pytest.raises(bb.DataError, match="on_error 'stop': expected one of fail, skip"):
         bb.run("canny", tmp_path, out=tmp_path / "out", on_error="stop")
+
+
+def test_shards_of_a_detector_join_to_the_undivided_run(three, tmp_path):
+    images, gt = three
+    words = ["run", "sobel", images, "--gt", gt, "--quiet", "--workers", 1]
+    whole = tmp_path / "whole"
+    call(*words, "-o", whole)
+    for k in (1, 2):
+        call(*words, "-o", tmp_path / f"part{k}", "--shard", f"{k}/2")
+        assert len(list((tmp_path / f"part{k}" / "maps").glob("*.png"))) == 3 - k
+    parts = [bb.Evaluation.load(tmp_path / f"part{k}") for k in (1, 2)]
+    joined, alone = bb.merge(parts), bb.Evaluation.load(whole)
+    assert joined.equals(alone)
+    assert joined.provenance["images"] == alone.provenance["images"]
+    speed = joined.provenance["detector"]
+    times = [p.provenance["detector"]["ms_per_image"] for p in parts]
+    assert speed["ms_per_image"] == pytest.approx(np.median(times), abs=1e-3)
+    refused("shards 2/2 are not there", bb.merge, parts[:1])
 
 
 def test_some_pictures_with_overlays_and_a_stop_at_failures(three, tmp_path):

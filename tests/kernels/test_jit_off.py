@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from bsdsbench.kernels.skeleton import skeletons
 from bsdsbench.kernels.thinning import thin, thinning_events
@@ -34,6 +35,7 @@ print(json.dumps([a.tolist() for a in arrays]))
 """
 
 
+@pytest.mark.process
 def test_same_numbers_without_jit():
     values = np.random.default_rng(1).random((9, 12))
     thresholds = np.linspace(0.2, 0.8, 4)

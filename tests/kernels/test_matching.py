@@ -152,6 +152,7 @@ def test_empty_maps(max_dist) -> None:
     assert match_boundaries(np.zeros((0, 4), bool), np.zeros((0, 4), bool), max_dist).cost == 0
 
 
+@pytest.mark.process
 def test_the_kernels_are_plain_python_too() -> None:
     """With the compiler off, the same pairs: nothing depends on overflow or wrap-around indices."""
     code = """
@@ -216,6 +217,7 @@ print((memory("VmHWM") - before) / soft.size)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are read from /proc")
 @pytest.mark.parametrize("kind", ["smooth", "noise"])
+@pytest.mark.process
 def test_memory_of_one_image(tmp_path, kind) -> None:
     """Far below 300 MB a worker at 321x481: 154,401 pixels at 200 bytes are 31 MB."""
     assert 0 < grown_memory(tmp_path, (321, 481), kind) < 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -42,6 +43,7 @@ def test_the_one_optimum(maps, radius, annotator) -> None:
 
 @QUICK
 @given(steps(), RADII)
+@pytest.mark.slow
 def test_each_step_equals_its_map_alone(case, radius) -> None:
     """Pixels enter, leave and come back; the history must not show in any count."""
     bmaps, gts = case
@@ -54,6 +56,7 @@ def test_each_step_equals_its_map_alone(case, radius) -> None:
 
 @QUICK
 @given(two_maps(), RADII)
+@pytest.mark.slow
 def test_symmetries_keep_the_cost(maps, radius) -> None:
     bmap, gt = maps
     match = match_boundaries(bmap, gt, radius)

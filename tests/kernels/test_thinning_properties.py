@@ -31,6 +31,7 @@ def level_maps(draw):
 
 @settings(max_examples=300, deadline=None)
 @given(level_maps())
+@pytest.mark.slow
 def test_events_give_every_thinned_map(case):
     levels, n = case
     maps = replay(thinning_events(levels, n), levels.shape)
@@ -70,5 +71,6 @@ def test_events_of_a_stack(maps):
 
 @settings(max_examples=200, deadline=None)
 @given(hnp.arrays(np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=20)))
+@pytest.mark.slow
 def test_thin(bmap):
     assert np.array_equal(thin(bmap), reference.thin(bmap))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -31,6 +32,7 @@ def cases(draw):
 
 @settings(max_examples=300, deadline=None)
 @given(cases())
+@pytest.mark.slow
 def test_levels_and_confusion(case):
     values, gt, thresholds = case
     expected = reference.levels(values, thresholds)

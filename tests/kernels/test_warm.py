@@ -1,4 +1,4 @@
-"""After the kernels were compiled in two processes, the first image finds all of them."""
+"""From nothing compiled: the command runs, and after its first image nothing is left to compile."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = """
 import numpy as np
 from numba.core import event
-from bsdsbench.kernels import never_compiled, warm
+from bsdsbench.kernels import never_compiled
 from bsdsbench.metrics.boundary import boundary_counts
-
-missing = never_compiled()
-warm.compile_once()
 
 class Compiled(event.Listener):
     def on_start(self, event):
@@ -24,35 +23,39 @@ class Compiled(event.Listener):
 
 event.register("numba:compile", Compiled())
 counts = boundary_counts(np.eye(9), [np.eye(9) > 0, np.eye(9) > 0])
-print(missing, never_compiled(), counts.matched_pred.tolist())
+print(never_compiled(), counts.matched_pred.tolist())
 """
+WARM = "from bsdsbench.kernels import never_compiled, warm\nprint(never_compiled())\n"
 
 
-def test_nothing_is_left_to_compile(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", SCRIPT],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [f"True False {[9] * 99}"]
-
-
-def test_the_second_process_imports_nothing_from_the_current_folder(tmp_path):
-    (tmp_path / "bsdsbench").mkdir()
-    (tmp_path / "bsdsbench" / "__init__.py").write_text("open('imported', 'w')")
+@pytest.mark.process
+def test_two_processes_compile_all_kernels_and_import_nothing_from_the_current_folder(
+    tiny, tmp_path
+):
+    """Numba's cache in a folder of its own, empty at first; then a command finds it full."""
+    (tmp_path / "here" / "bsdsbench").mkdir(parents=True)
+    (tmp_path / "here" / "bsdsbench" / "__init__.py").write_text("open('imported', 'w')")
     (tmp_path / "elsewhere").mkdir()
-    script = tmp_path / "elsewhere" / "script.py"
-    script.write_text("from bsdsbench.kernels import warm\nwarm.compile_once()\n")
+    (tmp_path / "elsewhere" / "script.py").write_text(WARM + "warm.compile_once()\n")
     root = str(Path(__file__).parents[2])
-    subprocess.run(
-        [sys.executable, str(script)],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": root},
-        cwd=tmp_path,
-        timeout=300,
-        check=True,
-    )
-    assert not (tmp_path / "imported").exists()
+
+    def run(*words, **options):
+        done = subprocess.run(
+            [sys.executable, *map(str, words)],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": root},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+            **options,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    assert run(tmp_path / "elsewhere" / "script.py", cwd=tmp_path / "here") == ["True"]
+    assert not (tmp_path / "here" / "imported").exists()
+    assert any((tmp_path / "kept").rglob("*.nbc"))
+    assert run("-W", "error", "-c", SCRIPT) == [f"False {[9] * 99}"]
+    pred, gt = tiny
+    few = ("--thresholds", "5", "--workers", "1", "--quiet")
+    assert run("-m", "bsdsbench", "evaluate", pred, "--gt", gt, *few)

@@ -58,6 +58,7 @@ def test_a_picture_header_of_100000_by_100000(tmp_path):
     _refused(tmp_path / "big.bmp", "expected at most 100000000")
 
 
+@pytest.mark.slow
 def test_a_bomb_just_over_the_bound_is_refused_before_decoding(tmp_path):
     rows = zlib.compress(bytes(10_001) * 10_000, 9)  # 100 KB for 100 million pixels
     header = struct.pack(">IIBBBBB", 10_001, 10_000, 8, 0, 0, 0, 0)
@@ -212,6 +213,7 @@ def test_matlab_7_3_chunks_beyond_what_they_cover(tmp_path):
     _refused(tmp_path / "a.mat", "has 60 chunks of 32000000 bytes, expected fewer")
 
 
+@pytest.mark.slow
 def test_matlab_7_3_groups_in_a_graph_of_hard_links(tmp_path):
     """Seven groups of 40 links to the next: 40^7 ways through 13 kB."""
     h5py = pytest.importorskip("h5py")

@@ -67,6 +67,7 @@ def test_shipped_sets_are_those_of_bsds500_and_uded():
         assert (found.whole, found.name) == (True, known.name)
 
 
+@pytest.mark.slow
 def test_the_val_split_is_named(bsds500):
     result = check(bsds500 / "groundTruth" / "val", "--quiet")
     assert result.stdout.splitlines()[0].endswith("val: bsds500-val, 100 of 100 images")
@@ -74,6 +75,7 @@ def test_the_val_split_is_named(bsds500):
     assert identify(images).whole
 
 
+@pytest.mark.slow
 def test_missing_altered_and_extra_images_are_found(bsds500, tmp_path):
     """One image of each kind among the whole val split, two of them in another file format."""
     folder = tmp_path / "val"

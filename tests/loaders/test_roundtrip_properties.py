@@ -36,6 +36,7 @@ def test_npy(tmp_path, array, fortran):
 
 @many
 @given(ANY_ARRAY, st.booleans())
+@pytest.mark.slow
 def test_mat(tmp_path, array, packed):
     cell = np.empty((1, 2), object)
     cell[0, 0], cell[0, 1] = array, {"field": array}
@@ -50,6 +51,7 @@ def test_mat(tmp_path, array, packed):
 @given(
     hnp.arrays(st.sampled_from([np.uint8, np.uint16]), SHAPES), st.sampled_from([".png", ".tif"])
 )
+@pytest.mark.slow
 def test_pictures(tmp_path, array, suffix):
     Image.fromarray(array).save(tmp_path / f"a{suffix}")
     soft = load_prediction(tmp_path / f"a{suffix}").soft

@@ -96,6 +96,7 @@ def test_mat_files_carry_no_date():
         assert path.read_bytes()[:116].rstrip() == b"MATLAB 5.0 MAT-file, bsdsbench sample"
 
 
+@pytest.mark.slow
 def test_one_image_is_made_alike_twice_and_as_shipped(maker):
     once, again = maker.make_image("fruit1"), maker.make_image("fruit1")
     assert once == again

@@ -253,6 +253,7 @@ def test_a_small_arena_changes_nothing(monkeypatch):
         assert all(same(*two) for two in zip(of_image, before, strict=True))
 
 
+@pytest.mark.slow
 def test_large_maps_and_values_stay_exact():
     """Every pixel of both maps: the most pairs there can be; costs that differ by 1e12."""
     soft, pred, gts, _ = batch()

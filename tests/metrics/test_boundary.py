@@ -2,11 +2,18 @@
 
 import numpy as np
 import pytest
+from skimage.morphology import thin as skimage_thin
 
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics import boundary
-from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps, match_boundaries
+from bsdsbench.metrics.boundary import (
+    boundary_counts,
+    boundary_match_maps,
+    boundary_score,
+    match_boundaries,
+)
 from bsdsbench.protocol.protocol import Protocol
 
 PROTOCOL = Protocol(thresholds=(0.25, 0.5, 0.75), max_dist_px=1.5)
@@ -90,6 +97,18 @@ def test_segmentations_go_by_their_boundaries():
     np.testing.assert_array_equal(counts.matched_pred, [6, 1, 0])
 
 
+def test_boundaries_of_segmentations_are_thinned_where_the_protocol_says_so():
+    noisy = np.random.default_rng(0).integers(0, 3, (9, 14)).astype(np.int32)
+    edges = seg2bdry(noisy)
+    pred = Prediction("a", segs=(noisy,))
+    whole, thinned = (
+        boundary_counts(pred, [edges], PROTOCOL.replace(thin=thin)) for thin in (False, True)
+    )
+    assert whole.total_pred.tolist() == [edges.sum()]
+    assert thinned.total_pred.tolist() == [skimage_thin(edges).sum()]
+    assert thinned.total_pred < whole.total_pred
+
+
 def test_thinning_can_be_switched_off():
     soft = np.zeros((7, 12))
     soft[2:5, 2:10] = 1
@@ -162,6 +181,22 @@ def test_nothing_predicted_and_nothing_true():
 
 
 GT = np.zeros((1, 4, 6), bool)
+
+
+def test_the_scores_of_one_image_follow_from_its_counts(lines):
+    soft, gts = lines
+    counts = boundary_counts(soft, gts, PROTOCOL)
+    one = boundary_score(counts)
+    n_gt, n_pred = counts.total_gt, np.maximum(counts.total_pred, 1)
+    recall, precision = counts.matched_gt / n_gt, counts.matched_pred / n_pred
+    np.testing.assert_array_equal(one.curve.recall, recall)
+    np.testing.assert_array_equal(one.curve.precision, precision)
+    assert one.ods.f >= (2 * precision * recall / np.maximum(precision + recall, 1e-9)).max()
+    assert one.n_images == 1
+    for shown in (counts, PROTOCOL, match_boundaries(soft > 0.5, gts[0], 2.0)):
+        assert repr(shown).startswith("<")
+        assert len(repr(shown).splitlines()) == 1
+        assert len(repr(shown)) < 200
 
 
 @pytest.mark.parametrize(

@@ -292,6 +292,7 @@ def test_published_forms():
 
 
 @pytest.mark.parametrize("radius", [1, 2, 3])
+@pytest.mark.slow
 def test_ignored_pixels_as_py_edge_eval_draws_them(radius):
     """Distances by loops: out of class or ignored, and to the class; kept if 0 < sum <= radius."""
     rng = np.random.default_rng(radius)

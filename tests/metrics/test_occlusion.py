@@ -10,6 +10,7 @@ from bsdsbench.metrics.imresize import bilinear
 from bsdsbench.metrics.occlusion import occlusion_counts
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import counted, refused
+from tests.reference import occlusion as slow
 from tests.reference import scores
 
 SHAPE = (24, 33)
@@ -26,27 +27,6 @@ def scene(seed):
     soft[6:18, 9], soft[6, 9:22], soft[20, 9:26] = 0.9, 0.6, 0.35
     soft += 0.05 * rng.random(SHAPE)
     return edge, angle, soft.astype(np.float32), rng.uniform(-np.pi, np.pi, SHAPE)
-
-
-def slow_counts(soft, angles, truths, cuts, radius):
-    """Seven columns, a threshold at a time: thresh cntR sumR cntP sumP cntR_occ cntP_occ."""
-    rows = []
-    for cut in cuts:
-        bmap = soft >= cut
-        hit, right, n, right_gt, total = set(), set(), 0, 0, 0
-        for edge, angle in truths:
-            partner = bb.match_boundaries(bmap, edge, radius).pred_match
-            total += edge.sum()
-            for y, x in np.argwhere(partner >= 0):
-                v, u = divmod(int(partner[y, x]), SHAPE[1])
-                n += 1
-                hit.add((y, x))
-                turn = abs(float(angles[y, x]) - float(angle[v, u])) % (2 * np.pi)
-                if turn <= np.pi / 2 or turn >= 3 * np.pi / 2:
-                    right_gt += 1
-                    right.add((y, x))
-        rows.append((cut, n, total, len(hit), bmap.sum(), right_gt, len(right)))
-    return np.array(rows)
 
 
 def columns(c):
@@ -76,7 +56,7 @@ def test_a_folder_of_piod(tmp_path):
         edge, angle, soft, angles = scene(seed)
         value = bb.nms(soft, 1, 5, 1.01, False).astype(np.float64)
         cuts = np.arange(1, 100) / 100
-        expected = slow_counts(value, angles, [(edge, angle)], cuts, 0.0075 * np.hypot(*SHAPE))
+        expected = slow.counts(value, angles, [(edge, angle)], cuts, 0.0075 * np.hypot(*SHAPE))
         found = columns(record.counts["occlusion"])
         np.testing.assert_array_equal(found[:, 1:], expected[:, 1:])
         written = np.loadtxt(tmp_path / "out" / "per_image" / f"im{seed}_ev1_occ.txt")
@@ -108,6 +88,9 @@ def test_the_right_side_by_hand():
     # a second annotator who drew the same, facing the other way
     both = occlusion_counts(soft, angle, [edge, edge], [gt_angle, gt_angle + np.pi], protocol)
     assert columns(both).tolist() == [[0.5, 4, 4, 2, 3, 2, 2]]
+    # one who drew the same, facing the same way: pairs count twice, predicted pixels once
+    alike = occlusion_counts(soft, angle, [edge, edge], [gt_angle, gt_angle], protocol)
+    assert columns(alike).tolist() == [[0.5, 4, 4, 2, 3, 2, 1]]
     turned = occlusion_counts(soft, angle + 2 * np.pi, [edge], [gt_angle - 4 * np.pi], protocol)
     assert turned.right_pred.tolist() == [1]
 
@@ -121,13 +104,16 @@ def test_bsds_ownership_has_two_annotators(tmp_path):
     cell[0, 1] = np.dstack([np.roll(other, 2, 1), other_angle])
     savemat(tmp_path / "gt" / "a.mat", {"gtStruct": {"gt_theta": cell}})
     np.savez(tmp_path / "pred" / "a.npz", edge=soft, ori=angles)
-    run = counted(tmp_path / "pred", tmp_path / "gt", FEW, metrics="occlusion")
-    counts = run.records[0].counts["occlusion"]
-    assert counts.total_gt.tolist() == [edge.sum() + other.sum()] * 3
-    edges = bb.boundary_counts(soft, [edge, np.roll(other, 2, 1)], FEW)
-    np.testing.assert_array_equal(counts.matched_gt, edges.matched_gt)
-    np.testing.assert_array_equal(counts.matched_pred, edges.matched_pred)
-    assert (counts.right_pred <= counts.matched_pred).all()
+    wide = FEW.replace(max_dist_px=2.5)
+    out = tmp_path / "out"
+    run = counted(tmp_path / "pred", tmp_path / "gt", wide, metrics="occlusion", out=out)
+    truths = [(edge, angle), (np.roll(other, 2, 1), other_angle)]
+    value = bb.nms(soft, 1, 5, 1.01, False).astype(np.float64)
+    expected = slow.counts(value, angles, truths, wide.thresholds, 2.5)
+    np.testing.assert_array_equal(columns(run.records[0].counts["occlusion"]), expected)
+    written = np.loadtxt(out / "per_image" / "a_ev1_occ.txt")
+    np.testing.assert_allclose(written, expected, atol=1e-6)
+    assert (expected[:, 5] > expected[:, 6]).any()
 
 
 @pytest.mark.parametrize("wanted", [(17, 25), (48, 61), (24, 33)])

@@ -1,5 +1,7 @@
 """Wireframes from files of L-CNN's layout, beside a plain definition of its programs."""
 
+from dataclasses import replace
+
 import imageio.v3 as iio
 import numpy as np
 import pytest
@@ -10,8 +12,11 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
+from bsdsbench.loaders.inputs import Lines
 from bsdsbench.loaders.line_maps import score_map, truth_map
+from bsdsbench.metrics.wireframe import WireframeCounts
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import BoundaryCounts
 from tests.helpers.runs import counted, refused
 from tests.reference import lines as slow
 from tests.reference import matching
@@ -88,6 +93,97 @@ def test_drawn_lines_are_those_of_the_loops(seed):
         np.testing.assert_array_equal(drawn > cut, slow.predicted(kept, *SHAPE))
     where = truth_map(annotated[:, [1, 0, 3, 2]], SHAPE)
     np.testing.assert_array_equal(where, slow.annotated(annotated, *SHAPE))
+
+
+def ranked_images(seed):
+    """Predicted lines with equal scores, doubles and padding; few or no true ones."""
+    rng = np.random.default_rng(seed)
+    images = []
+    for _ in range(rng.integers(1, 5)):
+        true = rng.integers(0, 9, (rng.integers(0, 6), 4)) * 3.0
+        n = rng.integers(0, 12)
+        near = true[rng.integers(0, max(len(true), 1), n)] if len(true) else rng.random((n, 4))
+        found = near + rng.choice([0, 0.5, 1, 2, 3, 5], near.shape) * rng.choice(
+            [-1, 1], near.shape
+        )
+        found = found[:, [2, 3, 0, 1]] if seed % 2 else found
+        if seed % 5 == 0 and n > 3:
+            found[-2:] = found[0]
+        images.append((found, -np.sort(-rng.integers(0, 6, n) / 5), true))
+    return images
+
+
+def metric_of(images, protocol=None, **files):
+    stream = bb.StreamingEvaluator(protocol, "wireframe")
+    for k, (found, scores, true) in enumerate(images):
+        juncs = [np.column_stack([a[:, :2], np.append(scores, 0)[: len(a)] if a is found
+                 else np.zeros(len(a))]) for a in (found, true)]  # fmt: skip
+        blank = np.zeros((8, 9))
+        stream.update(
+            bb.Prediction("a", soft=blank, lines=Lines(found, scores, juncs[0])),
+            bb.GroundTruth("a", (blank > 0,), lines=Lines(true, np.zeros(len(true)), juncs[1])),
+            f"{k}",
+        )
+    return stream.compute().score("wireframe").to_mapping()
+
+
+def test_structural_ap_is_the_plain_one():
+    undefined = 0
+    for seed in range(300):
+        images = ranked_images(seed)
+        kept = [(slow.without_padding(f), s, t) for f, s, t in images]
+        found = metric_of(images)
+        undefined += found["msap"] is None
+        for limit in (5, 10, 15):
+            plain = slow.structural(kept, limit)
+            assert found[f"sap{limit}"] == pytest.approx(plain, abs=1e-12), (seed, limit)
+        points = [(f[:, :2], s, t[:, :2]) for f, s, t in images]
+        aps = [slow.structural(points, d, slow.point_distance) for d in (0.5, 1, 2)]
+        assert found["map_j"] == (pytest.approx(np.mean(aps)) if None not in aps else None)
+    assert 3 < undefined < 100
+
+
+def test_lines_of_the_network_and_of_the_image(tmp_path):
+    """The same lines in both, and a file that says its grid: the same scores."""
+    lines, scores, annotated = lines_of(4)
+    flat, rows = lines.reshape(-1, 4), np.array([*SHAPE] * 2)
+    (tmp_path / "gt").mkdir()
+    turned = np.clip(annotated, 0, np.array(SHAPE * 2)[[1, 0, 3, 2]] - 1.6) + 1
+    savemat(tmp_path / "gt" / "a.mat", {"lines": turned, "size": SHAPE})
+    found = []
+    for k, (coordinates, grid, option) in enumerate(
+        (
+            (flat, {}, "network"),
+            (flat * rows / 128, {}, "image"),
+            (flat * 2, {"grid": (256, 256)}, "image"),
+        )
+    ):
+        folder = tmp_path / f"p{k}"
+        folder.mkdir()
+        np.savez(folder / "a.npz", lines=coordinates, score=scores, **grid)
+        protocol = Protocol.preset("wireframe").replace(options={"wireframe": {"lines_in": option}})
+        run = bb.evaluate(
+            folder, tmp_path / "gt", protocol, metrics="wireframe", workers=1, executor="thread"
+        )
+        found.append(run.score("wireframe").to_mapping())
+    assert found[0]["sap10"] > 0
+    for other in found[1:]:
+        assert {k: other[k] for k in ("fh", "aph", "sap5", "msap")} == pytest.approx(
+            {k: found[0][k] for k in ("fh", "aph", "sap5", "msap")}
+        )
+
+
+def test_a_run_of_the_first_version_is_read(tmp_path):
+    """Its counts have no lines: sAP is undefined, F^H as it was."""
+    run = counted(*write(tmp_path, (3, 4), "npz"), metrics="wireframe")
+    old = []
+    for record in run.records:
+        pixels = {n: record.counts["wireframe"].arrays()[n] for n in BoundaryCounts.declared()}
+        old.append(replace(record, counts={"wireframe": WireframeCounts(**pixels)}))
+    earlier = replace(run, records=tuple(old))
+    again = bb.Evaluation.load(earlier.save(tmp_path / "out")).score("wireframe")
+    assert again.fh == run.score("wireframe").fh
+    assert np.isnan(again.msap)
 
 
 def test_recalls_and_precisions_are_sorted_apart():

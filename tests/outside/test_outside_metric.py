@@ -13,6 +13,11 @@ import imageio.v3 as iio
 import numpy as np
 import pytest
 
+import bsdsbench as bb
+from bsdsbench.metrics import registry
+from tests.helpers.runs import command
+
+HERE = ("--workers", "1", "--executor", "thread")
 ROOT = Path(__file__).parents[2]
 
 
@@ -50,9 +55,18 @@ def data(tmp_path_factory):
     return folder
 
 
+def forget():
+    """What was found of other packages, and what was loaded."""
+    registry._others.cache_clear()
+    registry.get.cache_clear()
+    sys.modules.pop("davis_boundary", None)
+
+
 @pytest.fixture(scope="module")
-def call(site):
-    def run(*arguments, status=0):
+def process(site):
+    """Python in a process of its own, where the package is installed."""
+
+    def run(*arguments):
         path = os.pathsep.join([str(site), str(ROOT)])
         done = subprocess.run(
             [sys.executable, *map(str, arguments)],
@@ -61,24 +75,41 @@ def call(site):
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": ""},  # no coverage floor
         )
-        assert done.returncode == status, done.stderr
+        assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 
     return run
 
 
 @pytest.fixture(scope="module")
-def runs(call, data, tmp_path_factory):
+def call(site):
+    """The command line in this process, where the package is installed meanwhile."""
+
+    def run(*words, status=0):
+        done = command(*words)
+        assert done.returncode == status, done.stderr
+        return done.stdout + done.stderr
+
+    sys.path.insert(0, str(site))
+    forget()
+    yield run
+    sys.path.remove(str(site))
+    forget()
+
+
+@pytest.fixture(scope="module")
+def runs(call, process, data, tmp_path_factory):
+    """One by a command with two workers, one in this process."""
     out = tmp_path_factory.mktemp("runs")
-    for name in ("good", "poor"):
-        text = call(*evaluate(data, name), "-o", out / name, "--workers", "2")
-        assert "DAVIS boundary F" in text
+    text = process("-m", "bsdsbench", *evaluate(data, "good", "--workers", 2), "-o", out / "good")
+    assert "DAVIS boundary F" in text
+    assert "DAVIS boundary F" in call(*evaluate(data, "poor"), "-o", out / "poor")
     return out
 
 
-def evaluate(data, name):
+def evaluate(data, name, *workers):
     options = ("--gt", data / "gt", "--metrics", "davis-f", "--thresholds", "9", "--quiet")
-    return ("-m", "bsdsbench", "evaluate", data / name, *options)
+    return ("evaluate", data / name, *options, *(workers or HERE))
 
 
 def contents(folder):
@@ -89,6 +120,7 @@ def contents(folder):
     }
 
 
+@pytest.mark.process
 def test_it_counts_what_its_definition_says(runs):
     found = json.loads((runs / "good" / "result.json").read_text())
     assert found["metrics"] == ["davis-f"]
@@ -99,20 +131,22 @@ def test_it_counts_what_its_definition_says(runs):
     assert arrays["davis-f.total_gt"].shape == (9, 9)
 
 
+@pytest.mark.slow
 def test_shards_merged_and_a_resumed_run_have_the_same_bytes(call, data, runs, tmp_path):
     parts = [tmp_path / f"part{i}" for i in (1, 2, 3)]
     for i, part in enumerate(parts, 1):
-        call(*evaluate(data, "good"), "-o", part, "--shard", f"{i}/3", "--workers", "1")
-    call("-m", "bsdsbench", "merge", *parts, "-o", tmp_path / "whole")
+        call(*evaluate(data, "good"), "-o", part, "--shard", f"{i}/3")
+    call("merge", *parts, "-o", tmp_path / "whole")
     assert contents(tmp_path / "whole") == contents(runs / "good")
     again = tmp_path / "again"
     shutil.copytree(runs / "good" / ".records", again / ".records")
     for path in list((again / ".records").iterdir())[:4]:
         path.unlink()
-    call(*evaluate(data, "good"), "-o", again, "--workers", "2")
+    call(*evaluate(data, "good"), "-o", again)
     assert contents(again) == contents(runs / "good")
 
 
+@pytest.mark.slow
 def test_its_options_are_set_printed_stored_and_part_of_what_is_resumed(call, data, runs, tmp_path):
     """By --set, by a file, by the signature that is printed; another value is counted again."""
     out, file = tmp_path / "wide", tmp_path / "wide.toml"
@@ -126,14 +160,14 @@ def test_its_options_are_set_printed_stored_and_part_of_what_is_resumed(call, da
     before = json.loads((runs / "poor" / "result.json").read_text())
     narrow, wide = (r["scores"]["davis-f"]["ods"]["f"] for r in (before, stored))
     assert wide > narrow
-    line = call("-m", "bsdsbench", "explain", "--between", runs / "poor", out, status=1)
+    line = call("explain", "--between", runs / "poor", out, status=1)
     assert "davis-f.bound" in line
 
     file.write_text('base = "bsds500"\nthresholds = 9\n[davis-f]\nbound = 0.05\nfill = false\n')
-    options = ("--gt", data / "gt", "--metrics", "davis-f", "--quiet")
+    options = ("--gt", data / "gt", "--metrics", "davis-f", "--quiet", *HERE)
     for given in (("--protocol", file), ("--signature", stored["signature"])):
         again = tmp_path / given[0]
-        call("-m", "bsdsbench", "evaluate", data / "poor", *options, *given, "-o", again)
+        call("evaluate", data / "poor", *options, *given, "-o", again)
         assert contents(again) == contents(out)
     for wrong, message in (
         ("davis-f.bound=2", "davis-f bound 2: expected a fraction in (0, 1)"),
@@ -143,47 +177,50 @@ def test_its_options_are_set_printed_stored_and_part_of_what_is_resumed(call, da
         assert message in call(*evaluate(data, "poor"), "--set", wrong, status=2)
 
 
+@pytest.mark.slow
 def test_compare_check_plot_and_report_have_its_labels(call, runs, tmp_path):
     good, poor = runs / "good", runs / "poor"
-    text = call("-m", "bsdsbench", "compare", good, poor, "--n-boot", "200")
+    text = call("compare", good, poor, "--n-boot", "200")
     assert "davis-f" in text
     baseline = tmp_path / "baseline.json"
-    call("-m", "bsdsbench", "check", good, "--baseline", baseline, "--update")
-    assert "davis-f.ods" in call("-m", "bsdsbench", "check", good, "--baseline", baseline)
-    worse = call("-m", "bsdsbench", "check", poor, "--baseline", baseline, status=1)
+    call("check", good, "--baseline", baseline, "--update")
+    assert "davis-f.ods" in call("check", good, "--baseline", baseline)
+    worse = call("check", poor, "--baseline", baseline, status=1)
     assert "FAIL davis-f.ods" in worse
-    call("-m", "bsdsbench", "plot", good, poor, "-o", tmp_path / "pr.png")
+    call("plot", good, poor, "-o", tmp_path / "pr.png")
     assert (tmp_path / "pr.png").stat().st_size > 10_000
-    call("-m", "bsdsbench", "report", good, poor, "-o", tmp_path / "r.html")
+    call("report", good, poor, "-o", tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "DAVIS boundary F" in page
     assert "Pixels" not in page
 
 
-def test_it_keeps_the_contract_of_metrics(call):
+@pytest.mark.process
+def test_it_keeps_the_contract_of_metrics(process):
     tests = Path(__file__).with_name("check_davis_boundary.py")
-    told = call("-m", "pytest", "-q", "-p", "no:cacheprovider", tests)
-    assert "10 passed, 1 skipped" in told  # no plain definition of its counts
+    told = process("-m", "pytest", "-q", "-p", "no:cacheprovider", tests)
+    assert "11 passed, 1 skipped" in told  # no plain definition of its counts
 
 
+@pytest.mark.slow
 def test_what_it_does_not_have_is_said_in_one_line(call, data, runs):
-    told = call(*evaluate(data, "good")[:-1], "--overlays", "-o", runs / "good", status=2)
+    told = call(*evaluate(data, "good"), "--overlays", "-o", runs / "good", status=2)
     assert "no metric that matches pixels" in told
     told = call(
-        *("-m", "bsdsbench", "evaluate", "--humans", "--gt", data / "gt", "--metrics", "davis-f"),
+        *("evaluate", "--humans", "--gt", data / "gt", "--metrics", "davis-f", *HERE),
         status=2,
     )
     assert "'davis-f': has no human form" in told
 
 
-def test_a_metric_that_cannot_be_loaded_is_named(call, site, data, tmp_path):
+def test_a_metric_that_cannot_be_loaded_is_named(monkeypatch, tmp_path):
     broken = tmp_path / "site" / "broken-1.0.dist-info"
     broken.mkdir(parents=True)
     (broken / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     (broken / "entry_points.txt").write_text("[bsdsbench.metrics]\nbroken = nowhere:Metric\n")
-    program = (
-        f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r})\n"
-        "from bsdsbench.metrics import registry\n"
-        "try:\n    registry.get('broken')\nexcept Exception as e:\n    print(type(e).__name__, e)\n"
-    )
-    assert "DataError metric 'broken': nowhere:Metric cannot be loaded" in call("-c", program)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    forget()
+    with pytest.raises(bb.DataError, match="'broken': nowhere:Metric cannot be loaded"):
+        registry.get("broken")
+    monkeypatch.undo()
+    forget()

@@ -65,6 +65,7 @@ CHANGES = st.fixed_dictionaries(
 
 @settings(max_examples=200, deadline=None)
 @given(st.sampled_from(preset_names()), CHANGES)
+@pytest.mark.slow
 def test_any_protocol_round_trips(name, changes):
     """The name apart, which moves no score."""
     protocol = Protocol.preset(name).replace(**changes)

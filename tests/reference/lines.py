@@ -64,3 +64,51 @@ def heat(tp, fp, n):
         precision[k - 1] = max(precision[k - 1], precision[k])
     area = sum((recall[k + 1] - recall[k]) * precision[k + 1] for k in range(len(recall) - 1))
     return best, area
+
+
+def without_padding(lines):
+    """The lines before one that equals the first."""
+    again = [k for k in range(1, len(lines)) if list(lines[k]) == list(lines[0])]
+    return lines[: again[0]] if again else lines
+
+
+def line_distance(a, b):
+    """The smaller sum of squared distances of the ends, in either order."""
+    (y1, x1, y2, x2), (v1, u1, v2, u2) = a, b
+    same = (y1 - v1) ** 2 + (x1 - u1) ** 2 + (y2 - v2) ** 2 + (x2 - u2) ** 2
+    turned = (y1 - v2) ** 2 + (x1 - u2) ** 2 + (y2 - v1) ** 2 + (x2 - u1) ** 2
+    return min(same, turned)
+
+
+def point_distance(a, b):
+    return math.sqrt((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2)
+
+
+def true_ones(found, true, limit, distance):
+    """Whether each of the found, in order, is near a true one that none has taken."""
+    taken, out = set(), []
+    for one in found:
+        gaps = [distance(one, other) for other in true]
+        best = gaps.index(min(gaps)) if gaps else None
+        good = best is not None and gaps[best] < limit and best not in taken
+        taken |= {best} if good else set()
+        out.append(good)
+    return out
+
+
+def structural(images, limit, distance=line_distance):
+    """AP of (found, scores, true) of images, ranked together; None without anything true."""
+    ranked, n = [], sum(len(true) for _, _, true in images)
+    for found, scores, true in images:
+        ranked += zip(scores, true_ones(found, true, limit, distance), strict=False)
+    ranked.sort(key=lambda pair: -pair[0])
+    recall, precision, tp = [0], [0], 0
+    for k, (_, good) in enumerate(ranked, 1):
+        tp += good
+        recall.append(tp / n if n else 0)
+        precision.append(tp / k)
+    recall, precision = [*recall, 1], [*precision, 0]
+    for k in range(len(precision) - 1, 0, -1):
+        precision[k - 1] = max(precision[k - 1], precision[k])
+    steps = range(len(recall) - 1)
+    return sum((recall[k + 1] - recall[k]) * precision[k + 1] for k in steps) if n else None

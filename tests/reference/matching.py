@@ -36,50 +36,23 @@ def tie(pred: int, gt: int, annotator: int) -> int:
 
 
 def optimum(bmap, gt, max_dist_px: float, annotator: int = 0):
-    """(cost, pairs of flat indices) of the one optimum; a dense assignment in exact integers."""
+    """(cost, pairs of flat indices) of the one optimum, by scipy's dense assignment.
+
+    It is the one where costs and ties stay whole numbers in 53 bits: for small maps.
+    """
     i, j, c = pairs(bmap, gt, max_dist_px)
     p, g = np.flatnonzero(bmap), np.flatnonzero(gt)
     lost = lost_pair(max_dist_px)
     ties = [tie(int(a), int(b), annotator) for a, b in zip(p[i], g[j], strict=True)]
     big = 1 << (24 + len(g).bit_length())
-    gain = np.zeros((len(p), len(g)), np.int64)
+    gain = np.zeros((len(p), len(g)))
     gain[i, j] = (lost - c) * big - np.array(ties, np.int64)
-    rows = hungarian(gain)
+    assert gain.max(initial=0) < 2**50
+    rows = zip(*linear_sum_assignment(gain, maximize=True), strict=True)
     chosen = [(int(p[a]), int(g[b])) for a, b in rows if gain[a, b] > 0]
     paid = dict(zip(zip(p[i].tolist(), g[j].tolist(), strict=True), c.tolist(), strict=True))
     cost = sum(paid[pair] for pair in chosen)
     return cost + lost * (len(p) + len(g) - len(chosen)), chosen
-
-
-def hungarian(gain):
-    """Row, column of a complete assignment of the shorter side with the largest sum, in int64."""
-    if gain.shape[0] > gain.shape[1]:
-        return [(a, b) for b, a in hungarian(gain.T)]
-    n, m = gain.shape
-    u, v = np.zeros(n + 1, np.int64), np.zeros(m + 1, np.int64)
-    row_of = np.zeros(m + 1, int)  # 1-based, 0 for none
-    for row in range(1, n + 1):
-        row_of[0] = row
-        column = 0
-        least = np.full(m + 1, 2**62)
-        used = np.zeros(m + 1, bool)
-        before = np.zeros(m + 1, int)
-        while row_of[column]:
-            used[column] = True
-            at = row_of[column]
-            reduced = np.append(2**62, -gain[at - 1] - u[at] - v[1:])
-            better = ~used & (reduced < least)
-            least[better], before[better] = reduced[better], column
-            following = int(np.argmin(np.where(used, 2**62, least)))
-            step = least[following]
-            u[row_of[used]] += step
-            v[used] -= step
-            least[~used] -= step
-            column = following
-        while column:
-            row_of[column] = row_of[before[column]]
-            column = before[column]
-    return [(row_of[b] - 1, b - 1) for b in range(1, m + 1) if row_of[b]]
 
 
 def dense_cost(bmap, gt, max_dist_px: float) -> int:

@@ -75,6 +75,7 @@ def as_test_split(run):
     return replace(run, records=[replace(r, image_id=k, truth=mark) for (k, mark), r in pairs])
 
 
+@pytest.mark.slow
 def test_published_rows_stand_beside_their_own_set_only(tmp_path):
     run = as_test_split(simulated_run("mine", 200, quality=0.4, seed=1))
     run.save(tmp_path / "runs" / "mine")

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -24,8 +25,10 @@ from bsdsbench.report.overlays import (
     image_threshold,
     paint,
     png_bytes,
+    with_legend,
     write_overlays,
 )
+from bsdsbench.report.picture_set import by_interest
 from bsdsbench.scores.counts import BoundaryCounts
 from tests.helpers.runs import counted, refused
 
@@ -125,7 +128,7 @@ def test_ids_with_a_backslash(made, tmp_path):
     assert CliRunner().invoke(cli, command, catch_exceptions=False).exit_code == 0
     names = sorted(p.name for p in (out / "overlays").iterdir())
     assert len(names) == 2
-    assert all(read_photo(out / "overlays" / name).shape[:2] == SHAPE for name in names)
+    assert {read_photo(out / "overlays" / name).shape[1] for name in names} == {SHAPE[1]}
     run = bb.Evaluation.load(out)
     assert [r.image_id for r in run.records] == ["a\\b"]
     write_report([run], tmp_path / "r.html", n_boot=10)
@@ -177,6 +180,69 @@ def changed_counts(run):
         c.thresholds, c.matched_gt - 1, c.total_gt, c.matched_pred - 1, c.total_pred
     )
     return replace(run, records=(replace(run.records[0], counts={"boundary": less}),))
+
+
+@pytest.mark.parametrize(("width", "rows"), [(200, 1), (140, 2), (70, 3)])
+def test_a_legend_stands_beneath_the_pixels(width, rows):
+    classes = np.random.default_rng(0).integers(0, 4, (40, width)).astype(np.uint8)
+    pixels = paint(classes)
+    found = with_legend(pixels)
+    np.testing.assert_array_equal(found[:40], pixels)
+    below = found[40:]
+    assert below.shape == (15 * rows, width, 3)
+    for k, color in enumerate(COLORS[1:]):
+        per_row = -(-3 // rows)
+        at = below[15 * (k // per_row) :][:15, 66 * (k % per_row) :][:, :66]
+        assert (at == color).all(axis=2).sum() == 9 * 8
+        assert (at.max(axis=2) < 100).any()  # its word
+
+
+def sized_runs(tmp_path, count, names):
+    """Runs of some images of noise, with pictures that JPEG cannot make small."""
+    rng = np.random.default_rng(1)
+    folders = [tmp_path / n for n in (*names, "groundTruth/test", "images/test")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    for i in range(count):
+        gt = np.zeros((60, 80), np.uint8)
+        gt[10 + i, 5:70] = 255
+        imsave(folders[-2] / f"i{i}.png", gt, check_contrast=False)
+        imsave(folders[-1] / f"i{i}.png", rng.integers(0, 255, (60, 80, 3)).astype(np.uint8))
+        for k in range(len(names)):
+            soft = np.where(rng.random(gt.shape) < 0.02 * (1 + i * (k + 1) % 5), 200, 0) | gt // 2
+            imsave(folders[k] / f"i{i}.png", soft.astype(np.uint8), check_contrast=False)
+    return [counted(folder, folders[-2], PROTOCOL) for folder in folders[: len(names)]]
+
+
+def test_a_report_draws_what_is_looked_at_first_within_its_budget(tmp_path, monkeypatch):
+    runs = sized_runs(tmp_path, 12, ("m", "n"))
+    values = [{k: row["f"] for k, row in run.image_values("boundary").items()} for run in runs]
+    whole, some = tmp_path / "whole.html", tmp_path / "some.html"
+    assert write_report(runs, whole, n_boot=10) == []
+    monkeypatch.setattr("bsdsbench.report.html.BUDGET", 60_000)
+    assert write_report(runs, some, n_boot=10) == []
+    text = some.read_text("utf-8")
+    drawn = {int(i) for i in re.findall(r'id="pictures-(\d+)"', text)}
+    assert 3 <= len(drawn) < 12
+    assert f"{len(drawn)} of 12 images have pictures here" in text
+    assert "images have pictures here" not in whole.read_text("utf-8")
+    ids = list(runs[0].image_ids)
+    expected = by_interest(ids, values)[: len(drawn)]
+    assert {ids[i] for i in drawn} == set(expected)
+    assert min(values[0], key=lambda k: (values[0][k], k)) == expected[0]
+    assert text.count("data:image/jpeg") < whole.read_text("utf-8").count("data:image/jpeg")
+    assert write_report(runs, some, n_boot=10, full_pictures=True) == []
+    assert some.read_bytes() == whole.read_bytes()  # also whatever threads did
+
+
+def test_images_are_ordered_by_interest():
+    """Worst and best by each run in turn, then the largest difference; the rest follow."""
+    a = {"w": 0.1, "x": 0.9, "y": 0.5, "z": 0.5}
+    b = {"w": 0.6, "x": 0.7, "y": 0.55, "z": 0.95}
+    assert by_interest("vwxyz", [a, b]) == ["w", "x", "y", "z", "v"]
+    assert by_interest("vwxyz", [a]) == ["w", "x", "y", "z", "v"]
+    assert by_interest("vwxyz", [b]) == ["y", "z", "w", "x", "v"]
+    assert by_interest("ab", []) == ["a", "b"]
 
 
 def test_label_maps_are_told_by_their_thresholds(tmp_path):

@@ -81,6 +81,7 @@ def test_runs_that_do_not_belong_together(three):
     refused(r"other: image .* is not in both it and m", best_of, [three[0], other])
 
 
+@pytest.mark.slow
 def test_the_command_line_writes_a_run(three, tmp_path):
     folders = [str(run.save(tmp_path / str(k))) for k, run in enumerate(three)]
     out = tmp_path / "best"

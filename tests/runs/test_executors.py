@@ -21,6 +21,7 @@ from bsdsbench.loaders import pair
 from bsdsbench.runs.executors import _Pool, _pool, outcomes
 from bsdsbench.runs.job import Failure, Job
 from tests.helpers.making import make_set
+from tests.helpers.metric_cases import case_of
 from tests.helpers.runs import bits, refused
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +32,7 @@ def jobs_of(tiny):
     return [Job(p, proto, ("boundary",)) for p in pair(*tiny)]
 
 
+@pytest.mark.process
 def test_an_image_that_kills_its_worker_is_blamed_and_the_others_are_done(
     tiny, tmp_path, monkeypatch
 ):
@@ -47,6 +49,7 @@ def test_an_image_that_kills_its_worker_is_blamed_and_the_others_are_done(
 
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 @pytest.mark.parametrize("stdin", [True, False])
+@pytest.mark.process
 def test_a_script_needs_no_main_guard(tiny, tmp_path, monkeypatch, method, stdin):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} on this system")
@@ -70,6 +73,7 @@ def test_a_script_needs_no_main_guard(tiny, tmp_path, monkeypatch, method, stdin
 
 
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@pytest.mark.process
 def test_workers_import_nothing_from_the_current_folder(tiny, tmp_path, method):
     """A clone of another version, or a user's signal.py, may lie where the command is run."""
     if method not in multiprocessing.get_all_start_methods():
@@ -135,6 +139,7 @@ def evaluate(tiny, *words):
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@pytest.mark.process
 def test_helpers_killed_while_starting_are_named_and_tried_again(
     tiny, tmp_path, monkeypatch, method
 ):
@@ -147,6 +152,7 @@ def test_helpers_killed_while_starting_are_named_and_tried_again(
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@pytest.mark.process
 def test_helpers_that_never_start_end_the_run_with_status_2(tiny, tmp_path, monkeypatch, method):
     killing(tmp_path, monkeypatch, method, 1000)
     done = evaluate(tiny, "--thresholds", "3", "--workers", "2")
@@ -200,6 +206,7 @@ QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": ROOT
 def start_scheduler(folder):
     """A Dask scheduler on a port that it chose itself, and its address once it listens."""
     told = folder / "scheduler.json"
+    told.unlink(missing_ok=True)  # an earlier one's
     program = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard"]
     where = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", told]
     scheduler = subprocess.Popen([*program, *where], **QUIET)
@@ -218,25 +225,45 @@ def stop(*processes):
         process.wait()
 
 
-@pytest.fixture
-def cluster(tmp_path):
-    """A cluster of two workers that the scheduler knows, the workers, and the scheduler."""
-    distributed = pytest.importorskip("distributed", reason="no extra 'distributed'")
-    scheduler, address = start_scheduler(tmp_path)
-    program = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-nanny"]
-    options = ["--nthreads", "1", "--no-dashboard", "--local-directory"]
-    workers = [
-        subprocess.Popen([*program, *options, tmp_path / f"w{k}"], **QUIET) for k in range(2)
-    ]
-    try:
-        with distributed.Client(address, timeout=60, set_as_default=False) as client:
+class Cluster:
+    """A scheduler and two workers; those that a test has killed start again for the next."""
+
+    def __init__(self, folder):
+        self.folder, self.scheduler, self.workers = folder, None, []
+
+    def whole(self):
+        from distributed import Client
+
+        if self.scheduler is None or self.scheduler.poll() is not None:
+            stop(*self.workers)
+            self.workers = []
+            self.scheduler, self.address = start_scheduler(self.folder)
+        self.workers = [w for w in self.workers if w.poll() is None]
+        program = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--no-nanny"]
+        options = ["--nthreads", "1", "--no-dashboard", "--local-directory", self.folder]
+        while len(self.workers) < 2:
+            self.workers.append(subprocess.Popen([*program, *options], **QUIET))
+        with Client(self.address, timeout=60, set_as_default=False) as client:
             client.wait_for_workers(2, timeout=120)
-        yield address.replace("tcp://", "dask://"), workers, scheduler
-    finally:
-        stop(*workers, scheduler)
+        return self.address.replace("tcp://", "dask://"), self.workers, self.scheduler
+
+
+@pytest.fixture(scope="module")
+def one_cluster(tmp_path_factory):
+    pytest.importorskip("distributed", reason="no extra 'distributed'")
+    found = Cluster(tmp_path_factory.mktemp("dask"))
+    yield found
+    stop(*found.workers, *filter(None, [found.scheduler]))
+
+
+@pytest.fixture
+def cluster(one_cluster):
+    """The address of two workers that the scheduler knows, the workers, and the scheduler."""
+    return one_cluster.whole()
 
 
 @pytest.mark.filterwarnings("default")
+@pytest.mark.process
 def test_a_dask_cluster_that_loses_a_worker_gives_the_same_bits(cluster, tmp_path):
     address, workers, _ = cluster
     many = make_set(tmp_path / "many", images=40)
@@ -244,28 +271,27 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_same_bits(cluster, tmp_pat
 
     def kill_one(done, total, image_id):
         if done == 8:
-            workers[0].send_signal(signal.SIGKILL)
+            workers[0].kill()
 
     bb.evaluate(*many, executor=address, out=tmp_path / "there", progress=kill_one)
-    assert workers[0].wait(10) == -signal.SIGKILL
+    assert workers[0].wait(60) != 0
     assert bits(tmp_path / "there") == bits(tmp_path / "here")
 
 
 def test_no_scheduler_is_one_line(tiny):
     pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
-    started = time.monotonic()
     refused("no Dask scheduler answers", bb.evaluate, *tiny, executor="dask://127.0.0.1:1")
-    assert time.monotonic() - started < 60
 
 
 @pytest.mark.filterwarnings("default")
+@pytest.mark.process
 def test_a_scheduler_that_goes_is_one_line_and_what_was_done_is_kept(cluster, tmp_path, capfd):
     address, _, scheduler = cluster
     many = make_set(tmp_path / "many", images=60)
 
     def kill(done, total, image_id):
         if done == 3:
-            scheduler.send_signal(signal.SIGKILL)
+            scheduler.kill()
 
     with pytest.raises(bb.DataError, match="the Dask scheduler has gone; what was done is kept"):
         bb.evaluate(*many, executor=address, out=tmp_path / "out", progress=kill)
@@ -274,6 +300,17 @@ def test_a_scheduler_that_goes_is_one_line_and_what_was_done_is_kept(cluster, tm
 
 
 @pytest.mark.filterwarnings("default")
+@pytest.mark.process
+@pytest.mark.parametrize("name", ["semantic", "saliency"])
+def test_a_cluster_counts_classes_and_masks_alike(cluster, tmp_path, name):
+    case = case_of(name)
+    run = bb.evaluate(*case.write(tmp_path), case.protocol, metrics=name, executor=cluster[0])
+    for record, counts in zip(run.records, case.counted(), strict=True):
+        assert record.counts[name].equals(counts)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.process
 def test_relative_paths_reach_the_workers(cluster, tmp_path, monkeypatch):
     make_set(tmp_path / "few", images=3)
     monkeypatch.chdir(tmp_path / "few")
@@ -281,6 +318,7 @@ def test_relative_paths_reach_the_workers(cluster, tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("default")
+@pytest.mark.process
 def test_workers_that_do_not_see_the_files_are_named(cluster, tiny):
     from dataclasses import replace
 
@@ -291,6 +329,7 @@ def test_workers_that_do_not_see_the_files_are_named(cluster, tiny):
 
 
 @pytest.mark.filterwarnings("default")
+@pytest.mark.process
 def test_a_cluster_without_workers_is_one_line(tiny, tmp_path, monkeypatch):
     pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
     monkeypatch.setattr("bsdsbench.runs.cluster.PATIENCE", 1.0)
@@ -327,6 +366,8 @@ def test_without_semaphores_it_works_in_threads_and_says_so(tiny, monkeypatch, c
     assert "working in threads" in caplog.text
 
 
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.process
 def test_the_tracker_of_semaphores_says_nothing_after_a_kill(tiny, tmp_path):
     """A parent that is killed, and a tracker that fails over what is gone already."""
     script = (

@@ -15,6 +15,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.runs.counts_file import FOLDER
 from tests.helpers.making import make_set
+from tests.helpers.metric_cases import case_of
 from tests.helpers.runs import bits, refused
 from tests.helpers.simulated import simulated_run
 
@@ -22,6 +23,9 @@ ROOT = Path(__file__).parents[2]
 IMAGES = 60
 
 needs_signals = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="looks for workers in /proc"
+)
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +89,11 @@ def undisturbed(many, tmp_path_factory):
 
 
 @needs_signals
-def test_a_run_killed_at_five_moments_ends_with_the_same_bytes(many, undisturbed, tmp_path):
+@pytest.mark.process
+def test_a_run_killed_at_two_moments_ends_with_the_same_bytes(many, undisturbed, tmp_path):
     expected, _ = undisturbed
     kept = []
-    for k, records in enumerate((0, 1, 15, 35, 50)):
+    for k, records in enumerate((0, 25)):
         out = tmp_path / f"out{k}"
         process = start(many, out)
         limit = time.monotonic() + 120
@@ -96,13 +101,14 @@ def test_a_run_killed_at_five_moments_ends_with_the_same_bytes(many, undisturbed
             time.sleep(0.005)
         process.kill()
         process.communicate()
-        assert gone(process.pid, 10), "a worker outlived its parent"
+        assert gone(process.pid, 60), "a worker outlived its parent"
         kept.append(stored(out))
         finish(start(many, out))
         assert bits(out) == expected, f"killed with {kept[-1]} records kept"
-    assert 0 < sorted(kept)[2] < IMAGES, f"the kills fell beside the work: {kept} records"
+    assert 0 < kept[1] < IMAGES, f"the kills fell beside the work: {kept} records"
 
 
+@pytest.mark.process
 def test_what_a_killed_writer_left_half_written_is_swept_away(many, undisturbed, tmp_path):
     out = tmp_path / "out"
     for folder in (out, out / FOLDER, out / "per_image"):
@@ -113,7 +119,8 @@ def test_what_a_killed_writer_left_half_written_is_swept_away(many, undisturbed,
     assert not list(out.rglob("*.part"))
 
 
-@needs_signals
+@needs_proc
+@pytest.mark.process
 def test_a_killed_worker_loses_nothing(many, undisturbed, tmp_path):
     out = tmp_path / "out"
     process = start(many, out)
@@ -127,6 +134,7 @@ def test_a_killed_worker_loses_nothing(many, undisturbed, tmp_path):
 
 
 @needs_signals
+@pytest.mark.process
 def test_ctrl_c_stops_soon_keeps_what_is_done_and_leaves_no_child(many, undisturbed, tmp_path):
     out = tmp_path / "out"
     process = start(many, out)
@@ -134,11 +142,11 @@ def test_ctrl_c_stops_soon_keeps_what_is_done_and_leaves_no_child(many, undistur
     while stored(out) < 3 and time.monotonic() < limit:
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert "interrupted" in err
     assert "Traceback" not in err
-    assert gone(process.pid, 2)
+    assert gone(process.pid, 60)
     assert stored(out) >= 3
     assert not (out / "result.json").exists()
     finish(start(many, out))
@@ -148,6 +156,7 @@ def test_ctrl_c_stops_soon_keeps_what_is_done_and_leaves_no_child(many, undistur
 @needs_signals
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 @pytest.mark.parametrize("to_all", [True, False])
+@pytest.mark.process
 def test_ctrl_c_at_any_moment_of_the_start_is_one_line(many, tmp_path, method, to_all):
     """To the whole group, as a terminal sends it, or to the parent alone; imports included."""
     seen = []
@@ -156,15 +165,16 @@ def test_ctrl_c_at_any_moment_of_the_start_is_one_line(many, tmp_path, method, t
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=0.3 + 0.5 * k)
         (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=120)
         assert "Traceback" not in err, err
-        assert gone(process.pid, 5)
+        assert gone(process.pid, 60)
         seen.append(process.returncode)
         if process.returncode:
             assert (process.returncode, err.strip().count("\n")) == (130, 0), err
     assert 130 in seen
 
 
+@pytest.mark.process
 def test_spawned_workers_give_the_same_bytes(many, undisturbed, tmp_path):
     out = tmp_path / "out"
     finish(start(many, out, BSDSBENCH_START_METHOD="spawn"))
@@ -209,3 +219,24 @@ def test_a_shard_that_a_file_tells_is_one_of_some(shard, words):
     with pytest.raises(bb.DataError, match=words) as caught:
         bb.merge([replace(run, provenance={"shard": shard})])
     assert len(caught.value.problems) == 1
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("name", ["semantic", "saliency"])
+def test_a_killed_run_of_classes_or_masks_goes_on_to_the_same_bytes(name, tmp_path):
+    """Killed after its first image, without a chance to tidy up."""
+    case = case_of(name)
+    folders = case.write(tmp_path)
+    (tmp_path / "set.toml").write_text(case.run.protocol.to_toml(), "utf-8")
+    how = {"metrics": name, "workers": 1, "executor": "thread"}
+    script = (
+        "import os, bsdsbench as bb\n"
+        f"bb.evaluate({str(folders[0])!r}, {str(folders[1])!r}, {str(tmp_path / 'set.toml')!r},\n"
+        f"            out={str(tmp_path / 'out')!r}, progress=lambda *_: os._exit(9), **{how})\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT).returncode == 9
+    assert not (tmp_path / "out" / "result.json").exists()
+    for out in ("out", "whole"):
+        bb.evaluate(*folders, tmp_path / "set.toml", out=tmp_path / out, **how)
+    assert bits(tmp_path / "out") == bits(tmp_path / "whole")
+    assert bb.Evaluation.load(tmp_path / "out").scores() == case.run.scores()

@@ -92,6 +92,7 @@ def test_images_that_the_new_run_does_not_have_do_not_stay(out):
     assert len(bb.Evaluation.from_official(out).records) == 3
 
 
+@pytest.mark.slow
 def test_the_manifest_names_all_that_we_wrote(tiny, tmp_path):
     out = tmp_path / "out"
     words = ["evaluate", str(tiny[0]), "--gt", str(tiny[1]), "-o", str(out), "--quiet"]
@@ -122,6 +123,7 @@ def test_what_is_drawn_of_another_result_is_not_put_beside_this_one(out):
         write_drawn([bb.Evaluation.load(out)], out / "overlays", ["a.png"], [b"x"])
 
 
+@pytest.mark.slow
 def test_two_saves_at_once_leave_one_of_them(tmp_path):
     runs = [simulated_run(f"run{k}", 12, quality=0.1 * k, seed=k) for k in range(4)]
     for _ in range(5):

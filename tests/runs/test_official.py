@@ -95,11 +95,16 @@ def test_tables_alone_give_scores_and_a_curve(folder, tmp_path):
     theirs = load_run(tmp_path, "theirs")
     assert isinstance(theirs, ReportedRun)
     mine, told = run.boundary_score(), theirs.score("boundary")
-    assert told.ods.f == pytest.approx(mine.ods.f, rel=1e-5)
-    assert told.ois.precision == pytest.approx(mine.ois.precision, rel=1e-5)
+    for point, expected in ((told.ods, mine.ods), (told.ois, mine.ois)):
+        for key in ("precision", "recall", "f"):
+            assert getattr(point, key) == pytest.approx(getattr(expected, key), rel=1e-5), key
+    assert told.ods.threshold == pytest.approx(mine.ods.threshold)
     assert told.ap == pytest.approx(mine.ap, rel=1e-5)
     np.testing.assert_allclose(told.curve.recall, mine.curve.recall, rtol=1e-5)
-    assert len(told.per_image) == 25
+    np.testing.assert_allclose(told.curve.precision, mine.curve.precision, rtol=1e-5)
+    for (_, best), (_, expected) in zip(told.per_image, mine.per_image, strict=True):
+        assert best.precision == pytest.approx(expected.precision, rel=1e-5)
+        assert best.recall == pytest.approx(expected.recall, rel=1e-5)
     refused("theirs: no counts per image", bb.compare, [run, theirs])
     assert score_tables([theirs, theirs])[0].text(0, 1) == f"{mine.ods.f:.3f}"
 
@@ -156,6 +161,7 @@ def call(*arguments):
     return found.output
 
 
+@pytest.mark.slow
 def test_command_lines(folder, tmp_path):
     run, path = folder
     other = simulated_run("other", 25, seed=6).save(tmp_path / "other")

@@ -189,6 +189,7 @@ def test_a_full_disk_is_named_with_its_path(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_counts_that_decode_to_more_than_a_file_may(tmp_path):
     """Gigabytes of zeros in some megabytes, and millions of images of nothing."""
     path = tmp_path / "counts.npz"

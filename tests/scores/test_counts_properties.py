@@ -4,6 +4,7 @@ from functools import reduce
 from operator import add
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -43,6 +44,7 @@ def records(draw):
 
 
 @given(records(), st.randoms())
+@pytest.mark.slow
 def test_sums_do_not_depend_on_order_or_grouping(found, random):
     mixed = list(found)
     random.shuffle(mixed)
@@ -66,6 +68,7 @@ def one_image(matched_gt, matched_pred):
 @example(one_image(1, 0))
 @example(one_image(0, 0))
 @given(records())
+@pytest.mark.slow
 def test_scores_are_within_their_range(found):
     boundary, pixel = boundary_score(found), pixel_score(found)
     for score in (boundary, pixel):

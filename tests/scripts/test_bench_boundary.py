@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import bsdsbench as bb
 
@@ -20,6 +21,7 @@ def one_pair_short(soft, gts, thresholds, max_dist):
     return counts.matched_gt - 1, counts.total_gt, counts.matched_pred, counts.total_pred
 
 
+@pytest.mark.process
 def test_sections(tiny, tmp_path):
     pred, gt = tiny
     figures = tmp_path / "bench.json"

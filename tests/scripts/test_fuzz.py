@@ -24,8 +24,9 @@ def _run(kind, *options):
     return found.stdout
 
 
+@pytest.mark.process
 def test_hostile_files_and_folders():
-    found = _run("hostile", "--count", "600", "--seed", "7")
+    found = _run("hostile", "--count", "300", "--seed", "7")
     for kind in ("ucm2.mat", "claim: hdf5", "result: manifest", "folder: run", "folder: save"):
         assert f"\n{kind} " in found
     assert "refused" in found
@@ -36,6 +37,7 @@ def test_many_hostile_files_and_folders():
     _run("hostile", "--count", "50000", "--seed", "8")
 
 
+@pytest.mark.process
 def test_one_large_file():
     assert "MiB" in _run("large", "--only", "small.npz")
 
@@ -46,8 +48,9 @@ def test_all_large_files():
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for workers in /proc")
+@pytest.mark.process
 def test_killed_commands_leave_no_mixture():
-    assert "\n" in _run("kills", "--count", "6", "--seed", "5", "--only", "run")
+    assert "\n" in _run("kills", "--count", "2", "--seed", "5", "--only", "run")
 
 
 @pytest.mark.heavy
@@ -64,6 +67,7 @@ def hostile(monkeypatch):
     return hostile
 
 
+@pytest.mark.process
 def test_a_crash_and_a_hang_are_seen(hostile, monkeypatch):
     """The harness itself: a child that dies or stops is a failure of the input it was at."""
     child = (

@@ -29,6 +29,7 @@ def found(script):
     return [*script.examples(), *script.experiments(), *script.tutorial_sections()]
 
 
+@pytest.mark.slow
 def test_numbers_agree_or_are_marked_with_a_reason(found):
     rows = {r.what: r for s in found for r in s.rows}
     assert len(rows) == sum(len(s.rows) for s in found) > 50

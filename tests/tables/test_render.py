@@ -6,10 +6,13 @@ import math
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
+import bsdsbench as bb
+from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.tables.as_csv import to_csv
 from bsdsbench.tables.as_html import to_html
 from bsdsbench.tables.as_json import to_json
@@ -17,8 +20,9 @@ from bsdsbench.tables.as_latex import to_latex
 from bsdsbench.tables.as_markdown import to_markdown
 from bsdsbench.tables.as_text import print_tables, to_text
 from bsdsbench.tables.output import form_of, render, write_tables
-from bsdsbench.tables.table import Column, Estimate, Table
+from bsdsbench.tables.table import Column, Estimate, Table, select
 from tests.helpers.runs import refused
+from tests.helpers.simulated import simulated_run
 from tests.helpers.snapshots import same_as_stored
 
 NASTY = "=cmd|'a'!x & <b> $x_1$ ~50% \\ [c] -- \x1b[31m\u202e"
@@ -115,19 +119,79 @@ def test_every_form_as_it_was_looked_at(scores, wide):
     same_as_stored("forms", {**parts, "csv": to_csv(scores)})
 
 
-def test_latex_compiles(scores, wide, tmp_path):
+TWO_COLUMNS = r"""\documentclass[10pt,twocolumn,letterpaper]{article}
+\usepackage[textwidth=6.875in,textheight=8.875in,columnsep=0.3125in]{geometry}
+\usepackage{booktabs,graphicx}
+\begin{document}
+"""
+
+
+@pytest.mark.process
+def test_latex_compiles_and_fits_a_two_column_page(scores, wide, tmp_path):
     program = shutil.which("pdflatex") or shutil.which("tectonic")
     if program is None:
         pytest.skip("neither pdflatex nor tectonic is installed: the LaTeX is not compiled")
-    source = tmp_path / "t.tex"
-    head = "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n"
-    source.write_text(head + to_latex([scores, wide]) + "\\end{document}\n", "utf-8")
-    options = ["-interaction=nonstopmode", "-halt-on-error"] if "pdflatex" in program else []
+    runs = [simulated_run(f"a method's name {k}", 8, quality=0.1 * k) for k in range(3)]
+    found = bb.compare(runs, n_boot=50)
+    tables = [scores, wide, *score_tables(runs), *found.tables(), *found.only(["ods"]).tables()]
+    (tmp_path / "t.tex").write_text(TWO_COLUMNS + to_latex(tables) + "\\end{document}\n", "utf-8")
+    own = "pdflatex" in program
+    options = ["-interaction=nonstopmode", "-halt-on-error"] if own else ["--keep-logs"]
     done = subprocess.run(
-        [program, *options, source.name], cwd=tmp_path, capture_output=True, timeout=300
+        [program, *options, "t.tex"], cwd=tmp_path, capture_output=True, timeout=300
     )
     assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
     assert (tmp_path / "t.pdf").exists()
+    log = (tmp_path / "t.log").read_text("utf-8", "replace")
+    assert re.findall(r"Overfull.*", log) == []
+
+
+def test_latex_takes_the_least_room_that_holds_the_table(scores, wide):
+    """One column; one column in small type; the page; the page scaled."""
+
+    def floats(table):
+        text = to_latex([table])
+        return (
+            re.findall(r"\\begin\{(table\*?)\}", text),
+            "\\small" in text.replace("\\smallskip", ""),
+            "resizebox" in text,
+        )
+
+    columns, rows = wide.columns, wide.rows
+    found = [floats(wide.changed(columns[:n], [row[:n] for row in rows])) for n in (2, 4, 9)]
+    assert found == [
+        (["table"], False, False),
+        (["table"], True, False),
+        (["table*"], False, False),
+    ]
+    many = [replace(c, key=f"{c.key}{k}") for k in range(4) for c in columns]
+    assert floats(wide.changed(many, [row * 4 for row in rows])) == (["table*"], False, True)
+    assert floats(scores)[0] == ["table*"]
+
+
+def test_a_caption_in_latex_is_a_sentence_and_notes_stand_below(scores):
+    signed = Table(
+        *("scores", "Scores", scores.columns, scores.rows),
+        caption=scores.caption,
+        notes=scores.notes,
+        signatures=["Signature of HED: bsdsbench|gt:1"],
+        sentence="Scores on 200 images",
+    )
+    lines = to_latex([signed]).splitlines()
+    assert lines[:2] == ["% Protocol bsds500", "% Signature of HED: bsdsbench|gt:1"]
+    assert "\\caption{Scores on 200 images.}" in lines
+    below = "\\par\\smallskip{\\footnotesize Runs that share a letter do not differ.\\par}"
+    assert below in lines[lines.index("\\end{tabular}") :]
+    assert to_text([signed]).splitlines()[-1] == "Signature of HED: bsdsbench|gt:1"
+
+
+def test_select_keeps_text_and_the_columns_asked_for(scores, wide):
+    (found,) = select([scores, wide], ["voi", "scores.ods"])
+    assert [c.key for c in found.columns] == ["method", "voi", "ods"]
+    assert found.rows[0] == ("HED", 1.5, scores.rows[0][1])
+    assert found.notes == scores.notes
+    assert [t.key for t in select([scores, wide], ["s0", "ods"])] == ["scores", "wide"]
+    refused("column 'f': expected some of ods, voi, images, s0", select, [scores, wide], ["f"])
 
 
 class _Text(HTMLParser):

@@ -37,21 +37,30 @@ def key_of(measure: str) -> str:
 
 
 def _columns() -> tuple[Column, ...]:
-    found = [Column("iou", "IoU")]
+    found = [Column("iou", "IoU", quantity="iou")]
     for size, words in _SHELLS.items():
-        found.append(Column(key_of(f"biou@{size:g}"), f"Boundary IoU {words}", f"BIoU {words}"))
+        key = key_of(f"biou@{size:g}")
+        found.append(Column(key, f"Boundary IoU {words}", f"BIoU {words}", quantity=key))
         least = f"min of IoU, BIoU {words}"
-        found.append(Column(key_of(f"biou-min@{size:g}"), least, f"min {words}", shown="own"))
-    found += [Column(key_of(f"f@{r:g}"), f"F {words}") for r, words in _RADII.items()]
+        found.append(
+            Column(key_of(f"biou-min@{size:g}"), least, f"min {words}", shown="own", quantity=key)
+        )
+    found += [
+        Column(key_of(f"f@{r:g}"), f"F {words}", quantity="f@") for r, words in _RADII.items()
+    ]
     found += [Column("bf", "BF"), Column("hd", "HD", lower=True, digits=3)]
     for kind in ("pooled", "directed", "area"):
-        found.append(Column(f"hd95-{kind}", f"HD95 {kind}", f"HD95 {kind}", lower=True, digits=3))
+        words = f"HD95 {kind}"
+        key = f"hd95-{kind}"
+        found.append(Column(key, words, words, lower=True, digits=3, quantity="hd95"))
     for kind in ("pooled", "directed"):
-        found.append(Column(f"assd-{kind}", f"ASSD {kind}", lower=True, digits=3))
+        words = f"ASSD {kind}"
+        found.append(Column(f"assd-{kind}", words, lower=True, digits=3, quantity="assd"))
     for tolerance in _TOLERANCES:
         for form in ("area", "counts", "mean"):
             name = f"nsd-{form}@{tolerance:g}"
-            found.append(Column(key_of(name), f"NSD {form} {tolerance:g}"))
+            own = f"nsd@{tolerance:g}"
+            found.append(Column(key_of(name), f"NSD {form} {tolerance:g}", quantity=own))
     found.append(Column("fom", "FOM"))
     found += [Column(key_of(f"trimap@{w:g}"), f"trimap IoU {w:g} px") for w in _WIDTHS]
     found.append(Column("cldice", "clDice"))
@@ -114,7 +123,7 @@ class ContourMetric(Metric):
     uses = ()
     columns: ClassVar[tuple[Column, ...]] = (
         *_columns(),
-        Column("pooled.iou", "IoU of all pixels", shown="never"),
+        Column("pooled.iou", "IoU of all pixels", shown="never", quantity="iou"),
         Column("n_images", "images", "n", digits=0, shown="own", score=False),
     )
     part_columns: ClassVar[tuple[Column, ...]] = (
@@ -184,6 +193,12 @@ class ContourMetric(Metric):
             else float("nan"),
         }
 
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol
+    ) -> Iterator[tuple[str, str, str]]:
+        """See `label_symptoms`."""
+        return label_symptoms(pred, gt, self.options_of(protocol))
+
     def same_truth(self, a: ContourCounts, b: ContourCounts) -> bool:
         """True if both have the same annotated pixels in each class."""
         return np.array_equal(a.areas[:, 2], b.areas[:, 2])
@@ -247,6 +262,17 @@ def _pooled(counts: Any, at: ContourOptions) -> dict[str, F8]:
 def _plain(value: Any) -> float | None:
     """A number for JSON; None where it is undefined or infinite."""
     return float(value) if np.isfinite(value) else None
+
+
+def label_symptoms(
+    pred: Prediction, gt: GroundTruth, at: LabelOptions
+) -> Iterator[tuple[str, str, str]]:
+    """Classes that no pixel has in common, and a label to ignore that only predictions have."""
+    mine, true = label_maps(pred, gt, at)
+    if np.intersect1d(mine, true).size == 0:
+        yield "classes", "no label is in both maps", "check the order of the classes and `first`"
+    if (mine == at.ignore).any() and not (true == at.ignore).any():
+        yield "ignored", f"the label to ignore ({at.ignore}) is predicted", "set `ignore`"
 
 
 @contextmanager

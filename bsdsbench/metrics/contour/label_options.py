@@ -48,6 +48,7 @@ class LabelOptions(Settings):
         255,
         "Label of ground-truth pixels that are cleared on both sides, or -1 for none.",
         whole(-1, 2**31 - 1, "a label, or -1"),
+        others={255: "PASCAL VOC, Cityscapes", 0: "scripts that ignore 0", -1: "scripts without"},
     )
     unit: str = setting(
         "class",
@@ -91,6 +92,11 @@ class ContourOptions(LabelOptions):
         "skip",
         "What empty masks give, a name of bsdsbench.metrics.contour.CONVENTIONS.",
         one_of(*CONVENTIONS),
+        others={
+            "skip": "MONAI, surface-distance",
+            "perfect": "DAVIS, scripts that count both empty as right",
+            **dict.fromkeys(("inf", "diagonal", "zero"), "other scripts"),
+        },
         describe=lambda o: f"empty masks: {o.empty} ({CONVENTIONS[o.empty].words})",
     )
     groups: tuple[str, ...] = setting(
@@ -111,7 +117,10 @@ class ContourOptions(LabelOptions):
         read=floats,
     )
     bf_theta: float = setting(
-        0.0075, "Radius of the BF score, a fraction of the diagonal, or pixels from 1 on.", POSITIVE
+        0.0075,
+        "Radius of the BF score, a fraction of the diagonal, or pixels from 1 on.",
+        POSITIVE,
+        others={0.0075: "MATLAB's bfscore", 2.0: "scripts in pixels", 5.0: "scripts in pixels"},
     )
     percent: float = setting(
         95.0,

@@ -20,6 +20,7 @@
     const row = () => parts[parts.push(make("div", { class: "row" })) - 1];
     $("viewer-title").textContent = images[i].id;
     const top = row();
+    if (hasPictures && !found.runs) top.append(make("p", { class: "quiet" }, "The page has no pictures of this image; --full-pictures shows every image."));
     if (found.photo) top.append(figure(found, "picture", [found.photo, ""]));
     if (found.gt) top.append(figure(found, `ground truth, ${found.annotators} annotators`, [found.gt, ""]));
     const shown = runs.map((run, k) => [run, k]).filter(([, k]) => found.runs && found.runs[k]);

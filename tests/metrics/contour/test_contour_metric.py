@@ -8,6 +8,8 @@ import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.contour.contour_metric import key_of
+from bsdsbench.metrics.contour.label_options import GROUPS, ContourOptions
 from tests.helpers.masks import blobs
 from tests.helpers.runs import counted
 
@@ -78,6 +80,16 @@ def test_means_are_over_images_and_then_over_classes(runs, maps):
     assert score.empty == "skip"
 
 
+def test_every_measure_of_the_presets_has_a_column_and_a_value(runs):
+    columns = {c.key: c for c in registry.get("contour").columns}
+    keys = [key_of(name) for name in ContourOptions(groups=GROUPS).measures()]
+    assert set(keys) <= set(columns)
+    lower = {key for key in keys if columns[key].lower}
+    assert lower == {key for key in keys if key.startswith(("hd", "assd"))}
+    found = bb.compare(runs, n_boot=3).scores
+    assert {f"contour.{key}" for key in keys if key != "cldice"} <= set(found)
+
+
 def test_pooled_values_are_those_of_all_pixels(runs, maps):
     gt, near, _ = maps
     wide = [np.concatenate([m[k] for k in gt], axis=1) for m in (near, gt)]
@@ -101,6 +113,7 @@ def call(words):
     return cli.main(words, standalone_mode=False)
 
 
+@pytest.mark.slow
 def test_the_command_line_from_run_to_gate(folders, tmp_path, capsys):
     root, gt, near, far = folders
     one, two = tmp_path / "one", tmp_path / "two"

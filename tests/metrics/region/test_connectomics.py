@@ -105,6 +105,7 @@ def parts(counts):
     return np.transpose([getattr(counts, name) for name in PARTS])
 
 
+@pytest.mark.slow
 def test_counts_of_a_hierarchy_at_each_threshold(bsds500):
     protocol = bb.Protocol.preset("bsds500").replace(thresholds=(0.1, 0.3, 0.7))
     for path in sorted(bsds500.glob("groundTruth/val/*.mat"))[:2]:
@@ -118,6 +119,7 @@ def test_counts_of_a_hierarchy_at_each_threshold(bsds500):
         np.testing.assert_allclose(counts.voi_split + counts.voi_merge, counts.voi, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_counts_of_label_maps_with_zeros_on_both_sides(pairs):
     for name, seg, gt in pairs:
         if (gt > 0).sum() < 2 or len(np.unique(gt[gt > 0])) == (gt > 0).sum():

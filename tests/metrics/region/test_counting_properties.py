@@ -22,6 +22,7 @@ def maps(draw, count, labels=5):
 
 
 @given(maps(3), st.randoms(use_true_random=False))
+@pytest.mark.slow
 def test_permuting_labels_changes_nothing(three, random):
     seg, *gts = three
 
@@ -38,6 +39,7 @@ def test_permuting_labels_changes_nothing(three, random):
 
 
 @given(maps(3))
+@pytest.mark.slow
 def test_split_and_merge_are_the_two_halves_of_voi(three):
     seg, *gts = three
     counts = region_counts(seg, gts)
@@ -49,6 +51,7 @@ def test_split_and_merge_are_the_two_halves_of_voi(three):
 
 
 @given(maps(1))
+@pytest.mark.slow
 def test_itself_is_perfect(one):
     seg = one[0]
     counts = region_counts(seg, [seg, seg])
@@ -62,6 +65,7 @@ def test_itself_is_perfect(one):
 
 
 @given(maps(3))
+@pytest.mark.slow
 def test_voi_is_a_metric(three):
     a, b, c = three
     assert rm.voi(a, c) <= rm.voi(a, b) + rm.voi(b, c) + 1e-12
@@ -71,6 +75,7 @@ def test_voi_is_a_metric(three):
 
 
 @given(maps(2))
+@pytest.mark.slow
 def test_bounds(two):
     seg, gt = two
     n = slow.table(seg, gt)
@@ -87,6 +92,7 @@ def test_bounds(two):
 
 
 @given(maps(2))
+@pytest.mark.slow
 def test_refining_costs_nothing_in_consistency(two):
     seg, gt = two
     finer = seg * 10 + gt
@@ -97,6 +103,7 @@ def test_refining_costs_nothing_in_consistency(two):
 
 
 @given(maps(2))
+@pytest.mark.slow
 def test_pairs_and_bits_as_others_count_them(two):
     seg, gt = two
     together, only_seg, only_gt, apart = slow.pair_counts(seg, gt)

@@ -1,0 +1,70 @@
+"""A bootstrap band around a precision-recall curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.comparison.bootstrap import N_BOOT, SEED, bootstrap_weights, checked_sampling
+from bsdsbench.files.errors import DataError
+from bsdsbench.metrics import registry
+from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.scores.curve import RECALL_LEVELS, summed_curve
+
+F8 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CurveBand:
+    """A band around a PR curve: precision between low and high at each recall, all f8 (L,)."""
+
+    recall: F8
+    low: F8
+    high: F8
+
+
+def bootstrap_band(
+    run: Evaluation,
+    metric: str | None = None,
+    *,
+    n_boot: int = N_BOOT,
+    seed: int = SEED,
+    level: float = 0.95,
+) -> CurveBand:
+    """A pointwise bootstrap band of precision over recall, from one end of the curve to the other.
+
+    Its recalls are the ends of the curve and the multiples of 0.01 between them. Where a sample's
+    curve ends before, it keeps its last precision. metric : default: the run's first with a curve.
+    Raises DataError if the run has no counts of that metric.
+    """
+    n_boot, seed = checked_sampling(n_boot, seed, level)
+    curves = registry.with_curve(run.metrics)
+    metric = metric or (curves or registry.DEFAULT)[0]
+    found = registry.curve_metric(metric)
+    if metric not in run.metrics or not run.records:
+        raise DataError(f"{run.name}: no {metric} counts of images, expected them for a band")
+    stack = found.stack([r.counts[metric] for r in run.records])
+    weights = bootstrap_weights(len(run.records), n_boot, seed)
+    drawn = summed_curve(stack["thresholds"], found.four(stack), weights)
+    whole = run.score(metric).curve
+    reached = whole.recall[(whole.precision > 0) | (whole.recall > 0)]
+    low, high = (reached.min(), reached.max()) if reached.size else (0.0, 0.0)
+    inner = RECALL_LEVELS[(low < RECALL_LEVELS) & (high > RECALL_LEVELS)]
+    recall = np.unique([low, *inner, high])
+    at = [
+        _precision_at(recall, *sample) for sample in zip(drawn.recall, drawn.precision, strict=True)
+    ]
+    band = np.quantile(at, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return CurveBand(recall, *band)
+
+
+def _precision_at(levels: F8, recall: F8, precision: F8) -> F8:
+    """Of one sample's curve, linear between its points; those without a prediction are none."""
+    known = (precision > 0) | (recall > 0)
+    if not known.any():
+        return np.zeros(levels.size)
+    x, y = recall[known], precision[known]
+    order = x.argsort(kind="stable")
+    return np.interp(levels, x[order], y[order])

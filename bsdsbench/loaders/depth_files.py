@@ -1,0 +1,110 @@
+"""Files of depth maps -> inputs.
+
+| what | file |
+|---|---|
+| predicted depth | a picture (16 bits, float), .npy, or .npz, .mat, .dpt with one map, or one of the names below |
+| annotated depth | the same; or .npz, .mat with `depth` and what there is of `edges`, `valid`, `matte`; or the struct `data` of iBims-1 |
+
+Values are kept as they are in the file: what they mean (depth or its inverse, a scale) the metric's
+options say. A file of one map without a name may also hold edges or a matte; that too is an option.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.files.errors import DataError
+from bsdsbench.loaders.formats import FaultError, check_size, read_arrays, read_bytes, reading
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.pairing import Pair
+
+NAMES = ("depth", "pred_depths", "pred_depth", "depth_pred", "disparity", "pred", "prediction", "")
+# Of iBims-1's struct: 1 where a pixel is valid
+VALID = ("valid", "mask_invalid", "mask_transp")
+MATTE = 0.1  # more of it is in (ml-depth-pro)
+DPT = 202021.25  # a .dpt file starts with it
+
+
+def depth_prediction(pair: Pair, shape: tuple[int, int]) -> Prediction:
+    """An image's depth map; without a file a flat one."""
+    if not pair.pred_paths:
+        return Prediction(pair.image_id, depth=np.zeros(shape))
+    path = pair.pred_paths[0]
+    found = read_arrays(path, what="a depth map")
+    with reading(path, "a depth map"):
+        return Prediction(pair.image_id, path, depth=_depth(found, needed=True))
+
+
+def depth_truth(pair: Pair) -> GroundTruth:
+    """What an image's file has of depth, edges, valid pixels and a matte."""
+    if len(pair.gt_paths) != 1:
+        raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} ground-truth files, expected one")
+    path = pair.gt_paths[0]
+    found = read_arrays(path, what="a depth map")
+    with reading(path, "a depth map"):
+        if isinstance(found.get("data"), dict):
+            found = found["data"]
+        masks = [_plane(found[name], name) != 0 for name in VALID if name in found]
+        edges = (_plane(found["edges"], "edges") != 0,) if "edges" in found else ()
+        matte = found.get("matte")
+        truth = GroundTruth(
+            pair.image_id,
+            edges,
+            path=path,
+            depth=_depth(found, needed=not edges and matte is None),
+            valid=np.logical_and.reduce(masks) if masks else None,
+            mask=None if matte is None else matte_mask(_plane(matte, "matte")),
+        )
+        sizes = {a.shape for a in (*edges, *masks, truth.depth, truth.mask) if a is not None}
+        if len(sizes) > 1:
+            raise FaultError(f"maps of the sizes {sorted(sizes)}, expected one")
+    return truth
+
+
+def matte_mask(matte: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where a matte, 0 .. 255 or 0 .. 1, is above a tenth."""
+    top = np.iinfo(matte.dtype).max if matte.dtype.kind == "u" else 1
+    return np.asarray(matte > MATTE * top)
+
+
+def _depth(found: dict[str, Any], needed: bool) -> NDArray[Any] | None:
+    arrays = {k: a for k, a in found.items() if isinstance(a, np.ndarray)}
+    if len(arrays) == 1 and needed:
+        return _plane(next(iter(arrays.values())), "depth")
+    name = next((name for name in NAMES if name in arrays), None)
+    if name is None and needed:
+        known = ", ".join(sorted(map(str, arrays))) or "nothing"
+        raise FaultError(f"has {known}, expected one array, or one named depth")
+    return None if name is None else _plane(arrays[name], name)
+
+
+def _plane(value: Any, name: str) -> NDArray[Any]:
+    """A map (H, W) from one with axes of length 1 beside."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf":
+        raise FaultError(f"{name} is no array of numbers, expected a map (H, W)")
+    shape = value.shape
+    while value.ndim > 2 and 1 in (value.shape[0], value.shape[-1]):
+        value = value[0] if value.shape[0] == 1 else value[..., 0]
+    if value.ndim != 2:
+        raise FaultError(f"{name} of shape {shape}, expected a map (H, W)")
+    return value
+
+
+def dpt_arrays(path: str | os.PathLike[str], indices: bool) -> dict[str, NDArray[Any]]:
+    """The map of a .dpt file (MPI Sintel): a mark, columns, rows, then float32 row by row."""
+    data = read_bytes(Path(path))
+    with reading(path, "a depth map .dpt"):
+        if len(data) < 12 or np.frombuffer(data[:4], "<f4")[0] != np.float32(DPT):
+            raise FaultError("does not start with 202021.25, expected a .dpt file of MPI Sintel")
+        cols, rows = (int(n) for n in np.frombuffer(data[4:12], "<i4"))
+        check_size((rows, cols), 4)
+        if min(rows, cols) < 1 or len(data) != 12 + 4 * rows * cols:
+            raise FaultError(
+                f"{len(data)} bytes for {rows} x {cols} pixels, expected 12 and 4 each"
+            )
+        return {"": np.frombuffer(data[12:], "<f4").reshape(rows, cols).astype(np.float32)}

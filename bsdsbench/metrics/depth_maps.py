@@ -1,0 +1,380 @@
+"""Depth maps ready to be measured: options, alignment, edges, distances of edges.
+
+Everything is float64. A depth is taken as 1e-6 where it is less; a NaN makes no edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.files.errors import DataError
+from bsdsbench.loaders.depth_files import matte_mask
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape
+from bsdsbench.protocol.settings import BOOL, POSITIVE, Settings, is_number, one_of, setting
+
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+Bool = NDArray[np.bool_]
+
+MEASURES = ("si", "matte", "dbe", "edges")
+NEAREST = 1e-6
+SIGMA = 2**0.5
+# Thresholds of Canny in the two forms of DBE
+CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
+_HOME = "home-made scripts"
+
+
+def _is_range(v: Any) -> bool:
+    return (
+        isinstance(v, tuple)
+        and len(v) == 3
+        and all(map(is_number, v))
+        and 1 <= v[0] <= v[1] <= 1e6
+        and v[2] in range(1, 101)
+    )
+
+
+def _is_crop(v: Any) -> bool:
+    whole = isinstance(v, tuple) and all(isinstance(n, int) and n >= 0 for n in v)
+    return whole and (not v or (len(v) == 4 and v[0] < v[1] and v[2] < v[3]))
+
+
+@dataclass(frozen=True, slots=True)
+class DepthOptions(Settings):
+    """What the files hold, which measures are made, and the rules in which programs differ."""
+
+    measures: tuple[str, ...] = setting(
+        ("si",),
+        f"The measures, of {', '.join(MEASURES)}.",
+        (
+            lambda v: isinstance(v, tuple) and bool(v) and set(v) <= set(MEASURES),
+            f"some of {', '.join(MEASURES)}",
+        ),
+        describe=lambda o: ", ".join(o.measures),
+    )
+    pred_holds: str = setting(
+        "depth",
+        'Predictions hold "depth", or "inverse" depth (disparity).',
+        one_of("depth", "inverse"),
+        describe={"inverse": "predictions are inverse depth"},
+        others={"inverse": "networks of disparity", "depth": "networks of depth"},
+    )
+    gt_holds: str = setting(
+        "depth",
+        'An annotation of one map holds "depth", "inverse" depth, "edges" or a "matte".',
+        one_of("depth", "inverse", "edges", "matte"),
+        describe={"inverse": "truth is inverse depth"},
+        others={"inverse": "data sets of disparity", "depth": "data sets of depth"},
+    )
+    pred_scale: float = setting(
+        1.0, "Predicted values are divided by it.", POSITIVE, describe="predictions / {:g}"
+    )
+    gt_scale: float = setting(
+        1.0, "Annotated values are divided by it.", POSITIVE, describe="truth / {:g}"
+    )
+    align: str = setting(
+        "none",
+        'Each prediction is fitted to the truth by least squares: "none"; "scale" or "scale-shift" '
+        'of depth; "disparity-scale" or "disparity-scale-shift" of inverse depth.',
+        one_of("none", "scale", "scale-shift", "disparity-scale", "disparity-scale-shift"),
+        describe=lambda o: f"alignment {o.align}",
+        others={
+            "none": "Depth Pro",
+            "scale": "scripts for metric depth",
+            "scale-shift": "Marigold and others of affine-invariant depth",
+            "disparity-scale": _HOME,
+            "disparity-scale-shift": "MiDaS, Depth Anything",
+        },
+    )
+    invalid: str = setting(
+        "truth",
+        'Which pixels count nowhere: those invalid in the "truth" (NaN, infinite, 0 or less, masked'
+        ' out), in "both" those of either map; "none" are invalid.',
+        one_of("truth", "both", "none"),
+        describe=lambda o: f"invalid pixels: {o.invalid}",
+        others={"none": "ml-depth-pro", "truth": "scripts with a mask", "both": _HOME},
+    )
+    strict: bool = setting(
+        False,
+        "The programs' traps: a direction without edges counts 0, as does an image without any, "
+        "which otherwise leave the means; in DBE an invalid pixel is at distance 0 from the truth, "
+        "where otherwise its edges are left out.",
+        BOOL,
+        describe={
+            True: "as the programs where nothing is there",
+            False: "empty directions left out",
+        },
+        others={True: "ml-depth-pro, the iBims-1 program", False: "scripts that leave empty out"},
+    )
+    ratios: tuple[float, float, int] = setting(
+        (1.05, 1.25, 10),
+        "The first and the last ratio of si and matte, and how many, evenly spaced.",
+        (_is_range, "two ratios from 1 and their number, 1 to 100"),
+        describe=lambda o: f"{o.ratios[2]} ratios {o.ratios[0]:g} .. {o.ratios[1]:g}",
+        others={
+            (1.05, 1.25, 10): "Depth Pro",
+            **dict.fromkeys(((1.05, 1.25, 5), (1.1, 1.25, 10), (1.05, 1.5, 10)), _HOME),
+        },
+    )
+    dbe: str = setting(
+        "ibims",
+        'The form of DBE. "ibims": Canny at .15 and .3 against the true edges, both ways truncated '
+        'at `radius`; "sharpdepth": Canny on depth and inverse depth at .1 and .2, of both maps, '
+        "completeness one way and not truncated.",
+        one_of(*CANNY),
+        describe=lambda o: f"DBE {o.dbe}" if "dbe" in o.measures else "",
+        others={"ibims": "iBims-1, P2ORM", "sharpdepth": "SharpDepth"},
+    )
+    radius: float = setting(
+        10.0,
+        "Pixels at which distances of DBE are truncated.",
+        POSITIVE,
+        describe=lambda o: f"within {o.radius:g} px" if "dbe" in o.measures else "",
+        others={10.0: "iBims-1", 5.0: _HOME, 20.0: _HOME},
+    )
+    gt_edges: str = setting(
+        "annotated",
+        'True edges of edges and of DBE\'s form ibims: "annotated", or "canny" of the true depth.',
+        one_of("annotated", "canny"),
+        describe={"canny": "true edges by Canny"},
+        others={"canny": "scripts for data sets without edges", "annotated": "iBims-1"},
+    )
+    pred_edges: str = setting(
+        "log-depth",
+        'Soft edges of a prediction: "log-depth", |log depth difference| to the right or the lower '
+        'neighbour, the larger one, at most 1; or "canny" as in DBE.',
+        one_of("log-depth", "canny"),
+        describe=lambda o: f"edges by {o.pred_edges}" if "edges" in o.measures else "",
+        others={"canny": "MindTheEdge and DBE", "log-depth": "Depth Pro's ratios"},
+    )
+    crop: tuple[int, ...] = setting(
+        (),
+        "Rows and columns that count: first row, end, first column, end; none: all.",
+        (_is_crop, "first row, end, first column and end, or none"),
+        describe=lambda o: (
+            f"rows {o.crop[0]}-{o.crop[1]}, columns {o.crop[2]}-{o.crop[3]}" if o.crop else ""
+        ),
+        others={(153, 371, 44, 1197): "MindTheEdge on KITTI-DE"},
+    )
+
+    def ratio_array(self) -> F8:
+        """The ratios (R,)."""
+        return np.linspace(*self.ratios)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DepthMaps:
+    """An image ready to be measured, float64 and cropped: depths, where they are known, and what
+    the truth has besides. Unknown depths are NaN in `raw_*`, which Canny sees."""
+
+    pred: F8
+    raw_pred: F8
+    gt: F8 | None
+    raw_gt: F8 | None
+    valid: Bool
+    edges: tuple[Bool, ...]
+    matte: Bool | None
+
+
+def prepared(pred: NDArray[Any], gt: GroundTruth, at: DepthOptions) -> DepthMaps:
+    """The options' reading of the files: what a map holds, scale, crop, alignment, validity."""
+    same_shape(pred.shape, gt.shape)
+    cut = slice(None), slice(None)
+    if at.crop:
+        top, end, left, right = at.crop
+        if end > pred.shape[0] or right > pred.shape[1]:
+            raise DataError(f"{pred.shape[0]} x {pred.shape[1]}, expected the crop {at.crop} in it")
+        cut = slice(top, end), slice(left, right)
+    edges = tuple(np.asarray(b[cut]) != 0 for b in gt.boundaries)
+    matte = None if gt.mask is None else np.asarray(gt.mask[cut]) != 0
+    given = None if gt.depth is None else gt.depth[cut]
+    if given is not None and at.gt_holds == "edges" and not edges:
+        edges, given = (given > (127 if given.dtype == np.uint8 and given.max() > 1 else 0),), None
+    if given is not None and at.gt_holds == "matte" and matte is None:
+        matte, given = matte_mask(given), None
+    depth, there, known = _depth(pred[cut], at.pred_holds, at.pred_scale)
+    valid = np.ones(depth.shape, bool)
+    truth = raw_truth = None
+    if given is not None:
+        truth, true_there, valid = _depth(given, at.gt_holds, at.gt_scale)
+        raw_truth = np.where(true_there, truth, np.nan)
+    if gt.valid is not None:
+        valid = valid & (np.asarray(gt.valid[cut]) != 0)
+    if truth is not None and raw_truth is not None:
+        depth = _aligned(depth, truth, known & valid, at.align)
+        if at.invalid != "none":
+            raw_truth[~valid] = np.nan
+    elif at.align != "none":
+        raise DataError(f"no depth, expected one to align by (depth.align={at.align})")
+    if at.invalid != "truth":
+        valid = valid & known if at.invalid == "both" else np.ones(depth.shape, bool)
+    return DepthMaps(depth, np.where(there, depth, np.nan), truth, raw_truth, valid, edges, matte)
+
+
+def _depth(values: NDArray[Any], holds: str, scale: float) -> tuple[F8, Bool, Bool]:
+    """Depths; where there is a number but 0; where that is a depth, above 0."""
+    given = values.astype(np.float64) / scale
+    there = np.isfinite(given) & (given != 0)
+    return (inverse(given) if holds == "inverse" else given), there, there & (given > 0)
+
+
+def _aligned(depth: F8, truth: F8, known: Bool, align: str) -> F8:
+    """The prediction fitted to the truth by least squares over known pixels.
+
+    Without two different values there is no shift, without any pixel no fit.
+    """
+    if align == "none" or not known.any():
+        return depth
+    turned = align.startswith("disparity")
+    x, y = (inverse(d) if turned else d for d in (depth, truth))
+    a, b = x[known], y[known]
+    shift, middle = 0.0, float(a.mean()) if align.endswith("shift") else 0.0
+    spread = float(np.sum((a - middle) * (a - middle)))
+    if middle and spread > 0:
+        factor = float(np.sum((a - middle) * b)) / spread
+        shift = float(b.mean()) - factor * middle
+    else:
+        factor = float(np.sum(a * b)) / float(np.sum(a * a))
+    fitted = factor * x + shift
+    return inverse(fitted) if turned else fitted
+
+
+def inverse(depth: F8) -> F8:
+    """1 / depth, of 1e-6 where it is less; NaN stays."""
+    return np.asarray(1 / np.maximum(depth, NEAREST))
+
+
+def true_depth(maps: DepthMaps) -> F8:
+    if maps.gt is None:
+        raise DataError(
+            "no true depth, expected one for the measures chosen (--set "
+            "'depth.measures=[\"edges\"]' where there are only edges)"
+        )
+    return maps.gt
+
+
+def canny_edges(depth: F8, form: str) -> Bool:
+    """Canny edges of a depth map, in form sharpdepth also of its inverse; NaN is no depth."""
+    from bsdsbench.kernels.canny import canny, gaussian, smoothed
+
+    weight = gaussian(SIGMA)
+    inside = smoothed(np.ones(depth.shape), weight)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        maps = [depth] if form == "ibims" else [depth, 1 / depth]
+    found = [canny(_unit(m), inside, weight, *CANNY[form]) for m in maps]
+    return np.logical_or.reduce(found)
+
+
+def _unit(values: F8) -> F8:
+    """Stretched to 0 .. 1 by what is finite; flat maps become NaN, which has no edges."""
+    there = values[np.isfinite(values)]
+    if not there.size or there.min() == there.max():
+        return np.full(values.shape, np.nan)
+    low = there.min()
+    return np.asarray((values - low) / (there - low).max())
+
+
+def annotated(maps: DepthMaps, at: DepthOptions) -> tuple[Bool, ...]:
+    """The true edges that `gt_edges` asks for."""
+    if at.gt_edges == "canny":
+        true_depth(maps)
+        return (canny_edges(np.asarray(maps.raw_gt), at.dbe),)
+    if not maps.edges:
+        raise DataError(
+            "no edges, expected annotated ones for the measures dbe and edges, or --set "
+            "depth.gt_edges=canny"
+        )
+    return maps.edges
+
+
+def dbe_truth(maps: DepthMaps, at: DepthOptions) -> Bool:
+    if at.dbe == "sharpdepth":
+        true_depth(maps)
+        return canny_edges(np.asarray(maps.raw_gt), at.dbe)
+    return np.logical_or.reduce(annotated(maps, at))
+
+
+def dbe_parts(pred: Bool, gt: Bool, valid: Bool, at: DepthOptions) -> tuple[F8, I8]:
+    """`dbe_sum` and `dbe_n` of two maps of edges."""
+    if not at.strict:
+        pred, gt = pred & valid, gt & valid
+    to_gt, to_pred = _distances(pred, gt), _distances(gt, pred)
+    counted = valid[pred] if at.strict else np.ones(to_gt.size, bool)
+    near = (to_gt < at.radius) & counted
+    if at.dbe == "ibims":
+        parts = np.minimum(np.where(counted, to_gt, 0.0), at.radius)
+        parts = np.concatenate([parts, np.minimum(to_pred, at.radius)])
+    else:
+        parts = np.minimum(to_pred, np.hypot(*pred.shape))
+    numbers = np.array([np.count_nonzero(near), parts.size, to_pred.size])
+    return np.array([to_gt[near].sum(), parts.sum()]), numbers
+
+
+def _distances(a: Bool, b: Bool) -> F8:
+    """From each pixel of a, row by row, to the nearest of b; infinite where there is none."""
+    from bsdsbench.kernels.distances import nearest
+
+    rows, cols = zip(np.nonzero(a), np.nonzero(b), strict=True)
+    sides = [
+        (np.array([0, r.size]), r.astype(np.int64), c.astype(np.int64))
+        for r, c in zip(rows, cols, strict=True)
+    ]
+    return np.asarray(np.sqrt(nearest(*sides[0], *sides[1], 1.0, 1.0)))
+
+
+def matched_inputs(
+    maps: DepthMaps, gt: GroundTruth, at: DepthOptions
+) -> tuple[Prediction, GroundTruth]:
+    """The soft edges of the prediction and the true edges, as the metric boundary takes them."""
+    if at.pred_edges == "canny":
+        soft = canny_edges(maps.raw_pred, at.dbe).astype(np.float64)
+    else:
+        soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
+    drawn = tuple(edges & maps.valid for edges in annotated(maps, at))
+    return Prediction(gt.image_id, soft=soft * maps.valid), replace(
+        gt, boundaries=drawn, segmentations=(), depth=None, valid=None, mask=None
+    )
+
+
+def log_steps(depth: F8) -> F8:
+    """|log depth difference| to the right or lower neighbour, the larger, 0 .. 1; (H, W).
+
+    Examples
+    --------
+    >>> log_steps(np.array([[1.0, 1.0, np.e**0.5]])).tolist()
+    [[0.0, 0.5, 0.0]]
+    """
+    level, out = np.log(np.maximum(depth, NEAREST)), np.zeros(depth.shape)
+    with np.errstate(invalid="ignore"):
+        for part, step in (
+            (out[:, :-1], np.abs(np.diff(level, axis=1))),
+            (out[:-1], np.abs(np.diff(level, axis=0))),
+        ):
+            np.fmax(part, step, out=part)
+    return np.minimum(out, 1.0)
+
+
+def depth_symptoms(maps: DepthMaps, at: DepthOptions) -> Iterator[tuple[str, str, str]]:
+    """What looks wrong in an image: (code, words, what fixes it)."""
+    unknown = np.isnan(maps.raw_pred) & maps.valid
+    if unknown.mean() > 0.01:
+        words = "over 1 % of the prediction is 0, NaN or infinite where the truth is known"
+        yield "unknown", words, "fill it, or --set depth.invalid=both"
+    if maps.gt is None:
+        return
+    both = maps.valid & ~unknown
+    a, b = inverse(maps.pred[both]), inverse(maps.gt[both])
+    if a.size < 2 or a.std() == 0 or b.std() == 0:
+        yield "flat", "prediction or truth has one depth", "check the files"
+        return
+    if np.corrcoef(np.log(a), np.log(b))[0, 1] < -0.3:
+        other = "depth" if at.pred_holds == "inverse" else "inverse"
+        yield "inverse", "depth falls where the truth's rises", f"--set depth.pred_holds={other}"
+    elif not 0.05 < float(np.median(a / b)) < 20:
+        words = "depths are of another scale than the truth's"
+        yield "scale", words, "--set depth.pred_scale=..., or depth.align=scale (si needs neither)"

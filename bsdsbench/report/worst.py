@@ -1,0 +1,88 @@
+"""The images a run does worst on, or those two runs differ most on, with their overlays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bsdsbench.comparison.bootstrap import per_image_values
+from bsdsbench.comparison.comparable import comparable, labels_of
+from bsdsbench.files.errors import DataError
+from bsdsbench.loaders.official_txt import safe_name
+from bsdsbench.metrics import registry
+from bsdsbench.report.overlays import KINDS, Progress, write_overlays
+from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.score_tables import made_how, table_column
+from bsdsbench.tables.table import Cell, Column, Table
+
+
+def worst_table(
+    runs: Sequence[Evaluation],
+    folders: Sequence[Path],
+    n: int = 10,
+    metric: str | None = None,
+    draw: bool = False,
+    progress: Progress | None = None,
+) -> Table:
+    """The n worst images of one run, or the n on which two differ most, the worst first.
+
+    folders : of the runs; overlays lie there in `overlays`
+    metric  : default: the first that all runs have; images are compared by its first image column
+    draw    : make the overlays of these images; otherwise those that are there are named
+
+    Raises DataError for more than two runs, or without such a metric.
+    """
+    if not 1 <= len(runs) <= 2:
+        raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
+    names = labels_of(runs, None)
+    runs, _ = comparable(runs, names, common=True, force=False)
+    shared = [m for m in runs[0].metrics if m in runs[-1].metrics]
+    if (metric is not None and metric not in shared) or not shared:
+        had = ", ".join(shared) or "none"
+        raise DataError(f"{', '.join(names)}: metric {metric!r}, expected one they have: {had}")
+    metric = metric or shared[0]
+    by = registry.get(metric).image_columns[0]
+    values = [per_image_values(run, metric) for run in runs]
+    known = [i for i in values[0] if not any(math.isnan(v[i]) for v in values)]
+    if len(runs) == 1:
+        order = sorted(known, key=lambda i: (values[0][i] * (-1 if by.lower else 1), i))
+    else:
+        order = sorted(known, key=lambda i: (-abs(values[0][i] - values[1][i]), i))
+    chosen = order[:n]
+    if draw:
+        for run, folder in zip(runs, folders, strict=True):
+            write_overlays(run, folder / "overlays", image_ids=chosen, progress=progress)
+    return _table(names, runs, folders, chosen, values, by)
+
+
+def _table(
+    names: Sequence[str],
+    runs: Sequence[Evaluation],
+    folders: Sequence[Path],
+    chosen: Sequence[str],
+    values: Sequence[dict[str, float]],
+    by: Any,
+) -> Table:
+    two = len(runs) == 2
+    columns = [Column("image", "Image")]
+    for k, name in enumerate(names):
+        mine = table_column(by, 4)
+        columns.append(Column(f"{mine.key}_{k + 1}", f"{name}: {by.heading}", "", mine.format))
+    if two:
+        columns.append(Column("difference", "A - B", "", "+.4f"))
+    columns += [Column(f"overlay_{k + 1}", "Overlay") for k in range(len(runs))]
+    rows: list[list[Cell]] = []
+    for image_id in chosen:
+        found = [v[image_id] for v in values]
+        paths = [
+            folder / "overlays" / f"{safe_name(image_id)}_{KINDS[0]}.png" for folder in folders
+        ]
+        drawn = [str(path) if path.is_file() else "" for path in paths]
+        rows.append([image_id, *found, *([found[0] - found[1]] if two else []), *drawn])
+    missing = "Without overlays: --overlays draws those of these images."
+    notes = [] if all(row[-1] for row in rows) else [missing]
+    title = f"Where {' and '.join(names)} differ most" if two else f"Worst images of {names[0]}"
+    caption, signed = made_how(runs, names)
+    return Table("worst", title, columns, rows, caption=caption, notes=[*notes, *signed])

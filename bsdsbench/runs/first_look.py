@@ -1,0 +1,349 @@
+"""What is wrong with a set of inputs, seen before its first image is counted.
+
+A few pairs are read, neighbours by name, and ground truth only where its file is small enough to
+be empty: together below the work of three images. The doctor, which reads everything, asks the same
+functions.
+
+| fault | what happens |
+|---|---|
+| ground truth without a boundary pixel (`empty_gt = "error"`) | refused |
+| every map below the lowest threshold, or of a few small integers | refused |
+| every map zero; maps inverted, mirrored or of other images | a warning |
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.files.errors import DataError, EmptyTruthError
+from bsdsbench.loaders import read_prediction, read_truth
+from bsdsbench.loaders.formats import listed, show
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.maps import unit
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.job import Job
+from bsdsbench.scores.counts import ImageRecord
+
+F8 = NDArray[np.float64]
+PLACES = 2  # where two neighbours are looked at
+SMALL = {"u1": 9, "u2": 255}  # of 255 and 65535: no detector's strongest boundary in a whole set
+# What is empty packs to less, up to 2000 x 2000 pixels; larger ones are refused when they are read
+EMPTY_BYTES = 4096
+PACKED = (".png", ".mat", ".npz", ".gif", ".webp", ".jpg", ".jpeg", ".seg")
+# Inverted: what is missing to full brightness is so many times as much near the ground truth
+DARKER = 1.3
+# Correlations of thumbnails, on BSDS500 val and the sample: .22 to .85 with the own ground truth
+# (one map .03), up to .24 with those of other images and up to .26 in another position
+AROUND = 9  # pixels a side whose mean is taken off: images are alike on a coarse scale
+ALIKE = 0.2
+CHANCE = 18.0  # five standard deviations of n smoothed random pixels are CHANCE / sqrt(n)
+BETTER = 2.0  # times as much as as it lies
+
+
+def first_look(jobs: Sequence[Job], on_error: str) -> list[str]:
+    """Warnings about a run's inputs. Raises DataError for what must not be counted."""
+    if not jobs or jobs[0].humans:
+        return []
+    if on_error == "fail" and jobs[0].protocol.empty_gt == "error":
+        _refuse_empty(jobs)
+    step = max(1, len(jobs) // PLACES)
+    chosen = list(dict.fromkeys(k + d for k in range(0, len(jobs), step) for d in (0, 1)))
+    looks = [look for k in chosen[: 2 * PLACES] if k < len(jobs) and (look := _look(jobs[k]))]
+    zero = _refuse_faint(looks, jobs)
+    looks = [look for look in looks if look.measured]
+    invert = jobs[0].protocol.invert
+    faults = (list(f) for f in (_inverted(looks, invert), _mirrored(looks), _exchanged(looks)))
+    return zero or next(filter(None, faults), [])
+
+
+# ---- ground truth --------------------------------------------------------------------------------
+
+
+def _refuse_empty(jobs: Sequence[Job]) -> None:
+    if registry.get(jobs[0].metrics[0]).gt_kind != "annotators":
+        return
+    faults = []
+    for job in jobs:
+        if all(map(_may_be_empty, job.pair.gt_paths)):
+            try:
+                read_truth(job.pair, "annotators", job.protocol)
+            except EmptyTruthError as error:
+                faults.append(error)
+            except (DataError, OSError):  # the run says so in its turn
+                continue
+    if faults:
+        raise DataError.collect(faults)
+
+
+def _may_be_empty(path: Path) -> bool:
+    try:
+        return path.suffix.lower() not in PACKED or os.stat(path).st_size <= EMPTY_BYTES
+    except OSError:
+        return False
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+
+def is_faint(soft: NDArray[Any], protocol: Protocol, curve: bool = True) -> bool:
+    """True if nothing of a map reaches the lowest threshold, or it holds only small integers.
+
+    curve : False for metrics without thresholds.
+    """
+    if protocol.normalise or soft.dtype == bool:
+        return False
+    top = soft.max(initial=0)
+    if soft.dtype.kind == "u" and top <= SMALL[soft.dtype.str[1:]]:
+        return True
+    if protocol.invert:
+        return False
+    return curve and bool(unit(np.asarray(top)) < _lowest(protocol))
+
+
+def _lowest(protocol: Protocol) -> float:
+    return next(t for t in protocol.thresholds if t > 0)
+
+
+def faint_words(form: str, top: float, protocol: Protocol) -> str:
+    """The fault of a set whose maps are all faint, its reason and what mends it.
+
+    form, top : of the map with the largest value, as `Prediction.form`, and that value.
+    """
+    if form == "soft8":
+        return (
+            f"no value above {top:g} of 255 in any map (0/1 or labels saved as 8 bit?), expected "
+            "strengths from 0 to 255: --set normalise=true takes each map's largest value as 1, "
+            "--pred-kind labels reads region labels"
+        )
+    if form == "soft16" and top <= SMALL["u2"]:
+        return (
+            f"no value above {top:g} of 65535 in any map (8 bit saved as 16?), expected strengths "
+            "from 0 to 65535: save them as 8 bit, or multiply by 257"
+        )
+    return (
+        f"no value above {top:.4g} in any map (divided by 255 twice?), expected strengths above "
+        f"the lowest threshold, {_lowest(protocol):.4g}: scale them to 0 .. 1"
+    )
+
+
+ALL_ZERO = "every map is zero everywhere: all scores are 0"
+
+
+def faint_set(preds: Iterable[Prediction], protocol: Protocol, curve: bool = True) -> str:
+    """What is wrong with a set all of whose maps are faint; "" at the first that is not.
+
+    curve : False for metrics without thresholds.
+    """
+    tops: list[tuple[float, str]] = []
+    for pred in preds:
+        soft = pred.soft if pred.ucm2 is None else pred.ucm2
+        if soft is None or not is_faint(soft, protocol, curve):
+            return ""
+        tops.append((float(soft.max(initial=0)), pred.form))
+    if not tops:
+        return ""
+    top, form = max(tops)
+    return faint_words(form, top, protocol) if top else ALL_ZERO
+
+
+def _refuse_faint(looks: Sequence[Look], jobs: Sequence[Job]) -> list[str]:
+    """A warning where every map is zero; DataError where every one is faint."""
+    curve = any("thresholds" in registry.get(m).uses for m in jobs[0].metrics)
+    fault = faint_set(_predictions(looks, jobs), jobs[0].protocol, curve)
+    if not fault or fault == ALL_ZERO:
+        return [fault] if fault else []
+    folder = next(job.pair.pred_paths[0].parent for job in jobs if job.pair.pred_paths)
+    raise DataError(f"{show(folder)}: {fault}")
+
+
+def _predictions(looks: Sequence[Look], jobs: Sequence[Job]) -> Iterator[Prediction]:
+    """Those that were read, then all others."""
+    known = {look.image_id for look in looks}
+    yield from (look.pred for look in looks)
+    for job in jobs:
+        if job.pair.image_id not in known and (found := _look(job)):
+            yield found.pred
+
+
+# Records of a stream hold no pixels: the form of a map of small integers says its largest value
+TOP = " up to "
+
+
+def form_of(pred: Prediction, protocol: Protocol) -> str:
+    """The prediction's form; for a map of few small integers with its largest value."""
+    soft = pred.soft
+    if soft is None or soft.dtype.kind != "u" or not is_faint(soft, protocol):
+        return pred.form
+    return f"{pred.form}{TOP}{soft.max(initial=0)}"
+
+
+def without_tops(records: Iterable[ImageRecord], protocol: Protocol) -> tuple[ImageRecord, ...]:
+    """Records with plain forms. Raises DataError if every map has only few small integers."""
+    found = tuple(records)
+    parts = [r.form.partition(TOP) for r in found]
+    tops = [(int(top), form) for form, _, top in parts if top]
+    if tops and len(tops) == len(found) and max(tops)[0]:
+        top, form = max(tops)
+        raise DataError(faint_words(form, top, protocol))
+    return tuple(replace(r, form=form) for r, (form, _, _) in zip(found, parts, strict=True))
+
+
+# ---- geometry ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """A prediction, its soft map in [0, 1] as the protocol takes it, and the annotators' marks.
+
+    soft and truth are empty where there are none.
+    """
+
+    image_id: str
+    pred: Prediction
+    soft: F8
+    truth: F8
+
+    @property
+    def measured(self) -> bool:
+        """True if there are a map and marks of one size, neither of them constant."""
+        same = self.soft.shape == self.truth.shape and self.soft.size > 0
+        return same and all(x.min() < x.max() for x in (self.soft, self.truth))
+
+
+def _look(job: Job) -> Look | None:
+    """None where the files cannot be read: the run says why."""
+    if not job.pair.pred_paths:
+        return None
+    try:
+        gt = read_truth(job.pair, registry.get(job.metrics[0]).gt_kind, job.protocol)
+        pred = read_prediction(job.pair, job.pred_kind, gt.shape)
+    except (DataError, OSError):
+        return None
+    return look_at(pred, gt, job.protocol)
+
+
+def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
+    """What is measured of an image."""
+    soft = truth = np.zeros((0, 0))
+    if pred.soft is not None or pred.ucm2 is not None:
+        soft = unit(pred.boundary_map())
+        soft = 1 - soft if protocol.invert else soft
+    if gt.boundaries and len({b.shape for b in gt.boundaries}) == 1:
+        truth = np.sum(gt.boundaries, axis=0, dtype=np.float64)
+    return Look(pred.image_id, pred, soft, truth)
+
+
+def _inverted(looks: Sequence[Look], invert: bool) -> Iterator[str]:
+    """A warning if most maps are bright where nothing is marked, and darker where it is."""
+    dark = []
+    for look in looks:
+        dim, marked = 1 - blocks(look.soft), blocks(look.truth) > 0
+        if marked.all() or look.soft.mean() <= 0.5:
+            continue
+        if dim[marked].mean() > DARKER * dim[~marked].mean():
+            dark.append(look.image_id)
+    if 2 * len(dark) > len(looks):
+        fix = "without --invert?" if invert else "--invert?"
+        yield _said(f"are darker on the ground truth than off it: {fix}", dark, looks)
+
+
+def _mirrored(looks: Sequence[Look]) -> Iterator[str]:
+    found: dict[str, list[str]] = {}
+    for look in looks:
+        if way := position(look):
+            found.setdefault(way, []).append(look.image_id)
+    for way, ids in found.items():
+        yield _said(f"fit their ground truth only {way}", ids, looks)
+
+
+def _exchanged(looks: Sequence[Look]) -> Iterator[str]:
+    if ids := [f"{a} looks like {b}" for a, b in swaps(looks)]:
+        yield _said("fit the ground truth of another image", ids, looks)
+
+
+def _said(what: str, ids: Sequence[str], looks: Sequence[Look]) -> str:
+    return f"{len(ids)} of {len(looks)} maps looked at {what} [{listed(list(ids), 3)}]"
+
+
+def blocks(values: F8) -> F8:
+    """Means of 4 x 4 pixels, of small images 2 x 2."""
+    rows, cols = values.shape
+    side = 4 if min(rows, cols) >= 200 else min(2, rows, cols)
+    part = values[: rows // side * side, : cols // side * side]
+    return part.reshape(rows // side, side, cols // side, side).mean(axis=(1, 3))
+
+
+def thumbnail(values: F8) -> F8:
+    """`blocks`, smoothed, less their surroundings, of length 1.
+
+    Sums of shifted copies in place of scipy's filters, whose import takes longer than all of this.
+    """
+    small = _smoothed(blocks(values), (1, 4, 6, 4, 1))
+    small = small - _smoothed(small, (1,) * AROUND)
+    norm = float(np.sqrt((small * small).sum()))
+    return small / norm if norm > 0 else small
+
+
+def _smoothed(values: F8, weights: Sequence[float]) -> F8:
+    for axis in (0, 1):
+        reach = len(weights) // 2
+        n = values.shape[axis]
+        wide = np.pad(values, [(reach, reach) if k == axis else (0, 0) for k in (0, 1)], "edge")
+        wide = wide if axis == 0 else wide.T
+        summed = np.sum([w * wide[k : k + n] for k, w in enumerate(weights)], axis=0) / sum(weights)
+        values = summed if axis == 0 else summed.T
+    return values
+
+
+def position(look: Look) -> str:
+    """How a map lies if it fits its ground truth far better so; "" if it is upright.
+
+    "transposed" is asked of square images alone: of others it has another size.
+    """
+    pred, want = thumbnail(look.soft), thumbnail(look.truth)
+    ways = FLIPS if pred.shape[0] == pred.shape[1] else FLIPS[:-1]
+    fit, best = max((float((turn(pred) * want).sum()), name) for name, turn in ways)
+    own = float((pred * want).sum())
+    return best if fit > max(_alike(pred), BETTER * own) else ""
+
+
+def _alike(small: F8) -> float:
+    """A correlation of thumbnails that is no chance."""
+    return max(ALIKE, CHANCE / math.sqrt(small.size))
+
+
+def swaps(looks: Sequence[Look]) -> list[tuple[str, str]]:
+    """(image, the one whose ground truth its map fits) of the maps that lie in another's place.
+
+    Each of the two must be the other's best: of the maps of one size, and of their ground truths.
+    """
+    found: list[tuple[str, str]] = []
+    sizes: dict[tuple[int, ...], list[Look]] = {}
+    for look in looks:
+        sizes.setdefault(look.soft.shape, []).append(look)
+    for same in sizes.values():
+        preds = np.stack([thumbnail(look.soft).ravel() for look in same])
+        truths = np.stack([thumbnail(look.truth).ravel() for look in same])
+        fits = preds @ truths.T
+        for k, best in enumerate(fits.argmax(axis=1).tolist()):
+            mutual = best != k and int(fits[:, best].argmax()) == k
+            if mutual and fits[k, best] > max(_alike(preds[k]), BETTER * fits[k, k]):
+                found.append((same[k].image_id, same[best].image_id))
+    return found
+
+
+FLIPS: tuple[tuple[str, Callable[[F8], F8]], ...] = (
+    ("mirrored left to right", np.fliplr),
+    ("upside down", np.flipud),
+    ("turned by 180 degrees", lambda a: np.rot90(a, 2)),
+    ("transposed", np.transpose),
+)

@@ -1,0 +1,193 @@
+"""bsdsbench curves, and the reading of labels and scores."""
+
+import io
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from bsdsbench import cli, curves
+from bsdsbench.files.errors import LINE, DataError, FileFormatError
+from bsdsbench.loaders.scores import read_scores
+
+ROWS = [(1, 7.0), (0, 6.0), (1, 5.0), (0, 4.0), (0, 3.0), (1, 2.0), (0, 1.0)]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Call the command line; gives exit status, standard output, standard error."""
+
+    def call(*args, stdin=""):
+        monkeypatch.setattr(sys, "argv", ["bsdsbench", "curves", *map(str, args)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        out = capsys.readouterr()
+        return end.value.code, out.out, out.err
+
+    return call
+
+
+@pytest.fixture
+def scores(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("label,score\n" + "".join(f"{y},{s}\n" for y, s in ROWS))
+    return path
+
+
+def test_json_is_the_library(run, scores):
+    signs = [1 if y else -1 for y, _ in ROWS]
+    values = [s for _, s in ROWS]
+    expected = curves.pr(signs, values, ties="merge")
+    code, out, err = run(scores, "--format", "json")
+    (row,) = json.loads(out)["curves"]
+    assert (code, err) == (0, "")
+    assert row == {
+        "name": "scores",
+        "positives": 3,
+        "negatives": 4,
+        "points": 8,
+        "ap": expected.ap,
+        "auc": expected.auc,
+        "ap_11": expected.ap_11,
+        "chance": 3 / 7,
+    }
+    _, out, _ = run(scores, "--kind", "roc", "--format", "json", "--plot", "fpfn", "--areas")
+    (row,) = json.loads(out)["curves"]
+    assert (row["auc"], row["eer_threshold"]) == (1 - 8 / 12, 4)
+    table = {r["name"]: r["value"] for r in row["areas"]}
+    assert table["VLFeat ap"] == pytest.approx((1 + 2 / 3 + 1 / 2) / 3)
+    # scores beyond 1: the BSDS area does not exist, and JSON has no NaN
+    assert table["BSDS area, 99 thresholds"] is None
+
+
+def test_table_says_the_numbers(run, scores):
+    code, out, _ = run(scores, "--kind", "det", "--areas")
+    assert code == 0
+    assert "0.333333" in out
+    assert "scikit-learn average_precision_score" in out
+
+
+@pytest.mark.slow
+def test_several_files_one_picture(run, scores, tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_text(scores.read_text())
+    for kind in ("pr", "roc", "det"):
+        picture = tmp_path / f"{kind}.svg"
+        code, out, _ = run(scores, other, "--kind", kind, "-o", picture)
+        assert code == 0
+        assert "scores" in out
+        assert "other" in out
+        assert picture.read_bytes().startswith(b"<?xml")
+
+
+def test_points_of_the_curve(run, scores, tmp_path):
+    target = tmp_path / "points.csv"
+    run(scores, "--kind", "roc", "-o", target)
+    lines = target.read_text().splitlines()
+    assert lines[:3] == ["threshold,fpr,tpr,tp,fp", "inf,0.0,0.0,0,0", f"7.0,0.0,{1 / 3!r},1,0"]
+    assert len(lines) == 9
+
+
+def test_ties_and_labels(run):
+    tied = "1,0.5\n0,0.5\n1,0.5\n0,0.5\n"
+    value = {}
+    for ties in ("merge", "sample"):
+        out = run("-", "--kind", "roc", "--ties", ties, "--format", "json", stdin=tied)[1]
+        value[ties] = json.loads(out)["curves"][0]["auc"]
+    assert value == {"merge": 0.5, "sample": 0.75}
+    code, out, err = run("-", "--labels", "sign", "--format", "json", stdin=tied)
+    assert (code, json.loads(out)["curves"][0]["negatives"]) == (0, 0)
+    assert err == "bsdsbench: -: no negatives (labels taken as sign)\n"
+    # -1 among the labels: 0 is neither
+    out = run("-", "--format", "json", stdin="1 3\n-1 2\n0 1\n")[1]
+    row = json.loads(out)["curves"][0]
+    assert (row["positives"], row["negatives"]) == (1, 1)
+    out = run("-", "--labels", "binary", "--format", "json", stdin="3 3\n1 2\n0 1\n")[1]
+    assert json.loads(out)["curves"][0]["positives"] == 2
+
+
+def test_one_class_has_no_ap(run):
+    code, out, err = run("-", "--format", "json", stdin="0,1\n0,2\n")
+    assert (code, json.loads(out)["curves"][0]["ap"]) == (0, None)
+    assert "no positives" in err
+
+
+def test_totals_that_are_too_small_are_said(run, scores):
+    code, _, err = run(scores, "--num-positives", 2)
+    assert (code, err) == (0, "bsdsbench: num_positives 2: fewer than the 3 there are\n")
+
+
+@pytest.mark.parametrize(
+    ("args", "stdin", "line"),
+    [
+        (["missing.csv"], "", "missing.csv: cannot be opened (No such file or directory)"),
+        (["-"], "", "-: no rows, expected a label and a score in each row"),
+        (["-"], "label,score\n", "-: a header and no rows, expected a label and a score"),
+        (["-"], "1,2\n1,x\n", "-: line 2: 'x' is not a number"),
+        (["-"], "\n1,2\n\n1\n", "-: line 4: 1 columns, expected 2"),
+        (["-"], "1,2\n1,nan\n", "-: 1 rows with NaN"),
+        (["-"], "1,2,3\n", "-: 3 columns and no header"),
+        (["-"], "1\n", "-: 1 columns and no header"),
+        (["-"], "a,b,c\n1,2,3\n", "-: columns a, b, c, expected one called label"),
+        (["-", "-o", "x.gif"], "1,2\n", "x.gif: suffix '.gif', expected .png, .svg, .pdf or .csv"),
+        (["-", "-", "-o", "x.csv"], "1,2\n", "x.csv: points of 2 files, expected one file"),
+        (["-", "--prior", "2"], "1,2\n", "normalize_prior 2.0: expected a share from 0 to 1"),
+        (["-", "--scale", "log"], "1,2\n", "--scale: not for --kind pr, expected with det"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(run, args, stdin, line):
+    code, out, err = run(*args, stdin=stdin)
+    assert (code, out) == (2, "")
+    # after a note on a missing class, if any
+    assert err.splitlines()[-1].startswith(f"bsdsbench: {line}")
+
+
+def test_all_faults_of_a_call_at_once(run, scores):
+    _, _, err = run(scores, "--kind", "det", "--interpolate", "--plot", "fptp", "-o", "a.gif")
+    assert [line.split(": ")[1] for line in err.splitlines()] == [
+        "--interpolate",
+        "--plot",
+        "a.gif",
+    ]
+
+
+def test_files_of_many_forms(tmp_path):
+    path = tmp_path / "s.txt"
+    for text in (
+        "1,0.5\n-1,1e-3\n",
+        "\ufeff1;0.5\n-1;1e-3",
+        "label\tscore\n1\t0.5\n-1\t1e-3\n",
+        "  1   0.5\r\n -1 1e-3\r\n",
+        'id,"score",label\nx,0.5,1\n"y, z",1e-3,-1\n',
+        "Y_true , Y_score\n\n1, 0.5\n\n-1,  1e-3\n\n",
+        "first,second\n1,0.5\n-1,1e-3\n",
+    ):
+        path.write_text(text, "utf-8")
+        labels, scores = read_scores(path)
+        assert (labels.tolist(), scores.tolist()) == ([1, -1], [0.5, 1e-3])
+    path.write_text("1,-inf\n")
+    assert read_scores(path)[1].tolist() == [-np.inf]
+    path.write_bytes(b"\xff\xfe1,2")
+    with pytest.raises(FileFormatError, match="not UTF-8 text"):
+        read_scores(path)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b'label,"' + b"x" * 200_000 + b'"\n1,2\n', "field larger than field limit"),
+        (b"1,2\n\xff,3\n", "not UTF-8 text"),
+        (b"1,2\n1,2\0\n", "is not a number|line contains NUL"),
+        (b",".join([b"x" * 300] * 400) + b"\n", "expected one called label"),
+    ],
+)
+def test_a_scores_file_of_any_kind_is_one_short_line(tmp_path, data, words):
+    path = tmp_path / "a.csv"
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=words) as caught:
+        read_scores(path)
+    assert str(caught.value).startswith(str(path))
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) <= LINE

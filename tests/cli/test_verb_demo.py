@@ -1,0 +1,105 @@
+"""bsdsbench demo: the main job on the shipped sample, here on four of its images."""
+
+import json
+import shlex
+import shutil
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from bsdsbench import Evaluation
+from bsdsbench.cli import cli
+from bsdsbench.cli.verb_demo import program
+from bsdsbench.loaders import sample
+
+IDS = ("fruit1", "herd1", "leaves1", "town1")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    root, whole = tmp_path_factory.mktemp("sample"), sample.sample_root()
+    for image_id in IDS:
+        for path in whole.rglob(f"{image_id}.*"):
+            (root / path.relative_to(whole)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, root / path.relative_to(whole))
+    return root
+
+
+@pytest.fixture(scope="module")
+def ran(small, tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo") / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sample, "sample_root", lambda: small)
+        arguments = ["demo", "-o", str(out), "--workers", "1", "--quiet"]
+        return CliRunner().invoke(cli, arguments, standalone_mode=False), out
+
+
+@pytest.mark.slow
+def test_demo_ranks_the_detectors_by_ods(ran):
+    result, out = ran
+    assert result.exception is None
+    scores = {}
+    for method in sample.DETECTORS:
+        run = Evaluation.load(out / method)
+        assert [record.image_id for record in run.records] == sorted(IDS)
+        stored = json.loads((out / method / "result.json").read_text("utf-8"))
+        assert stored["scores"]["boundary"]["ods"]["f"] == run.boundary_score().ods.f
+        scores[run.name] = run.boundary_score().ods.f
+    best_first = sorted(scores, key=lambda name: -scores[name])
+    table = result.output.split("What differs")[0].splitlines()
+    rows = [line for line in table if any(line.strip().startswith(name) for name in scores)]
+    assert [next(n for n in scores if row.strip().startswith(n)) for row in rows] == best_first
+    assert f"{scores[best_first[0]]:.3f}" in rows[0]
+
+
+def test_demo_shows_each_difference_once_and_what_to_beware_of(ran):
+    result, out = ran
+    score = {m: Evaluation.load(out / m).boundary_score().ods.f for m in sample.DETECTORS}
+    gap = score["canny"] - score["sobel"]
+    name, sign = ("Canny - Sobel", 1) if gap > 0 else ("Sobel - Canny", -1)
+    (row,) = [line for line in result.output.splitlines() if line.strip().startswith(name)]
+    assert f"{sign * gap:+.4f}" in row
+    assert result.output.count(" - ") == 3
+    assert "note: 4 images only" in result.output
+
+
+def test_demo_writes_plots_that_are_pictures(ran):
+    _, out = ran
+    for name in ("pr.png", "f_threshold.png", "images.png"):
+        assert (out / name).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_the_first_two_commands_it_suggests_work(ran):
+    result, _ = ran
+    lines = [line.strip() for line in result.output.splitlines()]
+    called = f"{program()} "
+    commands = [f"x {line[len(called) :]}" for line in lines if line.startswith(called)]
+    assert [shlex.split(line)[1] for line in commands] == [
+        "run",
+        "doctor",
+        "report",
+        "evaluate",
+    ]
+    made = CliRunner().invoke(cli, shlex.split(commands[0])[1:], standalone_mode=False)
+    assert made.exception is None
+    found = CliRunner().invoke(cli, shlex.split(commands[1])[1:], standalone_mode=False)
+    assert found.exception is None
+    assert "--nms" in found.output
+
+
+def test_what_it_prints_runs_in_this_shell(tmp_path, monkeypatch):
+    venv = tmp_path / "my venv" / "bin"
+    venv.mkdir(parents=True)
+    script = venv / "bsdsbench"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(venv / "python"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(venv))
+    assert program() == "bsdsbench"
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert shlex.split(program()) == ["my venv/bin/bsdsbench"]
+    script.unlink()
+    assert shlex.split(program()) == ["my venv/bin/python", "-m", "bsdsbench"]

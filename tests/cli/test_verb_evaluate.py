@@ -1,0 +1,141 @@
+"""The command line of evaluate and merge: what goes where, and how it ends."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import imageio.v3 as iio
+import numpy as np
+import pytest
+
+from bsdsbench.cli import cli
+from tests.helpers.runs import bits, command
+
+ROOT = Path(__file__).parents[2]
+FEW = ("--thresholds", "5", "--workers", "1", "--executor", "thread")
+
+
+@pytest.mark.process
+def test_results_on_stdout_progress_on_stderr(tiny, tmp_path):
+    pred, gt = tiny
+    words = ("evaluate", pred, "--gt", gt, "-o", tmp_path / "out", "--name", "[mine]", *FEW)
+    done = subprocess.run(
+        [sys.executable, "-m", "bsdsbench", *map(str, words)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "ODS" in done.stdout
+    assert "[mine]" in done.stdout
+    assert "5 thresholds" in done.stdout
+    assert "evaluate: 6/6 images" in done.stderr
+    assert (tmp_path / "out" / "pr.png").stat().st_size > 1000
+    quiet = command("evaluate", pred, "--gt", gt, "--quiet", "--format", "json", *FEW)
+    assert quiet.stderr == ""
+    found = json.loads(quiet.stdout)
+    saved = json.loads((tmp_path / "out" / "result.json").read_text("utf-8"))
+    assert found["scores"] == saved["scores"]
+
+
+@pytest.mark.slow
+def test_shards_on_the_command_line_merge_to_the_whole(tiny, tmp_path):
+    pred, gt = tiny
+    metrics = ("--metrics", "boundary,pixel")
+    for part in ("1/3", "2/3", "3/3"):
+        out = tmp_path / part.replace("/", "of")
+        done = command("evaluate", pred, "--gt", gt, "-o", out, "--shard", part, *metrics, *FEW)
+        assert done.returncode == 0, done.stderr
+    whole = command("evaluate", pred, "--gt", gt, "-o", tmp_path / "whole", *metrics, *FEW)
+    assert whole.returncode == 0, whole.stderr
+    parts = [tmp_path / f"{i}of3" for i in (2, 3, 1)]
+    merged = command("merge", *parts, "-o", tmp_path / "merged")
+    assert merged.returncode == 0, merged.stderr
+    assert bits(tmp_path / "merged") == bits(tmp_path / "whole")
+    own = command("merge", *parts, "-o", parts[0])
+    assert (own.returncode, "is one of the runs, expected another" in own.stderr) == (2, True)
+    refused = command("merge", parts[0], parts[0], parts[1], "-o", tmp_path / "not")
+    assert refused.returncode == 2
+    assert "shard 2/3 again" in refused.stderr
+    assert not (tmp_path / "not").exists()
+
+
+@pytest.mark.slow
+def test_skipped_images_are_named_and_end_in_status_2(tiny, tmp_path):
+    pred, gt = tiny
+    iio.imwrite(pred / "im004.png", np.zeros((7, 9), np.uint8))
+    failed = command("evaluate", pred, "--gt", gt, "-o", tmp_path / "out", *FEW)
+    assert failed.returncode == 2
+    assert failed.stdout == ""
+    assert "im004.png: 7x9 (rows x columns), expected 40x52" in failed.stderr
+    assert not (tmp_path / "out" / "result.json").exists()
+    done = command("evaluate", pred, "--gt", gt, "-o", tmp_path / "out", "--on-error", "skip", *FEW)
+    assert done.returncode == 2
+    assert "ODS" in done.stdout
+    assert "left out 'im004'" in done.stderr
+    saved = json.loads((tmp_path / "out" / "result.json").read_text("utf-8"))
+    assert list(saved["failed"]) == ["im004"]
+    assert saved["n_images"] == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["/no/such", "--gt", "/nor/this"], "/no/such: no such folder"),
+        (["{pred}", "--gt", "{gt}", "--protocol", "nosuch"], "protocol 'nosuch'"),
+        (["{pred}", "--gt", "{gt}", "--thresholds", "2,x"], "--thresholds 'x'"),
+        (["{pred}", "--gt", "{gt}", "--max-dist", "far"], "--max-dist 'far'"),
+        (["{pred}", "--gt", "{gt}", "--shard", "3"], "--shard '3': expected I/N"),
+        (["{pred}", "--gt", "{gt}", "--set", "speed=9"], "speed"),
+        (["{pred}", "--gt", "{gt}", "--metrics", "edges"], "metrics 'edges'"),
+        (["{pred}", "--gt", "{gt}", "--executor", "cloud"], "executor 'cloud'"),
+        (["{pred}"], "--gt"),
+        (["--gt", "{gt}"], "PRED_DIR"),
+    ],
+)
+@pytest.mark.slow
+def test_a_wrong_call_is_one_line_and_status_2(tiny, words, line):
+    pred, gt = tiny
+    done = command("evaluate", *(w.format(pred=pred, gt=gt) for w in words))
+    assert done.returncode == 2
+    assert line in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.slow
+def test_humans_take_no_predictions(tiny):
+    pred, gt = tiny
+    assert command("evaluate", pred, "--humans", "--gt", gt).returncode == 2
+    done = command("evaluate", "--humans", "--gt", gt, *FEW)
+    assert done.returncode == 0, done.stderr
+    assert "human" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            ["--humans", "--shard", "1/3", "--name", "foo", "--overlays", "-o", "out"],
+            "--name, --overlays, --shard: not with --humans",
+        ),
+        (["--humans", "--missing", "error"], "--missing: not with --humans"),
+        (["--humans", "--nms", "--invert"], "--nms, --invert: not with --humans"),
+        (["--humans", "--nms", "rcf"], "--nms: not with --humans"),
+        (
+            ["pred", "--max-dist", "0.005:0.01:2", "--overlays", "-o", "out"],
+            "--overlays: not with --max-dist A:B:N",
+        ),
+        (["pred", "--overlays"], "--overlays needs -o OUT"),
+        (
+            ["pred", "--metrics", "pixel", "--overlays", "-o", "out"],
+            r"--overlays: no metric that matches pixels, as boundary \(pixel\)",
+        ),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused_before_the_run(words, line):
+    with pytest.raises(click.UsageError, match=line):
+        cli.main(["evaluate", "--gt", "gt", *words], standalone_mode=False)

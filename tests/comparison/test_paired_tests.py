@@ -1,0 +1,135 @@
+"""Permutation and signed-rank tests against slow enumerations of what they are defined by."""
+
+from dataclasses import replace
+from itertools import product
+
+import click
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.cli import cli
+from bsdsbench.comparison.paired_tests import permutation_p, wilcoxon_p
+from bsdsbench.comparison.significance import holm
+from tests.helpers.runs import refused
+from tests.helpers.simulated import simulated_run
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return [simulated_run(n, 6, q, seed, pixel=True) for n, q, seed in (("a", 0.3, 1), ("b", 0, 2))]
+
+
+def exchanged(a, b, swaps):
+    """Two runs with the results of some images exchanged."""
+    rows = [(y, x) if s else (x, y) for x, y, s in zip(a.records, b.records, swaps, strict=True)]
+    mine, theirs = zip(*rows, strict=True)
+    return replace(a, records=mine), replace(b, records=theirs)
+
+
+def score_gaps(a, b):
+    mine, theirs = (bb.compare([run], n_boot=1) for run in (a, b))
+    return {
+        s: mine.interval_of(a.name, s).value - theirs.interval_of(b.name, s).value
+        for s in mine.scores
+    }
+
+
+def test_permutation_of_few_images_is_the_enumeration(pair):
+    """All 64 exchanges, each scored as a run of its own."""
+    gaps = [score_gaps(*exchanged(*pair, swaps)) for swaps in product((0, 1), repeat=6)]
+    found = bb.compare(pair, n_boot=64, test="permutation")
+    assert {d.score for d in found.differences} == set(gaps[0]) > {"boundary.ods", "pixel.ap"}
+    for d in found.differences:
+        if np.isnan([g[d.score] for g in gaps]).any():
+            assert np.isnan(d.p)
+            continue
+        far = [abs(g[d.score]) >= abs(gaps[0][d.score]) - 1e-12 for g in gaps]
+        assert d.p == sum(far) / 64
+    assert all(0 < d.p <= 1 for d in found.differences if not np.isnan(d.p))
+
+
+def test_random_exchanges_count_the_one_observed_and_come_near_the_enumeration(pair):
+    wide = bb.compare(pair, n_boot=64, test="permutation")
+    from bsdsbench.comparison import paired_tests
+
+    every = paired_tests._random_swaps(6, 4000, 3)
+    assert every.shape == (4001, 6)
+    assert not every[0].any()
+    assert every[1:].mean() == pytest.approx(0.5, abs=0.02)
+    more = [simulated_run(n, 14, q, seed) for n, q, seed in (("a", 0.3, 1), ("b", 0, 2))]
+    exact = permutation_p(*more, ["boundary"], 2**14, 0, lambda n: None)
+    drawn = permutation_p(*more, ["boundary"], 2**14 - 1, 0, lambda n: None)
+    for score, p in exact.items():
+        assert drawn[score] == pytest.approx(p, abs=5 * (p * (1 - p) / 2**14) ** 0.5 + 1e-3)
+        assert drawn[score] >= 1 / 2**14
+    assert wide.test == "permutation"
+
+
+def test_runs_that_are_equal_differ_in_no_way(pair):
+    twin = replace(pair[0], name="twin")
+    for test in ("permutation", "wilcoxon"):
+        found = bb.compare([pair[0], twin], n_boot=50, test=test)
+        assert {d.p for d in found.differences if not np.isnan(d.p)} == {1.0}
+        assert set(found.letters["boundary.ods"]) == {"a"}
+
+
+def test_signed_ranks_are_the_enumeration_of_all_signs(pair):
+    """The share of the 64 ways to sign the ranks whose sum is as far from the middle."""
+    values = [run.image_values("boundary") for run in pair]
+    gaps = np.array([values[0][k]["f"] - values[1][k]["f"] for k in values[0]])
+    ranks = np.abs(gaps).argsort().argsort() + 1
+    observed = abs(ranks[gaps > 0].sum() - ranks.sum() / 2)
+    sums = [np.dot(ranks, signs) for signs in product((0, 1), repeat=6)]
+    p = np.mean([abs(w - ranks.sum() / 2) >= observed for w in sums])
+    assert wilcoxon_p(*pair, ["boundary"]) == {"boundary": pytest.approx(p)}
+    found = bb.compare(pair, n_boot=20, test="wilcoxon")
+    of = {d.score: d.p for d in found.differences}
+    assert of["boundary.ods"] == of["boundary.ap"] == pytest.approx(p)
+
+
+def test_holm_and_intervals_are_as_with_the_bootstrap(pair):
+    three = [*pair, simulated_run("c", 6, -0.2, 3, pixel=True)]
+    usual, found = (bb.compare(three, n_boot=64, test=t) for t in ("bootstrap", "permutation"))
+    assert found.intervals == usual.intervals
+    mine = [d for d in found.differences if d.score == "boundary.ods"]
+    assert [d.p_holm for d in mine] == holm([d.p for d in mine])
+    assert [(d.low, d.high) for d in mine] == [
+        (d.low, d.high) for d in usual.differences if d.score == "boundary.ods"
+    ]
+    assert "; p by permutation of the two results" in found.tables()[1].caption
+    assert "; p by" not in usual.tables()[1].caption
+    assert found.to_mapping()["test"] == "permutation"
+
+
+def test_refusals(pair):
+    refused("test 't': expected .*bootstrap, permutation", bb.compare, pair, test="t")
+    other = simulated_run("n", 6, protocol=bb.Protocol.preset("nyudv2"))
+    words = {"test": "permutation", "force": True, "n_boot": 9}
+    refused("a, n: protocols differ in .*nothing is exch", bb.compare, [pair[0], other], **words)
+
+
+def test_only_and_progress(pair):
+    told = []
+    found = bb.compare(
+        pair, n_boot=3000, test="permutation", progress=lambda *three: told.append(three)
+    )
+    done, total, _ = zip(*told, strict=True)
+    assert list(done) == sorted(done)
+    assert done[0] < total[0] == total[-1] >= done[-1]
+    few = found.only(["ods", "pixel.ap"])
+    assert few.scores == ("boundary.ods", "pixel.ap")
+    assert few.difference_of("a", "b", "ods") == found.difference_of("a", "b", "ods")
+    assert [c.heading for c in few.tables()[0].columns[1:2]] == ["ODS"]
+    refused(r"score 'nope': expected some of boundary\.ods", found.only, ["nope"])
+
+
+def test_command(pair, tmp_path, capsys):
+    folders = [str(run.save(tmp_path / run.name) or tmp_path / run.name) for run in pair]
+    words = ["compare", *folders, "--test", "wilcoxon", "--columns", "ods", "--n-boot", "20"]
+    assert cli.main(words, standalone_mode=False) == 0
+    shown = capsys.readouterr().out
+    assert "signed ranks" in shown
+    assert "OIS" not in shown
+    with pytest.raises(click.UsageError, match="--columns: not with a page"):
+        cli.main(["report", *folders, "--columns", "ods", "-o", "x.html"], standalone_mode=False)

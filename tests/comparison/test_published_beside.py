@@ -1,0 +1,56 @@
+"""Published rows and the human point in a report: beside runs of their own set only."""
+
+import json
+import re
+
+import bsdsbench as bb
+from bsdsbench.comparison.published import published_beside
+from bsdsbench.report import score_tables, to_latex, write_report
+from bsdsbench.tables.as_csv import to_csv
+from tests.helpers.simulated import simulated_run
+
+
+def human_point(text):
+    data = re.search(r'id="data">(.*?)</script>', text, re.DOTALL)
+    return json.loads(data[1])["human"]
+
+
+def test_published_rows_and_what_they_do_not_fit(tmp_path):
+    path = tmp_path / "r.html"
+    write_report([simulated_run("mine", 5)], path, published=["hed"], n_boot=10)
+    text = path.read_text("utf-8")
+    assert "HED (2015, published)" in text
+    assert "5 images, but published results are of the 200 images of bsds500-test" in text
+    assert "they are not comparable" in text
+
+
+def test_human_agreement_on_bsds500_stands_beside_its_test_images_only(tmp_path):
+    path = tmp_path / "r.html"
+    notes = write_report([simulated_run("mine", 5)], path, human=True, n_boot=10)
+    assert human_point(path.read_text("utf-8")) is None
+    assert any(note.startswith("no human point: mine: 5 images, but") for note in notes)
+    notes = write_report([simulated_run("all", 200)], path, human=True, n_boot=10)
+    assert human_point(path.read_text("utf-8")) == [0.7235, 0.9014]
+    assert not any("human" in note for note in notes)
+
+
+def test_a_report_and_compare_have_the_same_intervals_and_p(tmp_path):
+    runs = [simulated_run(name, 12, quality=q) for name, q in (("a", 0.1), ("b", 0.0))]
+    write_report(runs, tmp_path / "r.html")
+    data = re.search(r'id="data">(.*?)</script>', (tmp_path / "r.html").read_text("utf-8"))
+    shown = json.loads(data[1])["csv"]
+    for table in bb.compare(runs).tables():
+        assert shown[table.key] == to_csv(table)
+
+
+def test_published_rows_beside_other_images_are_never_the_best():
+    """Two runs of 5 images below HED's .788: the better of them is the best of the column."""
+    for n, beside in ((5, False), (200, True)):
+        given = [simulated_run(m, n, quality=-1.0 - k) for k, m in enumerate(("mine", "worse"))]
+        rows, notes = published_beside(["hed"], given)
+        assert bool(notes) != beside
+        table = score_tables(given, extra=rows)[0]
+        column = [c.key for c in table.columns].index("ods")
+        best = [row[0] for k, row in enumerate(table.rows) if table.is_best(k, column)]
+        assert best == (["HED (2015, published)"] if beside else ["mine"])
+        assert ("bsds500-test" in to_latex([table])) != beside

@@ -1,0 +1,255 @@
+"""Explaining scores of other metrics than boundaries by what they say is in use."""
+
+import json
+import re
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import ndimage as ndi
+
+import bsdsbench as bb
+from bsdsbench.cli import cli
+from bsdsbench.diagnosis.explain import explain
+from bsdsbench.diagnosis.explanation import resolution
+from bsdsbench.files.errors import DataError
+from bsdsbench.metrics import registry
+from tests.helpers.masks import blobs
+
+IDS = [f"room{k}" for k in range(8)]
+PETS = {"classes": ("none", "cat", "dog"), "ignore": -1}
+
+
+@pytest.fixture(scope="module")
+def rooms(tmp_path_factory):
+    """Depth data: boxes before a wall with annotated edges; a model's blurred depth, another's
+    of unknown scale and shift, one a pixel off; label maps and saliency maps beside."""
+    root = tmp_path_factory.mktemp("rooms")
+    rng = np.random.default_rng(7)
+    folders = ("moved", "blurred", "shifted", "gt", "labels", "soft", "masks", "classes")
+    for folder in folders:
+        (root / folder).mkdir()
+    for name in IDS:
+        depth = 2.0 + 1.5 * blobs(rng, (48, 64), 4, 5)
+        if name == IDS[0]:  # one step, edges in one direction of four
+            depth = np.where(np.arange(64) < 30, 2.0, 5.0) * np.ones((48, 1))
+        edges = np.zeros(depth.shape, bool)
+        edges[:, :-1] |= np.diff(depth, axis=1) != 0
+        edges[:-1] |= np.diff(depth, axis=0) != 0
+        depth *= 1 + 0.02 * rng.random(depth.shape)
+        np.savez(root / "gt" / f"{name}.npz", depth=depth, edges=edges)
+        near = ndi.gaussian_filter(depth, 1.2) * (1 + 0.03 * rng.random(depth.shape))
+        np.save(root / "blurred" / f"{name}.npy", near)
+        np.save(
+            root / "moved" / f"{name}.npy", np.roll(depth, 1, 1) + rng.normal(0, 0.05, (48, 64))
+        )
+        np.save(root / "shifted" / f"{name}.npy", rng.uniform(2, 4) * near + rng.uniform(1, 9))
+        labels = blobs(rng, (48, 64), 2, 4).astype(np.uint8)
+        iio.imwrite(root / "labels" / f"{name}.png", labels)
+        moved = np.where(rng.random(labels.shape) < 0.05, 0, np.roll(labels, 2, 1))
+        iio.imwrite(root / "classes" / f"{name}.png", moved.astype(np.uint8))
+        iio.imwrite(root / "masks" / f"{name}.png", 255 * (labels > 0).astype(np.uint8))
+        soft = np.clip(40 + 120 * (moved > 0) + rng.normal(0, 30, labels.shape), 5, 240)
+        iio.imwrite(root / "soft" / f"{name}.png", soft.astype(np.uint8))
+    return root
+
+
+def counted(rooms, pred, gt, metric, preset, **options):
+    protocol = bb.Protocol.preset(preset).replace(options={metric: options})
+    return bb.evaluate(
+        rooms / pred, rooms / gt, protocol, metrics=metric, workers=1, executor="thread"
+    )
+
+
+def value(run, metric, key):
+    found = run.score(metric).to_mapping()
+    for part in key.split("."):
+        found = found[part]
+    return found
+
+
+SI = {"measures": ("si",)}
+DBE = {"measures": ("dbe",)}
+CASES = [
+    ("blurred", "depth", SI, {"strict": True}, ("si_f1", "si_recall"), "depth.strict True"),
+    ("shifted", "depth", SI, {"align": "scale-shift"}, ("si_f1",), "depth.align scale-shift"),
+    ("blurred", "depth", SI, {"ratios": (1.05, 1.25, 5)}, ("si_f1",), "depth.ratios 1.05, 1.25, 5"),
+    (
+        *("blurred", "depth", DBE, {"dbe": "sharpdepth"}),
+        *(("dbe_accuracy", "dbe_completeness"), "depth.dbe sharpdepth"),
+    ),
+    ("moved", "depth", DBE, {"radius": 5.0}, ("dbe_completeness",), "depth.radius 5.0"),
+    ("soft", "saliency", {}, {"beta2": 1.0}, ("max_f_mean",), "saliency.beta2 1.0"),
+    ("soft", "saliency", {}, {"stretch": False}, ("mae_mean",), "saliency.stretch False"),
+    ("classes", "segmentation", PETS, {"ignore": 0}, ("mean_iou",), "segmentation.ignore 0"),
+    ("classes", "contour", PETS, {"bf_theta": 5.0}, ("bf",), "contour.bf_theta 5.0"),
+]
+TRUTHS = {"depth": "gt", "saliency": "masks", "segmentation": "labels", "contour": "labels"}
+PRESETS = {"depth": "depth", "saliency": "saliency", "segmentation": "masks", "contour": "masks"}
+
+
+@pytest.mark.parametrize(
+    ("pred", "metric", "own", "planted", "keys", "label"), CASES, ids=[c[-1] for c in CASES]
+)
+def test_a_planted_option_is_the_first_answer(rooms, pred, metric, own, planted, keys, label):
+    place = pred, TRUTHS[metric], metric, PRESETS[metric]
+    run, other = counted(rooms, *place, **own), counted(rooms, *place, **{**own, **planted})
+    targets = {f"{metric}.{key}": round(value(other, metric, key), 6) for key in keys}
+    told = explain(run, targets, workers=1, seconds=300)
+    assert told.answer.label == label
+    assert told.answer.scores == {k: pytest.approx(value(other, metric, k)) for k in keys}
+    assert all(t.gap > 0 for t in told.trials if t.label == "as it is")
+    assert told.complete
+
+
+@pytest.mark.parametrize(
+    ("pred", "metric", "own", "asked", "other", "words"),
+    [
+        ("blurred", "depth", SI, "si_f1", "si_f1_pooled", "SI-F1 of sums"),
+        ("soft", "saliency", {}, "max_f_mean", "max_f_pr", "max F of mean P, R"),
+        ("classes", "segmentation", PETS, "mean_iou", "fw_iou", "frequency-weighted IoU"),
+        ("classes", "contour", PETS, "iou", "pooled.iou", "IoU of all pixels"),
+    ],
+)
+def test_another_column_of_the_quantity_is_a_reading(rooms, pred, metric, own, asked, other, words):
+    run = counted(rooms, pred, TRUTHS[metric], metric, PRESETS[metric], **own)
+    told = explain(run, {f"{metric}.{asked}": value(run, metric, other)}, workers=1, seconds=300)
+    assert (told.answer.label, told.answer.kind) == (words, "reading")
+    assert len(told.fitting) == 1
+
+
+def test_two_options_are_found_together(rooms):
+    place = "shifted", "gt", "depth", "depth"
+    other = counted(rooms, *place, align="scale-shift", strict=True)
+    targets = {f"depth.{k}": value(other, "depth", k) for k in ("si_f1", "si_precision")}
+    told = explain(counted(rooms, *place), targets, workers=1, seconds=300)
+    assert set(told.answer.label.split(" + ")) == {"depth.align scale-shift", "depth.strict True"}
+
+
+def test_some_of_the_images_are_a_coincidence(rooms):
+    """They are listed last, with how many were tried; the target counts as out of reach."""
+    run = counted(rooms, "blurred", "gt", "depth", "depth")
+    part = bb.evaluate(
+        *(rooms / "blurred", rooms / "gt"),
+        metrics="depth", split_file=None, workers=1, executor="thread",
+    )  # fmt: skip
+    kept = [r for r in part.records if r.image_id not in IDS[3:]]
+    score = registry.get("depth").score(kept, run.protocol).to_mapping()
+    targets = {f"depth.{k}": round(score[k], 3) for k in ("si_f1", "si_precision", "si_recall")}
+    told = explain(run, targets, workers=1, seconds=300)
+    assert told.answer is None
+    assert "the first 3 images by name" in [t.label for t in told.coincidences]
+    assert told.trials[-1].coincidence
+    assert told.trials[0].coincidence is False
+    words = rf"of {told.coincidences[0].tried} such readings that were tried one does by chance"
+    assert re.search(words, told.sentence())
+    assert 0 < told.coincidences[0].chance < 1
+
+
+def test_several_that_fit_identify_none(rooms):
+    """Fitting a scale moves depth that is fitted afterwards by nothing: two options do the same."""
+    place = "shifted", "gt", "depth", "depth"
+    other = counted(rooms, *place, align="scale-shift")
+    target = round(value(other, "depth", "si_f1"), 1)
+    told = explain(counted(rooms, *place), {"depth.si_f1": target}, workers=1, seconds=300)
+    assert len(told.fitting) > 1
+    assert f"{len(told.fitting)} readings fit the target" in told.sentence()
+    assert "so none is identified" in told.sentence()
+
+
+def test_what_nothing_reaches_has_status_1(rooms, tmp_path):
+    run = counted(rooms, "blurred", "gt", "depth", "depth")
+    run.save(tmp_path / "out")
+    arguments = ["explain", str(tmp_path / "out"), "--workers", "1", "--quiet", "--target"]
+    done = CliRunner().invoke(cli, [*arguments, "depth.si_f1=0.987654"], standalone_mode=False)
+    assert done.return_value == 1
+    assert "not reachable by any known reading of these 8 images" in done.stdout
+    first = CliRunner().invoke(cli, [*arguments, "depth.si_f1=0.99", "--format", "json"])
+    assert json.loads(first.stdout)["trials"]
+    for wrong, fault in (
+        ("depth.ods=0.5", "expected any of si_f1"),
+        ("depth.si_f1=0.5,ap=0.4", "of several metrics"),
+        ("depth.si_f1=high", "METRIC.SCORE="),
+    ):
+        refused = CliRunner().invoke(cli, [*arguments, wrong], standalone_mode=False)
+        assert isinstance(refused.exception, DataError)
+        assert fault in str(refused.exception)
+
+
+def test_the_whole_way_of_a_depth_data_set(rooms, tmp_path):
+    """evaluate, compare, report, plot, check and explain, as a user types them."""
+    gt = str(rooms / "gt")
+    given = ["--metrics", "depth", "--quiet", "--workers", "1", "--executor", "thread"]
+    chosen = ["--set", 'depth.measures=["si","dbe","edges"]']
+
+    def call(*arguments, status=0):
+        words = list(map(str, arguments))
+        done = CliRunner().invoke(cli, words, standalone_mode=False, catch_exceptions=False)
+        assert (done.return_value or 0) == status, done.output
+        return done.stdout
+
+    for name in ("moved", "blurred"):
+        shown = call("evaluate", rooms / name, "--gt", gt, "-o", tmp_path / name, *given, *chosen)
+        assert "SI-F1" in shown
+        assert "DBE" in shown
+        assert "proto:depth.1" in shown
+        assert (tmp_path / name / "pr.png").is_file()
+    runs = [tmp_path / "moved", tmp_path / "blurred"]
+    assert "DBE accuracy" in call("compare", *runs, "--n-boot", 200)
+    call("report", *runs, "-o", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "Depth boundaries" in page
+    assert "SI-F1" in page
+    call("plot", *runs, "-o", tmp_path / "pr.pdf")
+    assert (tmp_path / "pr.pdf").stat().st_size > 1000
+    call("check", runs[1], "--baseline", tmp_path / "baseline.json", "--update")
+    call("check", runs[1], "--baseline", tmp_path / "baseline.json")
+    call("check", runs[0], "--baseline", tmp_path / "baseline.json", status=1)
+    strict = counted(rooms, "blurred", "gt", "depth", "depth", strict=True, measures=("si",))
+    target = f"depth.si_f1={value(strict, 'depth', 'si_f1'):.5f}"
+    told = call("explain", runs[1], "--target", target, "--workers", 1, "--quiet", "--seconds", 300)
+    assert told.splitlines()[1].endswith("depth.strict True")
+    assert "with 'depth.strict True'" in told.splitlines()[-1]
+    # without edges the curve is that of the ratios
+    call("evaluate", rooms / "moved", "--gt", gt, "-o", tmp_path / "si", *given)
+    call("plot", tmp_path / "si", "-o", tmp_path / "si.png")
+    assert resolution(0.5) == 0.05
+
+
+@pytest.mark.parametrize(
+    ("metric", "pred", "spoil", "own", "codes"),
+    [
+        ("depth", "blurred", lambda d: 1 / d, {}, {"inverse"}),
+        ("depth", "blurred", lambda d: 1000 * d, {}, {"scale"}),
+        ("depth", "blurred", lambda d: np.where(d > 4, np.nan, d), {}, {"unknown"}),
+        ("depth", "blurred", lambda d: np.ones_like(d), {}, {"flat"}),
+        ("depth", "blurred", lambda d: d[:40], {}, {"sizes"}),
+        ("depth", "blurred", lambda d: np.stack([d, d]), {}, {"unreadable"}),
+        ("depth", "blurred", lambda d: d, {"measures": ("matte",)}, {"refused"}),
+        ("depth", "blurred", lambda d: d, {}, set()),
+        ("saliency", "soft", lambda d: 255 - d, {}, {"inverted"}),
+        ("saliency", "soft", lambda d: d, {}, set()),
+        ("segmentation", "classes", lambda d: d + 3, PETS, {"refused"}),
+        ("contour", "classes", lambda d: 0 * d + 2, {**PETS, "ignore": 2}, {"classes", "ignored"}),
+    ],
+)
+def test_the_doctor_says_what_the_metric_finds_odd(
+    rooms, tmp_path, metric, pred, spoil, own, codes
+):
+    for path in (rooms / pred).iterdir():
+        if path.suffix == ".npy":
+            np.save(tmp_path / path.name, spoil(np.load(path)))
+        else:
+            iio.imwrite(tmp_path / path.name, spoil(iio.imread(path)).astype(np.uint8))
+    protocol = bb.Protocol.preset(PRESETS[metric]).replace(options={metric: own})
+    found = bb.doctor(tmp_path, rooms / TRUTHS[metric], protocol, metric=metric)
+    assert {f.code for f in found} == codes
+    given = ["doctor", str(tmp_path), "--gt", str(rooms / TRUTHS[metric]), "--metric", metric]
+    if not own:
+        done = CliRunner().invoke(cli, given, standalone_mode=False)
+        assert all(f"{code}: " in done.stdout for code in codes)
+        assert "values looked at in" in done.stdout
+    (tmp_path / f"{IDS[0]}.{'npy' if metric == 'depth' else 'png'}").unlink()
+    missing = bb.doctor(tmp_path, rooms / TRUTHS[metric], protocol, metric=metric)
+    assert [f.code for f in missing] == ["names"]

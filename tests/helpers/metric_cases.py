@@ -1,0 +1,458 @@
+"""For every metric: small made images of its kind, plain counts and scores, a writer of files."""
+
+from functools import cache, partial
+
+import imageio.v3 as iio
+import numpy as np
+from scipy.io import savemat
+from sklearn.metrics import auc, confusion_matrix
+
+import bsdsbench as bb
+from bsdsbench.integrations.metric_contract import MetricCase
+from bsdsbench.loaders.inputs import Lines
+from bsdsbench.loaders.line_files import truth_lines
+from bsdsbench.loaders.line_maps import score_map, truth_map
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.contour.label_options import ContourOptions
+from tests.helpers.making import edge_map, noisy_map
+from tests.helpers.masks import blobs
+from tests.helpers.runs import write_maps
+from tests.reference import contours, matching, occlusion, scores, semantic, superpixels, thinning
+from tests.reference import depth as slow_depth
+from tests.reference import lines as slow_lines
+from tests.reference import regions as slow_regions
+
+FOUR = ("matched_gt", "total_gt", "matched_pred", "total_pred")
+FEW = bb.Protocol(thresholds=(0.0, 0.1, 0.3, 0.5, 0.7), max_dist_px=1.5)
+SHAPES = ((24, 33), (30, 26), (21, 40))
+IDS = ("a", "b", "c")
+
+
+def made(of_image):
+    """Three unequal images: (prediction, ground truth) by a function of id, generator, shape."""
+    rng = np.random.default_rng(8)
+    return [of_image(k, rng, shape) for k, shape in zip(IDS, SHAPES, strict=True)]
+
+
+def soft_and_edges(image_id, rng, shape):
+    edges = edge_map(rng, shape)
+    drawn = tuple(np.roll(edges, a, axis=a % 2) for a in range(2))
+    return bb.Prediction(image_id, soft=noisy_map(rng, edges)), bb.GroundTruth(image_id, drawn)
+
+
+def soft_and_mask(image_id, rng, shape):
+    mask = blobs(rng, shape, 2, 4) > 0
+    soft = np.clip(150 * mask + 105 * rng.random(shape), 0, 255).astype(np.uint8)
+    return bb.Prediction(image_id, soft=soft), bb.GroundTruth(image_id, mask=mask)
+
+
+def classes(image_id, rng, shape):
+    labels = blobs(rng, shape, 3, 4).astype(np.uint8)
+    moved = np.roll(labels, (1, 2), (0, 1))
+    moved[:4, :5] = 0
+    return bb.Prediction(image_id, classes=moved), bb.GroundTruth(image_id, labels=labels)
+
+
+def regions(maps, image_id, rng, shape):
+    """Two annotators; a prediction of `maps` label maps, one finer than the other; a photo."""
+    drawn = [blobs(rng, shape, n, 3).astype(np.int32) + 1 for n in (4, 3)]
+    segs = tuple(1 + drawn[0] + 5 * blobs(rng, shape, n + 1, 3) for n in range(maps))
+    photo = rng.integers(0, 256, (*shape, 3), np.uint8)
+    truth = bb.GroundTruth(image_id, tuple(map(bb.seg2bdry, drawn)), tuple(drawn), photo=photo)
+    return bb.Prediction(image_id, segs=tuple(s.astype(np.int32) for s in segs)), truth
+
+
+def oriented(image_id, rng, shape):
+    pred, gt = soft_and_edges(image_id, rng, shape)
+    turns = [rng.uniform(-np.pi, np.pi, shape) for _ in range(3)]
+    return (
+        bb.Prediction(image_id, soft=pred.soft / 255, angles=turns[0]),
+        bb.GroundTruth(image_id, gt.boundaries, angles=tuple(turns[1:])),
+    )
+
+
+def lines_of(shape):
+    """Lines (N, 4) in a grid of 128 and their scores; annotated lines as x y x y."""
+    rng = np.random.default_rng(shape[0])
+    lines, drawn = rng.uniform(5, 120, (6, 4)), np.array([0.97, 0.9, 0.7, 0.65, 0.5, 0.3])
+    rows, cols = shape
+    return lines, drawn, lines[:4, [1, 0, 3, 2]] / 128 * [cols, rows, cols, rows] + 0.4
+
+
+def wires(image_id, rng, shape):
+    lines, drawn, annotated = lines_of(shape)
+    soft = score_map(lines, drawn, shape)
+    gt = truth_map(annotated[:, [1, 0, 3, 2]], shape)
+    points = np.column_stack([lines[:, :2], drawn])
+    mine = Lines(lines, drawn, points)
+    true = truth_lines(annotated[:, [1, 0, 3, 2]], shape)
+    truth = Lines(
+        true, np.zeros(4), np.column_stack([lines[:4, :2] + 0.3, np.zeros(4)]), (128, 128)
+    )
+    return (
+        bb.Prediction(image_id, soft=soft, lines=mine),
+        bb.GroundTruth(image_id, (gt,), lines=truth),
+    )
+
+
+def depths(image_id, rng, shape):
+    """Steps, a noisy copy moved by a pixel, edges where the steps are."""
+    depth = 1.0 + blobs(rng, shape, 3, 4)
+    drawn = (np.abs(np.diff(depth, axis=1, append=depth[:, -1:])) > 0,)
+    moved = np.roll(depth, 1, axis=1) * (1 + 0.05 * rng.random(shape))
+    valid = rng.random(shape) < 0.9
+    truth = bb.GroundTruth(image_id, drawn, depth=depth, valid=valid)
+    return bb.Prediction(image_id, depth=moved), truth
+
+
+def soft_folders(images, root):
+    truths = {
+        g.image_id: g.mask if g.mask is not None else np.stack(g.boundaries) for _, g in images
+    }
+    return write_maps(root / "p", {p.image_id: p.soft for p, _ in images}), write_maps(
+        root / "g", truths
+    )
+
+
+def depth_folders(images, root):
+    (root / "g").mkdir()
+    for _, gt in images:
+        maps = {"depth": gt.depth, "edges": gt.boundaries[0], "valid": gt.valid}
+        np.savez(root / "g" / f"{gt.image_id}.npz", **maps)
+    return write_maps(root / "p", {p.image_id: p.depth for p, _ in images}), root / "g"
+
+
+def class_folders(images, root):
+    return (
+        write_maps(root / "p", {p.image_id: p.classes for p, _ in images}),
+        write_maps(root / "g", {g.image_id: g.labels for _, g in images}),
+    )
+
+
+def region_folders(images, root):
+    for pred, gt in images:
+        write_maps(root / "images" / "val", {})
+        iio.imwrite(root / "images" / "val" / f"{gt.image_id}.png", gt.photo)
+        (root / "p").mkdir(exist_ok=True)
+        np.savez(root / "p" / f"{pred.image_id}.npz", segs=np.stack(pred.segs))
+        cells = np.empty((1, 2), object)
+        pairs = zip(gt.boundaries, gt.segmentations, strict=True)
+        cells[0, :] = [{"Boundaries": b, "Segmentation": s} for b, s in pairs]
+        (root / "groundTruth" / "val").mkdir(parents=True, exist_ok=True)
+        savemat(root / "groundTruth" / "val" / f"{gt.image_id}.mat", {"groundTruth": cells})
+    return root / "p", root / "groundTruth" / "val"
+
+
+def oriented_folders(images, root):
+    (root / "p").mkdir(), (root / "g").mkdir()
+    for pred, gt in images:
+        np.savez(root / "p" / f"{pred.image_id}.npz", edge=pred.soft, ori=pred.angles)
+        cells = np.empty((1, 2), object)
+        both = zip(gt.boundaries, gt.angles, strict=True)
+        cells[0, :] = [np.dstack([edge, angle]) for edge, angle in both]
+        savemat(root / "g" / f"{gt.image_id}.mat", {"gtStruct": {"gt_theta": cells}})
+    return root / "p", root / "g"
+
+
+def line_folders(images, root):
+    (root / "p").mkdir(), (root / "g").mkdir()
+    for pred, _ in images:
+        lines, drawn, annotated = lines_of(pred.shape)
+        maps = {"lines": lines.reshape(-1, 2, 2), "score": drawn}
+        np.savez(root / "p" / f"{pred.image_id}.npz", **maps, juncs=lines[:, :2], juncs_score=drawn)
+        truth = {"lines": annotated, "size": pred.shape, "junc": lines[:4, :2] + 0.3}
+        savemat(root / "g" / f"{pred.image_id}.mat", truth)
+    return root / "p", root / "g"
+
+
+def four_columns(on, gt, protocol, radius):
+    """FOUR of a map of boundaries (H, W), by scipy's matching with each annotator."""
+    bmap = thinning.thin(on) if protocol.thin else on
+    found = [matching.optimum(bmap, g, radius, k)[1] for k, g in enumerate(gt.boundaries)]
+    hit = {at for pairs in found for at, _ in pairs}
+    return sum(map(len, found)), sum(int(b.sum()) for b in gt.boundaries), len(hit), int(bmap.sum())
+
+
+def matched(pred, gt, protocol):
+    """Counts of pixels, thinned and matched with each annotator; row 0 is the whole image."""
+    radius, found = protocol.radius(gt.shape), []
+    soft = pred.soft / (255 if pred.soft.dtype == np.uint8 else 1)
+    for t in protocol.thresholds:
+        on = soft > t if protocol.operator == ">" else soft >= t
+        rule = protocol if t else protocol.replace(thin=False)
+        found.append(four_columns(on, gt, rule, radius))
+    return dict(zip(FOUR, np.transpose(found), strict=True))
+
+
+def matched_unthinned(pred, gt, protocol):
+    """CEval: the raw map, neither thinned nor suppressed."""
+    four = matched(pred, gt, protocol.replace(thin=False))
+    return {"ceval": np.transpose([four[name] for name in FOUR])}
+
+
+def matched_with_angles(pred, gt, protocol):
+    truths = zip(gt.boundaries, gt.angles, strict=True)
+    radius = protocol.radius(gt.shape)
+    rows = occlusion.counts(
+        pred.soft, pred.angles, list(truths), protocol.thresholds, radius, protocol.thin
+    )
+    return dict(zip((*FOUR, "right_gt", "right_pred"), rows.T[1:], strict=True))
+
+
+def matched_classes(pred, gt, protocol):
+    """Boundaries of each class up to a pixel wide on both sides, matched one to one."""
+    each = []
+    for k in range(3):
+        drawn, truth = (
+            semantic.disk_boundary(m == k, np.ones(m.shape, bool), 1)
+            for m in (pred.classes, gt.labels)
+        )
+        share = protocol.max_dist_px / np.hypot(*truth.shape)
+        rule = {"max_dist": share, "thin": False, "interior": "keep"}
+        inside = gt.labels == k
+        each.append(semantic.counts(255 * drawn, truth, inside, protocol.thresholds, **rule))
+    return dict(zip(FOUR, np.moveaxis(each, 2, 0), strict=True))
+
+
+def region_sums(pred, gt, protocol):
+    segs, gts = pred.segs, gt.segmentations
+    fop = np.transpose([slow_regions.fop(s, gts) for s in segs])
+    names = ("fop_pred", "fop_pred_candidates", "fop_gt", "fop_gt_candidates")
+    return {
+        "covered_gt": [slow_regions.covered_gt(s, gts) for s in segs],
+        "covered_pred": [slow_regions.covered_pred(s, gts) for s in segs],
+        "best_covered_gt": slow_regions.best_covered_gt(segs, gts),
+        "pri": [np.mean([slow_regions.rand_index(s, g) for g in gts]) for s in segs],
+        "voi": [np.mean([slow_regions.voi(s, g) for g in gts]) for s in segs],
+        "nvoi": [np.mean([slow_regions.normalised_voi(s, g) for g in gts]) for s in segs],
+        **dict(zip(names, fop, strict=True)),
+    }
+
+
+def superpixel_measures(pred, gt, protocol):
+    each = [superpixels.measures(pred.segs[0], g) for g in gt.segmentations]
+    return {name: [f([one[name] for one in each]) for f in (np.mean, min, max)] for name in each[0]}
+
+
+def at_levels(pred, gt, protocol):
+    """Pixels of the stretched map at each of 256 levels and from twice its mean on."""
+    low, high = int(pred.soft.min()), int(pred.soft.max())
+    value = (pred.soft.astype(int) - low) / (high - low)
+    cuts = [*(np.floor(value * 255) >= k for k in range(256)), value >= min(2 * value.mean(), 1)]
+    return {
+        "tp": [int((on & gt.mask).sum()) for on in cuts],
+        "fp": [int((on & ~gt.mask).sum()) for on in cuts],
+        "positives": gt.mask.sum(),
+        "abs_error_sum": np.abs(value - gt.mask).sum(),
+    }
+
+
+def confusion(pred, gt, protocol):
+    return {"confusion": confusion_matrix(gt.labels.ravel(), pred.classes.ravel(), labels=range(4))}
+
+
+def outlines(pred, gt, protocol):
+    """Areas, outlines, and outlines near the other side's, of each class."""
+    found = {"areas": [], "outline": [], "near": []}
+    bounds = protocol.options["contour"].get("davis_bounds", ContourOptions().davis_bounds)
+    for k in range(3):
+        p, g = pred.classes == k, gt.labels == k
+        radii = [b if b >= 1 else np.ceil(b * np.hypot(*p.shape)) for b in bounds]
+        there = contours.both_ways(contours.side, p, g)
+        found["areas"].append([(p & g).sum(), p.sum(), g.sum()])
+        found["outline"].append([len(d) for d in there])
+        found["near"].append([[(d <= r).sum() for d in there] for r in radii])
+    return found
+
+
+def at_their_places(pred, gt, protocol):
+    """tp, fp, fn, tn over annotators, and the sum of absolute errors."""
+    cut = [pred.soft >= round(255 * t, 9) for t in protocol.thresholds]
+    rows = [
+        [sum(int(np.sum(x & y)) for g in gt.boundaries for x, y in [(on ^ a, g ^ b)]) for on in cut]
+        for a, b in ((False, False), (False, True), (True, False), (True, True))
+    ]
+    error = sum(np.abs(pred.soft / 255 - g).sum() for g in gt.boundaries)
+    return {**dict(zip(("tp", "fp", "fn", "tn"), rows, strict=True)), "abs_error_sum": error}
+
+
+def of_curve(counts, protocol, four=FOUR, part=""):
+    rows = [np.transpose([getattr(c, name) for name in four]) for c in counts]
+    found = scores.curve_scores(counts[0].thresholds, rows, protocol)
+    return {part + key: value for key, value in found.items()}
+
+
+def of_pixels(counts, protocol):
+    total = {n: sum(getattr(c, n) for c in counts) for n in ("tp", "fp", "fn", "tn")}
+    tpr, fpr = (total[a] / (total[a] + total[b]) for a, b in (("tp", "fn"), ("fp", "tn")))
+    area = auc([0, *fpr[::-1], 1], [0, *tpr[::-1], 1])
+    error = sum(c.abs_error_sum for c in counts) / sum(c.n_pixels for c in counts)
+    return {**of_curve(counts, protocol), "auc_roc": area, "mae": float(error)}
+
+
+def of_cracks(counts, protocol):
+    return {"aiu": np.mean([(c.tp / np.maximum(c.tp + c.fp + c.fn, 1)).mean() for c in counts])}
+
+
+def of_crispness(counts, protocol):
+    found = {"average": np.mean([c.kept / c.total for c in counts])}
+    for part in ("seval", "ceval"):
+        found |= of_curve([c.counts_of(part) for c in counts], protocol, part=f"{part}.")
+    return found
+
+
+def of_orientations(counts, protocol):
+    found = {}
+    for part in ("edge", "orientation", "accuracy"):
+        found |= of_curve([c.counts_of(part) for c in counts], protocol, part=f"{part}.")
+    return found
+
+
+def of_classes(counts, protocol):
+    """The mean over classes of their own benchmarks."""
+    n = len(protocol.options["semantic"]["classes"])
+    each = [of_curve([c.of_class(k) for c in counts], protocol) for k in range(n)]
+    return {f"{key}_mean": np.mean([one[key] for one in each]) for key in ("ods", "ois", "ap")}
+
+
+def of_wires(counts, protocol):
+    tp, found = (sum(getattr(c, n) for c in counts) for n in ("matched_pred", "total_pred"))
+    fh, aph = slow_lines.heat(tp, found - tp, sum(c.total_gt[0] for c in counts))
+    images = [(*lines_of(shape)[:2], slow_truth(shape)) for shape in SHAPES]
+    sap = {f"sap{k}": slow_lines.structural(images, k) for k in (5, 10, 15)}
+    return {"fh": fh, "aph": aph, **sap, **of_curve(counts, protocol)}
+
+
+def slow_truth(shape):
+    """Pixels counted from 1 on the grid."""
+    (rows, cols), annotated = shape, lines_of(shape)[2]
+    return [
+        [(y1 - 1) * 128 / rows, (x1 - 1) * 128 / cols, (y2 - 1) * 128 / rows, (x2 - 1) * 128 / cols]
+        for x1, y1, x2, y2 in annotated
+    ]
+
+
+def of_depths(counts, protocol):
+    """SI-F1, recall and DBE as means over images of what `test_depth` holds against slow ones."""
+    found = {}
+    for key in ("si_f1", "si_recall_plain", "dbe_accuracy", "dbe_completeness"):
+        found[key] = np.mean([registry.get("depth").image_values(c)[key] for c in counts])
+    return {**found, **of_curve(counts, protocol)}
+
+
+def pairs_and_edges(pred, gt, protocol):
+    """Pairs beyond a ratio by direction, of valid pixels; matched soft edges."""
+    at = np.linspace(1.05, 1.25, 10)
+    both = np.zeros((10, 4, 3), int)
+    for k, t in enumerate(at):
+        sides = [slow_depth.edges(m, t) for m in (pred.depth, gt.depth)]
+        p, g = ({e for e in side if gt.valid[e[1]] and gt.valid[e[2]]} for side in sides)
+        for column, side in enumerate((p & g, p, g)):
+            for way, _, _ in side:
+                both[k, way, column] += 1
+    steps = np.where(gt.valid, pred.depth, np.nan)
+    level = np.log(steps)
+    soft = np.zeros(steps.shape)
+    soft[:, :-1] = np.nan_to_num(np.abs(np.diff(level, axis=1)))
+    soft[:-1] = np.maximum(soft[:-1], np.nan_to_num(np.abs(np.diff(level, axis=0))))
+    drawn = bb.GroundTruth("a", (gt.boundaries[0] & gt.valid,))
+    found = matched(bb.Prediction("a", soft=np.minimum(soft, 1)), drawn, protocol)
+    return {"si": both, **found}
+
+
+def of_superpixels(counts, protocol):
+    found = {f"{n}.mean": np.mean([getattr(c, n)[0] for c in counts]) for n in ("ue", "asa")}
+    alone = {n: np.mean([getattr(c, n) for c in counts]) for n in ("compactness", "variation")}
+    return {**found, **alone}
+
+
+def of_masks(counts, protocol):
+    return {
+        "s_measure_mean": np.mean([c.s_measure for c in counts]),
+        "mae_mean": np.mean([c.abs_error_sum / c.pixels for c in counts]),
+        "mae_sum": sum(c.abs_error_sum for c in counts) / sum(c.pixels for c in counts),
+    }
+
+
+def of_confusion(counts, protocol):
+    n = sum(c.confusion for c in counts)[:-1, :-1]
+    hit, truth, found = np.diag(n), n.sum(axis=1), n.sum(axis=0)
+    iou = hit / (truth + found - hit)
+    return {
+        "mean_iou": iou.mean(),
+        "fw_iou": (truth * iou).sum() / n.sum(),
+        "pixel_accuracy": hit.sum() / n.sum(),
+        "mean_accuracy": (hit / truth).mean(),
+        "mean_dice": (2 * hit / (truth + found)).mean(),
+    }
+
+
+def of_contours(counts, protocol):
+    """Means over images, then over classes, of the first measure."""
+    value, n = (sum(getattr(c, f"value_{k}")[:, 0] for c in counts) for k in ("sum", "count"))
+    return {"iou": (value / n).mean()}
+
+
+def of_regions(counts, protocol):
+    """The official sums and means, best at one threshold and at each image's own."""
+    share = sum(c.covered_gt for c in counts) / sum(c.total_gt for c in counts)
+    own = [c.covered_gt.argmax() for c in counts]
+    picked = sum(c.covered_gt[k] for c, k in zip(counts, own, strict=True))
+    return {
+        "covering.ods": share.max(),
+        "covering.ois": picked / sum(c.total_gt[0] for c in counts),
+        "pri.ods": np.mean([c.pri for c in counts], axis=0).max(),
+        "pri.ois": np.mean([c.pri.max() for c in counts]),
+        "voi.ods": np.mean([c.voi for c in counts], axis=0).min(),
+        "voi.ois": np.mean([c.voi.min() for c in counts]),
+    }
+
+
+PETS = {"classes": ("none", "cat", "dog")}
+
+
+def masks(metric):
+    return bb.Protocol.preset("masks").replace(options={metric: PETS})
+
+
+CASES = {
+    "boundary": (soft_and_edges, soft_folders, FEW, of_curve, matched),
+    "region": (partial(regions, 3), region_folders, None, of_regions, region_sums),
+    "pixel": (soft_and_edges, soft_folders, FEW, of_pixels, at_their_places),
+    "superpixel": (
+        *(partial(regions, 1), region_folders, None),
+        *(of_superpixels, superpixel_measures),
+    ),
+    "semantic": (
+        *(classes, class_folders),
+        FEW.replace(thresholds=(0.3, 0.6), options={"semantic": {**PETS, "radius": 1}}, thin=False),
+        *(of_classes, matched_classes),
+    ),
+    "saliency": (soft_and_mask, soft_folders, None, of_masks, at_levels),
+    "crispness": (
+        *(soft_and_edges, soft_folders, FEW.replace(nms=True)),
+        *(of_crispness, matched_unthinned),
+    ),
+    "contour": (classes, class_folders, masks("contour"), of_contours, outlines),
+    "segmentation": (classes, class_folders, masks("segmentation"), of_confusion, confusion),
+    "aiu": (soft_and_edges, soft_folders, FEW, of_cracks, at_their_places),
+    "wireframe": (wires, line_folders, None, of_wires, matched),
+    "depth": (
+        *(depths, depth_folders),
+        FEW.replace(
+            thresholds=(0.1, 0.3, 0.5), options={"depth": {"measures": ("si", "dbe", "edges")}}
+        ),
+        *(of_depths, pairs_and_edges),
+    ),
+    "occlusion": (
+        *(oriented, oriented_folders, FEW.replace(thresholds=(0.2, 0.5))),
+        *(of_orientations, matched_with_angles),
+    ),
+}
+
+
+@cache
+def case_of(name):
+    make, write, protocol, plain, counts = CASES[name]
+    images = made(make)
+    return MetricCase(registry.get(name), images, protocol, counts, plain, partial(write, images))

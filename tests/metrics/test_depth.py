@@ -1,0 +1,263 @@
+"""Depth boundaries against slow plain definitions, in nasty cases too, and their files."""
+
+import struct
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+import bsdsbench as bb
+from bsdsbench.files.errors import DataError, FileFormatError, ProtocolError
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.depth_maps import log_steps
+from tests.reference import depth as slow
+
+METRIC = registry.get("depth")
+KINDS = ("steps", "noise", "flat", "all", "row", "column", "equal", "zeros", "nan", "infinite")
+
+
+def depth_map(rng, kind, shape):
+    if kind in ("row", "column"):
+        shape = (1, shape[1]) if kind == "row" else (shape[0], 1)
+    d = rng.choice([1.0, 1.05, 1.2, 2.0, 4.0], (shape[0] // 4 + 1, shape[1] // 4 + 1))
+    d = np.kron(d, np.ones((4, 4)))[: shape[0], : shape[1]] * (1 + 0.02 * rng.random(shape))
+    if kind in ("noise", "all"):
+        d = rng.uniform(1, 3 if kind == "noise" else 1000, shape)
+    if kind == "flat":
+        d = np.full(shape, 2.5)
+    if kind == "equal":
+        d = rng.integers(1, 3, shape).astype(float)
+    if kind in ("zeros", "nan", "infinite"):
+        d[rng.random(shape) < 0.06] = {"zeros": 0.0, "nan": np.nan, "infinite": np.inf}[kind]
+    return d
+
+
+def case(seed):
+    """A prediction, a truth and its edges: kinds in turn, the truth's the slower."""
+    rng = np.random.default_rng(seed)
+    kinds = KINDS[seed % 10], KINDS[seed // 10 % 10]
+    shape = tuple(rng.integers(5, 12, 2))
+    pred = depth_map(rng, kinds[0], shape)
+    gt = depth_map(rng, kinds[1], pred.shape)
+    if gt.shape != pred.shape:
+        gt = depth_map(rng, "steps", pred.shape)
+    if seed % 3 == 0 and gt.shape == pred.shape:
+        pred = np.where(rng.random(gt.shape) < 0.9, gt, pred)
+    drawn = rng.random(gt.shape) < (0, 0.05, 1)[seed % 3 if seed % 7 == 0 else 1]
+    return pred, gt, drawn
+
+
+def scored(pred, gt, at):
+    truth = gt if isinstance(gt, bb.GroundTruth) else bb.GroundTruth("a", depth=gt)
+    protocol = bb.Protocol.preset("depth").replace(options={"depth": at})
+    return METRIC.image_values(METRIC.count(bb.Prediction("a", depth=pred), truth, protocol))
+
+
+def same(found, expected):
+    chosen = {k: found[k] for k in expected}
+    assert chosen == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_si_is_the_plain_one(strict):
+    for seed in range(300):
+        pred, gt, _ = case(seed)
+        invalid = ("none", "truth", "both")[seed % 3]
+        left_out = {
+            "none": np.zeros(gt.shape, bool),
+            "truth": ~(np.isfinite(gt) & (gt > 0)),
+            "both": ~(np.isfinite(gt) & (gt > 0) & np.isfinite(pred) & (pred > 0)),
+        }[invalid]
+        found = scored(pred, gt, {"invalid": invalid, "strict": strict})
+        same(found, slow.si(pred, gt, invalid=left_out, strict=strict))
+
+
+def test_the_recall_of_mattes_is_the_plain_one():
+    for seed in range(300):
+        pred, gt, _ = case(seed)
+        mask = np.nan_to_num(gt) > 1.5
+        truth, strict = bb.GroundTruth("a", mask=mask), seed % 2 == 0
+        found = scored(pred, truth, {"measures": ("matte",), "strict": strict})
+        same(found, {"matte_recall": slow.matte_recall(pred, mask, strict=strict)})
+
+
+def test_dbe_is_the_plain_one():
+    for seed in range(300):
+        pred, gt, drawn = case(seed)
+        truth, radius = bb.GroundTruth("a", (drawn,), depth=gt), (10.0, 3.0)[seed % 2]
+        at = {"measures": ("dbe",), "radius": radius, "invalid": "none"}
+        mine = slow.dbe(slow.canny_edges(pred), drawn, radius)
+        for strict in (False, True):
+            found = scored(pred, truth, {**at, "strict": strict})
+            same(found, dict(zip(("dbe_accuracy", "dbe_completeness"), mine, strict=True)))
+        found = scored(pred, truth, {**at, "dbe": "sharpdepth"})
+        mine = slow.dbe_sharp(slow.both_canny(pred), slow.both_canny(gt), radius)
+        same(found, dict(zip(("dbe_accuracy", "dbe_completeness"), mine, strict=True)))
+
+
+def test_what_is_masked_out_of_dbe():
+    """The program's mask puts it at distance 0 of the truth; otherwise its edges are left out."""
+    differ = 0
+    for seed in range(300):
+        pred, _, drawn = case(seed)
+        mask = np.random.default_rng(seed).random(drawn.shape) < 0.7
+        truth, at = bb.GroundTruth("a", (drawn,), valid=mask), {"measures": ("dbe",)}
+        edges = slow.canny_edges(pred)
+        keys = "dbe_accuracy", "dbe_completeness"
+        strict = scored(pred, truth, {**at, "strict": True})
+        same(strict, dict(zip(keys, slow.dbe(edges, drawn, mask=mask), strict=True)))
+        fair = scored(pred, truth, at)
+        same(fair, dict(zip(keys, slow.dbe(edges & mask, drawn & mask), strict=True)))
+        differ += fair["dbe_completeness"] != strict["dbe_completeness"]
+    assert differ > 100
+
+
+def test_soft_edges_are_the_plain_ones():
+    for seed in range(300):
+        pred = case(seed)[0]
+        if np.isfinite(pred).all():
+            assert log_steps(pred) == pytest.approx(slow.log_steps(pred), abs=1e-12)
+
+
+def test_matched_edges_are_those_of_boundary():
+    rng = np.random.default_rng(3)
+    pred, drawn = depth_map(rng, "steps", (40, 50)), rng.random((40, 50)) < 0.05
+    protocol = bb.Protocol.preset("kitti-de").replace(options={"depth": {"crop": (5, 35, 2, 48)}})
+    truth = bb.GroundTruth("a", depth=255 * drawn.astype(np.uint8))
+    counts = METRIC.count(bb.Prediction("a", depth=pred), truth, protocol)
+    soft, cut = slow.log_steps(pred[5:35, 2:48]), drawn[5:35, 2:48]
+    plain = bb.boundary_counts(soft, [cut], protocol)
+    for name, values in plain.arrays().items():
+        assert np.array_equal(counts.arrays()[name], values), name
+
+
+@pytest.mark.parametrize(
+    "how", ["scale", "scale-shift", "disparity-scale", "disparity-scale-shift"]
+)
+def test_alignment_is_least_squares(how):
+    from bsdsbench.metrics.depth_maps import _aligned
+
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        pred, gt = rng.uniform(0.5, 9, (2, 6, 7))
+        found = _aligned(pred, gt, np.ones(gt.shape, bool), how)
+        assert found == pytest.approx(slow.aligned(pred, gt, how), rel=1e-7)
+        flat = np.full(gt.shape, 2.0)
+        assert np.isfinite(_aligned(flat, gt, np.ones(gt.shape, bool), how)).all()
+
+
+def test_alignment_moves_si_and_is_in_the_signature():
+    rng = np.random.default_rng(6)
+    gt = depth_map(rng, "steps", (20, 30))
+    pred = 3 * gt + 5
+    assert scored(pred, gt, {})["si_f1"] < 0.99
+    assert scored(pred, gt, {"align": "scale-shift"})["si_f1"] == 1
+    assert scored(1 / (2 / gt + 0.1), gt, {"align": "disparity-scale-shift"})["si_f1"] == 1
+    assert scored(1 / gt, gt, {"pred_holds": "inverse"})["si_f1"] == 1
+    stream = bb.StreamingEvaluator(
+        bb.Protocol.preset("depth").replace(options={"depth": {"align": "scale-shift"}}), "depth"
+    )
+    stream.update(pred, gt, image_id="a")
+    run = stream.compute()
+    assert run.score("depth").to_mapping()["si_f1"] == 1
+    assert 'depth.align="scale-shift"' in str(run.signature)
+    assert "alignment scale-shift" in METRIC.describe(run.protocol)
+
+
+def test_a_flat_truth_leaves_the_mean_unless_strict():
+    step, flat = np.ones((6, 8)), np.ones((6, 8))
+    step[:, 4:] = 2
+    for strict, expected in ((False, 1.0), (True, 0.125)):
+        proto = bb.Protocol.preset("depth").replace(options={"depth": {"strict": strict}})
+        stream = bb.StreamingEvaluator(proto, "depth")
+        stream.update(step, step, "a")
+        stream.update(step, flat, "b")
+        found = stream.compute().score("depth").to_mapping()
+        # one direction of four has edges: recall and precision .25, and 0 for the flat image
+        assert found["si_f1"] == pytest.approx(expected)
+
+
+def test_the_two_forms_of_dbe_differ_by_factors():
+    """As users see: two copies of "DBE", one number several times the other."""
+    rng = np.random.default_rng(2)
+    gt = depth_map(rng, "steps", (60, 80))
+    pred = np.full(gt.shape, 2.0)
+    pred[:6, :6] = 4.0
+    truth = bb.GroundTruth("a", (slow.canny_edges(gt),), depth=gt)
+    at = {"measures": ("dbe",)}
+    one, two = (scored(pred, truth, {**at, "dbe": form}) for form in ("ibims", "sharpdepth"))
+    assert two["dbe_completeness"] > 3 * one["dbe_completeness"]
+
+
+def test_files_of_every_form(tmp_path):
+    rng = np.random.default_rng(4)
+    depth = np.round(depth_map(rng, "steps", (12, 16)) * 1000).astype(np.uint16)
+    drawn, valid = rng.random(depth.shape) < 0.1, np.ones(depth.shape, np.uint8)
+    metres = depth / 1000
+    dpt = struct.pack("<fii", 202021.25, 16, 12) + metres.astype("<f4").tobytes()
+    ibims = {"depth": metres, "edges": drawn, "mask_invalid": valid, "mask_transp": valid}
+
+    def write(name, save):
+        for side in ("p", "g"):
+            (tmp_path / name / side).mkdir(parents=True)
+            save(tmp_path / name / side / "a")
+        folder = tmp_path / name
+        scale = 1000.0 if name in ("png", "tif") else 1.0
+        at = {"pred_scale": scale, "gt_scale": scale, "measures": ("si",)}
+        proto = bb.Protocol.preset("depth").replace(options={"depth": at})
+        return bb.evaluate(
+            folder / "p", folder / "g", proto, metrics="depth", workers=1, executor="thread"
+        )
+
+    runs = [
+        write("png", lambda p: iio.imwrite(p.with_suffix(".png"), depth)),
+        write("tif", lambda p: iio.imwrite(p.with_suffix(".tif"), depth)),
+        write("npy", lambda p: np.save(p.with_suffix(".npy"), metres[None])),
+        write("npz", lambda p: np.savez(p.with_suffix(".npz"), depth=metres, K=np.eye(3))),
+        write("dpt", lambda p: p.with_suffix(".dpt").write_bytes(dpt)),
+        write("mat", lambda p: savemat(p.with_suffix(".mat"), {"data": ibims})
+              if p.parent.name == "g" else savemat(p.with_suffix(".mat"), {"pred_depths": metres})),
+    ]  # fmt: skip
+    found = [r.score("depth").to_mapping()["si_f1"] for r in runs]
+    assert found == pytest.approx([1.0] * len(runs))
+    assert runs[-1].records[0].form == "depth"
+    assert runs[-1].records[0].truth  # its edges have a fingerprint
+
+
+@pytest.mark.parametrize(
+    ("save", "fault"),
+    [
+        (lambda p: np.savez(p.with_suffix(".npz"), a=np.eye(3), b=np.eye(3)), "named depth"),
+        (lambda p: np.save(p.with_suffix(".npy"), np.ones((2, 3, 4))), r"of shape \(2, 3, 4\)"),
+        (lambda p: p.with_suffix(".dpt").write_bytes(b"x" * 40), "202021.25"),
+        (
+            lambda p: p.with_suffix(".dpt").write_bytes(struct.pack("<fii", 202021.25, 9, 9)),
+            "12 bytes for 9 x 9",
+        ),
+    ],
+)
+def test_files_that_are_no_depth_map(tmp_path, save, fault):
+    from bsdsbench.loaders.depth_files import depth_prediction
+    from bsdsbench.loaders.pairing import Pair
+
+    save(tmp_path / "a")
+    (path,) = tmp_path.iterdir()
+    with pytest.raises(FileFormatError, match=fault):
+        depth_prediction(Pair("a", (path,), ()), (3, 4))
+
+
+def test_what_the_truth_lacks_is_said():
+    depth, gt = np.ones((4, 5)), bb.GroundTruth("a", (np.eye(4, 5) > 0,))
+    with pytest.raises(DataError, match=r"^a: no true depth"):
+        scored(depth, gt, {})
+    with pytest.raises(DataError, match=r"^a: no edges, expected annotated"):
+        scored(depth, depth, {"measures": ("edges",)})
+    with pytest.raises(DataError, match=r"^a: no matte"):
+        scored(depth, depth, {"measures": ("matte",)})
+    with pytest.raises(DataError, match=r"to align by"):
+        scored(depth, gt, {"measures": ("dbe",), "align": "scale"})
+    with pytest.raises(DataError, match=r"expected the crop"):
+        scored(depth, depth, {"crop": (0, 9, 0, 2)})
+    with pytest.raises(ProtocolError, match="two ratios from 1"):
+        scored(depth, depth, {"ratios": (0.5, 1.25, 10)})

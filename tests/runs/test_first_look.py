@@ -1,0 +1,252 @@
+"""Inputs that would be counted without a word and should not: values, places, empty truth."""
+
+import re
+import subprocess
+import sys
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.files.errors import InputWarning
+from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
+from bsdsbench.runs.first_look import first_look
+from bsdsbench.runs.runner import prepared
+from bsdsbench.scores.curve import four_counts, pr_curve
+from tests.helpers.making import make_set
+from tests.helpers.runs import counted, refused
+
+TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
+
+
+def run_cli(*words):
+    command = [sys.executable, "-m", "bsdsbench", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def changed(folder, function):
+    """Every map of a folder replaced by what `function` makes of it."""
+    for path in sorted(folder.iterdir()):
+        made = function(iio.imread(path))
+        if made.dtype.kind == "f":
+            np.save(path.with_suffix(".npy"), made)
+            path.unlink()
+        else:
+            iio.imwrite(path, made)
+    return folder
+
+
+FAINT = {
+    "0/1": (lambda a: (a > 90).astype(np.uint8), r"no value above 1 of 255 .*0/1 .*normalise=true"),
+    "0..2": (lambda a: (a // 90).astype(np.uint8), "no value above 2 of 255"),
+    "labels": (
+        lambda a: (a // 26).astype(np.uint8),
+        "no value above [89] of .*--pred-kind labels",
+    ),
+    "8 in 16": (lambda a: a.astype(np.uint16), r"of 65535 .*8 bit saved as 16\?"),
+    "twice": (lambda a: a / 255.0**2, r"no value above 0.0\d+ .*divided by 255 twice\?"),
+    "0..255": (lambda a: a.astype(np.float32), "divide by 255"),
+}
+
+
+@pytest.mark.parametrize("kind", FAINT)
+@pytest.mark.parametrize("metric", ["boundary", "pixel"])
+def test_maps_of_which_nothing_would_count_are_refused(kind, metric, tmp_path):
+    make, words = FAINT[kind]
+    pred, gt = make_set(tmp_path)
+    changed(pred, make)
+    refused(words, counted, pred, gt, TEN.replace(thresholds=99), metrics=metric)
+    found = bb.doctor(pred, gt, TEN.replace(thresholds=99))
+    assert any(f.level == "error" and f.code in ("faint", "range") for f in found)
+
+
+def test_the_fix_that_is_named_gives_the_score_of_the_same_maps_in_full_scale(tmp_path):
+    pred, gt = make_set(tmp_path)
+    full = changed(pred, lambda a: np.where(a > 90, 255, 0).astype(np.uint8))
+    expected = counted(full, gt, TEN)
+    ones = changed(pred, lambda a: (a > 90).astype(np.uint8))
+    found = counted(ones, gt, TEN.replace(normalise=True))
+    assert found.scores() == expected.scores()
+
+
+def test_one_faint_map_among_others_is_counted(tmp_path):
+    pred, gt = make_set(tmp_path)
+    iio.imwrite(pred / "im000.png", np.full((40, 52), 2, np.uint8))
+    assert len(counted(pred, gt, TEN).records) == 6
+
+
+def test_maps_of_zeros_are_a_warning(tmp_path):
+    pred, gt = make_set(tmp_path)
+    changed(pred, np.zeros_like)
+    with pytest.warns(InputWarning, match="every map is zero everywhere"):
+        assert counted(pred, gt, TEN).boundary_score().ods.f == 0
+
+
+# ---- places --------------------------------------------------------------------------------------
+
+
+def looked_at(pred, gt=None):
+    gt = sample_ground_truth() if gt is None else gt
+    _, jobs = prepared(pred, gt, TEN, ("boundary",), kind="soft")
+    return first_look(jobs, "fail")
+
+
+@pytest.mark.parametrize("method", [*DETECTORS, "structure-tensor-raw"])
+def test_sound_maps_of_a_detector_are_taken_without_a_word(method):
+    assert looked_at(sample_results(method)) == []
+
+
+def exchange(folder):
+    names = sorted(folder.iterdir())
+    upright = [p for p in names if iio.imread(p).shape == iio.imread(names[0]).shape]
+    first, last = upright[0], upright[1]
+    kept = first.read_bytes()
+    first.write_bytes(last.read_bytes())
+    last.write_bytes(kept)
+
+
+PLACES = {
+    "mirrored": (lambda f: changed(f, np.fliplr), "fit their ground truth only mirrored left"),
+    "flipped": (lambda f: changed(f, np.flipud), "upside down"),
+    "turned": (lambda f: changed(f, lambda a: np.rot90(a, 2)), "turned by 180"),
+    "inverted": (lambda f: changed(f, lambda a: 255 - a), "darker on the ground truth .*--invert"),
+    "exchanged": (exchange, "2 of . maps looked at fit the ground truth of another image"),
+}
+
+
+def planted(kind, method, folder):
+    folder.mkdir()
+    for path in sample_results(method).glob("*.png"):
+        (folder / path.name).write_bytes(path.read_bytes())
+    PLACES[kind][0](folder)
+    return folder
+
+
+@pytest.mark.parametrize("kind", PLACES)
+@pytest.mark.parametrize("method", DETECTORS)
+def test_maps_in_a_wrong_place_are_one_line_each(kind, method, tmp_path):
+    (note,) = looked_at(planted(kind, method, tmp_path / "pred"))
+    assert re.search(PLACES[kind][1], note)
+
+
+@pytest.mark.parametrize("kind", PLACES)
+def test_the_doctor_finds_them_too(kind, tmp_path):
+    found = bb.doctor(planted(kind, "canny", tmp_path / "pred"), sample_ground_truth())
+    (finding,) = [f for f in found if f.level == "error"]
+    assert finding.code == (kind if kind in ("inverted", "exchanged") else "mirrored")
+
+
+def test_evaluate_warns_and_the_command_line_says_a_line(tmp_path):
+    pred, gt = make_set(tmp_path)
+    changed(pred, lambda a: 255 - a)
+    with pytest.warns(InputWarning, match="darker on the ground truth"):
+        counted(pred, gt, TEN)
+    words = ["evaluate", pred, "--gt", gt, "--thresholds", "5", "--workers", "1"]
+    found = run_cli(*words)
+    (line,) = [x for x in found.stderr.splitlines() if "warning" in x]
+    assert line.startswith("bsdsbench: warning: 4 of 4 maps looked at are darker")
+    assert found.returncode == 0
+
+
+# ---- empty ground truth --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_empty(tmp_path):
+    """Six images, the last of which nobody drew a boundary in, and the first five alone."""
+    pred, gt = make_set(tmp_path / "all")
+    for path in (gt / "im005").iterdir():
+        iio.imwrite(path, np.zeros((40, 52), np.uint8))
+    five = make_set(tmp_path / "five", images=5)
+    return pred, gt, five
+
+
+@pytest.mark.parametrize("metric", ["boundary", "pixel", "aiu", "region", "crispness"])
+def test_empty_ground_truth_is_refused_before_anything_is_counted(with_empty, metric, monkeypatch):
+    pred, gt, _ = with_empty
+    monkeypatch.setattr("bsdsbench.runs.runner._run_jobs", None)
+    protocol = TEN.replace(regions_from_soft=True)
+    words = "im005.*no boundary pixel.*empty_gt=count.*--on-error skip"
+    refused(words, counted, pred, gt, protocol, metrics=metric)
+
+
+def test_skipped_images_are_as_if_they_were_not_there(with_empty, tmp_path):
+    pred, gt, five = with_empty
+    skip = TEN.replace(empty_gt="skip")
+    found = counted(pred, gt, skip, out=tmp_path / "out")
+    assert found.scores() == counted(*five, TEN).scores()
+    assert (found.empty, found.failed) == (["im005"], {})
+    assert bb.Evaluation.load(tmp_path / "out").empty == ["im005"]
+    shards = [counted(pred, gt, skip, shard=(k, 2)) for k in (1, 2)]
+    assert bb.merge(shards).to_mapping() == {**found.to_mapping(), "failed": {}}
+    stream = bb.StreamingEvaluator(skip)
+    for path in sorted(pred.iterdir()):
+        marks = [iio.imread(p) for p in sorted((gt / path.stem).iterdir())]
+        stream.update(iio.imread(path), marks, image_id=path.stem)
+    assert stream.compute().scores() == found.scores()
+
+
+def best_row(counts):
+    return int(pr_curve(counts).f.argmax())
+
+
+def test_counted_images_add_their_false_positives_alone(with_empty):
+    pred, gt, five = with_empty
+    every = counted(pred, gt, TEN.replace(empty_gt="count"))
+    assert 'empty_gt="count"' in str(every.signature)
+    drawn = counted(*five, TEN).boundary_score().curve
+    soft = iio.imread(pred / "im005.png")
+    false = [bb.thin(soft / 255 >= t).sum() for t in TEN.thresholds]
+    mine = every.records[5].counts["boundary"]
+    assert mine.total_pred.tolist() == false
+    assert not mine.total_gt.any()
+    assert not mine.matched_pred.any()
+    own = [0 if r is every.records[5] else best_row(r.counts["boundary"]) for r in every.records]
+    own[5] = int(mine.total_pred.argmin())
+    rows = [four_counts(r.counts["boundary"])[k] for r, k in zip(every.records, own, strict=True)]
+    gt, all_gt, pred, all_pred = np.sum(rows, axis=0)
+    precision, recall = pred / all_pred, gt / all_gt
+    f = 2 * precision * recall / (precision + recall)
+    assert every.boundary_score().ois.f == pytest.approx(f, abs=1e-15)
+    curve = every.boundary_score().curve
+    assert curve.recall.tolist() == drawn.recall.tolist()
+    assert (curve.precision < drawn.precision).any()
+
+
+@pytest.mark.parametrize("metric", ["boundary", "pixel", "aiu", "crispness"])
+def test_every_metric_of_boundaries_can_count_them(with_empty, metric):
+    pred, gt, _ = with_empty
+    protocol = TEN.replace(empty_gt="count", regions_from_soft=True)
+    assert len(counted(pred, gt, protocol, metrics=metric).records) == 6
+
+
+def test_a_stream_meets_empty_ground_truth_as_a_folder_does():
+    nothing = [np.zeros((20, 20), bool)]
+    ev = bb.StreamingEvaluator(TEN)
+    refused("a: no boundary pixel in any of 1", ev.update, np.eye(20), nothing, image_id="a")
+    ev = bb.StreamingEvaluator(TEN.replace(empty_gt="count"))
+    ev.update(np.eye(20), nothing, image_id="a")
+    assert ev.compute().boundary_score().curve.precision.max() == 0
+
+
+# ---- streams -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("second", [1, 200])
+def test_a_stream_of_zeros_and_ones_in_bytes_is_refused_when_it_is_scored(second):
+    truth = np.eye(30, dtype=bool)
+    ev, other = bb.StreamingEvaluator(TEN), bb.StreamingEvaluator(TEN)
+    ev.update(np.eye(30, dtype=np.uint8), [truth], image_id="a")
+    other.update(second * np.eye(30, dtype=np.uint8), [truth], image_id="b")
+    ev.merge(other)
+    if second == 1:
+        refused("no value above 1 of 255 in any map", ev.compute)
+    else:
+        assert ev.compute().boundary_score().ods.f > 0
+
+
+def test_a_network_that_predicts_next_to_nothing_is_no_error_in_training():
+    ev = bb.StreamingEvaluator(TEN)
+    ev.update(np.full((30, 30), 1e-4), [np.eye(30)])
+    assert ev.compute().boundary_score().ods.f == 0
