@@ -151,7 +151,7 @@ def _coco(pred: str, protocol: Protocol, progress: Any, options: dict[str, Any])
     kept = ("metrics", "workers", "executor", "out", "fresh", "on_error")
     return bb.evaluate_items(
         items,
-        items.protocol(protocol),
+        items.protocol(options["metrics"], protocol),
         name=options["name"] or Path(pred).stem,
         progress=progress,
         **{key: options[key] for key in kept},

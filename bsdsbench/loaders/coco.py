@@ -57,13 +57,13 @@ class CocoItems:
         for image in self.gt.images.values():
             yield image.name, self.pred.map_of(image, self), self.gt.map_of(image, self)
 
-    def protocol(self, base: Protocol | None = None) -> Protocol:
-        """The protocol of its maps: the categories are the classes of contour and segmentation."""
+    def protocol(self, metrics: Sequence[str], base: Protocol | None = None) -> Protocol:
+        """The protocol of its maps: the categories are the classes of these metrics of labels."""
         names = list(self.gt.categories.values())
         how = {"classes": names, "first": 1, "ignore": len(names) + 1, "unit": self.unit}
         how["divisor"] = DIVISOR if self.unit == "instance" else 0
         given = base or Protocol.preset("masks")
-        return given.replace(options={"contour": how, "segmentation": how})
+        return given.replace(options=dict.fromkeys(metrics, how))
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,6 +160,8 @@ def git(place, *words):
     return done.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.process
 def test_a_board_by_pull_requests(made, tmp_path):
     """A bare repository, a maintainer, a contributor: maps come by a branch, the documented script
     recounts them by the rules of main, the page is rebuilt; rules of the branch do not count."""

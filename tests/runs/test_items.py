@@ -35,7 +35,14 @@ def items(log=None):
         yield name, pred, [edges]
 
 
-@pytest.mark.parametrize(("executor", "workers"), [("process", 1), ("process", 2), ("thread", 3)])
+@pytest.mark.parametrize(
+    ("executor", "workers"),
+    [
+        ("process", 1),
+        pytest.param("process", 2, marks=pytest.mark.process),
+        ("thread", 3),
+    ],
+)
 def test_the_records_are_those_of_files(folders, executor, workers):
     run = bb.evaluate_items(items(), workers=workers, executor=executor)
     files = counted(*folders)

@@ -63,7 +63,7 @@ def test_a_run_carries_its_task(tiny, own, tmp_path):
     assert part.tasks == ()
     other = replace(again, protocol=again.protocol.replace(max_dist=0.011))
     assert other.tasks == ()
-    told = call("evaluate", tiny[0], "--gt", tiny[1], "--task", own, "--quiet")
+    told = call("evaluate", tiny[0], "--gt", tiny[1], "--task", own, "--quiet", "--workers", 1)
     assert "task     tiny/boundary" in told
 
 
