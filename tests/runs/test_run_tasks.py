@@ -3,6 +3,7 @@
 import importlib.metadata
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,8 @@ from bsdsbench.protocol.tasks import Task, tasks
 from bsdsbench.runs.evaluation import load_run
 from bsdsbench.runs.run_tasks import not_beside, tasks_of
 from tests.helpers.runs import call, counted, refused
+
+DATASETS = Path(__file__).parents[2] / "datasets"
 
 
 @pytest.fixture
@@ -38,6 +41,7 @@ def test_every_task_that_ships_can_be_evaluated():
         registry.get(task.metric).check(task.resolved())
         assert name == task.name
         assert task.needs
+        assert (DATASETS / f"{task.page}.md").is_file()
         if task.fingerprint:
             assert known[task.fingerprint].name == task.set
             assert len(known[task.fingerprint].images) == task.images
