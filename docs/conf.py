@@ -57,7 +57,7 @@ html_theme_options = {
 }
 _WITHOUT_SECTIONS = (
     *("index", "start", "scores", "contours", "agreement", "gate", "leaderboard", "large"),
-    *("speed", "contributing", "changelog"),
+    *("differences", "speed", "contributing", "changelog"),
 )
 html_sidebars = {name: [] for name in (*_WITHOUT_SECTIONS, "generated/cli")}
 

@@ -17,8 +17,8 @@ from bsdsbench.integrations import compat
 ROOT = Path(__file__).resolve().parent.parent
 GROUPS = {
     "Evaluate": (
-        *("evaluate", "evaluate_humans", "run", "merge", "Evaluation", "DetectorRun"),
-        *("StreamingEvaluator", "Protocol", "NMSParams"),
+        *("evaluate", "evaluate_items", "evaluate_humans", "run", "merge", "Evaluation"),
+        *("DetectorRun", "StreamingEvaluator", "Protocol", "NMSParams", "Task"),
     ),
     "One image": (
         *("boundary_counts", "pixel_counts", "region_counts", "match_boundaries", "Match"),

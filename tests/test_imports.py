@@ -136,6 +136,7 @@ MAY_NAME_METRICS = (
     "bsdsbench.runs.evaluation",
     "bsdsbench.comparison.published",
     "bsdsbench.integrations.compat",
+    "bsdsbench.loaders.coco",  # a key in files
     "bsdsbench.loaders.depth_files",  # a name of arrays in files
 )
 

@@ -24,7 +24,7 @@ from bsdsbench import __version__
 GROUPS = {
     "Score": ("demo", "evaluate", "run", "merge", "nms"),
     "Understand": ("doctor", "compare", "worst", "explain", "plot", "curves"),
-    "Publish": ("report",),
+    "Publish": ("report", "export", "import"),
     "Check": ("check", "data", "protocols"),
 }
 VERBS = tuple(verb for group in GROUPS.values() for verb in group)

@@ -118,6 +118,8 @@ def show_run(run: Evaluation, form: str, out: str | None) -> int:
         print_scores([run])
         if run.identity:
             print(f"set      {run.identity.describe()}")
+        if run.tasks:
+            print(f"task     {', '.join(task.name for task in run.tasks)}")
         if out:
             print(f"results  {out}")
     say_left_out(run)

@@ -73,7 +73,7 @@ def words_option(
 
 names_option = words_option("--names", metavar="A,B", help="Names of the runs; default: as stored.")
 published_option = words_option(
-    "--published", metavar="KEY,...", help="Published results to add: keys, set=NAME, rule=NAME."
+    "--published", metavar="KEY,...", help="Published results to add: keys, task=NAME, rule=NAME."
 )
 
 

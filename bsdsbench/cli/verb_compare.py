@@ -17,7 +17,7 @@ from bsdsbench.cli.options import (
 
 
 @verb("compare", short_help="Test whether the differences between runs are real.")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="[OUT|ref:NAME]...")
 @names_option
 @bootstrap_options
 @click.option(
@@ -56,7 +56,8 @@ def command(
 ) -> int:
     """Compare runs image by image (paired): differences, bootstrap intervals, p-values.
 
-    OUT is the folder of a run, or a folder with official ID_ev1.txt files by any program.
+    OUT is the folder of a run, or a folder with official ID_ev1.txt files by any program; ref:NAME
+    is a reference run on BSDS500 test: ref:cob, ref:hed, ref:mcg, ref:se ...
     """
     import bsdsbench as bb
     from bsdsbench.cli.evaluating import print_json, progress, show_tables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,7 @@ from bsdsbench.cli.evaluating import (
     write_plots,
 )
 from bsdsbench.cli.options import (
+    PROTOCOL_FIELDS,
     metrics_or_default,
     pred_kind_option,
     protocol_from,
@@ -27,7 +28,12 @@ from bsdsbench.cli.options import (
     verb,
 )
 
-ONLY_PREDICTIONS = ("name", "missing", "pred_kind", "images_dir", "shard")
+if TYPE_CHECKING:
+    from bsdsbench.protocol.protocol import Protocol
+    from bsdsbench.runs.evaluation import Evaluation
+
+ONLY_PREDICTIONS = ("task", "name", "missing", "pred_kind", "images_dir", "shard")
+ONLY_FOLDERS = ("task", "split_file", "missing", "pred_kind", "images_dir", "shard", "overlays")
 ONLY_SOFT = ("nms", "invert")
 
 
@@ -35,6 +41,11 @@ ONLY_SOFT = ("nms", "invert")
 @click.argument("pred_dir", required=False, type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("-o", "--out", type=click.Path(), help="Folder for results; a later run resumes it.")
+@click.option(
+    "--task",
+    metavar="NAME|FILE",
+    help="What is evaluated (`bsdsbench protocols`): gives protocol and metric, checks the set.",
+)
 @run_options(on_error="fail")
 @pred_kind_option
 @click.option(
@@ -68,13 +79,19 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
 
     --max-dist A:B:N evaluates at N tolerances from A to B.
 
+    PRED_DIR and --gt may be two JSON files of COCO (instances, results or panoptic), for --metrics
+    contour or segmentation.
+
     Ground-truth pictures that are gray need --set gt_threshold=0.5, those of region labels --set
     gt_kind=labels. For measures of regions, --set regions_from_soft=true closes soft maps.
     """
     import bsdsbench as bb
     from bsdsbench.cli.evaluating import progress
+    from bsdsbench.protocol.tasks import Task
 
     humans, overlays = options.pop("humans"), options.pop("overlays")
+    if options["task"]:
+        refuse((*PROTOCOL_FIELDS, "metrics", "humans"), "--task, which fixes them")
     fields, options = split_protocol(options)
     tolerances = fields["max_dist"] if ":" in (fields["max_dist"] or "") else None
     if humans == (pred_dir is not None):
@@ -85,13 +102,20 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     if tolerances:
         refuse(("overlays",), "--max-dist A:B:N")
         fields["max_dist"] = None
+    if options["task"]:
+        options["task"] = Task.load(options["task"])
+        options["metrics"] = [options["task"].metric]
     metrics = options["metrics"] = metrics_or_default(options["metrics"])
     if os.path.isdir(options["gt_dir"]):
         start_workers(metrics, options["executor"], options["workers"])
     out = options["out"]
     if overlays:
         check_overlays(metrics, out)
-    protocol = protocol_from(**fields, metrics=metrics)
+    coco = str(pred_dir).endswith(".json") and str(options["gt_dir"]).endswith(".json")
+    if coco:
+        refuse((*ONLY_FOLDERS, *("max_dist",) * bool(tolerances)), "COCO's JSON")
+    given = options["task"]
+    protocol = given.resolved() if given else protocol_from(**fields, metrics=metrics)
     announce_compiling(quiet)
     if out:
         load_plotting()
@@ -100,7 +124,9 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
             from bsdsbench.cli.tolerances import sweep
 
             return sweep(str(pred_dir), protocol, tolerances, form, report, options)
-        if humans:
+        if coco:
+            run = _coco(str(pred_dir), protocol, report, options)
+        elif humans:
             options = {k: v for k, v in options.items() if k not in ONLY_PREDICTIONS}
             run = bb.evaluate_humans(protocol=protocol, progress=report, **options)
         else:
@@ -116,3 +142,21 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     if overlays:
         write_overlays(run, out, quiet)
     return show_run(run, form, out)
+
+
+def _coco(pred: str, protocol: Protocol, progress: Any, options: dict[str, Any]) -> Evaluation:
+    """The run of two JSON files; its classes are the categories of the ground truth."""
+    from pathlib import Path
+
+    import bsdsbench as bb
+    from bsdsbench.loaders.coco import CocoItems
+
+    items = CocoItems.of(pred, options["gt_dir"], "instance")
+    kept = ("metrics", "workers", "executor", "out", "fresh", "on_error")
+    return bb.evaluate_items(
+        items,
+        items.protocol(options["metrics"], protocol),
+        name=options["name"] or Path(pred).stem,
+        progress=progress,
+        **{key: options[key] for key in kept},
+    )

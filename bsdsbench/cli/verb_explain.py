@@ -134,7 +134,7 @@ def _known(run: Evaluation, targets: dict[str, float]) -> str:
     from bsdsbench.diagnosis.explanation import resolution
 
     limit = {measure: resolution(value) for measure, value in targets.items()}
-    return published_as(targets, limit, run.identity.name if run.identity else None)
+    return published_as(targets, limit, run)
 
 
 def _between(a: str, b: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,11 +10,11 @@ import click
 
 from bsdsbench.cli.options import names_option, published_option, quiet_option, refuse, verb
 
-ONLY_PR = ("published", "human", "band")
+ONLY_PR = ("published", "human", "band", "ap")
 
 
 @verb("plot", short_help="Draw the curves of runs in one picture.")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
+@click.argument("runs", nargs=-1, type=click.Path(), metavar="[OUT|ref:NAME]...")
 @click.option(
     "-o", "--out", required=True, type=click.Path(), help="Output file: .pdf, .svg or .png."
 )
@@ -23,6 +24,9 @@ ONLY_PR = ("published", "human", "band")
     "--human/--no-human",
     default=None,
     help="Mark human agreement on BSDS500; default: if the runs are of its test images.",
+)
+@click.option(
+    "--ap", is_flag=True, help="Show AP in the legend, published ones where the rule is the same."
 )
 @click.option("--band", is_flag=True, help="Draw a 95 % bootstrap band around each curve.")
 @click.option(
@@ -56,6 +60,7 @@ def command(
     names: list[str] | None,
     published: list[str] | None,
     human: bool | None,
+    ap: bool,
     band: bool,
     kind: str,
     metric: str | None,
@@ -65,9 +70,10 @@ def command(
     """Draw runs as PR curves with lines of equal F (or another --kind) into one file.
 
     OUT is the folder of a run, or a folder with official files (eval_bdry_thr.txt or ID_ev1.txt)
-    by any program.
+    by any program. ref:NAME is a reference run. --published alone draws published curves.
     """
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
+    from bsdsbench.plotting.run_figures import published_curves_of
     from bsdsbench.runs.evaluation import load_runs
 
     if kind != "pr":
@@ -84,9 +90,13 @@ def command(
             published=published or (),
             path=out,
             metric=metric,
+            ap=ap,
             bands=_bands(loaded, metric, quiet) if band else None,
             **options,
         )
+        for result in published_curves_of(published or ()):
+            if result.curve:
+                print(f"bsdsbench: {result.label}: {result.curve.describe()}", file=sys.stderr)
     print(out)
     return 0
 

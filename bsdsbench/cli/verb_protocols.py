@@ -1,4 +1,4 @@
-"""bsdsbench protocols: the presets and their constants."""
+"""bsdsbench protocols: the presets and their constants, and the tasks."""
 
 from __future__ import annotations
 
@@ -7,22 +7,36 @@ import click
 from bsdsbench.cli.options import format_option, verb
 
 
-@verb("protocols", short_help="List the presets and their constants.")
+@verb("protocols", short_help="List the presets with their constants, and the tasks.")
 @click.argument("name", required=False)
 @format_option("table", "toml", "json")
 def command(name: str | None, form: str) -> int:
-    """List the protocols, or show the one called NAME (or a .toml file) with its sources."""
+    """List protocols and tasks, or show the one called NAME (or a .toml file of a protocol).
+
+    A task (SET/METRIC) is a set, a protocol and a metric under one name, for `evaluate --task`. It
+    is listed with its set's fingerprint, the ground truth that it needs, and the page of datasets/
+    that says where that comes from.
+    """
     from bsdsbench.cli.evaluating import print_json
     from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
+    from bsdsbench.protocol.settings import toml_text
+    from bsdsbench.protocol.tasks import Task, tasks
 
-    chosen = [Protocol.load(name)] if name else [Protocol.preset(n) for n in preset_names()]
+    of_task = name is not None and "/" in name and not name.endswith(".toml")
+    shown = [Task.load(str(name))] if of_task else [] if name else list(tasks().values())
+    chosen = [] if of_task else [Protocol.load(n) for n in ([name] if name else preset_names())]
     if form == "json":
-        print_json([p.to_mapping() for p in chosen])
+        told = {"protocols": [p.to_mapping() for p in chosen]}
+        print_json(told | {"tasks": [task.to_mapping() for task in shown]})
     elif form == "toml":
         print("\n".join(p.to_toml() for p in chosen), end="")
-    elif name and name in preset_names():
-        print(preset_text(name), end="")
+        for task in shown if of_task else ():
+            print(toml_text(task.to_mapping()), end="")
+    elif name in preset_names():
+        print(preset_text(str(name)), end="")
     else:
         for protocol in chosen:
             print(f"{protocol.describe()}; --nms means {protocol.nms_params.describe()}")
+        for task in shown:
+            print(f"{task.describe()}; needs {task.needs} (datasets/{task.page}.md)")
     return 0

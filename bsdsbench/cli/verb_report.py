@@ -23,7 +23,7 @@ BOOTSTRAP = ("n_boot", "seed")
 
 
 @verb("report", short_help="Write runs as a page, as tables, or as a leaderboard.")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="[OUT|ref:NAME]...")
 @table_output_options("with --format csv FOLDER/TABLE.csv. Any other folder: a leaderboard")
 @click.option("--rules", is_flag=True, help="Show AP by every rule in use, and ODS by both.")
 @names_option
@@ -72,7 +72,8 @@ def command(
     """Report runs: tables of their scores, one self-contained page (-o FILE.html), or a
     leaderboard (-o FOLDER).
 
-    OUT is the folder of a run, or a folder with official files by any program. Tables go to
+    OUT is the folder of a run, or a folder with official files by any program; ref:NAME is a
+    reference run. Tables go to
     standard output or a file of their format.
 
     A leaderboard is a page that any web server can host. Runs with the same ground truth and

@@ -9,10 +9,13 @@ from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.references import reference_notes, reference_of
 
 FEW_IMAGES = 20
 # Words of a signature that do not make scores incomparable
 HARMLESS = ("set", "pred", "proto")
+# and those of a reference run, which has its own parameters and its program's matching
+OWN_OF_REFERENCES = ("thr", "match", "nms", "op", "ods", "thin")
 
 
 def labels_of(runs: Sequence[Evaluation], names: Sequence[str] | None) -> list[str]:
@@ -72,6 +75,7 @@ def comparable(
         for name, run in zip(labels, runs, strict=True)
         if "official" in run.provenance
     ]
+    notes += reference_notes(labels, kept)
     if len(shared) < FEW_IMAGES:
         notes.append(f"{len(shared)} images only: intervals and p-values are rough")
     return kept, [*notes, *faults]
@@ -83,6 +87,8 @@ def _differences(a: Evaluation, b: Evaluation) -> tuple[list[str], list[str]]:
     Each line has both values and what the difference usually costs.
     """
     found = a.signature.differences(b.signature)
+    if reference_of(a) or reference_of(b):
+        found = [d for d in found if d.key not in OWN_OF_REFERENCES]
     image = _other_ground_truth(a, b)
     faults = [d for d in found if d.key.partition(".")[0] not in (*HARMLESS, "gt")]
     lines = [f"protocols differ in {d.line()}" for d in faults]

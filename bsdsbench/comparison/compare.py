@@ -8,6 +8,7 @@ a difference. Holm's step-down method corrects the p-values of one score over al
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -41,11 +42,13 @@ from bsdsbench.comparison.significance import (
     letters,
     p_value,
     percentile_interval,
+    smallest_told,
 )
 from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import metric_options
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
+from bsdsbench.runs.references import SOLVER_MOVES, reference_of
 from bsdsbench.runs.score_list import full_name
 from bsdsbench.runs.score_tables import Speed, speeds_of
 from bsdsbench.tables.result_object import Shown
@@ -68,7 +71,11 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Score of `a` minus score of `b`, its interval, p-value, and the p-value after Holm."""
+    """Score of `a` minus score of `b`, its interval, p-value, and the p-value after Holm.
+
+    least  : the smallest difference of these two runs that these images can tell, see `compare`
+    solver : whether the difference is smaller than what the solver of a reference run moves
+    """
 
     a: str
     b: str
@@ -78,6 +85,8 @@ class Difference:
     high: float
     p: float
     p_holm: float
+    least: float = math.nan
+    solver: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +244,8 @@ def compare(
     One run alone gets its intervals. A score that is undefined (NaN: the AP of label maps, an R50
     that a curve does not reach) has no interval and no p-value, and is excluded from letters and
     Holm's correction; an interval is that of the defined samples if at least `level` of them are. A
-    p-value, and with it a letter, needs all samples to be defined.
+    p-value, and with it a letter, needs all samples to be defined. The smallest difference that the
+    images can tell is the half width of an interval with the bootstrap's standard error.
 
     Parameters
     ----------
@@ -308,7 +318,8 @@ def compare(
         else:
             by_metric = wilcoxon_p(kept[i], kept[j], metrics)
             tested[i, j] = {score: by_metric[score.partition(".")[0]] for score in whole[0]}
-    build = _Builder(labels, whole, draws, left_out, n, level, interval, tested)
+    stored = [reference_of(run) is not None for run in kept]
+    build = _Builder(labels, whole, draws, left_out, n, level, interval, tested, stored)
     differences = build.differences()
     notes += _powerless(len(labels), n, n_boot, level)
     return Comparison(
@@ -348,6 +359,7 @@ class _Builder:
     level: float
     kind: str
     tested: Mapping[tuple[int, int], Mapping[str, float]]
+    stored: Sequence[bool]
 
     def _interval(self, value: float, draws: F8, left_out: F8 | None) -> tuple[float, float]:
         if self.kind == "bca" and left_out is not None:
@@ -380,7 +392,11 @@ class _Builder:
             p = value if np.isnan(value) else self.tested[i, j][score]
         else:
             p = p_value(draws, self.n_images)
-        return Difference(self.labels[i], self.labels[j], score, value, low, high, p, p)
+        least = smallest_told(draws, self.level, self.n_images)
+        solver = (self.stored[i] or self.stored[j]) and abs(value) < SOLVER_MOVES
+        return Difference(
+            *(self.labels[i], self.labels[j], score, value, low, high, p, p, least, solver)
+        )
 
 
 def _image_pairs(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from bsdsbench.metrics import base, registry
+from bsdsbench.runs.references import SOLVER, SOLVER_MOVES
 from bsdsbench.runs.score_tables import (
     METHOD,
     signature_lines,
@@ -15,7 +16,7 @@ from bsdsbench.runs.score_tables import (
     why_undefined,
     with_speeds,
 )
-from bsdsbench.scores.ratios import or_none
+from bsdsbench.scores.ratios import or_none, short
 from bsdsbench.tables.table import Cell, Column, Estimate, Table
 
 SCHEMA = "bsdsbench.comparison/1"
@@ -91,18 +92,21 @@ def _differences(
         Column("difference", f"A - B [{_percent(found)} interval]", "A - B", "+.4f"),
         Column("p", "p", "", "p"),
         Column("p_holm", "p (Holm)", "", "p"),
+        Column("least", "Least that can be told", "least", ".4f"),
     ]
     here = [d for d in found.differences if d.score in scores]
     rows = [
         [
             *(d.a, d.b, heading(d.score)),
-            _estimate(d.value, d.low, d.high),
+            _estimate(d.value, d.low, d.high, "~" if d.solver else ""),
             or_none(d.p),
             _estimate(d.p_holm, mark="*" if d.p_holm < alpha else ""),
+            or_none(d.least),
         ]
         for d in here
     ]
     notes = [f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."]
+    notes += _told(here)
     if found.test == "bootstrap" and any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in here):
         corrected = ", corrected for bias" if found.interval == "bca" else ""
         notes.append(
@@ -119,6 +123,22 @@ def _differences(
         n_labels=3,
         aside=bool(before),
     )
+
+
+def _told(differences: Sequence[Any]) -> list[str]:
+    """What these images can tell of the first score, and what a solver's chance may have made."""
+    first = [d for d in differences if d.score == differences[0].score]
+    least = sorted(short(d.least) for d in first if not math.isnan(d.least))
+    notes = []
+    if least:
+        span = least[0] if least[0] == least[-1] else f"{least[0]} to {least[-1]}, by pair,"
+        score = heading(first[0].score)
+        notes.append(f"With these images a difference in {score} below {span} cannot be told.")
+    if any(d.solver for d in differences):
+        notes.append(
+            f"~ below {short(SOLVER_MOVES, 4)}, what {SOLVER} of a reference run can move."
+        )
+    return notes
 
 
 def _estimate(
@@ -170,7 +190,7 @@ def comparison_mapping(found: Any) -> dict[str, Any]:
         "intervals": [_plain(i, ("run", "score", "value", "low", "high")) for i in found.intervals],
         "letters": {score: list(letters) for score, letters in found.letters.items()},
         "differences": [
-            _plain(d, ("a", "b", "score", "value", "low", "high", "p", "p_holm"))
+            _plain(d, ("a", "b", "score", "value", "low", "high", "p", "p_holm", "least", "solver"))
             for d in found.differences
         ],
         "images": [

@@ -41,7 +41,10 @@ from bsdsbench.runs.score_list import flat_scores, full_name
 from bsdsbench.scores.counts import ImageRecord
 
 SCHEMA = "bsdsbench.baseline/3"
-FIELDS = ("schema", "name", "n_images", "scores", "tolerances", "protocol", "counts", "checksum")
+FIELDS = (
+    *("schema", "name", "n_images", "scores", "tolerances", "protocol", "tasks", "counts"),
+    "checksum",
+)
 TOLERANCE = 0.002
 Path_ = str | os.PathLike[str]
 
@@ -56,12 +59,14 @@ class Baseline:
     n_images: int
     tolerances: Mapping[str, float]
     records: Sequence[ImageRecord]
+    tasks: Sequence[str] = ()
 
     @classmethod
     def of(cls, run: Evaluation, tolerances: Mapping[str, float] | None = None) -> Baseline:
         """A baseline equal to the run. Raises DataError for a tolerance for an unknown score."""
         scores = flat_scores(run.scores())
-        found = cls(run.name, run.protocol, scores, len(run.records), {}, run.records)
+        of = [task.name for task in run.tasks]
+        found = cls(run.name, run.protocol, scores, len(run.records), {}, run.records, of)
         return found.with_tolerances(tolerances or {})
 
     def with_tolerances(self, tolerances: Mapping[str, float]) -> Baseline:
@@ -77,6 +82,7 @@ class Baseline:
             "scores": dict(self.scores),
             "tolerances": dict(self.tolerances),
             "protocol": self.protocol.to_mapping(),
+            "tasks": ", ".join(self.tasks),
             "counts": base64.b64encode(pack_records(self.records)).decode("ascii"),
         }
         content["checksum"] = _checksum(content)
@@ -109,6 +115,7 @@ class Baseline:
                 fields.whole(found, "n_images"),
                 tolerances,
                 _records(fields.text(found, "counts", bounded.MAX_FILE_BYTES)),
+                fields.text(found, "tasks").split(", ") if found.get("tasks") else (),
             )
 
 
@@ -216,6 +223,10 @@ def check(
     """
     given_share(level, "level")
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
+    of = {task.name for task in run.tasks}
+    if stored.tasks and of and not of & set(stored.tasks):
+        theirs = ", ".join(stored.tasks)
+        raise DataError(f"{run.name}: of {', '.join(sorted(of))}, the baseline is of {theirs}")
     differences = run.protocol.differences(stored.protocol)
     if differences:
         raise DataError(f"{run.name}: protocol differs from the baseline's in {differences[0]}")

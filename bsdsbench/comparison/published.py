@@ -13,14 +13,45 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.runs.run_identity import not_beside
-from bsdsbench.scores.curve import AP_RULES
+from bsdsbench.protocol.tasks import tasks
+from bsdsbench.runs.run_tasks import not_beside, tasks_of
+from bsdsbench.scores.curve import AP_RULES, OperatingPoint
 
 # The point drawn for human agreement on the BSDS500 test split: recall, precision (F = .803).
 HUMAN_POINT = (0.7235, 0.9014)
-FILTERS = ("set", "rule")
+HUMAN_TASK = "bsds500-test/boundary"
+_ODS_IS = {
+    "maximum": "is the plain maximum of its points",
+    "interpolated": "is interpolated between its points",
+}
+FILTERS = ("task", "rule")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublishedCurve:
+    """A precision-recall curve as it was published.
+
+    recall, precision : (T,); thresholds : (T,), None for a curve that came without them
+    ods      : the point of its summary line; ods_rule : how that follows from the curve
+    source   : where it was read
+    """
+
+    recall: NDArray[np.float64]
+    precision: NDArray[np.float64]
+    thresholds: NDArray[np.float64] | None
+    ods: OperatingPoint
+    ods_rule: str
+    source: str
+
+    def describe(self) -> str:
+        """Its source, whether it has thresholds, and how its ODS was found."""
+        grid = "with its thresholds" if self.thresholds is not None else "without thresholds"
+        return f"curve of {self.source}, {grid}; ODS {_ODS_IS[self.ods_rule]}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +60,8 @@ class PublishedResult:
 
     boundary   : ods, ois, ap where known; region : covering, pri, voi, fop as in result.json;
                  other : further numbers as they were printed (ac, fh, aph, sap10)
-    set        : the set's name, as in `bsdsbench data check` where that knows it
+    tasks      : what its scores are of, names of `bsdsbench.protocol.tasks`, one for each metric
+    input      : what the method saw where a task allows several: RGB, RGB-D, RGB-HHA
     variant    : scales, training data, what else tells rows of one method apart
     ap_rule    : the rule of `ap`, "unknown" where no source says it, None without an AP
     n_thresholds, nms : of the stored curve and its maps, None where not known
@@ -40,11 +72,12 @@ class PublishedResult:
     key: str
     name: str
     year: int | None
-    set: str
+    tasks: Sequence[str]
     source: str
     confidence: str
     paper: str
     variant: str = ""
+    input: str = ""
     note: str = ""
     ap_rule: str | None = None
     n_thresholds: int | None = None
@@ -61,10 +94,15 @@ class PublishedResult:
         return {metric: scores for metric, scores in found.items() if scores}
 
     @property
+    def curve(self) -> PublishedCurve | None:
+        """Its precision-recall curve, None where none is stored."""
+        return published_curves().get(self.key)
+
+    @property
     def label(self) -> str:
         """The name with the year it was published, for legends."""
-        year = f"{self.year}, " if self.year else ""
-        return f"{self.name} ({year}published)"
+        said = [str(self.year or ""), "published", self.input]
+        return f"{self.name} ({', '.join(word for word in said if word)})"
 
     def ap_mark(self, rule: str) -> str:
         """What to print beside the AP in a column of `rule`: "" if it is of that rule."""
@@ -79,10 +117,26 @@ def published_results() -> dict[str, PublishedResult]:
     return {row["key"]: PublishedResult(**row) for row in found["methods"]}
 
 
+@lru_cache(maxsize=1)
+def published_curves() -> dict[str, PublishedCurve]:
+    """Key -> the curve of that published result (curves.json)."""
+    text = resources.files("bsdsbench.comparison").joinpath("curves.json").read_text("utf-8")
+    out = {}
+    for key, found in json.loads(text).items():
+        recall, precision, f = found["ods"]
+        grid = np.array(found["threshold"]) if "threshold" in found else None
+        out[key] = PublishedCurve(
+            *(np.array(found["recall"]), np.array(found["precision"]), grid),
+            OperatingPoint(None, precision, recall, f),
+            *(found["ods_rule"], found["source"]),
+        )
+    return out
+
+
 def find_published(keys: Iterable[str]) -> list[PublishedResult]:
     """The results named by `keys`, in that order, after the filters among them.
 
-    A filter is "set=NAME" or "rule=AP_RULE"; filters alone choose from the whole table. Raises
+    A filter is "task=NAME" or "rule=AP_RULE"; filters alone choose from the whole table. Raises
     DataError naming every unknown key, set and rule.
 
     Examples
@@ -90,10 +144,9 @@ def find_published(keys: Iterable[str]) -> list[PublishedResult]:
     >>> [r.key for r in find_published(["hed", "edter", "rule=edter"])]
     ['edter']
     """
-    table = published_results()
-    wanted = [key.strip().lower() for key in keys if key.strip()]
-    filters = [key for key in wanted if "=" in key]
-    named = [key for key in wanted if "=" not in key]
+    keys, table = list(keys), published_results()
+    filters = [key for key in _words(keys) if "=" in key]
+    named = published_keys(keys)
     faults = [_no_such(f"method {key!r}", _similar(key)) for key in named if key not in table]
     faults += [fault for text in filters if (fault := _bad_filter(text))]
     if faults:
@@ -101,20 +154,30 @@ def find_published(keys: Iterable[str]) -> list[PublishedResult]:
     rows = [table[key] for key in named] or list(table.values() if filters else ())
     for text in filters:
         what, _, value = text.partition("=")
-        rows = [r for r in rows if value == (r.set if what == "set" else r.ap_rule)]
+        rows = [r for r in rows if (value in r.tasks if what == "task" else value == r.ap_rule)]
     return rows
 
 
-def published_sets() -> list[str]:
-    """The names of the sets that the table has rows of, sorted."""
-    return sorted({result.set for result in published_results().values()})
+def published_keys(words: Iterable[str]) -> list[str]:
+    """Those of the words of `find_published` that name a method."""
+    return [word for word in _words(words) if "=" not in word]
+
+
+def _words(given: Iterable[str]) -> list[str]:
+    return [word.strip().lower() for word in given if word.strip()]
+
+
+def published_tasks() -> list[str]:
+    """The names of the tasks that the table has rows of, in the order of tasks."""
+    found = {name for result in published_results().values() for name in result.tasks}
+    return [name for name in tasks() if name in found]
 
 
 def _bad_filter(text: str) -> DataError | None:
     what, _, value = text.partition("=")
     if what not in FILTERS:
         return _no_such(f"filter {text!r}", [f"{name}=" for name in FILTERS])
-    known = published_sets() if what == "set" else [*AP_RULES, "unknown"]
+    known = published_tasks() if what == "task" else [*AP_RULES, "unknown"]
     return None if value in known else _no_such(f"{what} {value!r}", known)
 
 
@@ -130,14 +193,11 @@ def _no_such(what: str, known: list[str]) -> DataError:
     return DataError(f"published {what}: expected such as {', '.join(known)}")
 
 
-def published_as(
-    targets: Mapping[str, float], limit: Mapping[str, float], own_set: str | None
-) -> str:
+def published_as(targets: Mapping[str, float], limit: Mapping[str, float], run: Any) -> str:
     """Whose published result the targets are, in a sentence; "" if nobody's.
 
     targets, limit : measure -> value, and how far off a published one may be
-    own_set : the set of the run that was to have them; rows of other sets come first, as they say
-              why it has not
+    run : the run that was to have them; rows of other tasks come first, as they say why it has not
     """
     rows = [
         row
@@ -149,36 +209,41 @@ def published_as(
     ]
     if not rows:
         return ""
-    row = min(rows, key=lambda row: row.set == own_set)
-    if row.set == own_set:
+    own = {task.name for task in tasks_of(run)}
+    row = min(rows, key=lambda row: bool(own & set(row.tasks)))
+    if own & set(row.tasks):
         return f"It is the published result of {row.name} on this set ({row.source})."
-    mine = own_set or "a set without a name"
+    theirs = row.tasks[0].partition("/")[0]
+    mine = run.identity.name if run.identity else None
+    if mine == theirs:
+        return f"It is the published result of {row.name} on this set ({row.source})."
     return (
-        f"It is the published result of {row.name} on {row.set} ({row.source}); this run is of "
-        f"{mine}: scores of other images are not comparable."
+        f"It is the published result of {row.name} on {theirs} ({row.source}); this run is of "
+        f"{mine or 'a set without a name'}: scores of other images are not comparable."
     )
 
 
 def published_rows(results: Iterable[PublishedResult], runs: Iterable[Any]) -> list[Any]:
     """Rows for `score_tables` beside `runs`; an AP of another rule than theirs carries its rule,
-    and every score of a set that does not belong beside all runs its set: none is the best."""
+    and every score of a task that does not belong beside all runs its set: none is the best."""
     runs = list(runs)
     rules = {run.protocol.ap_rule for run in runs}
     own = rules.pop() if len(rules) == 1 else ""
-    return [(r.label, r.scores(), {"ap": r.ap_mark(own)} | _other_set(r, runs)) for r in results]
+    return [(r.label, r.scores(), {"ap": r.ap_mark(own)} | _other_task(r, runs)) for r in results]
 
 
-def _other_set(result: PublishedResult, runs: Sequence[Any]) -> dict[str, str]:
+def _other_task(result: PublishedResult, runs: Sequence[Any]) -> dict[str, str]:
     """Score -> the result's set, where it does not belong beside all of the runs."""
-    if not any(not_beside(run, result.set) for run in runs):
+    name = result.tasks[0]
+    if not any(not_beside(run, name) for run in runs):
         return {}
     metrics = (registry.get(metric) for metric in result.scores())
-    return {c.key: result.set for metric in metrics for c in metric.columns if c.score}
+    return {c.key: name.partition("/")[0] for m in metrics for c in m.columns if c.score}
 
 
 def published_beside(keys: Iterable[str], runs: Sequence[Any]) -> tuple[list[Any], list[str]]:
     """The rows of `published_rows` of these keys, and a note for each run they do not fit."""
     found = find_published(keys)
-    sets = dict.fromkeys(result.set for result in found)
-    odd = [f"{run.name}: {why}" for run in runs for name in sets if (why := not_beside(run, name))]
+    of = dict.fromkeys(result.tasks[0] for result in found)
+    odd = [f"{run.name}: {why}" for run in runs for name in of if (why := not_beside(run, name))]
     return published_rows(found, runs), [f"{line}; they are not comparable." for line in odd]

@@ -79,6 +79,17 @@ def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
     return min(1.0, n_tests * p_value(np.full(n_boot, -1.0), n_images))
 
 
+def smallest_told(draws: F8, level: float, n_images: int) -> float:
+    """The smallest difference of two runs that their images can tell, from its draws (B,).
+
+    The half width of a normal interval: the deviate of `tails` times the standard error, whatever
+    the difference is. NaN where draws are undefined.
+    """
+    if draws.size < 2 or np.isnan(draws).any():
+        return math.nan
+    return float(tails(level, n_images)[1] * draws.std(ddof=1))
+
+
 def tails(level: float, n_images: int) -> F8:
     """The normal deviates (low, high) of an interval of `level` from n images.
 

@@ -34,6 +34,7 @@ from bsdsbench.plotting.style import (
     untouched,
 )
 from bsdsbench.scores.curve import OperatingPoint
+from bsdsbench.scores.ratios import short
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.curve_band import CurveBand
@@ -62,6 +63,8 @@ class CurveDisplay(ABC):
     band: CurveBand | None = None
     #: over a figure of this curve alone
     title = ""
+    #: False where nothing lies between two points: they are drawn without a line
+    joined = True
     #: names of the axes, room beyond 0 and 1, whether empty axes get lines of equal F
     axis_names: tuple[str, str]
     room = 0.0
@@ -151,6 +154,7 @@ class CurveDisplay(ABC):
             ends, at = self.random() if chance else None, self.marked() if mark else None
             self.chance_ = ax.plot(*ends, **_CHANCE)[0] if ends else None
             look = {**next_style(ax, self.name), "label": self.label or None, **line}
+            look |= {} if self.joined else {"linestyle": "none", "marker": ".", "markersize": 4}
             (self.line_,) = ax.plot(*self.points(), **look)
             color = self.line_.get_color()
             point = {**_MARK, **self.mark, "color": color}
@@ -212,12 +216,6 @@ def draw_together(displays: Sequence[CurveDisplay], title: str = "") -> Axes:
 def _kind(display: CurveDisplay) -> str:
     detail = getattr(display, "variant", None) or getattr(display, "scale", None)
     return type(display).__name__ + (f" {detail}" if detail else "")
-
-
-def short(value: float) -> str:
-    """A score as the field prints it: .788, 1.000."""
-    text = f"{value:.3f}"
-    return text[1:] if text.startswith("0.") else text
 
 
 def pair(a: ArrayLike, b: ArrayLike, name_a: str, name_b: str, least: int = 1) -> tuple[F8, F8]:

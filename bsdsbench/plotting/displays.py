@@ -16,10 +16,12 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.curve_display import F8, CurveDisplay, apart, pair, visible_points
 from bsdsbench.plotting.style import name_axes, new_axes
+from bsdsbench.runs.references import reference_of
 from bsdsbench.scores.curve import OperatingPoint
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.curve_band import CurveBand
+    from bsdsbench.comparison.published import PublishedResult
     from bsdsbench.runs.evaluation import Evaluation
 
 Scale = Literal["normal", "log"]
@@ -101,7 +103,22 @@ class PRCurveDisplay(CurveDisplay):
         recall, precision = score.curve.recall, score.curve.precision
         drawn = (precision > 0) | (recall > 0)
         name = run.name if name is None else name
-        return cls(recall[drawn], precision[drawn], name=name, best=score.ods, band=band)
+        shown = cls(recall[drawn], precision[drawn], name=name, best=score.ods, band=band)
+        about = reference_of(run)
+        shown.joined = about is None or about.ordered
+        return shown
+
+    @classmethod
+    def from_published(cls, result: PublishedResult) -> PRCurveDisplay:
+        """The stored curve of a published result, with the ODS point of its summary line.
+
+        Raises DataError for a result without a curve.
+        """
+        curve = result.curve
+        if curve is None:
+            raise DataError(f"published {result.key!r}: no curve is stored, expected one with")
+        drawn = (curve.precision > 0) | (curve.recall > 0)
+        return cls(curve.recall[drawn], curve.precision[drawn], name=result.label, best=curve.ods)
 
     @classmethod
     def from_curve(cls, curve: PRResult, name: str = "") -> PRCurveDisplay:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,20 +12,21 @@ from matplotlib.figure import Figure
 
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
+    HUMAN_TASK,
     PublishedResult,
     find_published,
+    published_keys,
+    published_results,
 )
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.plotting.curve_display import draw_together, short
-from bsdsbench.plotting.displays import FThresholdDisplay, PRCurveDisplay
+from bsdsbench.plotting.curve_display import draw_together
+from bsdsbench.plotting.displays import FThresholdDisplay, PRCurveDisplay, metric_score
 from bsdsbench.plotting.palette import HUMAN
 from bsdsbench.plotting.scatter import ImageScatterDisplay
 from bsdsbench.plotting.style import (
     for_file,
     is_grey,
-    iso_f_points,
-    next_style,
     place_legend,
     root_figure,
     save,
@@ -32,7 +34,10 @@ from bsdsbench.plotting.style import (
     style,
 )
 from bsdsbench.runs.evaluation import as_runs
-from bsdsbench.runs.run_identity import not_beside
+from bsdsbench.runs.references import incomparable, reference_of
+from bsdsbench.runs.run_tasks import not_beside
+from bsdsbench.scores.curve import AP_RULES
+from bsdsbench.scores.ratios import short
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.curve_band import CurveBand
@@ -50,6 +55,7 @@ def plot_runs(
     bands: Sequence[CurveBand | None] | None = None,
     look: str | None = None,
     grey: bool | None = None,
+    ap: bool = False,
     force: bool = False,
 ) -> Figure:
     """One figure with the PR curves of `runs`, best first in the legend, and iso-F lines.
@@ -57,14 +63,15 @@ def plot_runs(
     Parameters
     ----------
     runs : sequence of Evaluation or path
-        Runs, or folders of finished runs.
+        Runs, or folders of finished runs, or reference runs ("ref:cob"); with `published` none at
+        all.
     names : sequence of str, optional
         One per run, in place of their own.
     human : bool or Evaluation, optional
         Mark human agreement on BSDS500, or that of an `evaluate_humans` run. Default: that of
         BSDS500 where the runs are of BSDS500's test images.
     published : sequence of str
-        Keys of published methods; only their F is known, so each is a line of equal F.
+        Keys of published methods with a stored curve, and "human".
     path : path, optional
         Also write it there, .pdf, .svg or .png.
     metric : str, optional
@@ -74,35 +81,69 @@ def plot_runs(
         One per run, see `bsdsbench.comparison.curve_band.bootstrap_band`.
     look, grey : optional
         See `bsdsbench.plotting.style.style`.
+    ap : bool
+        Show AP in the legend too, of published results only where its rule is that of the runs.
     force : bool
         Draw even if the runs' protocols differ or the published results are of other images.
 
     Raises
     ------
     DataError
-        An unknown key, names that do not fit the runs, another suffix; without `force` also runs
-        of different protocols, and human or published points of other images than the runs'.
+        An unknown key or one without a curve, names that do not fit the runs, another suffix;
+        without `force` also runs of different protocols, and human points or published curves of
+        other images than the runs'.
     """
     runs = as_runs(runs)
-    named = _names(runs, names)
-    found = find_published(published) if published else []
-    extra = [p for p in found if p.key != "human" and "ods" in p.boundary]
-    point = _human(runs, human, "human" in published, metric)
+    extra = published_curves_of(published)
+    named = _names(runs, names, least=0 if extra else 1)
+    point = _human(runs, human, "human" in published_keys(published), metric)
     if not force:
-        _check(runs, published, human)
+        _check(runs, [result.tasks[0] for result in extra], human)
     bands = bands or [None] * len(runs)
     with style(look, grey), for_file(path is not None):
         shown = [
             PRCurveDisplay.from_evaluation(run, name, metric, band)
             for run, name, band in zip(runs, named, bands, strict=True)
         ]
+        shown += [PRCurveDisplay.from_published(result) for result in extra]
+        if ap:
+            _show_ap(shown, runs, extra, metric)
         ax = draw_together(shown)
         entries = [(d.best.f if d.best else 0.0, d.line_) for d in shown]
-        entries += [(p.boundary["ods"], _draw_published(ax, p, i)) for i, p in enumerate(extra)]
         if point is not None:
             entries.append((point[0], _draw_human(ax, *point)))
         place_legend(ax, [line for _, line in sorted(entries, key=lambda e: -e[0])])
-        return _done(ax, path, runs, named)
+        return _done(ax, path, runs, named, extra)
+
+
+def published_curves_of(keys: Sequence[str]) -> list[PublishedResult]:
+    """The published results with a curve of these keys; of filters those that have one.
+
+    Raises DataError for a key of a result without a curve, and as `find_published`.
+    """
+    found = [result for result in find_published(keys) if result.key != "human"]
+    bare = [r.key for r in found if r.curve is None and r.key in published_keys(keys)]
+    if bare:
+        known = ", ".join(key for key, r in published_results().items() if r.curve)
+        raise DataError.collect(
+            [DataError(f"published {key!r}: no curve is stored, expected {known}") for key in bare]
+        )
+    return [result for result in found if result.curve is not None]
+
+
+def _show_ap(
+    shown: Sequence[PRCurveDisplay],
+    runs: Sequence[Evaluation],
+    extra: Sequence[PublishedResult],
+    metric: str | None,
+) -> None:
+    """AP behind the names, of published results where its rule is the one of all runs."""
+    rules = {run.protocol.ap_rule for run in runs} or {r.ap_rule for r in extra} & set(AP_RULES)
+    values = [float(metric_score(run, metric).ap) for run in runs]
+    values += [r.boundary["ap"] if {r.ap_rule} == rules else math.nan for r in extra]
+    for display, value in zip(shown, values, strict=True):
+        if not math.isnan(value):
+            display.name += f", AP {short(value)}"
 
 
 def plot_f(
@@ -117,6 +158,11 @@ def plot_f(
     """One figure with F over threshold of `runs`, the ODS points marked; see `plot_runs`."""
     runs = as_runs(runs)
     named = _names(runs, None)
+    for run in runs:
+        if (about := reference_of(run)) and about.form == "segmentations":
+            raise DataError(
+                f"{run.name}: {about.parameter}, expected thresholds for F over threshold"
+            )
     if not force:
         _check(runs)
     with style(look, grey), for_file(path is not None):
@@ -151,10 +197,14 @@ def plot_scatter(
 
 
 def _done(
-    ax: Axes, path: str | Path | None, runs: Sequence[Evaluation], names: Sequence[str]
+    ax: Axes,
+    path: str | Path | None,
+    runs: Sequence[Evaluation],
+    names: Sequence[str],
+    published: Sequence[PublishedResult] = (),
 ) -> Figure:
     figure = root_figure(ax)
-    sign(figure, runs, names)
+    sign(figure, runs, names, [f"{r.label}: {r.curve.describe()}" for r in published if r.curve])
     if path is not None:
         save(figure, path)
     return figure
@@ -162,17 +212,19 @@ def _done(
 
 def _check(
     runs: Sequence[Evaluation],
-    published: Sequence[str] = (),
+    tasks: Sequence[str] = (),
     human: bool | Evaluation | None = None,
 ) -> None:
     """Raise DataError for what may not stand in one picture."""
     faults = [
         f"{run.name}, {runs[0].name}: protocols differ in {'; '.join(found)}"
         for run in runs[1:]
-        if (found := run.protocol.differences(runs[0].protocol))
+        if (found := incomparable(run, runs[0]))
     ]
-    if published or human is True:
-        faults += [f"{run.name}: {why}" for run in runs if (why := not_beside(run))]
+    beside = dict.fromkeys([*tasks, *([HUMAN_TASK] if human is True else [])])
+    if len(beside) > 1:
+        faults.append(f"published: curves of {' and of '.join(beside)}")
+    faults += [f"{run.name}: {why}" for run in runs for t in beside if (why := not_beside(run, t))]
     if faults:
         raise DataError.collect(
             [DataError(f"{f}; such curves are not comparable (force draws them)") for f in faults]
@@ -185,27 +237,17 @@ def _human(
     """F, recall, precision and name of the human point, or None for no point."""
     if metric not in (None, *registry.DEFAULT) or (human is False and not asked):
         return None
-    if human is None and not asked and any(not_beside(run) for run in runs):
+    if (
+        human is None
+        and not asked
+        and (not runs or any(not_beside(run, HUMAN_TASK) for run in runs))
+    ):
         return None
     if human is None or isinstance(human, bool):
         f = find_published(["human"])[0].boundary["ods"]
         return f, *HUMAN_POINT, "Human (BSDS500 test)"
     best = human.boundary_score().ods
     return best.f, best.recall, best.precision, "Human (each against the others)"
-
-
-def _draw_published(ax: Axes, result: PublishedResult, index: int) -> Any:
-    """The part of the line of equal F in the upper middle of the axes, where curves pass."""
-    f = result.boundary["ods"]
-    (line,) = ax.plot(
-        *iso_f_points(f),
-        color=next_style(ax, result.label)["color"],
-        linestyle=(0, (2 + 2 * (index % 3), 2)),
-        linewidth=1.0,
-        zorder=1.6,
-        label=f"[F={short(f)}] {result.label}",
-    )
-    return line
 
 
 def _draw_human(ax: Axes, f: float, recall: float, precision: float, name: str) -> Any:
@@ -222,8 +264,8 @@ def _draw_human(ax: Axes, f: float, recall: float, precision: float, name: str) 
     return point
 
 
-def _names(runs: Sequence[Evaluation], names: Sequence[str] | None) -> list[str]:
-    if not runs:
+def _names(runs: Sequence[Evaluation], names: Sequence[str] | None, least: int = 1) -> list[str]:
+    if len(runs) < least:
         raise DataError("no runs given, expected at least one to plot")
     if names is None:
         return [run.name for run in runs]

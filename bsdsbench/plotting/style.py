@@ -248,7 +248,7 @@ def place_legend(ax: Axes, handles: Sequence[Any], loc: Any = "lower left") -> N
         legend.remove()
         columns, legend = 1, _plain(figure.legend(**beneath))
     row = 0.0165 * _LOOK.get()[0].font + 0.04
-    figure.set_size_inches(width, height + row * -(-len(handles) // columns))
+    figure.set_size_inches(width, height + 0.1 + row * -(-len(handles) // columns))
     _shorten(legend, width - 0.15 if columns == 1 else width)
     _grown[figure] = shape
 
@@ -308,11 +308,16 @@ def _hides(legend: Any, ax: Axes) -> bool:
     )
 
 
-def sign(figure: Figure, runs: Sequence[Any], names: Sequence[str] | None = None) -> None:
-    """Note which runs a figure shows: `save` writes their signatures into the file's metadata."""
+def sign(
+    figure: Figure,
+    runs: Sequence[Any],
+    names: Sequence[str] | None = None,
+    more: Sequence[str] = (),
+) -> None:
+    """Note what a figure shows: `save` writes signatures of runs, and `more`, into its metadata."""
     shown = names or [run.name for run in runs]
     signed = [(n, getattr(run, "signature", "")) for n, run in zip(shown, runs, strict=True)]
-    _signed[figure] = "\n".join(f"{name}: {line}" for name, line in signed if line)
+    _signed[figure] = "\n".join([*(f"{name}: {line}" for name, line in signed if line), *more])
 
 
 def save(fig: Figure, path: str | Path) -> Path:

@@ -54,12 +54,19 @@ def byte_thresholds() -> tuple[float, ...]:
     return tuple((np.arange(1, 256) / 255).tolist())
 
 
+# Grids that have a name, in files and signatures.
+GRIDS = {
+    "8bit": byte_thresholds(),
+    "seism": (0.001, *(k / 100 for k in range(1, 100)), 0.999),  # of its programs for contours
+}
+
+
 def _thresholds(given: Any) -> tuple[float, ...]:
-    """Thresholds from a number of even ones, "8bit", or their values. Raises ProtocolError."""
+    """Thresholds from a number of even ones, a name, or their values. Raises ProtocolError."""
     if isinstance(given, np.ndarray):
         given = tuple(given_list(given, "thresholds", "numbers"))
-    if isinstance(given, str) and given == "8bit":
-        return byte_thresholds()
+    if isinstance(given, str) and given in GRIDS:
+        return GRIDS[given]
     if is_int(given):
         if not 1 <= given <= MAX_THRESHOLDS:
             raise ProtocolError(
@@ -70,7 +77,7 @@ def _thresholds(given: Any) -> tuple[float, ...]:
         return tuple(float(t) for t in given)
     except (TypeError, ValueError, OverflowError):
         raise ProtocolError(
-            f"thresholds {clipped(given)}: expected a number of them, a list, or '8bit'"
+            f"thresholds {clipped(given)}: expected a number of them, a list, '8bit' or 'seism'"
         ) from None
 
 
@@ -89,8 +96,9 @@ class Protocol(Settings):
     )
     thresholds: tuple[float, ...] = setting(
         even_thresholds(99),
-        'Increasing, in [0, 1]; also an int (that many even ones) or "8bit" (k/255). With operator '
-        '">=" a threshold 0 stands for the whole image, every pixel on and not thinned.',
+        'Increasing, in [0, 1]; also an int (that many even ones), "8bit" (k/255) or "seism" '
+        '(.001, .01 .. .99, .999). With operator ">=" a threshold 0 stands for the whole image, '
+        "every pixel on and not thinned.",
         (
             lambda v: any(x > 0 for x in v) and all(0 <= x <= 1 for x in v),
             "values in [0, 1], one or more above 0",

@@ -12,9 +12,9 @@
 | pred | what the predictions are: soft8, soft16, float, ucm2, segs, labels ... |
 | maps | how many maps were taken over from an earlier call of the detector, if any |
 | proto | the preset where it is not bsds500, and its version; what else differs from it follows |
-| thr | how many even thresholds; 8bit for k/255; `0+` before it for the whole image; or values |
+| thr | how many even thresholds; 8bit or seism; `0+` before it for the whole image; or values |
 | tol | the tolerance, d a fraction of the diagonal, px pixels |
-| match | 1to1; 1toN is a wrong reading that `explain` knows |
+| match | 1to1; random, by the official solver (reference runs); 1toN, a wrong reading (`explain`) |
 | nms | none, a recipe, or radius,border,multiplier,smooth or raw,bits |
 | thin | thin or unthinned |
 | op, ods | the threshold operator and the ODS rule where they are not >= and interpolated |
@@ -40,10 +40,10 @@ from bsdsbench.files.errors import ProtocolError
 from bsdsbench.protocol.difference_costs import COSTS
 from bsdsbench.protocol.protocol import (
     DEFAULT,
+    GRIDS,
     UNSTATED,
     UNSTATED_GRID,
     Protocol,
-    byte_thresholds,
     even_thresholds,
     preset_names,
 )
@@ -282,8 +282,9 @@ def _number(value: float) -> str:
 def _thresholds_word(values: tuple[float, ...]) -> str:
     if values and values[0] == 0 and len(values) > 1:
         return f"0+{_thresholds_word(values[1:])}"
-    if values == byte_thresholds():
-        return "8bit"
+    for name, grid in GRIDS.items():
+        if values == grid:
+            return name
     if values == even_thresholds(len(values)):
         return str(len(values))
     return "at " + ",".join(map(_number, values))
@@ -293,7 +294,7 @@ def _parse_thresholds(text: str) -> Any:
     if text.startswith("0+"):
         rest = Protocol(thresholds=_parse_thresholds(text[2:])).thresholds
         return (0.0, *rest)
-    if text == "8bit":
+    if text in GRIDS:
         return text
     if text.startswith("at "):
         return tuple(_float(part, "thr") for part in text[3:].split(","))

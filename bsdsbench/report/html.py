@@ -16,14 +16,14 @@ from typing import Any
 from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.published import HUMAN_POINT, published_beside
+from bsdsbench.comparison.published import HUMAN_POINT, HUMAN_TASK, published_beside
 from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.palette import PIXELS, lines_of
 from bsdsbench.report.picture_set import BUDGET, PictureSet, by_interest
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs, write_drawn
-from bsdsbench.runs.run_identity import not_beside
+from bsdsbench.runs.run_tasks import not_beside
 from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.tables.as_csv import to_csv
@@ -129,7 +129,9 @@ def _drawn(
 
 def _has_human_point(runs: Sequence[Any], notes: list[str]) -> bool:
     """Whether human agreement on BSDS500 belongs beside the runs, or notes why it does not."""
-    odd = [f"no human point: {run.name}: {why}" for run in runs if (why := not_beside(run))]
+    odd = [
+        f"no human point: {run.name}: {why}" for run in runs if (why := not_beside(run, HUMAN_TASK))
+    ]
     notes += odd
     return not odd
 

@@ -1,8 +1,8 @@
 """A static leaderboard: one page of runs, with one board for each set and protocol.
 
-Runs share a board if they have the same ground truth and no field of their protocols differs.
-Intervals and groups come from the paired bootstrap. Published results appear only on the board for
-their own data set, and an AP by a different rule is labelled with that rule.
+Runs of one task share a board; so do others if they have the same ground truth and no field of
+their protocols differs. Intervals and groups come from the paired bootstrap. Published results
+appear only on the board of their own task, and an AP by a different rule is labelled with it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import Interval, compare
 from bsdsbench.comparison.published import (
     PublishedResult,
-    find_published,
-    published_sets,
+    published_results,
 )
 from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.files.manifest import SITE, Manifest, write_results
@@ -29,7 +28,8 @@ from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import metric_options, registry
 from bsdsbench.plotting.palette import ISO_LEVELS, iso_f_points, lines_of
 from bsdsbench.runs.evaluation import Evaluation, Progress, load_runs
-from bsdsbench.runs.run_identity import not_beside
+from bsdsbench.runs.references import incomparable, is_reference
+from bsdsbench.runs.run_tasks import shared_task
 from bsdsbench.runs.score_tables import Speed, speed_of
 
 METRIC = registry.DEFAULT[0]
@@ -74,13 +74,17 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The runs of one set and protocol, best ODS first; drawn : the curves of its plot."""
+    """The runs of one task, or of one set and protocol, best ODS first.
+
+    task : its name, or ""; drawn : the curves of its plot
+    """
 
     title: str
     protocol: str
     notes: tuple[str, ...]
     rows: tuple[Row, ...]
     drawn: tuple[Curve, ...] = ()
+    task: str = ""
 
 
 def write_leaderboard(
@@ -99,7 +103,7 @@ def write_leaderboard(
     Of a run's report only one that its manifest names is published. Raises DataError for runs
     without boundary counts, OSError.
     """
-    paths = [Path(folder) for folder in folders]
+    paths = list(folders)
     found = list(zip(paths, load_runs(paths, names), strict=True))
     faults = [
         DataError(f"{path}: no {METRIC} counts of images, expected them for a leaderboard")
@@ -113,7 +117,12 @@ def write_leaderboard(
     sampling = {"n_boot": n_boot, "seed": seed, "progress": progress}
     boards = [_board(group, links, sampling) for group in _groups([run for _, run in found])]
     plain = [
-        {"title": b.title, "protocol": b.protocol, "rows": [_plain(r) for r in b.rows]}
+        {
+            "task": b.task or None,
+            "title": b.title,
+            "protocol": b.protocol,
+            "rows": [_plain(r) for r in b.rows],
+        }
         for b in boards
     ]
     text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
@@ -130,7 +139,8 @@ def _groups(runs: Sequence[Evaluation]) -> list[list[Evaluation]]:
     for run in runs:
         for group in groups:
             first = group[0]
-            if _truth(first) == _truth(run) and not first.protocol.differences(run.protocol):
+            same = _truth(first) == _truth(run) and not incomparable(first, run)
+            if same or shared_task([first, run], METRIC):
                 group.append(run)
                 break
         else:
@@ -162,12 +172,19 @@ def _board(
         about = (links[run.name], str(run.signature), False, speed_of(run), drawn.color, drawn.dash)
         rows.append(Row(run.name, values, order, shown, *about))
     first = runs[0]
-    rows += [_published(result, first.protocol.ap_rule) for result in _beside(first)]
+    task = shared_task(runs, METRIC)
+    if task:
+        known = published_results().values()
+        beside = [r for r in known if task.name in r.tasks and "ods" in r.boundary]
+        rows += [_published(result, first.protocol.ap_rule) for result in beside]
     identity = first.identity
     title = identity.describe() if identity else f"{len(first.records)} images, set not known"
     ranked = tuple(sorted(rows, key=lambda row: -row.order))
+    if task:
+        title = f"{task.name}: {title}"
     how = metric_options.describe([METRIC], first.protocol)
-    return Board(title, how, told.notes, ranked, tuple(curves))
+    name = task.name if task else ""
+    return Board(title, how, told.notes, ranked, tuple(curves), name)
 
 
 def _curve(run: Evaluation, color: str, dash: str) -> Curve:
@@ -193,14 +210,6 @@ def _shown(found: Interval) -> tuple[str, float | None, float | None]:
     return text, found.low, found.high
 
 
-def _beside(run: Evaluation) -> Sequence[PublishedResult]:
-    """The published rows of the run's own set; none for a part of it or another protocol."""
-    name = run.identity.name if run.identity else None
-    if name not in published_sets() or not_beside(run, str(name)):
-        return ()
-    return [r for r in find_published([f"set={name}"]) if "ods" in r.boundary]
-
-
 def _published(result: PublishedResult, rule: str) -> Row:
     values: dict[str, tuple[str, float | None, float | None]] = {}
     for score in SCORES:
@@ -211,9 +220,10 @@ def _published(result: PublishedResult, rule: str) -> Row:
     return Row(name, values, result.boundary["ods"], "", "", f"source: {result.source}", True)
 
 
-def _report(path: Path, name: str) -> tuple[str, bytes]:
+def _report(folder: str | Path, name: str) -> tuple[str, bytes]:
     """The link of a run's report.html and its page, if its manifest names it; else "" and b""."""
-    found = Manifest.read(path)
+    path = Path(folder)
+    found = None if is_reference(folder) else Manifest.read(path)
     if found is None or not found.files.get(REPORT):
         return "", b""
     try:

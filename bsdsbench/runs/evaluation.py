@@ -23,11 +23,14 @@ from bsdsbench.metrics import metric_options, registry
 from bsdsbench.metrics.base import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
+from bsdsbench.protocol.tasks import Task
 from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.official import ReportedRun, reported_run
 from bsdsbench.runs.record_store import FOLDER as RECORDS
 from bsdsbench.runs.record_store import run_locked
+from bsdsbench.runs.references import by_rules_of, is_reference, reference_parts
 from bsdsbench.runs.run_identity import MARK, identity_of, is_own, mark_of, signature_of
+from bsdsbench.runs.run_tasks import tasks_of
 from bsdsbench.runs.score_tables import image_table, score_tables
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.as_html import to_html
@@ -139,6 +142,11 @@ class Evaluation(Shown):
     def identity(self) -> Identity | None:
         """The ground-truth set of the run, or None where the records do not tell."""
         return identity_of(self.records)
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks that it is of: its whole set, protocol and metrics. See `protocol.tasks`."""
+        return tasks_of(self)
 
     @property
     def signature(self) -> Signature:
@@ -275,6 +283,7 @@ class Evaluation(Shown):
             "name": self.name,
             "signature": str(signature_of(self.protocol, self.records, identity, self.provenance)),
             "set": identity.to_mapping() if identity else None,
+            "tasks": [task.name for task in self.tasks],
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
             "scores": {metric: score.to_mapping() for metric, score in scores.items()},
@@ -361,11 +370,14 @@ def _json(content: dict[str, Any]) -> str:
 
 
 def load_run(folder: str | Path, name: str | None = None) -> Evaluation | ReportedRun:
-    """A run from its folder: ours, or anyone's official files.
+    """A run from its folder: ours, or anyone's official files; or a reference run, `ref:NAME`.
 
     `name` replaces the name that is stored, or the folder's. Raises FileFormatError if it is
-    neither.
+    neither, DataError for an unknown reference run.
     """
+    if is_reference(folder):
+        run = Evaluation(*reference_parts(str(folder)))
+        return replace(run, name=name) if name else run
     path = Path(folder)
     if is_run(path):
         run = Evaluation.load(path)
@@ -385,11 +397,13 @@ def _refuse_unfinished(path: Path) -> None:
 
 
 def load_runs(folders: Iterable[str | Path], names: Iterable[str] | None = None) -> list[Any]:
-    """Runs (Evaluation or ReportedRun) from folders, each with a name of its own.
+    """Runs (Evaluation or ReportedRun) from folders or `ref:NAME`, each with a name of its own.
+
+    Reference runs have the rules of AP and ODS of the others.
 
     Raises DataError listing every bad folder.
     """
-    paths = [Path(f) for f in folders]
+    paths = list(folders)
     given: list[str | None] = list(names) if names else [None] * len(paths)
     if len(given) != len(paths):
         raise DataError(f"{len(given)} names for {len(paths)} runs, expected one each")
@@ -402,7 +416,7 @@ def load_runs(folders: Iterable[str | Path], names: Iterable[str] | None = None)
             faults.append(error)
     if faults:
         raise DataError.collect(faults)
-    return _disambiguated(runs, paths)
+    return by_rules_of(_disambiguated(runs, paths))
 
 
 def as_runs(runs: Iterable[Any]) -> list[Any]:
@@ -419,10 +433,10 @@ def as_runs(runs: Iterable[Any]) -> list[Any]:
             raise DataError(f"runs: {kind_of_value(run)}, expected runs or their folders")
     folders = [run for run in given if isinstance(run, str | Path)]
     loaded = iter(load_runs(folders))
-    return [next(loaded) if isinstance(run, str | Path) else run for run in given]
+    return by_rules_of([next(loaded) if isinstance(run, str | Path) else run for run in given])
 
 
-def _disambiguated(runs: list[Any], paths: list[Path]) -> list[Any]:
+def _disambiguated(runs: list[Any], paths: Sequence[str | Path]) -> list[Any]:
     """Runs of one name get their folder's name beside it."""
     names = [run.name for run in runs]
     return [

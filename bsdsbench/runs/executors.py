@@ -55,6 +55,41 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
+class Waiting:
+    """Jobs that wait: taken from an iterable as they are asked for; some are put back in front."""
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        self._rest = iter(jobs)
+        self._ahead: deque[Job] = deque()
+
+    def ahead(self, count: int) -> int:
+        """How many of the next `count` jobs there are."""
+        while len(self._ahead) < count:
+            job = next(self._rest, None)
+            if job is None:
+                break
+            self._ahead.append(job)
+        return min(count, len(self._ahead))
+
+    def __bool__(self) -> bool:
+        return self.ahead(1) == 1
+
+    @property
+    def first(self) -> Job:
+        """The next one."""
+        self.ahead(1)
+        return self._ahead[0]
+
+    def popleft(self) -> Job:
+        """Take the next one."""
+        self.ahead(1)
+        return self._ahead.popleft()
+
+    def put_back(self, jobs: Iterable[Job]) -> None:
+        """Put some in front, in their order."""
+        self._ahead.extendleft(reversed(list(jobs)))
+
+
 def outcomes(
     jobs: Iterable[Job], executor: str | Executor, workers: int
 ) -> Generator[Outcome, None, None]:
@@ -66,10 +101,10 @@ def outcomes(
     does not exist.
     """
     if isinstance(executor, Executor):
-        yield from _through(executor, deque(jobs), 4 * workers)
+        yield from _through(executor, Waiting(jobs), 4 * workers)
     elif isinstance(executor, str) and executor.startswith("dask://"):
-        with cluster(executor, waiting := absolute(jobs)) as (pool, window, check, work):
-            yield from _through(pool, waiting, window, check, work)
+        with cluster(executor, found := absolute(jobs)) as (pool, window, check, work):
+            yield from _through(pool, Waiting(found), window, check, work)
     elif executor not in ("process", "thread"):
         raise DataError(
             f"executor {executor!r}: expected process, thread, dask://host:port or an Executor"
@@ -78,12 +113,12 @@ def outcomes(
         yield from map(run_job, jobs)
     elif executor == "thread":
         with ThreadPoolExecutor(workers) as pool:
-            yield from _through(pool, deque(jobs), JOBS_PER_WORKER * workers)
+            yield from _through(pool, Waiting(jobs), JOBS_PER_WORKER * workers)
     elif fault := _no_semaphores():
         LOG.warning("bsdsbench: no processes here (%s); working in threads", fault)
         yield from outcomes(jobs, "thread", workers)
     else:
-        yield from _in_processes(deque(jobs), workers)
+        yield from _in_processes(Waiting(jobs), workers)
 
 
 def _no_semaphores() -> str:
@@ -120,7 +155,7 @@ def _silent() -> Iterator[None]:
 
 def _through(
     pool: Executor,
-    waiting: deque[Job],
+    waiting: Waiting,
     window: int,
     check: Callable[..., None] | None = None,
     work: Callable[[Job], Outcome] = run_job,
@@ -135,8 +170,9 @@ def _through(
     try:
         while waiting or under_way:
             while waiting and len(under_way) < window:
-                begun = pool.submit(work, waiting[0])
-                under_way[begun] = waiting.popleft()
+                begun = pool.submit(work, waiting.first)
+                under_way[begun] = waiting.first
+                waiting.popleft()
                 begun.add_done_callback(done.put)
             try:
                 future = done.get(timeout=CHECK_SECONDS if check else None)
@@ -151,7 +187,7 @@ def _through(
             yield _outcome(future, under_way[future])
             del under_way[future]
     except BrokenExecutor:
-        waiting.extendleft(reversed(under_way.values()))
+        waiting.put_back(under_way.values())
         raise
     finally:
         for future in under_way:
@@ -176,15 +212,15 @@ def _outcome(future: Future[Outcome], job: Job) -> Outcome:
         )
 
 
-def _in_processes(waiting: deque[Job], workers: int) -> Generator[Outcome, None, None]:
+def _in_processes(waiting: Waiting, workers: int) -> Generator[Outcome, None, None]:
     """A pool of processes. When a worker dies, what was under way is tried again one by one."""
     window = JOBS_PER_WORKER * workers
     while waiting:
         try:
-            with _pool(min(workers, len(waiting)), waiting[0].metrics) as pool:
+            with _pool(waiting.ahead(workers), waiting.first.metrics) as pool:
                 yield from _through(pool, waiting, window)
         except BrokenExecutor:
-            for _ in range(min(window, len(waiting))):
+            for _ in range(waiting.ahead(window)):
                 yield _alone(waiting.popleft())
 
 

@@ -10,11 +10,13 @@ import json
 import os
 import time
 import traceback
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import kind_of_value
 from bsdsbench.files.errors import DataError, FileFormatError, ShapeError, is_text
@@ -24,7 +26,7 @@ from bsdsbench.loaders import Pair, read_prediction, read_truth
 from bsdsbench.loaders.formats import read_bytes, show
 from bsdsbench.loaders.groundtruth import empty_truth
 from bsdsbench.loaders.identity import image_fingerprint
-from bsdsbench.loaders.inputs import GroundTruth
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.photos import read_photo
 from bsdsbench.metrics import metric_options, registry
 from bsdsbench.protocol.protocol import Protocol
@@ -39,7 +41,8 @@ class Job:
 
     photo : the picture, where a metric uses it; known : the fingerprint of the record that
     is already there, if any; hashes : of a detector's maps, what its run wrote; packed : the
-    record is to be stored
+    record is to be stored; arrays : the inputs themselves where there are no files, or what was
+    wrong with them
     """
 
     pair: Pair
@@ -51,6 +54,7 @@ class Job:
     known: str = ""
     hashes: tuple[str, ...] = ()
     packed: bool = False
+    arrays: tuple[Prediction, GroundTruth] | DataError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,8 @@ Outcome = ImageRecord | Packed | Failure | Unchanged | LeftOut
 def run_job(job: Job) -> Outcome:
     """Evaluate one image. A fault of the input comes back as a Failure, never as an exception."""
     try:
+        if isinstance(job.arrays, DataError):
+            raise job.arrays
         before = _stamps(job.pair)
         mark = fingerprint(job)
         if mark == job.known:
@@ -150,7 +156,20 @@ def fingerprint(job: Job) -> str:
                 )
             digest.update(len(data).to_bytes(8, "little"))
             digest.update(data)
+    for each in job.arrays if isinstance(job.arrays, tuple) else ():
+        for name, array in _arrays_of(each):
+            digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+            digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
+
+
+def _arrays_of(given: Prediction | GroundTruth) -> Iterator[tuple[str, NDArray[Any]]]:
+    """The arrays of an input, each with the name of its field."""
+    for each in fields(given):
+        value = getattr(given, each.name)
+        for array in value if isinstance(value, tuple) else (value,):
+            if isinstance(array, np.ndarray):
+                yield each.name, array
 
 
 def _stamps(pair: Pair) -> list[tuple[int, int, int]]:
@@ -177,7 +196,12 @@ def is_left_out(gt: GroundTruth, kind: str, protocol: Protocol) -> bool:
 def _evaluate(job: Job) -> ImageRecord | LeftOut:
     metrics = {name: registry.get(name) for name in job.metrics}
     first = metrics[job.metrics[0]]
-    gt = read_truth(job.pair, first.gt_kind, job.protocol, first.reads_instances(job.protocol))
+    if isinstance(job.arrays, tuple):
+        pred, gt = job.arrays
+    else:
+        instances = first.reads_instances(job.protocol)
+        gt = read_truth(job.pair, first.gt_kind, job.protocol, instances)
+        pred = None
     if is_left_out(gt, first.gt_kind, job.protocol):
         return LeftOut(job.pair.image_id)
     mark = image_fingerprint(gt) if gt.boundaries else ""
@@ -186,8 +210,9 @@ def _evaluate(job: Job) -> ImageRecord | LeftOut:
     if job.humans:
         human = {name: m.count_humans(gt, job.protocol) for name, m in metrics.items()}
         return ImageRecord(job.pair.image_id, gt.shape, human, truth=mark, form="humans")
-    n_classes = len(first.class_names(job.protocol)) or 1
-    pred = read_prediction(job.pair, job.pred_kind, gt.shape, n_classes)
+    if pred is None:
+        n_classes = len(first.class_names(job.protocol)) or 1
+        pred = read_prediction(job.pair, job.pred_kind, gt.shape, n_classes)
     if not all(m.fits(pred, gt, job.protocol) for m in metrics.values()):
         turned = "; it is transposed" if pred.shape == gt.shape[::-1] else ""
         raise ShapeError(
@@ -195,7 +220,7 @@ def _evaluate(job: Job) -> ImageRecord | LeftOut:
             f"expected {gt.shape[0]}x{gt.shape[1]} as its ground truth has{turned}"
         )
     counts = {name: m.count(pred, gt, job.protocol) for name, m in metrics.items()}
-    form = pred.form if job.pair.pred_paths else "none"
+    form = pred.form if job.pair.pred_paths or job.arrays is not None else "none"
     return ImageRecord(job.pair.image_id, gt.shape, counts, truth=mark, form=form)
 
 

@@ -26,7 +26,8 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import UNKNOWN, Signature
 from bsdsbench.scores.counts import ImageRecord
 
-N_TEST_IMAGES = 200  # of BSDS500
+# What the stored counts of a reference run do not tell.
+_NOT_STATED = frozenset(["nms", "nms_params", "operator"])
 MOST = 20_000  # images of a set that is looked for among the known ones
 
 
@@ -53,6 +54,8 @@ def signature_of(
     forms = sorted({r.form for r in records} - {"none"}) if len(records) <= MOST else []
     size = identity.to_mapping()["of"] if identity else None
     metrics = tuple(records[0].counts) if records else ()
+    unused = metric_options.unused(metrics, protocol)
+    stored = "reference" in provenance
     return Signature(
         protocol,
         identity.name if identity else None,
@@ -60,7 +63,8 @@ def signature_of(
         size,
         identity.fingerprint if identity else UNKNOWN,
         pred="+".join(f or UNKNOWN for f in forms) or UNKNOWN,
-        unused=metric_options.unused(metrics, protocol),
+        match="random" if stored else "1to1",
+        unused=unused | _NOT_STATED if stored else unused,
         taken_over=taken if isinstance(taken, int) and 0 < taken <= len(records) else 0,
     )
 
@@ -108,24 +112,3 @@ def _key(make: bool) -> bytes | None:
         key = path.read_bytes()
         return key if len(key) == KEY_BYTES else None
     return None
-
-
-def not_beside(run: Any, name: str = "bsds500-test") -> str:
-    """Why published results on the set `name` do not belong beside `run`; "" if they do.
-
-    Where a run's ground truth is known its fingerprint decides. Of a run that does not tell, such
-    as others' result files, the protocol and the number of images must be those of BSDS500 test.
-    """
-    found = getattr(run, "identity", None)
-    if run.protocol.stated and run.protocol.name != "bsds500" and name.startswith("bsds500"):
-        return f"protocol {run.protocol.name}, but published results are of bsds500"
-    if found is not None:
-        if found.whole and found.name == name:
-            return ""
-        return f"{found.describe()}, but published results are of {name}"
-    if len(run.records) not in (0, N_TEST_IMAGES):
-        return (
-            f"{len(run.records)} images, but published results are of the "
-            f"{N_TEST_IMAGES} BSDS500 test images"
-        )
-    return ""

@@ -19,6 +19,7 @@ from bsdsbench.loaders.pairing import maps_in
 from bsdsbench.loaders.photos import find_photos, photos_beside
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.tasks import Task
 from bsdsbench.runs.evaluation import EMPTY, Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
 from bsdsbench.runs.first_look import first_look
@@ -35,6 +36,8 @@ from bsdsbench.runs.job import (
 )
 from bsdsbench.runs.record_store import RecordStore, run_locked
 from bsdsbench.runs.run_identity import absolute
+from bsdsbench.runs.run_tasks import KEY as TASK
+from bsdsbench.runs.run_tasks import check_truth, fixed_by
 from bsdsbench.scores.counts import ImageRecord
 
 Progress = Callable[[int, int, str], None]
@@ -65,6 +68,7 @@ def evaluate(
     gt_dir: str | Path,
     protocol: Protocol | str | None = None,
     *,
+    task: Task | str | Path | None = None,
     metrics: str | Sequence[str] = registry.DEFAULT,
     name: str | None = None,
     split_file: str | Path | None = None,
@@ -89,6 +93,9 @@ def evaluate(
         Paired by image id over any mix of file formats and nested folders.
     protocol : Protocol or str or None
         A Protocol or the name of a preset; default: the one of the first metric.
+    task : Task or str or path or None
+        What is evaluated, by name or in a .toml file (`bsdsbench.protocol.tasks`): gives protocol
+        and metric, and the ground truth must be its set.
     metrics : str or sequence of str
         Names of metrics, see `bsdsbench.metrics.registry.names`.
     name : str or None
@@ -142,8 +149,13 @@ def evaluate(
     >>> run.boundary_score().ods.f                                               # doctest: +SKIP
     0.726
     """
+    of = None if task is None else Task.load(task)
+    if of is not None:
+        protocol, metrics = fixed_by(of, protocol, metrics, missing, on_error)
     chosen = check_words(metrics, missing, on_error, shard)
     check_run(name, workers, out, {"predictions": pred_dir, "ground truth": gt_dir})
+    if of is not None:
+        check_truth(of, gt_dir, of.resolved(), split_file)
     blank, jobs = prepared(
         *(pred_dir, gt_dir, protocol_of(protocol, chosen), chosen),
         name=name,
@@ -151,7 +163,10 @@ def evaluate(
         missing=missing,
         kind=kind_of(pred_kind, chosen),
         images_dir=images_dir,
+        ids=of.ids if of and not split_file else (),
     )
+    if of is not None:
+        blank.provenance[TASK] = of.to_mapping()
     settings = Settings(workers, executor, Path(out) if out else None, fresh, on_error, progress)
     return run(blank, jobs, settings, shard)
 
@@ -167,6 +182,7 @@ def prepared(
     split_file: str | Path | None = None,
     missing: str = "error",
     images_dir: str | Path | None = None,
+    ids: Sequence[str] = (),
 ) -> tuple[Evaluation, list[Job]]:
     """An Evaluation that still lacks its records, and the jobs that make them; see `evaluate`."""
     first = registry.get(chosen[0])
@@ -178,6 +194,7 @@ def prepared(
         pred_kind=kind,
         gt_kind=first.gt_kind,
         classes=first.class_names(proto),
+        ids=ids or None,
     )
     photos = _photos(chosen, gt_dir, images_dir)
     maps = {folder: maps_in(folder) for folder in {q.parent for p in pairs for q in p.pred_paths}}
@@ -299,15 +316,21 @@ def _photos(
 
 
 def run(
-    blank: Evaluation, jobs: Sequence[Job], settings: Settings, shard: tuple[int, int] = (1, 1)
+    blank: Evaluation,
+    jobs: Iterable[Job],
+    settings: Settings,
+    shard: tuple[int, int] = (1, 1),
+    total: int = 0,
 ) -> Evaluation:
-    """Carry out the jobs of one shard and give `blank` their records. See `evaluate`."""
-    mine = list(jobs[shard[0] - 1 :: shard[1]])
+    """Give `blank` the records of one shard's jobs; total: how many an iterable will give, or 0."""
+    if isinstance(jobs, Sequence):
+        jobs = jobs[shard[0] - 1 :: shard[1]]
+        total = len(jobs)
+        for note in first_look(jobs, settings.on_error):
+            warnings.warn(note, InputWarning, stacklevel=3)
     blank = replace(blank, provenance={**blank.provenance, **part_of(shard)})
-    for note in first_look(mine, settings.on_error):
-        warnings.warn(note, InputWarning, stacklevel=3)
     with run_locked(settings.out) if settings.out else nullcontext():
-        results = _run_jobs(mine, settings)
+        results = _run_jobs(jobs, settings, total)
         problems = {f.image_id: f for f in sorted(results.failures, key=lambda f: f.image_id)}
         if problems and (settings.on_error == "fail" or not results.records):
             lines = [line for f in problems.values() for line in f.problems]
@@ -328,13 +351,16 @@ def run(
     return done
 
 
-def _run_jobs(jobs: list[Job], settings: Settings) -> _Results:
+def _run_jobs(jobs: Iterable[Job], settings: Settings, total: int) -> _Results:
     store = RecordStore(settings.out) if settings.out else None
     if store and settings.fresh:
         store.clear()
     results = _Results()
+    workers = int(settings.workers or available_cores())  # numpy's narrow ones overflow
+    workers = max(1, min(workers, total or workers))
     stored = closing(store) if store else nullcontext()
-    with stored, closing(_outcomes(jobs, store, settings, results)) as stream:
+    finding = closing(_outcomes(jobs, store, settings.executor, workers, results))
+    with stored, finding as stream:
         for count, outcome in enumerate(stream, 1):
             if isinstance(outcome, ImageRecord):
                 results.records.append(outcome)
@@ -343,38 +369,47 @@ def _run_jobs(jobs: list[Job], settings: Settings) -> _Results:
             elif isinstance(outcome, LeftOut):
                 results.left_out.append(outcome.image_id)
             if settings.progress:
-                settings.progress(count, len(jobs), outcome.image_id)
+                settings.progress(count, max(total, count), outcome.image_id)
     return results
 
 
 def _outcomes(
-    jobs: list[Job], store: RecordStore | None, settings: Settings, results: _Results
+    jobs: Iterable[Job],
+    store: RecordStore | None,
+    executor: str | Executor,
+    workers: int,
+    results: _Results,
 ) -> Generator[Outcome, None, None]:
     """Every job's record or failure; stored records are read back, new ones stored."""
-    workers = int(settings.workers or available_cores())  # numpy's narrow ones overflow
-    workers = max(1, min(workers, len(jobs)))
     if store is None:
-        yield from outcomes(jobs, settings.executor, workers)
+        yield from outcomes(jobs, executor, workers)
         return
-    again: list[Job] = []
-    ready = (replace(job, known=store.fingerprint(job.pair.image_id), packed=True) for job in jobs)
-    by_id = {job.pair.image_id: job for job in jobs}
-    with closing(outcomes(ready, settings.executor, workers)) as stream:
+    kept: dict[str, ImageRecord] = {}
+    with closing(outcomes(_known(jobs, store, kept), executor, workers)) as stream:
         for outcome in stream:
-            if isinstance(outcome, Unchanged):
-                kept = store.load(outcome.image_id)
-                if kept is None:
-                    again.append(by_id[outcome.image_id])
-                    continue
-                outcome = kept
+            found = kept.pop(outcome.image_id, None)
+            if isinstance(outcome, Unchanged) and found is not None:
+                outcome = found
                 results.kept += 1
             elif isinstance(outcome, Packed):
                 store.add(outcome.record, outcome.data)
                 outcome = outcome.record
             yield outcome
-    if again:
-        store.forget(job.pair.image_id for job in again)
-        yield from _outcomes(again, store, settings, results)
+
+
+def _known(
+    jobs: Iterable[Job], store: RecordStore, kept: dict[str, ImageRecord]
+) -> Generator[Job, None, None]:
+    """The jobs with the mark of their record, kept until they end; a damaged one is made again."""
+    for job in jobs:
+        name = job.pair.image_id
+        mark = store.fingerprint(name)
+        record = store.load(name) if mark else None
+        if record is not None:
+            kept[name] = record
+        elif mark:
+            store.forget([name])
+        yield replace(job, known=mark if record is not None else "", packed=True)
 
 
 def digest_of(ids: Iterable[str]) -> str:

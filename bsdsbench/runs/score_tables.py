@@ -10,6 +10,7 @@ from typing import Any
 
 from bsdsbench.metrics import metric_options, registry
 from bsdsbench.metrics.base import Column, column_values
+from bsdsbench.runs.references import incomparable, reference_notes
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Table
 
@@ -198,11 +199,13 @@ def made_how(runs: Sequence[Any], names: Sequence[str]) -> dict[str, Any]:
             f"protocol {metric_options.describe(run.metrics, run.protocol)}", []
         ).append(name)
     signatures = signature_lines(names, [str(getattr(run, "signature", "")) for run in runs])
+    known = reference_notes(names, runs)
     if len({run.protocol for run in runs}) < 2:
-        return {"caption": "; ".join(ways), "notes": [], "signatures": signatures}
+        return {"caption": "; ".join(ways), "notes": known, "signatures": signatures}
     lines = [f"{', '.join(who)}: {text}." for text, who in ways.items()]
-    odd = "Protocols differ; such scores are not comparable."
-    return {"caption": "", "notes": [odd, *lines], "signatures": signatures}
+    if any(incomparable(runs[0], run) for run in runs[1:]):
+        lines = ["Protocols differ; such scores are not comparable.", *lines]
+    return {"caption": "", "notes": [*lines, *known], "signatures": signatures}
 
 
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:

@@ -145,16 +145,22 @@ def measure(
 
     None if the protocol leaves it out, as its ground truth is empty.
     """
-    found = {m: registry.get(m) for m in metrics}
-    first = found[metrics[0]]
+    pred, truth = given_inputs(pred, gts, image_id, metrics)
+    if is_left_out(truth, registry.get(metrics[0]).gt_kind, protocol):
+        return None
+    counts = {name: registry.get(name).count(pred, truth, protocol) for name in metrics}
+    return ImageRecord(image_id, truth.shape, counts, form=form_of(pred, protocol))
+
+
+def given_inputs(
+    pred: Any, gts: Any, image_id: str, metrics: Sequence[str]
+) -> tuple[Prediction, GroundTruth]:
+    """The inputs of one image from arrays, as its metrics read them. Raises DataError."""
     if not isinstance(pred, Prediction):
         pred = _prediction(image_id, pred, kind_of(None, metrics))
     if not isinstance(gts, GroundTruth):
-        gts = _truth(image_id, gts, first.gt_kind)
-    if is_left_out(gts, first.gt_kind, protocol):
-        return None
-    counts = {name: m.count(pred, gts, protocol) for name, m in found.items()}
-    return ImageRecord(image_id, gts.shape, counts, form=form_of(pred, protocol))
+        gts = _truth(image_id, gts, registry.get(metrics[0]).gt_kind)
+    return pred, gts
 
 
 def _prediction(image_id: str, pred: Any, kind: str) -> Prediction:

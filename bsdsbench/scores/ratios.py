@@ -114,3 +114,9 @@ def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
     total = weighted_sum(weights, np.where(there, values, 0.0))
     count = weighted_sum(weights, there)
     return np.where(count > 0, ratio(total, count), np.nan)
+
+
+def short(value: float, digits: int = 3) -> str:
+    """A score as the field prints it: .788, 1.000."""
+    text = f"{value:.{digits}f}"
+    return text[1:] if text.startswith("0.") else text

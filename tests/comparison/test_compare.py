@@ -79,7 +79,7 @@ def test_undefined_scores_take_no_part_in_bests_and_tests():
         for column in ("AP", "R50"):
             assert [row[headings.index(column)] for row in scores.rows] == [None] * 3
         rows = [r for r in differences.rows if r[2] in ("AP", "R50")]
-        assert [tuple(r[3:]) for r in rows] == [(None, None, None)] * 6
+        assert [tuple(r[3:]) for r in rows] == [(None, None, None, None)] * 6
         assert "| - |" in to_markdown([scores])
 
 

@@ -12,9 +12,10 @@ from bsdsbench.comparison.published import (
     HUMAN_POINT,
     find_published,
     published_results,
-    published_sets,
+    published_tasks,
 )
 from bsdsbench.files.errors import DataError
+from bsdsbench.protocol.tasks import tasks
 from bsdsbench.scores.curve import AP_RULES
 
 
@@ -63,21 +64,24 @@ def test_the_zero_row_of_the_same_counts():
 
 def test_rows_are_chosen_by_key_set_and_rule():
     assert [r.key for r in find_published(["HED", " rcf "])] == ["hed", "rcf"]
-    cracks = find_published(["set=deepcrack"])
+    cracks = find_published(["task=deepcrack-test/pixel"])
     assert {r.name for r in cracks} == {"DeepCrack-BN", "DeepCrack-GF"}
-    seism = find_published(["set=bsds500-test", "rule=seism"])
+    seism = find_published(["task=bsds500-test/boundary", "rule=seism"])
     assert {r.ap_rule for r in seism} == {"seism"}
-    assert {r.set for r in seism} == {"bsds500-test"}
+    assert {r.tasks[0] for r in seism} == {"bsds500-test/boundary"}
     assert find_published(["hed", "rule=edter"]) == []
     assert find_published([]) == []
-    assert "nyudv2-rgb" in published_sets()
+    assert "nyudv2-test/boundary" in published_tasks()
+    assert {r.input for r in find_published(["task=nyudv2-test/boundary"])} == {
+        *("RGB", "RGB-D", "RGB-HHA")
+    }
 
 
 @pytest.mark.parametrize(
     ("keys", "messages"),
     [
         (["hedd", "x"], ["method 'hedd': expected such as hed", "method 'x'"]),
-        (["set=bsds"], ["set 'bsds': expected such as biped"]),
+        (["task=bsds"], ["task 'bsds': expected such as bsds500-test/boundary"]),
         (["rule=coco", "year=2015"], ["rule 'coco': expected such as bsds", "filter 'year=2015'"]),
     ],
 )
@@ -98,7 +102,8 @@ def test_every_row_names_its_paper_year_and_edition():
         years = [int(y) for y in re.findall(r"\b(?:19|20)\d\d\b(?!\.)", result.paper)]
         preprints = [2000 + int(y) for y in re.findall(r"(\d\d)\d\d\.\d{5}", result.paper)]
         assert result.year in years or any(0 <= result.year - y <= 1 for y in preprints), result.key
-        assert result.set != "biped", result.key  # it has two editions, with other annotations
+        assert result.tasks, result.key
+        assert set(result.tasks) <= set(tasks()), result.key
     several = {name for name, found in papers.items() if len(found) > 1}
     assert not several
 

@@ -20,7 +20,7 @@ def test_published_rows_and_what_they_do_not_fit(tmp_path):
     write_report([simulated_run("mine", 5)], path, published=["hed"], n_boot=10)
     text = path.read_text("utf-8")
     assert "HED (2015, published)" in text
-    assert "5 images, but published results are of the 200 BSDS500 test images" in text
+    assert "5 images, but published results are of the 200 images of bsds500-test" in text
     assert "they are not comparable" in text
 
 

@@ -16,7 +16,7 @@ from PIL import Image
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.curve_band import bootstrap_band
-from bsdsbench.comparison.published import HUMAN_POINT
+from bsdsbench.comparison.published import HUMAN_POINT, published_curves
 from bsdsbench.plotting import (
     FThresholdDisplay,
     ImageScatterDisplay,
@@ -147,6 +147,12 @@ def test_runs_that_do_not_compare_are_not_drawn_together(runs):
     assert len(legend_texts(plot_runs([runs[0], other], force=True))) == 2
     with pytest.raises(bb.DataError, match="nyu: protocol nyudv2, but published results are of"):
         plot_runs([other], published=["hed"])
+    with pytest.raises(
+        bb.DataError, match="curves of bsds500-test/boundary and of nyudv2-test/boundary"
+    ):
+        plot_runs([], published=["hed", "oef-nyudv2-rgb"])
+    with pytest.raises(bb.DataError, match="published 'edter': no curve is stored, expected rob"):
+        plot_runs([], published=["edter"])
     with pytest.raises(bb.DataError, match="better: 8 images, but published results are of the"):
         plot_runs(runs[:1], human=True)
     assert len(legend_texts(plot_runs([other]))) == 1  # no human point unasked
@@ -162,23 +168,23 @@ def test_band_lies_around_the_curve(runs):
 
 
 def test_many_runs_with_human_and_published(runs):
-    figure = plot_runs(runs, published=("hed", "canny"), human=True, force=True)
+    figure = plot_runs(runs, published=("hed", "se"), human=True, force=True, ap=True)
     texts = legend_texts(figure)
     scores = [float(t[3:].partition("]")[0]) for t in texts]
     assert scores == sorted(scores, reverse=True)
-    assert "[F=.788] HED (2015, published)" in texts
+    assert "[F=.788] HED (2015, published), AP .840" in texts
     assert "[F=.803] Human (BSDS500 test)" in texts
     assert len(texts) == 5
     ax = figure.axes[0]
     points = [tuple(line.get_xydata()[0]) for line in ax.lines if len(line.get_xdata()) == 1]
     assert HUMAN_POINT in points
     hed = next(line for line in ax.lines if "HED" in str(line.get_label()))
-    r, p = hed.get_xydata().T
-    np.testing.assert_allclose(2 * r * p / (r + p), 0.7878, rtol=1e-12)
+    stored = published_curves()["hed"]
+    assert hed.get_xydata().tolist() == np.c_[stored.recall, stored.precision].tolist()
 
 
 def test_a_long_legend_stands_beneath(runs):
-    keys = ("hed", "rcf", "cob", "se", "mcg", "edter")
+    keys = ("hed", "rcf", "cob", "se", "mcg", "rds")
     figure = plot_runs(runs, published=keys, human=True, force=True)
     assert figure.axes[0].get_legend() is None
     assert len(legend_texts(figure)) == 9

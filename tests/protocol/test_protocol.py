@@ -302,15 +302,18 @@ def test_command_line_lists_and_shows(tmp_path):
     from click.testing import CliRunner
 
     from bsdsbench.cli.verb_protocols import command
+    from bsdsbench.protocol.tasks import Task, tasks
 
     listed = CliRunner().invoke(command, []).stdout.splitlines()
-    assert [line.split(" ")[0] for line in listed] == NAMES
+    assert [line.split(" ")[0] for line in listed] == [*NAMES, *tasks()]
     assert listed[0].endswith("--nms means dexined: 1, 5, 1.03 (8 bit, not smoothed)")
     assert CliRunner().invoke(command, ["nyudv2"]).stdout == preset_text("nyudv2")
     toml = CliRunner().invoke(command, ["sbd", "--format", "toml"]).stdout
     assert Protocol.from_toml(toml) == Protocol.preset("sbd")
     found = json.loads(CliRunner().invoke(command, ["--format", "json"]).stdout)
-    assert [Protocol.from_mapping(p) for p in found] == [Protocol.preset(n) for n in NAMES]
+    presets = [Protocol.from_mapping(p) for p in found["protocols"]]
+    assert presets == [Protocol.preset(n) for n in NAMES]
+    assert [Task.from_mapping(t) for t in found["tasks"]] == list(tasks().values())
 
 
 def test_a_preset_s_name_means_its_fields():

@@ -80,7 +80,7 @@ def test_published_rows_stand_beside_their_own_set_only(tmp_path):
     run = as_test_split(simulated_run("mine", 200, quality=0.4, seed=1))
     run.save(tmp_path / "runs" / "mine")
     (board,) = write_leaderboard([tmp_path / "runs" / "mine"], tmp_path / "site", n_boot=5)
-    assert board.title == "bsds500-test, 200 of 200 images"
+    assert board.title == "bsds500-test/boundary: bsds500-test, 200 of 200 images"
     rows = {r.name: r for r in board.rows}
     hed = rows["HED (2015, published), single-scale"]
     assert hed.note.startswith("source: ")

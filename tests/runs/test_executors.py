@@ -430,7 +430,7 @@ def test_workers_of_another_version_are_refused_before_the_work(tiny, version, w
 @pytest.mark.parametrize("how", ["cancelled", "raised"])
 def test_a_cluster_that_is_lost_is_one_line(tiny, how):
     from bsdsbench.runs.cluster import _Watch
-    from bsdsbench.runs.executors import _through
+    from bsdsbench.runs.executors import Waiting, _through
 
     client = SimpleNamespace(status="running", nthreads=lambda: {"w": 1})
 
@@ -446,5 +446,5 @@ def test_a_cluster_that_is_lost_is_one_line(tiny, how):
             return future
 
     with pytest.raises(bb.DataError, match="the Dask scheduler has gone") as caught:
-        list(_through(Lost(), deque(jobs_of(tiny)), 9, _Watch(client, "dask://a:1")))
+        list(_through(Lost(), Waiting(jobs_of(tiny)), 9, _Watch(client, "dask://a:1")))
     assert len(caught.value.problems) == 1

@@ -13,7 +13,8 @@ from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.run_identity import identity_of, not_beside
+from bsdsbench.runs.run_identity import identity_of
+from bsdsbench.runs.run_tasks import not_beside
 from bsdsbench.tables.table import mark
 from tests.helpers.simulated import simulated_run
 
@@ -100,9 +101,9 @@ def test_the_form_of_a_prediction(array, form):
 
 def test_published_results_stand_beside_the_same_set_only(five):
     run, _, _ = five
-    assert "protocol bsds500*" in not_beside(run)
+    assert "protocol bsds500*" in not_beside(run, "bsds500-test/boundary")
     whole = replace(run, protocol=bb.Protocol.preset("bsds500"))
-    assert not_beside(whole) == (
+    assert not_beside(whole, "bsds500-test/boundary") == (
         "a part of bsds500-test, 5 of 200 images, but published results are of bsds500-test"
     )
 

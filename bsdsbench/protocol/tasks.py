@@ -1,0 +1,171 @@
+"""Tasks: what results are of, by one name: a set, a protocol, a metric, a version.
+
+`bsds500-test/boundary` is the boundary metric by the protocol bsds500 on the test images of
+BSDS500. Those that ship are in tasks.toml; another package adds some by the entry point group
+`bsdsbench.tasks` (a mapping of name to fields, or a function that returns one), a user by a file
+of the same fields and `name`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from importlib import resources
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from bsdsbench.files.bounded import MAX_TOML_BYTES, parse_toml, read_text, reading
+from bsdsbench.files.errors import DataError, clip, did_you_mean
+from bsdsbench.protocol.protocol import Protocol, preset_names
+
+GROUP = "bsdsbench.tasks"
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A set, a protocol and a metric under one name.
+
+    Parameters
+    ----------
+    name : str
+        SET/METRIC, such as "bsds500-test/boundary".
+    protocol : str
+        A preset.
+    metric : str
+        By default the second part of the name.
+    version : int
+        Raised when set, protocol or metric change.
+    images : int or None
+        How many the set has, None where no source states it.
+    fingerprint : str or None
+        Of the set's ground truth; None: it cannot be checked.
+    ids : tuple of str
+        The images that count, where the set is a split of a larger one; they stand for a split
+        file. Without a fingerprint they are what is known of the set.
+    page : str
+        The page in `datasets/` of the set.
+    needs : str
+        What ground truth is needed.
+
+    Raises
+    ------
+    DataError
+        For a field that is not as this says.
+    """
+
+    name: str
+    protocol: str
+    metric: str = ""
+    version: int = 1
+    images: int | None = None
+    fingerprint: str | None = None
+    ids: tuple[str, ...] = ()
+    page: str = ""
+    needs: str = ""
+
+    def __post_init__(self) -> None:
+        texts = (self.name, self.protocol, self.metric, self.page, self.needs)
+        if not all(isinstance(text, str) for text in texts) or not _NAME.fullmatch(self.name):
+            raise DataError(
+                f"task {clip(repr(self.name), 60)}: expected a name SET/METRIC and text"
+            )
+        if self.protocol not in preset_names():
+            raise DataError(
+                f"task {self.name}: protocol {clip(repr(self.protocol), 60)}, expected a preset"
+                f"{did_you_mean(self.protocol, preset_names())}"
+            )
+        for what, value, least in (("version", self.version, 1), ("images", self.images, 1)):
+            whole = type(value) is int and value >= least
+            if not whole and not (what == "images" and value is None):
+                raise DataError(
+                    f"task {self.name}: {what} {clip(repr(value), 40)}, expected a count"
+                )
+        mark = self.fingerprint
+        if mark is not None and not (isinstance(mark, str) and re.fullmatch("[0-9a-f]{16}", mark)):
+            raise DataError(
+                f"task {self.name}: fingerprint {clip(repr(mark), 40)}, expected 16 hex digits, as "
+                "`bsdsbench data check` prints them"
+            )
+        if not isinstance(self.ids, list | tuple) or not all(isinstance(i, str) for i in self.ids):
+            raise DataError(f"task {self.name}: ids, expected a list of text")
+        if self.ids and self.images not in (None, len(set(self.ids))):
+            raise DataError(f"task {self.name}: {len(self.ids)} ids, expected {self.images}")
+        object.__setattr__(self, "ids", tuple(self.ids))
+        object.__setattr__(self, "images", len(self.ids) or self.images)
+        object.__setattr__(self, "metric", self.metric or self.name.partition("/")[2])
+
+    @property
+    def set(self) -> str:
+        """The name of its set."""
+        return self.name.partition("/")[0]
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain values, without what is not known."""
+        found = {key: value for key, value in asdict(self).items() if value not in (None, "", ())}
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
+
+    @classmethod
+    def from_mapping(cls, values: Any) -> Task:
+        """A task from plain values. Raises DataError for others."""
+        known = [field.name for field in fields(cls)]
+        if not isinstance(values, Mapping) or not {"name", "protocol"} <= set(values) <= set(known):
+            raise DataError(
+                f"task: expected name and protocol, and of the fields {', '.join(known)}"
+            )
+        return cls(**values)
+
+    @classmethod
+    def load(cls, name_or_path: Task | str | Path) -> Task:
+        """The task of that name, or in a .toml file. Raises DataError for anything else."""
+        if isinstance(name_or_path, Task):
+            return name_or_path
+        text = str(name_or_path)
+        if Path(text).suffix == ".toml":
+            source = read_text(Path(text), "a task", MAX_TOML_BYTES)
+            with reading(text, "a task in TOML"):
+                return cls.from_mapping(parse_toml(source.encode("utf-8", "surrogatepass")))
+        if text not in tasks():
+            raise DataError(
+                f"task {clip(repr(text), 60)}: expected a .toml file or one of those that "
+                f"`bsdsbench protocols` lists{did_you_mean(text, tasks())}"
+            )
+        return tasks()[text]
+
+    def resolved(self) -> Protocol:
+        """Its protocol."""
+        return Protocol.preset(self.protocol)
+
+    def describe(self) -> str:
+        """One line: protocol, metric, images, and whether the set can be checked."""
+        count = f"{self.images} images" if self.images else "number of images not stated"
+        known = f"fingerprint {self.fingerprint}" if self.fingerprint else "no fingerprint known"
+        known += ", a list of ids" * bool(self.ids)
+        return f"{self.name} v{self.version}: {self.metric} by {self.protocol}; {count}, {known}"
+
+
+@cache
+def tasks() -> dict[str, Task]:
+    """Name -> task: those that ship, then those of other packages.
+
+    Raises DataError for an entry point that cannot be loaded or takes a name of ours.
+    """
+    text = resources.files("bsdsbench.protocol").joinpath("tasks.toml").read_text("utf-8")
+    found = _tasks(parse_toml(text.encode()))
+    for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
+        try:
+            values = entry.load()
+            more = _tasks(values() if callable(values) else values)
+        except Exception as error:  # whatever another package does while it is imported
+            raise DataError(f"tasks of {entry.value}: {type(error).__name__}: {error}") from None
+        if both := sorted(found.keys() & more.keys()):
+            raise DataError(f"tasks of {entry.value}: {both[0]} is there already, expected another")
+        found |= more
+    return found
+
+
+def _tasks(values: Any) -> dict[str, Task]:
+    return {name: Task.from_mapping({"name": name, **own}) for name, own in values.items()}

@@ -1,0 +1,208 @@
+"""Reference runs: the stored boundary counts of 12 methods on the test images of BSDS500.
+
+`ref:NAME` stands where the folder of a run can stand. The counts are those that SEISM (Pont-Tuset
+and Marques, PAMI 2016) stores, version 3: every image at every parameter of the method, matched by
+the official randomised solver. They are no maps: nothing can be counted again.
+
+The file has for each method its `parameter` (T,) as text, and the planes of bytes of the steps
+along T of matched_gt, of unmatched predicted pixels and of total_pred; shared are `ids` (N,) and
+`total_gt` (N,).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib import resources
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.files.errors import DataError, did_you_mean
+from bsdsbench.loaders.identity import shipped_sets
+from bsdsbench.metrics import registry
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
+
+PREFIX = "ref:"
+SET = "bsds500-test"
+SOURCE = "stored results of SEISM v3 (Pont-Tuset and Marques, PAMI 2016)"
+SOLVER = "the official randomised solver"
+# What that solver moves: at most 19 counts of some thousands of an image, so much in ODS.
+SOLVER_MOVES = 0.0003
+_PARTS = ("matched_gt", "unmatched_pred", "total_pred")
+_MUST_AGREE = ("max_dist", "max_dist_px", "ap_rule")
+_SHIFTS = (0, 8, 16)
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What a reference run is.
+
+    key       : what follows `ref:`
+    form      : "contours", "segmentations", or "hierarchy" for thresholds of an ultrametric map
+    parameter : the method's own axis, in words
+    ordered   : False where the axis is a list of combinations, between which nothing can lie
+    paper     : where the method is described; note : what to know about the counts
+    """
+
+    key: str
+    name: str
+    year: int | None
+    form: str
+    parameter: str
+    paper: str
+    ordered: bool = True
+    note: str = ""
+
+    def describe(self, count: int) -> str:
+        """One line: what the counts are of, where they come from, who matched."""
+        said = f"{self.form}, {count} {self.parameter}; {SOURCE}, matched by {SOLVER}"
+        return f"{said}; {self.note}" if self.note else said
+
+
+@lru_cache(maxsize=1)
+def references() -> dict[str, Reference]:
+    """Key -> what it is, in the order of the shipped table (references.json)."""
+    text = resources.files("bsdsbench.runs").joinpath("references.json").read_text("utf-8")
+    return {row["key"]: Reference(**row) for row in json.loads(text)}
+
+
+def is_reference(name: Any) -> bool:
+    """Whether this is `ref:NAME`, no folder."""
+    return isinstance(name, str) and name.startswith(PREFIX)
+
+
+def reference_parts(name: str) -> tuple[Protocol, str, tuple[ImageRecord, ...], dict[str, Any]]:
+    """Protocol, name, records and provenance of `ref:NAME`. Raises DataError for another name."""
+    key = name.removeprefix(PREFIX).lower()
+    if key not in references():
+        known = ", ".join(references())
+        raise DataError(
+            f"{name}: no such reference run, expected {PREFIX} and one of {known}"
+            f"{did_you_mean(key, references())}"
+        )
+    about, arrays = references()[key], _stored()
+    parameter = arrays[f"{key}.parameter"]
+    thresholds = axis_of(parameter)
+    protocol = Protocol.preset("bsds500").replace(ods_rule="maximum")
+    if about.form != "segmentations":
+        protocol = protocol.replace(thresholds=tuple(thresholds.tolist()))
+    truths = next(known.images for known in shipped_sets() if known.name == SET)
+    hit, missed, total = (_unpacked(arrays, f"{key}.{part}") for part in _PARTS)
+    records = []
+    for i, image_id in enumerate(arrays["ids"].tolist()):
+        truth = np.full(len(parameter), arrays["total_gt"][i], np.int64)
+        counts = BoundaryCounts(thresholds, hit[i], truth, total[i] - missed[i], total[i])
+        named = {registry.DEFAULT[0]: counts}
+        mark = truths[image_id]
+        records.append(ImageRecord(image_id, (0, 0), named, truth=mark, form=_FORMS[about.form]))
+    origin = {"reference": key, "source": SOURCE, "about": about.describe(len(parameter))}
+    return protocol, f"{PREFIX}{key}", tuple(records), origin
+
+
+_FORMS = {"contours": "contours", "hierarchy": "ucm2", "segmentations": "segs"}
+
+
+def reference_of(run: Any) -> Reference | None:
+    """What the reference run `run` is; None for any other run."""
+    key = run.provenance.get("reference") if isinstance(run.provenance, Mapping) else None
+    return references().get(key) if isinstance(key, str) else None
+
+
+def by_rules_of(runs: list[Any]) -> list[Any]:
+    """The runs, of which reference runs have the rules of AP and ODS that the first other one has.
+
+    Their counts allow any; only an ODS between combinations of parameters has no meaning.
+    """
+    own = next((run.protocol for run in runs if reference_of(run) is None), None)
+    if own is None or not own.stated:
+        return runs
+    fitted = []
+    for run in runs:
+        about = reference_of(run)
+        if about is not None:
+            rule = own.ods_rule if about.ordered else "maximum"
+            protocol = run.protocol.replace(ap_rule=own.ap_rule, ods_rule=rule)
+            run = replace(run, protocol=protocol)
+        fitted.append(run)
+    return fitted
+
+
+def incomparable(a: Any, b: Any) -> list[str]:
+    """What of the protocols makes the scores of two runs incomparable, a line per field.
+
+    A reference run has its own parameters, and was matched and thinned by its program: of it only
+    the tolerance counts, and the rule of AP, which is made that of the others.
+    """
+    found = a.protocol.differences(b.protocol)
+    if reference_of(a) is None and reference_of(b) is None:
+        return found
+    return [line for line in found if line.partition(":")[0] in _MUST_AGREE]
+
+
+def reference_notes(names: Sequence[str], runs: Sequence[Any]) -> list[str]:
+    """What to know of the reference runs among these, a line each."""
+    found = [(n, run, reference_of(run)) for n, run in zip(names, runs, strict=True)]
+    lines = [f"{n}: reference run, {run.provenance['about']}." for n, run, about in found if about]
+    rules = {run.protocol.ods_rule for run in runs}
+    odd = [n for n, run, about in found if about and not about.ordered]
+    if odd and len(rules) > 1:
+        lines.append(
+            f"{', '.join(odd)}: ODS is the best of the combinations; that of other runs is "
+            "interpolated."
+        )
+    return lines
+
+
+def axis_of(parameter: NDArray[Any]) -> NDArray[np.float64]:
+    """Thresholds for a curve: the parameters where they lie in (0, 1), else 1 .. T."""
+    try:
+        values = parameter.astype(np.float64)
+    except ValueError:  # combinations
+        values = np.array([np.inf])
+    inside = values.min() > 0 and values.max() < 1
+    return values if inside else np.arange(1.0, parameter.size + 1)
+
+
+def packed(stored: Mapping[str, Mapping[str, NDArray[Any]]]) -> bytes:
+    """The bytes of references.npz of method -> ids, parameter and the four counts (N, T)."""
+    first = next(iter(stored.values()))
+    out: Arrays = {"ids": first["ids"], "total_gt": first["total_gt"][:, 0]}
+    for key, counts in stored.items():
+        if (counts["total_gt"] != out["total_gt"][:, None]).any() or (
+            counts["ids"] != out["ids"]
+        ).any():
+            raise DataError(f"{key}: other images or annotations than the first, expected the same")
+        out[f"{key}.parameter"] = counts["parameter"]
+        missed = counts["total_pred"] - counts["matched_pred"]
+        for part, values in zip(
+            _PARTS, (counts["matched_gt"], missed, counts["total_pred"]), strict=True
+        ):
+            steps = np.diff(values.T.astype(np.int64), axis=0, prepend=0)
+            folded = np.where(steps < 0, -2 * steps - 1, 2 * steps)
+            out[f"{key}.{part}"] = np.stack([folded >> k & 255 for k in _SHIFTS]).astype(np.uint8)
+    buffer = BytesIO()
+    np.savez_compressed(buffer, **out)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+@lru_cache(maxsize=1)
+def _stored() -> Arrays:
+    data = resources.files("bsdsbench.runs").joinpath("references.npz").read_bytes()
+    with np.load(BytesIO(data)) as file:
+        return dict(file)
+
+
+def _unpacked(arrays: Arrays, name: str) -> NDArray[np.int64]:
+    """Counts (N, T) from the planes of bytes of their steps (3, T, N)."""
+    folded = sum(
+        plane << k for k, plane in zip(_SHIFTS, arrays[name].astype(np.int64), strict=True)
+    )
+    steps = np.where(folded & 1, -(folded + 1) // 2, folded // 2)
+    return np.ascontiguousarray(steps.cumsum(axis=0).T)

@@ -1,0 +1,68 @@
+"""Remake the published curves and the reference runs that ship with the package.
+
+Usage: python scripts/make_references.py REFERENCE
+
+REFERENCE holds curves.json (precision-recall curves as their authors or collectors published them)
+and seism-NAME.npz (stored counts of 12 methods on the 200 test images of BSDS500). What is written:
+bsdsbench/comparison/curves.json, by the key of the published result, and
+bsdsbench/runs/references.npz.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bsdsbench.comparison.published import published_results
+from bsdsbench.runs.references import packed
+from bsdsbench.scores.curve import PRCurve, best
+
+PACKAGE = Path(__file__).resolve().parents[1] / "bsdsbench"
+PRINTED = 1.01e-6  # the summary lines have six digits
+
+
+def key_of(curve: dict[str, Any]) -> str:
+    """The key of the published result that was read in the same folder."""
+    file = curve["source"].split(" ")[-1].removesuffix("_bdry_thr.txt")
+    for row in published_results().values():
+        if "/" in file and re.search(rf"{re.escape(file)}_bdry\.txt", row.source):
+            return row.key
+    (key,) = [r.key for r in published_results().values() if r.name == curve["name"]]
+    return key
+
+
+def entry(curve: dict[str, Any]) -> dict[str, Any]:
+    """A curve with its ODS point and the rule by which that is its summary line's."""
+    columns = dict(zip(curve["columns"], np.array(curve["rows"]).T, strict=True))
+    summary = dict(zip(curve["summary_columns"], curve["summary"], strict=True))
+    grid = columns.get("threshold", np.arange(len(curve["rows"]), dtype=float))
+    drawn = PRCurve(grid, columns["precision"], columns["recall"])
+    rules = [
+        rule
+        for rule in ("maximum", "interpolated")
+        if abs(float(best(drawn, rule).f) - summary["ods_f"]) < PRINTED
+    ]
+    found = {k: columns[k].tolist() for k in ("threshold", "recall", "precision") if k in columns}
+    point = [summary[f"ods_{k}"] for k in ("recall", "precision", "f")]
+    return {"source": curve["source"], "ods": point, "ods_rule": rules[0], **found}
+
+
+def main(reference: Path) -> None:
+    curves = json.loads((reference / "curves.json").read_text("utf-8"))
+    lines = [f'"{key_of(c)}": {json.dumps(entry(c), separators=(",", ":"))}' for c in curves]
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    (PACKAGE / "comparison" / "curves.json").write_text(text, "utf-8")
+    stored = {
+        path.stem.removeprefix("seism-").lower(): dict(np.load(path))
+        for path in sorted(reference.glob("seism-*.npz"))
+    }
+    (PACKAGE / "runs" / "references.npz").write_bytes(packed(stored))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,228 @@
+"""Reference runs: their counts, what stands beside them, and what they refuse."""
+
+import json
+import math
+import os
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import bsdsbench as bb
+from bsdsbench.comparison.published import published_curves, published_results
+from bsdsbench.loaders.groundtruth import load_ground_truth
+from bsdsbench.loaders.pairing import ground_truths
+from bsdsbench.plotting import plot_f, plot_runs
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.evaluation import as_runs, load_run, load_runs
+from bsdsbench.runs.references import SOLVER_MOVES, incomparable, references
+from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
+from tests.helpers.runs import call, refused
+from tests.reference.scores import f_of, of_sums
+
+FIELDS = ("matched_gt", "total_gt", "matched_pred", "total_pred")
+
+
+@pytest.fixture(scope="session")
+def stored():
+    if "BSDSBENCH_SPEC" not in os.environ:
+        pytest.skip("BSDSBENCH_SPEC is not set: the stored counts are not available")
+    folder = Path(os.environ["BSDSBENCH_SPEC"]).parent / "reference"
+    return {p.stem.removeprefix("seism-").lower(): p for p in folder.glob("seism-*.npz")}
+
+
+def four(run):
+    return np.stack([[getattr(r.counts["boundary"], f) for f in FIELDS] for r in run.records])
+
+
+def like(run, name, protocol, ids=None):
+    """A run of one's own with the ground truth of `run`: every second pixel of it is found."""
+    t = protocol.threshold_array()
+    records = []
+    for k, record in enumerate(run.records):
+        total = np.full(t.size, record.counts["boundary"].total_gt[0])
+        hit = np.round(total * (1 - t) * (0.8 + 0.001 * (k % 7))).astype(np.int64)
+        counts = BoundaryCounts(t, hit, total, hit // 5, hit // 5 + 500)
+        records.append(replace(record, counts={"boundary": counts}, form="soft8"))
+    return bb.Evaluation(protocol, name, tuple(records))
+
+
+@pytest.mark.parametrize("key", sorted(references()))
+def test_counts_are_the_stored_ones_and_scores_follow_from_them(stored, key):
+    """ODS is the best F of the sums, OIS that of each image's best row, by plain loops."""
+    run, path = load_run(f"ref:{key}"), dict(np.load(stored[key]))
+    order = np.argsort(path["ids"])
+    np.testing.assert_array_equal(
+        four(run), np.stack([path[f][order] for f in FIELDS], axis=1).astype(np.int64)
+    )
+    assert run.image_ids == sorted(path["ids"].tolist())
+
+    def f(row):
+        return f_of(of_sums(row[2], row[3]), of_sums(row[0], row[1]))
+
+    images = np.stack([path[n] for n in FIELDS], axis=2).tolist()
+    sums = [[sum(image[k][c] for image in images) for c in range(4)] for k in range(len(images[0]))]
+    own = [max(image, key=f) for image in images]
+    score = run.boundary_score()
+    assert score.ods.f == pytest.approx(max(map(f, sums)), abs=1e-12)
+    assert score.ois.f == pytest.approx(f([sum(c) for c in zip(*own, strict=True)]), abs=1e-12)
+    assert run.identity.describe() == "bsds500-test, 200 of 200 images"
+
+
+def test_all_twelve_are_there_and_say_what_they_are(stored):
+    assert set(references()) == set(stored)
+    told = [load_run(f"ref:{key}").provenance["about"] for key in references()]
+    assert all("SEISM v3" in line and "randomised solver" in line for line in told)
+    assert sum("combinations" in line for line in told) == 2
+    hed = load_run("ref:hed")
+    assert f"{hed.boundary_score().ods.f:.3f}" == ".780".rjust(5, "0")
+    assert "ODS .780, not .788" in hed.provenance["about"]
+    assert "|match:random|" in str(hed.signature)
+
+
+def test_annotated_pixels_are_ours(bsds500_bench, request):
+    """Per image, over all annotators: of all test images where they are, of five elsewhere."""
+    folder = bsds500_bench / "groundTruth"
+    if "BSDSBENCH_BSDS500" in os.environ:
+        whole = request.getfixturevalue("bsds500") / "groundTruth" / "test"
+        folder = whole if whole.is_dir() else folder
+    totals = {r.image_id: r.counts["boundary"].total_gt[0] for r in load_run("ref:cob").records}
+    pairs = ground_truths(folder)
+    assert len(pairs) in (5, 200)
+    for each in pairs:
+        drawn = load_ground_truth(each).boundaries
+        assert sum(int(np.count_nonzero(b)) for b in drawn) == totals[each.image_id], each.image_id
+
+
+def test_two_are_compared_as_a_slow_bootstrap_does():
+    """Images drawn with replacement, summed, the best F of the sums: interval, p and least."""
+    runs = load_runs(["ref:mcg", "ref:se"])
+    counts = [four(run).transpose(0, 2, 1) for run in runs]
+    rng = np.random.default_rng(0)
+    times = rng.multinomial(200, np.full(200, 1 / 200), size=300)
+
+    def ods(images, drawn):
+        total = np.zeros(images.shape[1:], np.int64)
+        for i, n in enumerate(drawn):
+            total += n * images[i]
+        return max(f_of(of_sums(p, q), of_sums(r, s)) for r, s, p, q in total.tolist())
+
+    differences = np.array([ods(counts[0], row) - ods(counts[1], row) for row in times])
+    found = bb.compare(runs, n_boot=300, seed=0).difference_of("ref:mcg", "ref:se", "ods")
+    ones = np.ones(200, int)
+    assert found.value == pytest.approx(ods(counts[0], ones) - ods(counts[1], ones), abs=1e-12)
+    t = stats.t(199).ppf(0.975) * math.sqrt(200 / 199)
+    low, high = np.quantile(differences, stats.norm.cdf([-t, t]))
+    assert [found.low, found.high] == pytest.approx([low, high], abs=1e-12)
+    share = (min((differences <= 0).sum(), (differences >= 0).sum()) + 1) / 301
+    z = stats.norm.ppf(min(0.5, share)) * math.sqrt(199 / 200)
+    assert found.p == pytest.approx(2 * stats.t(199).cdf(z), abs=1e-9)
+    assert found.least == pytest.approx(t * differences.std(ddof=1), abs=1e-12)
+
+
+def test_rules_are_those_of_the_run_beside():
+    cob, egb = load_run("ref:cob"), load_run("ref:egb")
+    own = like(cob, "mine", Protocol.preset("bsds500").replace(ap_rule="endpoints"))
+    mine, cob, egb = as_runs([own, cob, egb])
+    assert (cob.protocol.ap_rule, egb.protocol.ap_rule) == ("endpoints", "endpoints")
+    assert (cob.protocol.ods_rule, egb.protocol.ods_rule) == ("interpolated", "maximum")
+    assert not incomparable(mine, cob)
+    notes = bb.compare([mine, cob, egb], n_boot=20).notes
+    assert any(note.startswith("ref:egb: ODS is the best of the combinations") for note in notes)
+
+
+def test_another_tolerance_or_set_is_refused(tmp_path):
+    cob = load_run("ref:cob")
+    wide = like(cob, "wide", Protocol.preset("bsds500").replace(max_dist=0.011))
+    refused("tolerance: .011d / .0075d", bb.compare, [wide, cob])
+    refused("protocols differ in max_dist", plot_runs, [wide, cob])
+    own = like(cob, "mine", Protocol.preset("bsds500"))
+    part = replace(own, records=own.records[:50])
+    refused("150 images are not in every run", bb.compare, [part, cob])
+    assert bb.compare([part, cob], n_boot=20, common=True).n_images == 50
+    other = [ImageRecord(r.image_id, r.size, r.counts, truth="0" * 16) for r in own.records]
+    refused("ground truth of image", bb.compare, [replace(own, records=tuple(other)), cob])
+    refused("no such reference run, expected ref: and one of cob", load_run, "ref:cobb")
+
+
+def test_what_the_solver_may_have_made_is_marked():
+    cob = load_run("ref:cob")
+    row = cob.records[0].counts["boundary"]
+    less = np.maximum(row.matched_gt - 19, 0)  # what the solver moves, of one image
+    moved = BoundaryCounts(row.thresholds, less, row.total_gt, row.matched_pred, row.total_pred)
+    first = replace(cob.records[0], counts={"boundary": moved})
+    near = replace(cob, name="near", records=(first, *cob.records[1:]))
+    found = bb.compare([cob, near], n_boot=50)
+    ods = found.difference_of("ref:cob", "near", "ods")
+    assert 0 < ods.value < SOLVER_MOVES
+    assert ods.solver
+    table = next(t for t in found.tables() if t.key == "differences")
+    assert table.rows[0][3].mark == "~"
+    assert any("below .0003, what the official randomised solver" in n for n in table.notes)
+    far = bb.compare(["ref:cob", "ref:se"], n_boot=50)
+    assert not any(d.solver for d in far.differences if d.score == "boundary.ods")
+
+
+def test_they_stand_in_every_verb(tmp_path):
+    """A run folder's places: compare, plot, report as table and page, leader board."""
+    assert "ref:cob" in call("compare", "ref:cob", "ref:se", "--n-boot", 20)
+    assert "SEISM" in call("report", "ref:cob", "ref:egb")
+    call("report", "ref:cob", "-o", tmp_path / "page.html", "--n-boot", 20)
+    own = like(load_run("ref:cob"), "mine", Protocol.preset("bsds500"))
+    own.save(tmp_path / "mine")
+    board = call("report", tmp_path / "mine", "ref:se", "-o", tmp_path / "site", "--n-boot", 20)
+    assert board.startswith("bsds500-test/boundary: bsds500-test, 200 of 200 images: ")
+    assert board.count("rows") == 1  # one board
+    call("plot", "ref:cob", "ref:egb", tmp_path / "mine", "-o", tmp_path / "pr.svg")
+    assert (tmp_path / "pr.svg").stat().st_size > 10_000
+
+
+def test_combinations_are_drawn_as_points():
+    lines = plot_runs(["ref:egb", "ref:cob"], human=False).axes[0].lines
+    egb, cob = (next(x for x in lines if f"ref:{n}" in str(x.get_label())) for n in ("egb", "cob"))
+    assert (egb.get_linestyle(), egb.get_marker()) == ("None", ".")
+    assert cob.get_linestyle() != "None"
+    refused("ref:egb: combinations of three parameters, expected thr", plot_f, ["ref:egb"])
+
+
+@pytest.mark.parametrize("key", sorted(published_curves()))
+def test_every_published_curve_is_drawn_from_the_command_line(tmp_path, key):
+    """Its points, and the ODS of its summary line, as the plain maximum or interpolated."""
+    out = tmp_path / "pr.svg"
+    call("plot", "--published", key, "-o", out)
+    result, curve = published_results()[key], published_curves()[key]
+    (line,) = [x for x in plot_runs([], published=[key], human=False).axes[0].lines
+               if result.label in str(x.get_label())]  # fmt: skip
+    drawn = (curve.precision > 0) | (curve.recall > 0)
+    np.testing.assert_array_equal(line.get_xdata(), curve.recall[drawn])
+    np.testing.assert_array_equal(line.get_ydata(), curve.precision[drawn])
+    rows = list(zip(curve.precision, curve.recall, strict=True))
+    steps = [k / 99 for k in range(100)] if curve.ods_rule == "interpolated" else [0.0, 1.0]
+    found = max(
+        f_of(b[0] * s + a[0] * (1 - s), b[1] * s + a[1] * (1 - s))
+        for a, b in pairwise(rows)
+        for s in steps
+    )
+    assert found == pytest.approx(curve.ods.f, abs=1.01e-6)
+    assert curve.ods.f == pytest.approx(result.boundary["ods"], abs=6e-4 if key == "rds" else 6e-5)
+    words = "with its thresholds" if curve.thresholds is not None else "without thresholds"
+    assert words in out.read_text("utf-8")
+    assert (curve.thresholds is None) == (key != "rds")
+
+
+def test_every_gathered_curve_is_shipped(stored):
+    gathered = json.loads((next(iter(stored.values())).parent / "curves.json").read_text("utf-8"))
+    assert len(published_curves()) == len(gathered) == 34
+    by_source = {c.source: c for c in published_curves().values()}
+    for curve in gathered:
+        mine = by_source[curve["source"]]
+        columns = dict(zip(curve["columns"], np.array(curve["rows"]).T, strict=True))
+        np.testing.assert_array_equal(mine.recall, columns["recall"])
+        np.testing.assert_array_equal(mine.precision, columns["precision"])
+        assert (
+            mine.ods.f
+            == dict(zip(curve["summary_columns"], curve["summary"], strict=True))["ods_f"]
+        )

@@ -1,0 +1,180 @@
+"""Tasks: those that ship, those of users, what a run is of, and ground truth that is not it."""
+
+import importlib.metadata
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.comparison.gate import Baseline, check
+from bsdsbench.loaders.identity import folder_fingerprints, set_fingerprint, shipped_sets
+from bsdsbench.loaders.pairing import ground_truths
+from bsdsbench.metrics import registry
+from bsdsbench.protocol import tasks as module
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.tasks import Task, tasks
+from bsdsbench.runs.evaluation import load_run
+from bsdsbench.runs.run_tasks import not_beside, tasks_of
+from tests.helpers.runs import call, counted, refused
+
+DATASETS = Path(__file__).parents[2] / "datasets"
+
+
+@pytest.fixture
+def own(tiny, tmp_path):
+    """A task of one's own in a file, of the six made images."""
+    images = folder_fingerprints(tiny[1], Protocol.preset("bsds500"))
+    path = tmp_path / "own.toml"
+    path.write_text(
+        'name = "tiny/boundary"\nprotocol = "bsds500"\nimages = 6\n'
+        f'fingerprint = "{set_fingerprint(images)}"\n'
+    )
+    return path
+
+
+def test_every_task_that_ships_can_be_evaluated():
+    known = {k.fingerprint: k for k in shipped_sets()}
+    for name, task in tasks().items():
+        registry.get(task.metric).check(task.resolved())
+        assert name == task.name
+        assert task.needs
+        assert (DATASETS / f"{task.page}.md").is_file()
+        if task.fingerprint:
+            assert known[task.fingerprint].name == task.set
+            assert len(known[task.fingerprint].images) == task.images
+    listed = call("protocols")
+    assert all(f"\n{name} v1: " in listed for name in tasks())
+    assert "no fingerprint known" in call("protocols", "nyudv2-test/boundary")
+    assert (
+        json.loads(call("protocols", "uded-2023/boundary", "--format", "json"))["tasks"][0][
+            "images"
+        ]
+        == 30
+    )
+
+
+def test_a_run_carries_its_task(tiny, own, tmp_path):
+    run = counted(*tiny, task=own, out=tmp_path / "out")
+    assert [t.name for t in run.tasks] == ["tiny/boundary"]
+    assert json.loads((tmp_path / "out" / "result.json").read_text())["tasks"] == ["tiny/boundary"]
+    again = bb.Evaluation.load(tmp_path / "out")
+    assert again.tasks == run.tasks
+    assert counted(*tiny).tasks == ()  # nobody knows the set
+    part = replace(again, records=again.records[1:])
+    assert part.tasks == ()
+    other = replace(again, protocol=again.protocol.replace(max_dist=0.011))
+    assert other.tasks == ()
+    told = call("evaluate", tiny[0], "--gt", tiny[1], "--task", own, "--quiet", "--workers", 1)
+    assert "task     tiny/boundary" in told
+
+
+def test_other_ground_truth_is_refused(tiny, own, tmp_path):
+    first = ground_truths(tiny[1])[0].gt_paths[0]
+    kept = first.read_bytes()
+    refused(
+        "a set without a name, 6 images, expected bsds500-test",
+        *(counted, *tiny), task="bsds500-test/boundary",
+    )  # fmt: skip
+    refused(
+        "6 images, expected the 654 of nyudv2-test", counted, *tiny, task="nyudv2-test/boundary"
+    )
+    first.unlink()
+    refused("expected tiny", counted, *tiny, task=own)
+    first.write_bytes(kept)
+    refused("its protocol is bsds500", counted, *tiny, "nyudv2", task=own)
+    refused("its metric is boundary", counted, *tiny, task=own, metrics="region")
+    refused("expected none to be skipped", counted, *tiny, task=own, missing="skip")
+    refused("did you mean 'bsds500-test/boundary'", Task.load, "bsds500-tes/boundary")
+    with pytest.raises(Exception, match="--max-dist: not with --task"):
+        call("evaluate", tiny[0], "--gt", tiny[1], "--task", own, "--max-dist", "0.1")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('name = "a"\nprotocol = "bsds500"', "expected a name SET/METRIC"),
+        ('name = "a/b"\nprotocol = "bsds"', "expected a preset"),
+        ('name = "a/b"\nprotocol = "bsds500"\nimages = 0', "images 0, expected a count"),
+        ('name = "a/b"\nprotocol = "bsds500"\nfingerprint = "x"', "expected 16 hex digits"),
+        ('name = "a/b"\nprotocol = "bsds500"\nwhere = "x"', "expected name and protocol, and of"),
+        ("name =", "own.toml"),
+    ],
+)
+def test_a_wrong_file_is_one_line(tmp_path, text, words):
+    (tmp_path / "own.toml").write_text(text)
+    refused(words, Task.load, tmp_path / "own.toml")
+
+
+def test_another_package_adds_tasks(monkeypatch):
+    more = {"other/boundary": {"protocol": "nyudv2", "images": 3}}
+
+    class Entry:
+        name, value = "other", "other:tasks"
+
+        @staticmethod
+        def load():
+            return lambda: more
+
+    monkeypatch.setattr(module, "entry_points", lambda group: [Entry] * (group == module.GROUP))
+    module.tasks.cache_clear()
+    try:
+        assert tasks()["other/boundary"].resolved() == Protocol.preset("nyudv2")
+        more["bsds500-test/boundary"] = {"protocol": "bsds500"}
+        module.tasks.cache_clear()
+        refused("bsds500-test/boundary is there already", tasks)
+    finally:
+        monkeypatch.undo()
+        module.tasks.cache_clear()
+    assert importlib.metadata.entry_points is not None
+
+
+def test_a_claim_does_not_stand_against_the_ground_truth(tiny):
+    """A run that says a fingerprinted task without having its set is of none."""
+    run = counted(*tiny)
+    claim = tasks()["bsds500-test/boundary"].to_mapping()
+    assert tasks_of(replace(run, provenance={"task": claim})) == ()
+    nyud = {**tasks()["nyudv2-test/boundary"].to_mapping(), "images": 6}
+    said = replace(run, protocol=Protocol.preset("nyudv2"), provenance={"task": nyud})
+    assert [t.name for t in tasks_of(said)] == ["nyudv2-test/boundary"]
+    for wrong in ("text", 3, {"name": "x"}, {"name": "a/b", "protocol": "bsds500", "more": 1}):
+        assert tasks_of(replace(run, provenance={"task": wrong})) == ()
+
+
+def test_published_rows_and_reference_runs_are_of_the_task():
+    cob = load_run("ref:cob")
+    assert [t.name for t in tasks_of(cob)] == ["bsds500-test/boundary"]
+    assert not_beside(cob, "bsds500-test/boundary") == ""
+    assert "published results are of nyudv2-test" in not_beside(cob, "nyudv2-test/boundary")
+
+
+def test_a_baseline_is_of_its_task(tiny, own, tmp_path):
+    run = counted(*tiny, task=own)
+    Baseline.of(run).save(tmp_path / "b.json")
+    stored = Baseline.load(tmp_path / "b.json")
+    assert stored.tasks == ["tiny/boundary"]
+    assert check(run, stored).passed
+    other = Task.load(own)
+    claim = {**other.to_mapping(), "name": "renamed/boundary"}
+    moved = replace(run, provenance={"task": claim})
+    refused("of renamed/boundary, the baseline is of tiny/boundary", check, moved, stored)
+    assert np.isfinite(list(stored.scores.values())).all()
+
+
+def test_a_split_by_its_ids(tiny, tmp_path):
+    """Of a larger folder only the listed images are evaluated, and the run is of the task."""
+    task = Task("part/boundary", "bsds500", ids=["im001", "im004"])
+    assert task.images == 2
+    run = counted(*tiny, task=task)
+    assert run.image_ids == ["im001", "im004"]
+    assert run.tasks == (task,)
+    assert Task.from_mapping(run.provenance["task"]) == task
+    assert replace(run, records=run.records[:1]).tasks == ()
+    lost = Task("part/boundary", "bsds500", ids=["im001", "im009"])
+    refused("1 images, expected the 2 of part", counted, *tiny, task=lost)
+    refused("2 ids, expected 3", Task, "part/boundary", "bsds500", images=3, ids=["a", "b"])
+    splits = [set(t.ids) for t in tasks().values() if t.set.startswith("mdbd-edges-pidinet")]
+    assert [len(ids) for ids in splits] == [20, 20, 20]
+    assert len(set.union(*splits)) > 50
