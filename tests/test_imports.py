@@ -212,6 +212,7 @@ TOGETHER = {
     "kernels": {"bits_properties"},
     "loaders": {"hostile", "load_errors", "roundtrip_properties"},
     "metrics": {"contract", "field_protocols", "humans", "peers"},
+    "plotting": {"look"},
     "runs": {"faults", "mixtures", "run_folder", "speed"},
     "tables": {"render"},
 }
