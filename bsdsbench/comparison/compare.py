@@ -177,11 +177,23 @@ class Comparison(Shown):
         return f"<Comparison of {first} on {self.n_images} images: {values}{more}>"
 
     def tables(self) -> list[Table]:
-        """Scores with intervals; with two runs or more also differences, and image by image."""
+        """Scores with intervals; with two runs or more also differences, and image by image.
+
+        Returns
+        -------
+        list of Table
+            In the order in which they are shown.
+        """
         return comparison_tables(self)
 
     def to_mapping(self) -> dict[str, Any]:
-        """The comparison as plain values for JSON."""
+        """The comparison as plain values for JSON.
+
+        Returns
+        -------
+        dict
+            Runs, intervals, differences, notes.
+        """
         return comparison_mapping(self)
 
     def only(self, scores: Sequence[str]) -> Comparison:
@@ -199,7 +211,20 @@ class Comparison(Shown):
         )
 
     def interval_of(self, run: str, score: str) -> Interval:
-        """The interval of one run's score, "boundary.ods" or "ods". Raises KeyError."""
+        """The interval of one run's score, "boundary.ods" or "ods". Raises KeyError.
+
+        Parameters
+        ----------
+        run : str
+            Its name.
+        score : str
+            "boundary.ods", or "ods".
+
+        Returns
+        -------
+        Interval
+            Value, low and high.
+        """
         score = full_name(score, {found.score for found in self.intervals})
         for found in self.intervals:
             if (found.run, found.score) == (run, score):
@@ -207,7 +232,20 @@ class Comparison(Shown):
         raise KeyError(f"{run}, {score}")
 
     def difference_of(self, a: str, b: str, score: str) -> Difference:
-        """The difference a - b of one score, for any order of the two runs. Raises KeyError."""
+        """The difference a - b of one score, for any order of the two runs. Raises KeyError.
+
+        Parameters
+        ----------
+        a, b : str
+            Names of two runs.
+        score : str
+            "boundary.ods", or "ods".
+
+        Returns
+        -------
+        Difference
+            Value, interval and p-values.
+        """
         score = full_name(score, {found.score for found in self.differences})
         for d in self.differences:
             if (d.a, d.b, d.score) == (a, b, score):
@@ -279,9 +317,15 @@ def compare(
 
     Examples
     --------
+    >>> import tempfile
     >>> import bsdsbench as bb
-    >>> runs = [bb.Evaluation.load("out/a"), bb.Evaluation.load("out/b")]    # doctest: +SKIP
-    >>> bb.compare(runs, n_boot=10_000, seed=0).differences[0]               # doctest: +SKIP
+    >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+    >>> out, images, gt = tempfile.mkdtemp(), sample_images(), sample_ground_truth()
+    >>> names = ("scharr", "sobel")
+    >>> runs = [bb.run(n, images, gt=gt, out=f"{out}/{n}").evaluation for n in names]
+    >>> found = bb.compare(runs, n_boot=1000, seed=0)
+    >>> round(found.difference_of("scharr", "sobel", "ods").value, 4)
+    -0.0094
     """
     n_boot, seed = checked_sampling(n_boot, seed, level)
     given_word(interval, "interval", INTERVALS)

@@ -73,9 +73,13 @@ def load_prediction(
 
     Examples
     --------
+    >>> import tempfile
+    >>> import numpy as np
     >>> import bsdsbench as bb
-    >>> bb.load_prediction("maps/100007.png").soft.dtype    # doctest: +SKIP
-    dtype('uint8')
+    >>> path = f"{tempfile.mkdtemp()}/100007.npy"
+    >>> np.save(path, np.full((321, 481), 0.5))
+    >>> bb.load_prediction(path).soft.shape
+    (321, 481)
     """
     given_word(kind, "kind", KINDS)
     if isinstance(path, Pair):

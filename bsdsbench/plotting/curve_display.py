@@ -77,7 +77,7 @@ class CurveDisplay(ABC):
     def from_scores(
         cls: type[_D], labels: ArrayLike, scores: ArrayLike, name: str = "", **options: Any
     ) -> _D:
-        """The curve of labels and scores; options : those of `curves.pr`, `.roc` or `.det`."""
+        """The curve of labels and scores; options : those of `curves.pr`, `curves.roc` or `curves.det`."""
         return cls.from_curve(cls.curve_of(labels, scores, **options), name)
 
     @classmethod
