@@ -57,7 +57,7 @@ def errors(methods: Sequence[Scores], n: int, n_boot: int = N_BOOT) -> dict[str,
 
 
 def rows(folder: Path, n_boot: int = N_BOOT) -> list[str]:
-    """The rows of the table in docs/scores.md."""
+    """The rows of the table in docs/understand/significance.md."""
     methods = [method(path) for path in sorted(folder.glob("seism-*.npz"))]
     out = []
     for n in SIZES:

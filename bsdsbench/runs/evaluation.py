@@ -67,8 +67,8 @@ class Evaluation(Shown):
     failed : dict of str to str
         Images that could not be evaluated, with the reason.
     own : bool
-        False for a loaded run that another user or machine made: the folders it names are not read
-        unasked.
+        False for a loaded run that another user or machine made: the folders it names are read only
+        if given explicitly.
     places : dict of str to str
         Absolute paths of the folders in `provenance`; in result.json they are relative to it, so
         that they are found from anywhere, and after all was moved together.
@@ -106,7 +106,7 @@ class Evaluation(Shown):
         ids = self.image_ids
         doubled = sorted({a for a, b in pairwise(ids) if a == b})
         if doubled:
-            raise MergeError(f"{self.name}: image {doubled[0]!r} is there twice, expected once")
+            raise MergeError(f"{self.name}: image {doubled[0]!r} is a duplicate id, expected once")
 
     @property
     def metrics(self) -> tuple[str, ...]:

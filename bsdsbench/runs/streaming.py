@@ -32,7 +32,7 @@ from bsdsbench.scores.counts import ImageRecord
 
 
 class StreamingEvaluator:
-    """Collects counts image by image. Picklable; an image counts once. Threads may share it.
+    """Collects counts image by image. Picklable; each image is counted once. Threads may share it.
 
     Parameters
     ----------

@@ -274,8 +274,8 @@ class BoundaryCounts(Counts):
 class ImageRecord:
     """All counts of one image.
 
-    size is (rows, columns); counts maps the name of a metric to its counts (`Counts`);
-    fingerprint is a hash of prediction, ground truth, protocol and kernel version; seconds is the
+    size is (rows, columns). counts maps the name of a metric to its counts (`Counts`).
+    fingerprint is a hash of prediction, ground truth, protocol and kernel version. seconds is the
     computing time and takes no part in `equals`.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The table of detectable differences in docs/scores.md is what the script prints."""
+"""The table of detectable differences in docs/understand is what the script prints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def stored():
 @pytest.mark.slow
 def test_the_page_has_its_rows(stored):
     """By a tenth of the samples, to a thousandth."""
-    page = (ROOT / "docs" / "scores.md").read_text("utf-8").splitlines()
+    page = (ROOT / "docs" / "understand" / "significance.md").read_text("utf-8").splitlines()
     for row in detectable.rows(stored, 1000):
         found = [float(cell) for cell in row.strip("| ").split("|")]
         (printed,) = [line for line in page if line.startswith(f"| {found[0]:g} |")]

@@ -296,7 +296,7 @@ MEASURES: Mapping[str, tuple[Callable[[Any], F8], bool, str]] = MappingProxyType
 class RegionCurves:
     """The region measures of S weighted data sets at each threshold: all scores come of them.
 
-    covering (S, T); fop, pair_f, fop_summed : stacks of S curves; means : measure -> (S, T)
+    covering (S, T), fop, pair_f and fop_summed (stacks of S curves), means (measure -> (S, T))
     """
 
     covering: F8
