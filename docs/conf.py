@@ -46,6 +46,10 @@ autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 
+linkcheck_timeout = 30
+linkcheck_retries = 3
+linkcheck_ignore = [r"^(?!https?:)"]  # the others are tested in the built site
+
 html_theme = "pydata_sphinx_theme"
 html_title = "bsdsbench"
 smartquotes = False  # they would turn --option into a dash
