@@ -67,6 +67,23 @@ def test_the_first_screen_has_the_demos_scores(method, tmp_path):
     assert row in HOME
 
 
+def test_exact_has_the_bound_of_the_agreement_table():
+    rows = re.findall(
+        r"^\| (eval_\w+)\.txt \([^|]*\| official[^|]*\| ([\d.e-]+) \|",
+        (DOCS / "evidence" / "agreement.md").read_text("utf-8"),
+        re.M,
+    )
+    bounds = {"bdry": 0.0, "region": 0.0}
+    for name, difference in rows:
+        kind = "bdry" if name == "eval_bdry" else "region"
+        bounds[kind] = max(bounds[kind], float(difference))
+    assert len(rows) == 12
+    assert "**Exact** to 0.0005 in every boundary score" in README
+    assert 0 < bounds["bdry"] <= 0.0005
+    assert "1e-5 in its region tables" in README
+    assert 0 < bounds["region"] <= 1e-5
+
+
 def test_the_sample_is_as_described():
     assert "16 synthetic pictures" in README
     assert "16 synthetic pictures" in HOME
