@@ -56,6 +56,14 @@ def test_commands_of_a_page_have_verbs_and_options_that_exist(path):
     assert wrong == []
 
 
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_of_a_page_lead_to_files(path):
+    text = re.sub(r"```.*?```", "", path.read_text("utf-8"), flags=re.S)
+    targets = [t.partition("#")[0] for t in re.findall(r"\]\(([^)\s]+)\)", text)]
+    made = re.compile(r"https?:|.*(?:generated|auto_examples)/|$")
+    assert [t for t in targets if not made.match(t) and not (path.parent / t).exists()] == []
+
+
 @pytest.mark.parametrize("method", ["structure-tensor", "canny", "sobel"])
 def test_the_first_screen_has_the_demos_scores(method, tmp_path):
     found = bb.run(method, sample_images(), gt=sample_ground_truth(), out=tmp_path, workers=1)

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import matplotlib.pyplot as plt
+
 NOTEBOOK = Path(__file__).resolve().parents[1] / "tutorials" / "results.ipynb"
 
 
@@ -66,6 +68,7 @@ def page(out: Path) -> str:
             parts.append(f"```{{raw}} html\n{cell.shown}\n```")
         elif cell.shown:
             parts.append(f"```text\n{cell.shown}\n```")
+    plt.close("all")  # or the gallery takes it for a picture of its first page
     parts.append(
         "{download}`Download this notebook <../tutorials/results.ipynb>`. Other "
         "[tutorials](../tutorials/index.md); the [API](api.rst)."
