@@ -64,6 +64,8 @@ def test_links_of_a_page_lead_to_files(path):
     assert [t for t in targets if not made.match(t) and not (path.parent / t).exists()] == []
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["structure-tensor", "canny", "sobel"])
 def test_the_first_screen_has_the_demos_scores(method, tmp_path):
     found = bb.run(method, sample_images(), gt=sample_ground_truth(), out=tmp_path, workers=1)
@@ -123,6 +125,7 @@ def test_thresholds_differ_from_hundredths_as_the_page_says():
     assert f"at {(thresholds > hundredths).sum()} thresholds, a pixel with the value k/100" in text
 
 
+@pytest.mark.slow
 def test_the_mean_of_the_best_f_is_mostly_below_ois():
     if "BSDSBENCH_SPEC" not in os.environ:
         pytest.skip("BSDSBENCH_SPEC is not set: the stored counts are not available")
@@ -140,6 +143,7 @@ def test_the_mean_of_the_best_f_is_mostly_below_ois():
 
 
 @pytest.mark.heavy
+@pytest.mark.process
 def test_the_mean_and_ois_of_gpb_on_bsds500_val():
     root = os.environ.get("BSDSBENCH_BSDS500")
     if not root:

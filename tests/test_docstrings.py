@@ -29,8 +29,12 @@ def public():
 
 PUBLIC = list(public())
 ROOT = Path(bb.__file__).parent
+STARTS = (pytest.mark.process, pytest.mark.slow)
 WITH_EXAMPLES = [
-    ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
+    pytest.param(
+        ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"),
+        marks=STARTS if "bb.run(" in path.read_text("utf-8") else (),
+    )
     for path in sorted(ROOT.rglob("*.py"))
     if ">>> " in path.read_text("utf-8")
 ]

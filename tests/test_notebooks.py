@@ -18,6 +18,7 @@ def test_a_notebook_is_stored_without_output(path):
     assert all(not c["outputs"] for c in cells if c["cell_type"] == "code")
 
 
+@pytest.mark.process
 @pytest.mark.slow
 def test_results_notebook(monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")

@@ -23,9 +23,14 @@ WRITTEN = [
     for path in sorted(DOCS.rglob("*.md"))
     if not {"_build", "generated", "auto_examples"} & {*path.relative_to(DOCS).parts}
 ]
+STARTS = (pytest.mark.process, pytest.mark.slow)
 LESSONS = [p for p in WRITTEN if p.parent.name == "understand" and p.stem != "index"]
 METRICS = [p for p in WRITTEN if p.parent.name == "metrics"]
-WITH_CODE = [p for p in WRITTEN if "```pycon" in p.read_text("utf-8")]
+WITH_CODE = [
+    pytest.param(p, marks=STARTS if "bb.run(" in p.read_text("utf-8") else pytest.mark.slow)
+    for p in WRITTEN
+    if "```pycon" in p.read_text("utf-8")
+]
 
 
 def name_of(path):
@@ -131,6 +136,8 @@ def test_every_verb_has_a_call_that_the_site_runs():
     assert set(made) == {"index", *VERBS}
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_the_first_picture_shows_todays_numbers():
     """Renew it by `python docs/drawing docs --png first_picture`."""
     with Image.open(DOCS / "first_picture.png") as stored:

@@ -23,6 +23,7 @@ def command(
     overlays: bool,
     out: str | None,
     form: str | None,
+    columns: list[str] | None,
     quiet: bool,
 ) -> int:
     """List the images that a run does worst on, with the paths of their overlays.
@@ -39,5 +40,5 @@ def command(
     folders = [Path(run) for run in runs]
     with progress("overlays", quiet or not overlays) as report:
         table = worst_table(load_runs(runs), folders, number, metric, overlays, report)
-    show_tables([table], out, form)
+    show_tables([table], out, form, columns)
     return 0

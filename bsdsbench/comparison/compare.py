@@ -197,7 +197,18 @@ class Comparison(Shown):
         return comparison_mapping(self)
 
     def only(self, scores: Sequence[str]) -> Comparison:
-        """The same with these scores alone, "boundary.ods" or "ods". Raises DataError."""
+        """The same with these scores alone. Raises DataError.
+
+        Parameters
+        ----------
+        scores : sequence of str
+            Such as "boundary.ods", or "ods".
+
+        Returns
+        -------
+        Comparison
+            Without the times.
+        """
         kept = tuple(full_name(score, self.scores) for score in scores)
         if odd := [score for score in kept if score not in self.scores]:
             raise DataError(f"score {odd[0]!r}: expected some of {', '.join(self.scores)}")

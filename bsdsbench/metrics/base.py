@@ -469,7 +469,22 @@ class Metric(ABC):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol
     ) -> Iterator[tuple[str, str, str]]:
-        """What looks wrong in an image that can be counted: (code, words, what fixes it)."""
+        """What looks wrong in an image that can be counted.
+
+        Parameters
+        ----------
+        pred : Prediction
+            One image's prediction.
+        gt : GroundTruth
+            Its ground truth.
+        protocol : Protocol
+            Its settings and options.
+
+        Returns
+        -------
+        iterator of tuple of str
+            (code, words, what fixes it).
+        """
         return iter(())
 
     def same_truth(self, a: Any, b: Any) -> bool:

@@ -129,7 +129,18 @@ class Evaluation(Shown):
         return [str(name) for name in found] if isinstance(found, list) else []
 
     def place(self, what: str) -> str | None:
-        """The folder of "pred", "gt" or "photos", where it is now or as it was given."""
+        """The folder of the inputs, where it is now or as it was given.
+
+        Parameters
+        ----------
+        what : str
+            "pred", "gt" or "photos".
+
+        Returns
+        -------
+        str or None
+            None if it is not known.
+        """
         here = self.places.get(what)
         given = self.provenance.get(what)
         return here if here and Path(here).is_dir() else str(given) if given else None

@@ -33,6 +33,7 @@ CALLS = {
     ],
     "doctor": ["bsdsbench doctor raw/maps --gt gt"],
     "compare": ["bsdsbench compare out/canny out/sobel"],
+    "worst": ["bsdsbench worst out/canny"],
     "explain": [
         "bsdsbench evaluate raw/maps --gt gt -o out/raw",
         "bsdsbench explain out/raw --target ods=0.760",
