@@ -84,5 +84,6 @@ def _table(
     missing = "Without overlays: --overlays draws those of these images."
     notes = [] if all(row[-1] for row in rows) else [missing]
     title = f"Where {' and '.join(names)} differ most" if two else f"Worst images of {names[0]}"
-    caption, signed = made_how(runs, names)
-    return Table("worst", title, columns, rows, caption=caption, notes=[*notes, *signed])
+    how = made_how(runs, names)
+    how["notes"] = [*notes, *how["notes"]]
+    return Table("worst", title, columns, rows, **how)
