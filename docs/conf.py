@@ -14,11 +14,11 @@ DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS), str(DOCS.parent)]
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
-import pages  # noqa: E402
+import making  # noqa: E402
 
 import bsdsbench  # noqa: E402
 
-pages.write_all(DOCS / "generated")
+making.write_all(DOCS / "generated")
 warnings.filterwarnings("ignore", message=".*non-interactive.*")
 
 project = "bsdsbench"
@@ -29,37 +29,44 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "myst_parser",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
+    "linking",
 ]
-exclude_patterns = ["_build", "examples", "**/README.*"]
+exclude_patterns = ["_build", "examples", "**/README.*", "**.ipynb"]
+templates_path = ["_templates"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
-suppress_warnings = ["config.cache", "myst.xref_missing"]
+suppress_warnings = ["config.cache"]
+default_role = "py:obj"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
+
+linkcheck_timeout = 30
+linkcheck_retries = 3
+linkcheck_ignore = [r"^(?!https?:)"]  # the others are tested in the built site
 
 html_theme = "pydata_sphinx_theme"
 html_title = "bsdsbench"
 smartquotes = False  # they would turn --option into a dash
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "navbar_align": "left",
-    "header_links_before_dropdown": 5,
+    "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-_WITHOUT_SECTIONS = (
-    *("index", "start", "scores", "contours", "agreement", "gate", "leaderboard", "large"),
-    *("differences", "speed", "contributing", "changelog"),
-)
-html_sidebars = {name: [] for name in (*_WITHOUT_SECTIONS, "generated/cli")}
+html_sidebars = {name: [] for name in ("index", "contribute")}
 
 sphinx_gallery_conf = {
     "examples_dirs": "examples",

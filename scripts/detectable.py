@@ -1,4 +1,4 @@
-"""What a difference must be: the tables of docs/differences.md, from the 12 reference runs.
+"""What a difference must be: the tables of docs/evidence/differences.md, from the 12 reference runs.
 
 Usage: python scripts/detectable.py [OUT.md]
 
@@ -28,7 +28,7 @@ from bsdsbench.runs.references import references
 from bsdsbench.scores.counts import BoundaryCounts
 from bsdsbench.scores.curve import AP_RULES
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "differences.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "evidence" / "differences.md"
 SCORES = ("ods", "ois", "ap")
 SIZES = (50, 100, 200, 500)
 FIELDS = ("matched_gt", "total_gt", "matched_pred", "total_pred")

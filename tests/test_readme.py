@@ -13,6 +13,7 @@ from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 README = Path(__file__).parents[1] / "README.md"
 
 
+@pytest.mark.process
 @pytest.mark.slow
 @pytest.mark.process
 def test_the_python_example(tmp_path, monkeypatch, capsys):

@@ -88,7 +88,7 @@ def _print_differences(found: Any) -> None:
 
 
 def _write_plots(runs: Sequence[Evaluation], human: Evaluation, out: Path) -> list[Path]:
-    """PR curves of all; F over threshold of all; the two best image by image."""
+    """PR curves and F over threshold of all, and the two best image by image."""
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
 
     plot_runs(runs, human=human, path=out / "pr.png")

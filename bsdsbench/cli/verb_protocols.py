@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from bsdsbench.cli.options import format_option, verb
+
+if TYPE_CHECKING:
+    from bsdsbench.protocol.signature import Signature
 
 
 @verb("protocols", short_help="List the presets with their constants, and the tasks.")
@@ -16,15 +21,23 @@ def command(name: str | None, form: str) -> int:
     A task (SET/METRIC) is a set, a protocol and a metric under one name, for `evaluate --task`. It
     is listed with its set's fingerprint, the ground truth that it needs, and the page of datasets/
     that says where that comes from.
+
+    NAME may also be a signature, the line under a table: each of its words is explained, and
+    the last line is a sentence for a paper.
     """
     from bsdsbench.cli.evaluating import print_json
     from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
     from bsdsbench.protocol.settings import toml_text
+    from bsdsbench.protocol.signature import Signature
     from bsdsbench.protocol.tasks import Task, tasks
 
-    of_task = name is not None and "/" in name and not name.endswith(".toml")
+    signature = Signature.parse(name) if name and "|" in name else None
+    of_task = not signature and name is not None and "/" in name and not name.endswith(".toml")
     shown = [Task.load(str(name))] if of_task else [] if name else list(tasks().values())
-    chosen = [] if of_task else [Protocol.load(n) for n in ([name] if name else preset_names())]
+    if signature:
+        chosen = [signature.protocol]
+    else:
+        chosen = [] if of_task else [Protocol.load(n) for n in ([name] if name else preset_names())]
     if form == "json":
         told = {"protocols": [p.to_mapping() for p in chosen]}
         print_json(told | {"tasks": [task.to_mapping() for task in shown]})
@@ -32,6 +45,8 @@ def command(name: str | None, form: str) -> int:
         print("\n".join(p.to_toml() for p in chosen), end="")
         for task in shown if of_task else ():
             print(toml_text(task.to_mapping()), end="")
+    elif signature:
+        _explain(signature)
     elif name in preset_names():
         print(preset_text(str(name)), end="")
     else:
@@ -40,3 +55,11 @@ def command(name: str | None, form: str) -> int:
         for task in shown:
             print(f"{task.describe()}; needs {task.needs} (datasets/{task.page}.md)")
     return 0
+
+
+def _explain(signature: Signature) -> None:
+    from bsdsbench.protocol.decoder import decode, sentence
+
+    for word, meaning in decode(signature):
+        print(f"{word:20}  {meaning}")
+    print(f"\n{sentence(signature)}")

@@ -186,15 +186,38 @@ class Comparison(Shown):
         return f"<Comparison of {first} on {self.n_images} images: {values}{more}>"
 
     def tables(self) -> list[Table]:
-        """Scores with intervals; with two runs or more also differences, and image by image."""
+        """Scores with intervals; with two runs or more also differences, and image by image.
+
+        Returns
+        -------
+        list of Table
+            In the order in which they are shown.
+        """
         return comparison_tables(self)
 
     def to_mapping(self) -> dict[str, Any]:
-        """The comparison as plain values for JSON."""
+        """The comparison as plain values for JSON.
+
+        Returns
+        -------
+        dict
+            Runs, intervals, differences, notes.
+        """
         return comparison_mapping(self)
 
     def only(self, scores: Sequence[str]) -> Comparison:
-        """The same with these scores alone, "boundary.ods" or "ods". Raises DataError."""
+        """The same with these scores alone. Raises DataError.
+
+        Parameters
+        ----------
+        scores : sequence of str
+            Such as "boundary.ods", or "ods".
+
+        Returns
+        -------
+        Comparison
+            Without the times.
+        """
         kept = tuple(full_name(score, self.scores) for score in scores)
         if odd := [score for score in kept if score not in self.scores]:
             raise DataError(f"score {odd[0]!r}: expected some of {', '.join(self.scores)}")
@@ -208,7 +231,20 @@ class Comparison(Shown):
         )
 
     def interval_of(self, run: str, score: str) -> Interval:
-        """The interval of one run's score, "boundary.ods" or "ods". Raises KeyError."""
+        """The interval of one run's score, "boundary.ods" or "ods". Raises KeyError.
+
+        Parameters
+        ----------
+        run : str
+            Its name.
+        score : str
+            "boundary.ods", or "ods".
+
+        Returns
+        -------
+        Interval
+            Value, low and high.
+        """
         score = full_name(score, {found.score for found in self.intervals})
         for found in self.intervals:
             if (found.run, found.score) == (run, score):
@@ -216,7 +252,20 @@ class Comparison(Shown):
         raise KeyError(f"{run}, {score}")
 
     def difference_of(self, a: str, b: str, score: str) -> Difference:
-        """The difference a - b of one score, for any order of the two runs. Raises KeyError."""
+        """The difference a - b of one score, for any order of the two runs. Raises KeyError.
+
+        Parameters
+        ----------
+        a, b : str
+            Names of two runs.
+        score : str
+            "boundary.ods", or "ods".
+
+        Returns
+        -------
+        Difference
+            Value, interval and p-values.
+        """
         score = full_name(score, {found.score for found in self.differences})
         for d in self.differences:
             if (d.a, d.b, d.score) == (a, b, score):
@@ -289,9 +338,15 @@ def compare(
 
     Examples
     --------
+    >>> import tempfile
     >>> import bsdsbench as bb
-    >>> runs = [bb.Evaluation.load("out/a"), bb.Evaluation.load("out/b")]    # doctest: +SKIP
-    >>> bb.compare(runs, n_boot=10_000, seed=0).differences[0]               # doctest: +SKIP
+    >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+    >>> out, images, gt = tempfile.mkdtemp(), sample_images(), sample_ground_truth()
+    >>> names = ("scharr", "sobel")
+    >>> runs = [bb.run(n, images, gt=gt, out=f"{out}/{n}").evaluation for n in names]
+    >>> found = bb.compare(runs, n_boot=1000, seed=0)
+    >>> round(found.difference_of("scharr", "sobel", "ods").value, 4)
+    -0.0094
     """
     n_boot, seed = checked_sampling(n_boot, seed, level)
     given_word(interval, "interval", INTERVALS)

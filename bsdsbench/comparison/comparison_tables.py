@@ -24,7 +24,7 @@ _PAIR = [Column("a", "A"), Column("b", "B")]
 
 
 def comparison_tables(found: Any) -> list[Table]:
-    """Scores with intervals and letters; differences with p-values; win, tie, loss per image.
+    """Scores with intervals and letters, differences with p-values, wins and losses by image.
 
     One run alone has the first only. Scores that other tables do not show have tables of their own,
     which are supplementary.

@@ -129,7 +129,7 @@ def _checksum(content: Mapping[str, Any]) -> str:
 @dataclass(frozen=True, slots=True)
 class Check:
     """One score against its baseline. drop is positive where the run is worse; p is None without
-    statistics; value is None where the run lacks the score."""
+    statistics. value is None where the run lacks the score."""
 
     score: str
     baseline: float

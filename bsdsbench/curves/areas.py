@@ -187,10 +187,11 @@ def auccalculator_areas(
 ) -> tuple[float, float]:
     """AUCCalculator's areas of the points (TP, FP): (under PR, under ROC).
 
-    One point per distinct score goes in. Points with TP = 0 are dropped; if the first TP is above
-    1, (1, FP/TP) comes before it; (P, N) ends the curve; points at whole TP are put between; the
-    first precision is carried flat to recall 0; trapezoids. There is no hull. Dropping the TP = 0
-    points is optimistic when false positives come first. No points give the area of (P, N) alone.
+    One point per distinct score goes in. Points with TP = 0 are dropped. If the first TP is above
+    1, (1, FP/TP) comes before it. (P, N) ends the curve. Points at whole TP are put between. The
+    first precision is carried flat to recall 0. Areas are trapezoids. There is no hull. Dropping
+    the TP = 0 points is optimistic when false positives come first. No points give the area of
+    (P, N) alone.
     Errors as `interpolate_pr`, also for counts that exceed their totals.
 
     Parameters

@@ -56,7 +56,13 @@ class AreaRow:
     rule: str
 
     def to_mapping(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Plain values, for JSON.
+
+        Returns
+        -------
+        dict
+            Name, value and who uses it.
+        """
         return asdict(self)
 
 

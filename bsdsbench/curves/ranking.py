@@ -66,6 +66,17 @@ class Ranking(ReadOnly):
         complete also adds "everything predicted", at threshold -inf.
         Raises ShapeError for arrays of different lengths, DataError for counts that fall while
         the threshold does, that exceed the totals or are no whole numbers.
+
+        Parameters
+        ----------
+        thresholds : array_like
+            f8 (T,).
+        tp, fp : array_like
+            (T,), true and false positives at each threshold.
+        positives, negatives : int
+            Totals.
+        complete : bool
+            Add the point "everything predicted".
         """
         t = numbers(thresholds, "thresholds").astype(np.float64)
         named = (("tp", tp), ("fp", fp))

@@ -54,6 +54,13 @@ class BinnedCurves:
         """Count a batch, two arrays of one size; the labels are those of `pr`.
 
         Raises ShapeError for different sizes, DataError for NaN; a bad batch changes nothing.
+
+        Parameters
+        ----------
+        labels : array_like
+            As of `pr`.
+        scores : array_like
+            Of the same size.
         """
         positive, negative, s = check_samples(labels, scores)
         from bsdsbench.kernels.ranks import histogram
@@ -73,6 +80,13 @@ class BinnedCurves:
         """The counter that had this state, i8 (2, T+1) (a saved one, or a sum of several).
 
         Raises DataError for a state of another shape or with negative counts.
+
+        Parameters
+        ----------
+        thresholds : array_like
+            As of the saved counter.
+        state : array_like
+            Its counts, i8 (2, T+1).
         """
         out = cls(thresholds)
         bins = np.asarray(state)
@@ -84,7 +98,13 @@ class BinnedCurves:
         return out
 
     def merge(self, other: BinnedCurves) -> None:
-        """Add another counter's samples. Raises MergeError for other thresholds."""
+        """Add another counter's samples. Raises MergeError for other thresholds.
+
+        Parameters
+        ----------
+        other : BinnedCurves
+            With equal thresholds.
+        """
         if not np.array_equal(self.thresholds, other.thresholds):
             raise MergeError("binned curves: different thresholds, expected the same")
         self._bins += other._bins
@@ -94,22 +114,61 @@ class BinnedCurves:
         self._bins[:] = 0
 
     def ranking(self) -> Ranking:
-        """The counts at each threshold, as of merged ties."""
+        """The counts at each threshold, as of merged ties.
+
+        Returns
+        -------
+        Ranking
+            One point for each threshold.
+        """
         # Suffix sums: what lies at or above each threshold.
         above = np.cumsum(self._bins[:, ::-1], axis=1)[:, ::-1]
         tp, fp = above[:, 1:]
         return Ranking.from_counts(self.thresholds, tp, fp, int(above[0, 0]), int(above[1, 0]))
 
     def pr(self, **options: Any) -> PRResult:
-        """The PR curve; options of `pr_from_ranking`."""
+        """The PR curve; options of `pr_from_ranking`.
+
+        Parameters
+        ----------
+        **options : object
+            As of `pr_from_ranking`.
+
+        Returns
+        -------
+        PRResult
+            Curve and numbers.
+        """
         return pr_from_ranking(self.ranking(), **options)
 
     def roc(self, **options: Any) -> ROCResult:
-        """The ROC curve; options of `roc_from_ranking`."""
+        """The ROC curve; options of `roc_from_ranking`.
+
+        Parameters
+        ----------
+        **options : object
+            As of `roc_from_ranking`.
+
+        Returns
+        -------
+        ROCResult
+            Curve and numbers.
+        """
         return roc_from_ranking(self.ranking(), **options)
 
     def det(self, **options: Any) -> DETResult:
-        """The DET curve; options of `det_from_ranking`."""
+        """The DET curve; options of `det_from_ranking`.
+
+        Parameters
+        ----------
+        **options : object
+            As of `det_from_ranking`.
+
+        Returns
+        -------
+        DETResult
+            Curve and numbers.
+        """
         return det_from_ranking(self.ranking(), **options)
 
 

@@ -126,9 +126,12 @@ def doctor(
 
     Examples
     --------
+    >>> import tempfile
     >>> import bsdsbench as bb
-    >>> bb.doctor("maps", "BSDS500/data/groundTruth/test")    # doctest: +SKIP
-    []
+    >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+    >>> thick = bb.run("structure-tensor-raw", sample_images(), out=tempfile.mkdtemp()).maps
+    >>> [finding.fix for finding in bb.doctor(thick, sample_ground_truth())]
+    ['--nms']
     """
     folders = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
     if metric not in registry.DEFAULT:

@@ -175,7 +175,7 @@ class Explanation:
 
 
 def ranked(trials: Sequence[Trial], targets: Mapping[str, float]) -> tuple[Trial, ...]:
-    """Findings first, of those the likeliest; then the nearest; then coincidences.
+    """Findings first, the likeliest of them before others, then the nearest, then coincidences.
 
     Of several trials of one label the last stays, which had most images, or one that reached the
     target. Choices of images that nothing names say nothing unless they reach it.

@@ -36,7 +36,18 @@ class Finding:
     fix: str = ""
 
     def line(self, limit: int = 3) -> str:
-        """One printable line."""
+        """One printable line.
+
+        Parameters
+        ----------
+        limit : int
+            How many files to name.
+
+        Returns
+        -------
+        str
+            Level, message, files and remedy.
+        """
         where = f" [{listed(list(self.files), limit)}]" if self.files else ""
         fix = f" -> {self.fix}" if self.fix else ""
         return f"{self.level}: {self.code}: {self.message}{where}{fix}"

@@ -78,7 +78,13 @@ class DataError(ValueError):
 
     @classmethod
     def collect(cls, errors: Sequence[DataError]) -> DataError:
-        """Join many errors into one that lists every problem, in the order given."""
+        """Join many errors into one that lists every problem, in the order given.
+
+        Parameters
+        ----------
+        errors : sequence of DataError
+            At least one.
+        """
         problems = [line for error in errors for line in error.problems]
         return cls("\n".join(problems), problems)
 

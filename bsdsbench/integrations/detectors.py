@@ -104,7 +104,13 @@ class DetectorRun(Shown):
         )
 
     def tables(self) -> list[Table]:
-        """A row of pictures and time, then the scores where there are any."""
+        """A row of pictures and time, then the scores where there are any.
+
+        Returns
+        -------
+        list of Table
+            In the order in which they are shown.
+        """
         counts = (("pictures", "Pictures"), ("failed", "Failed"))
         columns = [METHOD, *(Column(*count, "", "d") for count in counts)]
         rows: list[list[Cell]] = [[self.name, len(self.milliseconds), len(self.failed)]]
@@ -113,7 +119,13 @@ class DetectorRun(Shown):
         return [own, *(score_tables([self.evaluation]) if self.evaluation else [])]
 
     def to_mapping(self) -> dict[str, Any]:
-        """Plain values: name, times, failures, and the scores where there are any."""
+        """Plain values: name, times, failures, and the scores where there are any.
+
+        Returns
+        -------
+        dict
+            Ready for JSON.
+        """
         return {
             "name": self.name,
             "maps": str(self.maps),
@@ -194,10 +206,14 @@ def run(
 
     Examples
     --------
+    >>> import tempfile
     >>> import bsdsbench as bb
-    >>> found = bb.run("my_detector:detect", "images", gt="gt", out="out/mine")  # doctest: +SKIP
-    >>> found.ms_per_image                                                       # doctest: +SKIP
-    12.5
+    >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+    >>> def dark(image):
+    ...     return 1 - image.mean(axis=2) / 255
+    >>> found = bb.run(dark, sample_images(), gt=sample_ground_truth(), out=tempfile.mkdtemp())
+    >>> len(found.milliseconds), round(found.evaluation.boundary_score().ods.f, 2)
+    (16, 0.33)
     """
     chosen = check_words(metrics, "skip", on_error, shard)
     detector = load_function(function) if isinstance(function, str) else function

@@ -199,7 +199,7 @@ def _enter(order, own, other, geo, work):
 
 
 def _near(first: F8, second: F8, radius: float, metric: int) -> tuple[I8, I4, F8]:
-    """The allowed pairs: vertex i has those from start[i] to start[i + 1]; the second point; cost.
+    """The allowed pairs: where those of vertex i start, the second point, the cost.
 
     Only points whose rows are near are looked at.
     """

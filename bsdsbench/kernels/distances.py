@@ -18,7 +18,7 @@ def nearest(a_start, a_rows, a_cols, b_start, b_rows, b_cols, row_step, col_step
 
     Sites as `bsdsbench.kernels.outlines` lists them; infinite where b has no site of the label. A
     search through rows, outwards from the site, costs little where outlines are near each other.
-    If they are far apart, the rest of the label's sites read an exact transform of the box.
+    If the distance is large, the rest of the label's sites read an exact transform of the box.
     """
     out = np.full(a_rows.size, np.inf)
     for k in range(a_start.size - 1):

@@ -336,7 +336,7 @@ def _problem(
     annotator: int,
     arenas: tuple[NDArray[np.void], NDArray[np.void]],
 ) -> tuple[Side, Side, Geometry, Work]:
-    """The sides of one annotator's problem; its costs; room for searches."""
+    """The sides of one annotator's problem, its costs, and room for searches."""
     pixel, gt_tile = vertices(gt)
     gt_bits = np.empty((pixel.size, bits.shape[1]), np.uint64)  # nobody reads them
     geo = geometry(gt.shape, reach, pixel.size, annotator)
@@ -412,7 +412,7 @@ def _keep(start, pixel, added, near, cols, kept, pixels, enters, tile):
 def _batches(start, vertex, added, pred, ordering):
     """Step k removes order[batch[2 k bands] : batch[(2k+1) bands]], adds up to batch[(2k+2) bands].
 
-    Only vertices with an edge; band by band, for what is near to be in the processor's cache; in a
+    Only vertices with an edge, band by band, so that what is near is in the processor's cache. In a
     band those with the nearest partner first, which finds most of them their mate at once.
     Counting sort by distance, then by slot: batch and band.
     """

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Format(NamedTuple):
-    """A reader; whether the file is a picture; whether predictions come in it."""
+    """A reader, whether the file is a picture, and whether predictions come in it."""
 
     reader: str
     picture: bool = False

@@ -124,6 +124,11 @@ class Prediction:
         """The (H, W) soft map: itself, or ucm2[2::2, 2::2] (official boundaryBench).
 
         Raises ValueError for segmentations, or for nothing.
+
+        Returns
+        -------
+        array
+            (H, W), as stored.
         """
         if self.soft is not None:
             return self.soft

@@ -108,7 +108,13 @@ class Score(ShownScore):
         return Score(inner, self.n_images)
 
     def to_mapping(self) -> dict[str, Any]:
-        """The metric's object in result.json: undefined values as None."""
+        """The metric's object in result.json: undefined values as None.
+
+        Returns
+        -------
+        dict
+            Ready for JSON.
+        """
         return {**nested(self.values), "n_images": self.n_images}
 
 
@@ -183,7 +189,17 @@ class Metric(ABC):
 
     @abstractmethod
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Counts:
-        """One image's counts. No disk. Raises DataError."""
+        """One image's counts. No disk. Raises DataError.
+
+        Parameters
+        ----------
+        pred : Prediction
+            One image's prediction.
+        gt : GroundTruth
+            Its ground truth.
+        protocol : Protocol
+            Its settings and options.
+        """
 
     @abstractmethod
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
@@ -192,16 +208,43 @@ class Metric(ABC):
         The one place where scores are computed. stack: the counts of N images, field -> (N, ...),
         shared fields as they are (`Counts.stacked`); weights (S, N): how often each image is in
         each of S data sets (`scores.ratios`). NaN stands for an undefined score.
+
+        Parameters
+        ----------
+        stack : dict of str to array
+            Field -> (N, ...), see `Counts.stacked`.
+        weights : array
+            (S, N), how often each image is in each data set.
+        protocol : Protocol
+            Its settings and options.
         """
 
     @abstractmethod
     def image_values(self, counts: Any) -> dict[str, float]:
-        """One image's own values, by the keys of `image_columns` and more."""
+        """One image's own values, by the keys of `image_columns` and more.
+
+        Parameters
+        ----------
+        counts : Counts
+            One image's.
+        """
 
     def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> Any:
         """The score of a data set: `scores` with weights of one, as an object to look at.
 
         Raises DataError for no records, one without counts of this metric, or different thresholds.
+
+        Parameters
+        ----------
+        records : sequence of ImageRecord
+            One for each image.
+        protocol : Protocol
+            Its settings and options.
+
+        Returns
+        -------
+        object
+            With `n_images`, `to_mapping()` and the columns' keys as attributes.
         """
         ids, images = zip(*counts_in_order(records, self.name), strict=True)
         stack = self.stack(images)
@@ -212,11 +255,39 @@ class Metric(ABC):
     def result(
         self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
     ) -> Any:
-        """What `score` gives, an object with `n_images` and `to_mapping()`."""
+        """What `score` gives, an object with `n_images` and `to_mapping()`.
+
+        Parameters
+        ----------
+        values : dict of str to float
+            What `scores` gives for weights of one.
+        stack : dict of str to array
+            Field -> (N, ...), see `Counts.stacked`.
+        ids : sequence of str
+            Image ids, in the order of the stack.
+        protocol : Protocol
+            Its settings and options.
+
+        Returns
+        -------
+        object
+            The score that users see.
+        """
         return Score(values, len(ids))
 
     def stack(self, images: Sequence[Any]) -> Stack:
-        """The counts of one or more images as arrays. Raises DataError if they do not fit."""
+        """The counts of one or more images as arrays. Raises DataError if they do not fit.
+
+        Parameters
+        ----------
+        images : sequence of Counts
+            One for each image.
+
+        Returns
+        -------
+        dict
+            Field -> array, see `Counts.stacked`.
+        """
         try:
             return self.counts_type.stacked(images)
         except ShapeError as error:
@@ -227,19 +298,59 @@ class Metric(ABC):
         """A tiny problem, by which a worker warms up."""
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol) -> Counts:
-        """Each annotator against the others. Raises DataError where there is no such form."""
+        """Each annotator against the others. Raises DataError where there is no such form.
+
+        Parameters
+        ----------
+        gt : GroundTruth
+            Its ground truth.
+        protocol : Protocol
+            Its settings and options.
+        """
         raise DataError(f"metric {self.name!r}: has no human form")
 
     def check(self, protocol: Protocol) -> None:
-        """Raise ProtocolError if the protocol lacks what the metric needs."""
+        """Raise ProtocolError if the protocol lacks what the metric needs.
+
+        Parameters
+        ----------
+        protocol : Protocol
+            Its settings and options.
+        """
         return
 
     def fits(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> bool:
-        """False if a prediction of that size cannot be compared with the ground truth."""
+        """False if a prediction of that size cannot be compared with the ground truth.
+
+        Parameters
+        ----------
+        pred : Prediction
+            One image's prediction.
+        gt : GroundTruth
+            Its ground truth.
+        protocol : Protocol
+            Its settings and options.
+
+        Returns
+        -------
+        bool
+            True if `count` accepts their sizes.
+        """
         return pred.shape == gt.shape
 
     def options_of(self, protocol: Protocol) -> Any:
-        """Its options in a protocol. Raises ProtocolError for an unknown one and a wrong value."""
+        """Its options in a protocol. Raises ProtocolError for an unknown one and a wrong value.
+
+        Parameters
+        ----------
+        protocol : Protocol
+            Its settings and options.
+
+        Returns
+        -------
+        Settings or None
+            The checked record; None for a metric without options.
+        """
         if self.options is None:
             raise ProtocolError(f"options {self.name!r}: this metric has none, expected none")
         try:
@@ -248,43 +359,147 @@ class Metric(ABC):
             raise ProtocolError(f"{self.name} {error}") from None
 
     def describe(self, protocol: Protocol) -> str:
-        """Its own conventions in words, printed under the scores beside what it uses; or ""."""
+        """Its own conventions in words, printed under the scores beside what it uses; or "".
+
+        Parameters
+        ----------
+        protocol : Protocol
+            Its settings and options.
+
+        Returns
+        -------
+        str
+            One line, or "".
+        """
         return self.options_of(protocol).describe() if self.options else ""
 
     def class_names(self, protocol: Protocol) -> tuple[str, ...]:
-        """The classes whose maps are a prediction's files; none where it is one file."""
+        """The classes whose maps are a prediction's files; none where it is one file.
+
+        Parameters
+        ----------
+        protocol : Protocol
+            Its settings and options.
+
+        Returns
+        -------
+        tuple of str
+            In the order of the labels.
+        """
         return ()
 
     def reads_instances(self, protocol: Protocol) -> bool:
-        """True if the ground truth's instance maps are read too."""
+        """True if the ground truth's instance maps are read too.
+
+        Parameters
+        ----------
+        protocol : Protocol
+            Its settings and options.
+
+        Returns
+        -------
+        bool
+            False for most metrics.
+        """
         return False
 
     def files(
         self, score: Any, records: Sequence[ImageRecord], protocol: Protocol
     ) -> Iterator[tuple[str, str]]:
-        """Further files of a run's folder: name and text."""
+        """Further files of a run's folder: name and text.
+
+        Parameters
+        ----------
+        score : object
+            What `score` gives.
+        records : sequence of ImageRecord
+            One for each image.
+        protocol : Protocol
+            Its settings and options.
+
+        Returns
+        -------
+        iterator of tuple of str, str
+            Name and text of each file.
+        """
         return iter(())
 
     def parts(self, score: Any) -> Mapping[str, Any]:
-        """Scores within the score that have a table of their own: name -> score."""
+        """Scores within the score that have a table of their own: name -> score.
+
+        Parameters
+        ----------
+        score : object
+            What `score` gives.
+
+        Returns
+        -------
+        dict
+            Name -> score; empty for most metrics.
+        """
         return {}
 
     def has_tables(self, tables: Mapping[str, Any]) -> bool:
-        """True if official tables, {file name: rows}, hold scores of this metric."""
+        """True if official tables, {file name: rows}, hold scores of this metric.
+
+        Parameters
+        ----------
+        tables : dict
+            File name -> rows.
+
+        Returns
+        -------
+        bool
+            True if `reported` can read them.
+        """
         return False
 
     def reported(self, tables: Mapping[str, Any], run: str) -> Any:
-        """The score that official tables hold. Raises DataError, naming `run`."""
+        """The score that official tables hold. Raises DataError, naming `run`.
+
+        Parameters
+        ----------
+        tables : dict
+            File name -> rows.
+        run : str
+            A name for messages.
+        """
         raise DataError(f"{run}: metric {self.name} has no official tables")
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol
     ) -> Iterator[tuple[str, str, str]]:
-        """What looks wrong in an image that can be counted: (code, words, what fixes it)."""
+        """What looks wrong in an image that can be counted.
+
+        Parameters
+        ----------
+        pred : Prediction
+            One image's prediction.
+        gt : GroundTruth
+            Its ground truth.
+        protocol : Protocol
+            Its settings and options.
+
+        Returns
+        -------
+        iterator of tuple of str
+            (code, words, what fixes it).
+        """
         return iter(())
 
     def same_truth(self, a: Any, b: Any) -> bool:
-        """False if the counts of one image cannot come from the same ground truth."""
+        """False if the counts of one image cannot come from the same ground truth.
+
+        Parameters
+        ----------
+        a, b : Counts
+            Of one image in two runs.
+
+        Returns
+        -------
+        bool
+            True if nothing speaks against it.
+        """
         return True
 
 
@@ -355,26 +570,91 @@ class CurveMetric(Metric):
     )
 
     def four(self, stack: Stack) -> NDArray[np.int64]:
-        """matched_gt, total_gt, matched_pred and total_pred of each image, i8 (N, T, 4)."""
+        """matched_gt, total_gt, matched_pred and total_pred of each image, i8 (N, T, 4).
+
+        Parameters
+        ----------
+        stack : dict of str to array
+            Field -> (N, ...), see `Counts.stacked`.
+
+        Returns
+        -------
+        array
+            i8 (N, T, 4).
+        """
         names = ("matched_gt", "total_gt", "matched_pred", "total_pred")
         return np.stack([stack[name] for name in names], axis=-1)
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
-        """ODS, OIS, AP and R50 of summed counts."""
+        """ODS, OIS, AP and R50 of summed counts.
+
+        Parameters
+        ----------
+        stack : dict of str to array
+            Field -> (N, ...), see `Counts.stacked`.
+        weights : array
+            (S, N), how often each image is in each data set.
+        protocol : Protocol
+            Its settings and options.
+
+        Returns
+        -------
+        dict
+            Key of a column -> f8 (S,).
+        """
         return curve_columns(stack["thresholds"], self.four(stack), weights, protocol)
 
     def result(
         self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
     ) -> CurveScore:
-        """The scores, the curve of summed counts, every image's best point."""
+        """The scores, the curve of summed counts, every image's best point.
+
+        Parameters
+        ----------
+        values : dict of str to float
+            What `scores` gives for weights of one.
+        stack : dict of str to array
+            Field -> (N, ...), see `Counts.stacked`.
+        ids : sequence of str
+            Image ids, in the order of the stack.
+        protocol : Protocol
+            Its settings and options.
+
+        Returns
+        -------
+        CurveScore
+            The score as an object.
+        """
         return CurveScore.of(values, stack["thresholds"], self.four(stack), ids, protocol)
 
     def image_values(self, counts: CurveCounts) -> dict[str, float]:
-        """The image's best point: threshold, recall, precision, f."""
+        """The image's best point: threshold, recall, precision, f.
+
+        Parameters
+        ----------
+        counts : Counts
+            One image's.
+
+        Returns
+        -------
+        dict
+            Name -> value.
+        """
         return best_point(pr_curve(counts)).to_mapping()
 
     def same_truth(self, a: CurveCounts, b: CurveCounts) -> bool:
-        """True if both have the same numbers of annotated pixels."""
+        """True if both have the same numbers of annotated pixels.
+
+        Parameters
+        ----------
+        a, b : Counts
+            Of one image in two runs.
+
+        Returns
+        -------
+        bool
+            False if the ground truths must differ.
+        """
         return set(a.total_gt.tolist()) == set(b.total_gt.tolist())
 
 
@@ -437,7 +717,23 @@ class CurveScore(ShownScore):
         protocol: Protocol,
         **more: float,
     ) -> _S:
-        """From the columns of `curve_columns` and the counts (N, T, 4) that they are made of."""
+        """From the columns of `curve_columns` and the counts (N, T, 4) that they are made of.
+
+        Parameters
+        ----------
+        values : dict of str to float
+            What `curve_columns` gives.
+        thresholds : array
+            f8 (T,).
+        four : array
+            i8 (N, T, 4), see `CurveMetric.four`.
+        ids : sequence of str
+            Image ids, in the order of the stack.
+        protocol : Protocol
+            Its settings and options.
+        **more : float
+            Further fields of the class.
+        """
         points = zip(*best(PRCurve.of_counts(thresholds, four)), strict=True)
         p, r, own_p, own_r = (
             values[k] for k in ("ods.precision", "ods.recall", "ois.precision", "ois.recall")
@@ -456,11 +752,23 @@ class CurveScore(ShownScore):
         )
 
     def more(self) -> dict[str, Any]:
-        """Scores beside ODS, OIS and AP, as plain values."""
+        """Scores beside ODS, OIS and AP, as plain values.
+
+        Returns
+        -------
+        dict
+            Name -> value; empty here.
+        """
         return {}
 
     def to_mapping(self) -> dict[str, Any]:
-        """The metric's object in result.json."""
+        """The metric's object in result.json.
+
+        Returns
+        -------
+        dict
+            Ready for JSON; undefined values are None.
+        """
         return {
             "ods": self.ods.to_mapping(),
             "ois": self.ois.to_mapping(),

@@ -79,7 +79,13 @@ class BoundaryScore(CurveScore):
     edges_r50: float
 
     def more(self) -> dict[str, Any]:
-        """r50 and edges_r50."""
+        """r50 and edges_r50.
+
+        Returns
+        -------
+        dict
+            Name -> value, None where undefined.
+        """
         return {"r50": or_none(self.r50), "edges_r50": self.edges_r50}
 
 
@@ -192,9 +198,10 @@ def boundary_score(
     Examples
     --------
     >>> import bsdsbench as bb
-    >>> run = bb.evaluate("maps", "groundTruth")    # doctest: +SKIP
-    >>> bb.boundary_score(run.records).ods.f        # doctest: +SKIP
-    0.726
+    >>> line = np.eye(20)
+    >>> one = bb.boundary_score(bb.boundary_counts(line, [line]))
+    >>> one.ods.f, one.curve.recall[:2].tolist()
+    (1.0, [1.0, 1.0])
     """
     if isinstance(records, BoundaryCounts):
         records = [ImageRecord("image", (0, 0), {BoundaryMetric.name: records})]

@@ -103,7 +103,7 @@ class SemanticOptions(Settings):
     )
     border: int = setting(
         0,
-        "Pixels along the border that have no part in it.",
+        "Pixels along the border that are excluded.",
         whole(0, 9999, "0 to 9999 pixels"),
         describe=lambda o: f"border of {o.border} {o.border_rule}" if o.border else "",
     )
@@ -429,7 +429,7 @@ def _nearest_index(size: int, wanted: int) -> NDArray[np.int64]:
 
 
 def _scaled_index(size: int, scale: float) -> NDArray[np.int64]:
-    """Positions by the scale, halves upwards, mirrored beyond the end: 1, 3, 4 of 5 halved."""
+    """Positions by the scale, halves rounded up, mirrored beyond the end: 1, 3, 4 of 5 halved."""
     wanted = np.arange(1, math.ceil(size * scale) + 1)
     centre = wanted / scale + 0.5 * (1 - 1 / scale)
     at = (np.floor(centre + 0.5).astype(np.int64) - 1) % (2 * size)

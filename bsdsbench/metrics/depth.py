@@ -272,7 +272,7 @@ class DepthMetric(MatchingMetric):
             raise type(error)(f"{gt.path or gt.image_id}: {error}") from None
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
-        """Means over images; `*_pooled` of the sums; those of a curve for matched edges."""
+        """Means over images, `*_pooled` of the sums, and those of a curve for matched edges."""
         shared = {n: stack[n] for n, what in DepthCounts.declared().items() if what.shared}
         sums = {n: weighted_sum(weights, a) for n, a in stack.items() if n not in shared}
         found = {key: weighted_mean(weights, value) for key, value in _values(stack).items()}

@@ -225,7 +225,7 @@ def prepared(pred: NDArray[Any], gt: GroundTruth, at: DepthOptions) -> DepthMaps
 
 
 def _depth(values: NDArray[Any], holds: str, scale: float) -> tuple[F8, Bool, Bool]:
-    """Depths; where there is a number but 0; where that is a depth, above 0."""
+    """Depths, where there is a number but 0, and where that is a depth, above 0."""
     given = values.astype(np.float64) / scale
     there = np.isfinite(given) & (given != 0)
     return (inverse(given) if holds == "inverse" else given), there, there & (given > 0)

@@ -108,7 +108,13 @@ class PixelScore(CurveScore):
     mae: float
 
     def more(self) -> dict[str, Any]:
-        """auc_roc, eer and mae."""
+        """auc_roc, eer and mae.
+
+        Returns
+        -------
+        dict
+            Name -> value, None where undefined.
+        """
         eer = None if math.isnan(self.eer) else self.eer
         return {"auc_roc": self.auc_roc, "eer": eer, "mae": self.mae}
 
@@ -192,9 +198,9 @@ def pixel_score(
     Examples
     --------
     >>> import bsdsbench as bb
-    >>> run = bb.evaluate("maps", "groundTruth", metrics="pixel")    # doctest: +SKIP
-    >>> bb.pixel_score(run.records).mae                              # doctest: +SKIP
-    0.08
+    >>> counts = bb.pixel_counts([[0.9, 0.2]], [[[1, 0]]], bb.Protocol(thresholds=(0.5,)))
+    >>> round(bb.pixel_score([bb.ImageRecord("a", (1, 2), {"pixel": counts})]).mae, 3)
+    0.15
     """
     return PixelMetric().score(records, Protocol.of(protocol))
 

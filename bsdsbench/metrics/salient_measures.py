@@ -169,8 +169,8 @@ def weighted_f(soft: NDArray[Any], mask: NDArray[np.bool_], beta2: float = 1.0) 
     counted less the nearer they are to it.
 
     soft (H, W) in [0, 1], mask (H, W) bool. Off the mask an error is first replaced by the one at
-    the nearest mask pixel; a Gaussian (7 x 7, sigma 5, zeros outside) blurs the errors; a mask
-    pixel takes the smaller of the two; off the mask errors weigh 2 - 0.5^(distance / 5). An empty
+    the nearest mask pixel. A Gaussian (7 x 7, sigma 5, zeros outside) blurs the errors. A mask
+    pixel takes the smaller of the two. Off the mask errors weigh 2 - 0.5^(distance / 5). An empty
     mask gives 0.
     """
     from scipy import ndimage

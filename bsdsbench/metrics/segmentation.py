@@ -156,8 +156,8 @@ def pixel_accuracy(confusion: ArrayLike) -> Any:
 def panoptic(counts: Any) -> tuple[F8, F8, F8]:
     """Panoptic, segmentation and recognition quality of each class, (C,); NaN without instances.
 
-    PQ = sum of IoU / (TP + (FP + FN) / 2); SQ = sum of IoU / TP, 0 where none is true, as in the
-    program; RQ = TP / (TP + (FP + FN) / 2).
+    PQ = sum of IoU / (TP + (FP + FN) / 2). SQ = sum of IoU / TP, 0 where none is true, as in the
+    program. RQ = TP / (TP + (FP + FN) / 2).
     Source: Kirillov et al., Panoptic segmentation, CVPR 2019; panopticapi.
     """
     weight = counts.tp + 0.5 * (counts.fp + counts.fn)

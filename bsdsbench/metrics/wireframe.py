@@ -73,9 +73,11 @@ class WireframeOptions(Settings):
 class WireframeCounts(BoundaryCounts):
     """Matched pixels of one image, and its ranked lines and junctions.
 
-    thresholds .. total_pred : as `BoundaryCounts`; lines : f8 (L, 4), each line's score and whether
-    it is true at 5, 10 and 15; junctions : f8 (J, 4), the same at 0.5, 1 and 2; n_lines,
-    n_junctions : f8 (), those of the truth, NaN where it or the prediction has none to compare.
+    thresholds to total_pred are as in `BoundaryCounts`.
+
+    lines : f8 (L, 4), each line's score and whether it is true at 5, 10 and 15
+    junctions : f8 (J, 4), the same at 0.5, 1 and 2
+    n_lines, n_junctions : f8 (), those of the truth, NaN without any to compare
 
     Ranks of one image do not add.
     """

@@ -80,12 +80,12 @@ class CurveDisplay(ABC):
     def from_scores(
         cls: type[_D], labels: ArrayLike, scores: ArrayLike, name: str = "", **options: Any
     ) -> _D:
-        """The curve of labels and scores; options : those of `curves.pr`, `.roc` or `.det`."""
+        """The curve of labels and scores; options : of `curves.pr`, `curves.roc`, `curves.det`."""
         return cls.from_curve(cls.curve_of(labels, scores, **options), name)
 
     @classmethod
     def from_curve(cls: type[_D], curve: Any, name: str = "") -> _D:
-        """The curve and numbers of a result of `curves.pr`, `.roc` or `.det` (not a stable one)."""
+        """The curve and numbers of a result of one of them (not a stable one)."""
         raise NotImplementedError
 
     @property

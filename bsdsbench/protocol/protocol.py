@@ -263,7 +263,19 @@ class Protocol(Settings):
 
     @classmethod
     def preset(cls, name: str) -> Protocol:
-        """The named protocol shipped with the package. Raises ProtocolError for an unknown name."""
+        """The named protocol shipped with the package. Raises ProtocolError for an unknown name.
+
+        Parameters
+        ----------
+        name : str
+            One of `bsdsbench protocols`.
+
+        Examples
+        --------
+        >>> import bsdsbench as bb
+        >>> bb.Protocol.preset("bsds500").max_dist
+        0.0075
+        """
         return _shipped(_preset_name(name))
 
     @classmethod
@@ -271,6 +283,11 @@ class Protocol(Settings):
         """The resolved protocol: one, the name of one or its .toml file; None is bsds500.
 
         Raises as `load`.
+
+        Parameters
+        ----------
+        protocol : Protocol, str, path or None
+            What a caller gave.
         """
         if protocol is None:
             return cls.preset("bsds500")
@@ -288,6 +305,17 @@ class Protocol(Settings):
 
         A file may hold `base = "bsds500"` and only the fields it changes.
         Raises ProtocolError for anything else, FileFormatError for a broken file.
+
+        Parameters
+        ----------
+        name_or_path : str or path
+            Such as "bsds500" or "mine.toml".
+
+        Examples
+        --------
+        >>> import bsdsbench as bb
+        >>> bb.Protocol.load("biped").nms_params.multiplier
+        1.03
         """
         path = given_path(name_or_path, "protocol")
         if path.suffix != ".toml":
@@ -297,7 +325,21 @@ class Protocol(Settings):
 
     @classmethod
     def from_toml(cls, text: str, source: str = "protocol") -> Protocol:
-        """A protocol from TOML text; `source` names it in errors."""
+        r"""A protocol from TOML text; `source` names it in errors.
+
+        Parameters
+        ----------
+        text : str
+            The content of a file.
+        source : str
+            Its name.
+
+        Examples
+        --------
+        >>> import bsdsbench as bb
+        >>> bb.Protocol.from_toml('base = "bsds500"\nmax_dist = 0.011').max_dist
+        0.011
+        """
         with reading(source, "a protocol in TOML"):
             values = parse_toml(text.encode("utf-8", "surrogatepass"))
         try:
@@ -311,6 +353,11 @@ class Protocol(Settings):
         others then, in an earlier version, gets a star.
 
         Earlier versions wrote null for options that were not given.
+
+        Parameters
+        ----------
+        values : mapping
+            As written by `to_mapping`.
         """
         if not isinstance(values, Mapping):
             return cls.from_mapping(values)
@@ -326,6 +373,11 @@ class Protocol(Settings):
         """A protocol from a TOML or JSON mapping; a table that is no field holds options.
 
         Raises ProtocolError for unknown names.
+
+        Parameters
+        ----------
+        values : mapping
+            Field -> plain value.
         """
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
@@ -341,6 +393,22 @@ class Protocol(Settings):
         fields, so reverting the change removes it. `name` may change too, but not to a preset's.
         A mapping given for nms_params or for the options of a metric changes only the entries it
         names; an option that is None is the default again.
+
+        Parameters
+        ----------
+        **changes : object
+            Field -> value.
+
+        Returns
+        -------
+        Protocol
+            The copy.
+
+        Examples
+        --------
+        >>> import bsdsbench as bb
+        >>> bb.Protocol.preset("bsds500").replace(max_dist=0.011).name
+        'bsds500*'
         """
         self.check_names(changes, "protocol ")
         given = changes.get("nms_params")
@@ -363,11 +431,33 @@ class Protocol(Settings):
         return self if same else changed
 
     def with_options(self, options: Mapping[str, Any]) -> Protocol:
-        """A copy with these options and no others."""
+        """A copy with these options and no others.
+
+        Parameters
+        ----------
+        options : mapping
+            Name of a metric -> its options.
+
+        Returns
+        -------
+        Protocol
+            The copy.
+        """
         return self._changed({"options": options})
 
     def named(self, name: str) -> Protocol:
-        """A copy of that name, with a star behind it if it is a preset's and the fields differ."""
+        """A copy of that name, with a star behind it if it is a preset's and the fields differ.
+
+        Parameters
+        ----------
+        name : str
+            Of a preset, or another one.
+
+        Returns
+        -------
+        Protocol
+            The copy.
+        """
         star = name in preset_names() and not self._is_preset(name)
         return replace(self, name=name + "*" if star else name)
 
@@ -375,13 +465,25 @@ class Protocol(Settings):
         return replace(self, name=name + "*") == _starred(name)
 
     def to_toml(self) -> str:
-        """TOML text that `from_toml` reads back to an equal protocol."""
+        """TOML text that `from_toml` reads back to an equal protocol.
+
+        Returns
+        -------
+        str
+            A whole file.
+        """
         values = self.to_mapping()
         options = values.pop("options")
         return toml_text(values | options)
 
     def leaves(self) -> dict[str, Any]:
-        """Plain values by name, those of tables as "nms_params.radius", "saliency.beta2"."""
+        """Plain values by name, those of tables as "nms_params.radius", "saliency.beta2".
+
+        Returns
+        -------
+        dict
+            Name -> plain value.
+        """
         values = self.to_mapping()
         options = values.pop("options")
         tables = {k: v for k, v in values.items() if isinstance(v, dict)} | options
@@ -390,7 +492,24 @@ class Protocol(Settings):
         return out | inner
 
     def differences(self, other: Protocol) -> list[str]:
-        """What makes scores incomparable, a line per field; nms_params only where there is NMS."""
+        """What makes scores incomparable, a line per field; nms_params only where there is NMS.
+
+        Parameters
+        ----------
+        other : Protocol
+            The one to compare with.
+
+        Returns
+        -------
+        list of str
+            Empty if scores are comparable.
+
+        Examples
+        --------
+        >>> import bsdsbench as bb
+        >>> bb.Protocol.preset("bsds500").differences(bb.Protocol.preset("nyudv2"))
+        ['max_dist: 0.0075 / 0.011']
+        """
         mine, theirs = self.leaves(), other.leaves()
         keys = [k for k in {**mine, **theirs} if k not in ("name", "version")]
         if not (self.nms and other.nms):
@@ -405,6 +524,24 @@ class Protocol(Settings):
 
         used : the fields that scores depend on; without it all, and the options as they are
         more : what the metrics say of their own
+
+        Parameters
+        ----------
+        used : collection of str, optional
+            The fields that scores depend on; default: all, and the options as they are.
+        more : iterable of str
+            What the metrics say of their own.
+
+        Returns
+        -------
+        str
+            Without a full stop.
+
+        Examples
+        --------
+        >>> import bsdsbench as bb
+        >>> bb.Protocol.preset("nyudv2").describe().split("; ")[1]
+        'max_dist 0.011 of the diagonal'
         """
         if self.name == UNSTATED_GRID:
             return "protocol and thresholds not stated"
@@ -423,7 +560,13 @@ class Protocol(Settings):
         return f"{self.name} v{self.version}: {'; '.join([*said, *more])}"
 
     def gt_options(self) -> dict[str, Any]:
-        """What `load_ground_truth` has to know."""
+        """What `load_ground_truth` has to know.
+
+        Returns
+        -------
+        dict
+            Keyword arguments.
+        """
         return {
             "gt_invert": self.gt_invert,
             "gt_threshold": self.gt_threshold,
@@ -432,19 +575,53 @@ class Protocol(Settings):
         }
 
     def threshold_array(self) -> NDArray[np.float64]:
-        """thresholds as f8 (T,)."""
+        """thresholds as f8 (T,).
+
+        Returns
+        -------
+        array
+            f8 (T,).
+        """
         return np.array(self.thresholds, np.float64)
 
     def cuts(self) -> NDArray[np.float64]:
         """f8 (T,): a pixel is on at threshold i where its value in float64 >= cuts()[i].
 
         The thresholds themselves, or with operator ">" the next larger numbers.
+
+        Returns
+        -------
+        array
+            f8 (T,).
+
+        Examples
+        --------
+        >>> import bsdsbench as bb
+        >>> bb.Protocol(thresholds=(0.25, 0.5)).cuts().tolist()
+        [0.25, 0.5]
         """
         thresholds = self.threshold_array()
         return thresholds if self.operator == ">=" else np.nextafter(thresholds, np.inf)
 
     def radius(self, shape: tuple[int, int]) -> float:
-        """The match tolerance in pixels for an image of `shape` (rows, columns)."""
+        """The match tolerance in pixels for an image of `shape` (rows, columns).
+
+        Parameters
+        ----------
+        shape : tuple of int
+            (rows, columns).
+
+        Returns
+        -------
+        float
+            Pixels.
+
+        Examples
+        --------
+        >>> import bsdsbench as bb
+        >>> round(bb.Protocol.preset("bsds500").radius((321, 481)), 2)
+        4.34
+        """
         if self.max_dist_px is not None:
             return self.max_dist_px
         return self.max_dist * math.hypot(*shape)

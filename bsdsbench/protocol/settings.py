@@ -113,7 +113,15 @@ class Settings:
 
     @classmethod
     def check_names(cls, given: Collection[str], called: str | None = None) -> None:
-        """Raise ProtocolError for a name that is no field's."""
+        """Raise ProtocolError for a name that is no field's.
+
+        Parameters
+        ----------
+        given : collection of str
+            Names to check.
+        called : str, optional
+            What messages call the record.
+        """
         known = cls.names()
         for name in given:
             if name not in known:
@@ -124,21 +132,45 @@ class Settings:
 
     @classmethod
     def from_mapping(cls: type[_S], values: Mapping[str, Any]) -> _S:
-        """The record of plain values. Raises ProtocolError for unknown names and wrong values."""
+        """The record of plain values. Raises ProtocolError for unknown names and wrong values.
+
+        Parameters
+        ----------
+        values : mapping
+            Field -> plain value.
+        """
         cls.check_names(values)
         return cls(**values)
 
     def to_mapping(self) -> dict[str, Any]:
-        """Plain values, which `from_mapping` reads back to an equal record."""
+        """Plain values, which `from_mapping` reads back to an equal record.
+
+        Returns
+        -------
+        dict
+            Field -> plain value.
+        """
         return {name: plain(getattr(self, name)) for name in self.names()}
 
     def changed(self) -> dict[str, Any]:
-        """The values that are not the default."""
+        """The values that are not the default.
+
+        Returns
+        -------
+        dict
+            Field -> value.
+        """
         values = {f.name: (getattr(self, f.name), f.default) for f in fields(self)}  # type: ignore[arg-type]
         return {name: value for name, (value, default) in values.items() if value != default}
 
     def words(self) -> dict[str, str]:
-        """Field -> what a caption says of it, without those of which it says nothing."""
+        """Field -> what a caption says of it, without those of which it says nothing.
+
+        Returns
+        -------
+        dict
+            Field -> text.
+        """
         changed, out = self.changed(), {}
         for name, found in self._settings():
             how = found.describe
@@ -311,20 +343,38 @@ class NMSParams(Settings):
 
     @classmethod
     def recipe(cls, name: str) -> NMSParams:
-        """The constants of a recipe. Raises ProtocolError."""
+        """The constants of a recipe. Raises ProtocolError.
+
+        Parameters
+        ----------
+        name : str
+            Such as "hed" or "rcf".
+        """
         if name not in RECIPES:
             raise ProtocolError(f"NMS recipe {name!r}: expected one of {', '.join(RECIPES)}")
         return cls(*RECIPES[name].constants)
 
     @classmethod
     def read(cls, given: Any) -> Any:
-        """The constants from the name of a recipe, or from their values."""
+        """The constants from the name of a recipe, or from their values.
+
+        Parameters
+        ----------
+        given : str, mapping or NMSParams
+            What a caller gave.
+        """
         if isinstance(given, str):
             return cls.recipe(given)
         return cls.from_mapping(given) if isinstance(given, Mapping) else given
 
     def describe(self) -> str:
-        """The constants in a few words, with the name of their recipe."""
+        """The constants in a few words, with the name of their recipe.
+
+        Returns
+        -------
+        str
+            Such as "hed: 1, 5, 1.01 (8 bit)".
+        """
         depth = f"{self.bits} bit" if self.bits else "float"
         smooth = "" if self.smooth else ", not smoothed"
         name = f"{self.recipe_name}: " if self.recipe_name else ""

@@ -85,4 +85,5 @@ def _table(
     notes = [] if all(row[-1] for row in rows) else [missing]
     title = f"Where {' and '.join(names)} differ most" if two else f"Worst images of {names[0]}"
     how = made_how(runs, names)
-    return Table("worst", title, columns, rows, **{**how, "notes": [*notes, *how["notes"]]})
+    how["notes"] = [*notes, *how["notes"]]
+    return Table("worst", title, columns, rows, **how)

@@ -5,8 +5,8 @@ each image and threshold, the run of the largest F there, of equal ones the firs
 four counts are the image's row. ODS (interpolated) and OIS are then made of those rows as of any
 others; AP of all rows, so by the rule edter where the row of threshold 0 is one of them. SAUGE's
 loop over the curve also joins its first and last row: not done here, as it can only give an ODS of
-about .5. The choice needs the ground truth, so such scores stand beside no others, and the name
-says so.
+about .5. The choice needs the ground truth, so such scores are not comparable with others, and the
+name says so.
 """
 
 from __future__ import annotations

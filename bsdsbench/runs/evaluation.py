@@ -71,8 +71,8 @@ class Evaluation(Shown):
     failed : dict of str to str
         Images that could not be evaluated, with the reason.
     own : bool
-        False for a loaded run that another user or machine made: the folders it names are not read
-        unasked.
+        False for a loaded run that another user or machine made: the folders it names are read only
+        if given explicitly.
     places : dict of str to str
         Absolute paths of the folders in `provenance`; in result.json they are relative to it, so
         that they are found from anywhere, and after all was moved together.
@@ -110,7 +110,7 @@ class Evaluation(Shown):
         ids = self.image_ids
         doubled = sorted({a for a, b in pairwise(ids) if a == b})
         if doubled:
-            raise MergeError(f"{self.name}: image {doubled[0]!r} is there twice, expected once")
+            raise MergeError(f"{self.name}: image {doubled[0]!r} is a duplicate id, expected once")
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -133,7 +133,18 @@ class Evaluation(Shown):
         return [str(name) for name in found] if isinstance(found, list) else []
 
     def place(self, what: str) -> str | None:
-        """The folder of "pred", "gt" or "photos", where it is now or as it was given."""
+        """The folder of the inputs, where it is now or as it was given.
+
+        Parameters
+        ----------
+        what : str
+            "pred", "gt" or "photos".
+
+        Returns
+        -------
+        str or None
+            None if it is not known.
+        """
         here = self.places.get(what)
         given = self.provenance.get(what)
         return here if here and Path(here).is_dir() else str(given) if given else None
@@ -166,11 +177,23 @@ class Evaluation(Shown):
         return f"<Evaluation {self.name!r}, {len(self.records)} images{failed}: {scores}>"
 
     def tables(self) -> list[Table]:
-        """A table of scores per metric, and one of all images ("images") last."""
+        """A table of scores per metric, and one of all images ("images") last.
+
+        Returns
+        -------
+        list of Table
+            In the order in which they are shown.
+        """
         return [*score_tables([self]), image_table(self)] if self.records else []
 
     def summary(self) -> str:
-        """The scores as text."""
+        """The scores as text.
+
+        Returns
+        -------
+        str
+            Several lines.
+        """
         return to_text(score_tables([self]))
 
     def _repr_html_(self) -> str:
@@ -178,25 +201,64 @@ class Evaluation(Shown):
         return to_html(score_tables([self]))
 
     def score(self, metric: str) -> Any:
-        """The score of one metric. Raises DataError if the records do not have it."""
+        """The score of one metric. Raises DataError if the records do not have it.
+
+        Parameters
+        ----------
+        metric : str
+            Its name, such as "boundary".
+
+        Returns
+        -------
+        object
+            That metric's score.
+        """
         return registry.get(metric).score(self.records, self.protocol)
 
     def boundary_score(self) -> BoundaryScore:
-        """ODS, OIS, AP, R50 of the boundary benchmark: short for score("boundary")."""
+        """ODS, OIS, AP, R50 of the boundary benchmark: short for score("boundary").
+
+        Returns
+        -------
+        BoundaryScore
+            With the curve and each image's best point.
+        """
         return self.score("boundary")
 
     def pixel_score(self) -> PixelScore:
-        """The pixel benchmark without tolerance: short for score("pixel")."""
+        """The pixel benchmark without tolerance: short for score("pixel").
+
+        Returns
+        -------
+        PixelScore
+            With the curve.
+        """
         return self.score("pixel")
 
     def region_score(self) -> RegionScore:
-        """Covering, PRI, VOI and more: short for score("region")."""
+        """Covering, PRI, VOI and more: short for score("region").
+
+        Returns
+        -------
+        RegionScore
+            With the value at each threshold.
+        """
         return self.score("region")
 
     def image_values(self, metric: str) -> dict[str, dict[str, float]]:
         """Image id -> its own values under a metric, in id order.
 
         Raises DataError if the records do not have it.
+
+        Parameters
+        ----------
+        metric : str
+            Its name.
+
+        Returns
+        -------
+        dict
+            Image id -> {name: value}.
         """
         found = registry.get(metric)
         if self.records and metric not in self.metrics:
@@ -223,7 +285,18 @@ class Evaluation(Shown):
         )
 
     def equals(self, other: object) -> bool:
-        """True if protocol and all records are the same; times and names take no part."""
+        """True if protocol and all records are the same; times and names take no part.
+
+        Parameters
+        ----------
+        other : object
+            Usually an Evaluation.
+
+        Returns
+        -------
+        bool
+            Bit for bit.
+        """
         return (
             isinstance(other, Evaluation)
             and self.protocol == other.protocol
@@ -232,7 +305,13 @@ class Evaluation(Shown):
         )
 
     def scores(self) -> dict[str, Any]:
-        """The `scores` object of result.json, for the metrics that were computed."""
+        """The `scores` object of result.json, for the metrics that were computed.
+
+        Returns
+        -------
+        dict
+            Metric -> plain values.
+        """
         return {metric: score.to_mapping() for metric, score in self._scores().items()}
 
     def _scores(self) -> dict[str, Any]:
@@ -242,8 +321,20 @@ class Evaluation(Shown):
         """Write result.json, counts.npz, timing.json and the metrics' own files into `folder`.
 
         The folder is the earlier result until all is written, and then this one, with all its
-        files named in manifest.json. progress : called with (files written, about how many, name).
+        files named in manifest.json.
         Raises RunLockedError while others write there, OSError.
+
+        Parameters
+        ----------
+        folder : str or path
+            Made if missing.
+        progress : callable, optional
+            Called with (files written, about how many, name).
+
+        Returns
+        -------
+        path
+            The folder.
         """
         out, scores = Path(folder), self._scores()
         places = {what: _from(folder, out) for what, folder in self.places.items()}
@@ -268,11 +359,23 @@ class Evaluation(Shown):
         return out
 
     def to_json(self) -> str:
-        """The text of result.json: the same bits for the same inputs, whatever the executor."""
+        """The text of result.json: the same bits for the same inputs, whatever the executor.
+
+        Returns
+        -------
+        str
+            JSON.
+        """
         return _json(self.to_mapping())
 
     def to_mapping(self) -> dict[str, Any]:
-        """The content of result.json as plain values."""
+        """The content of result.json as plain values.
+
+        Returns
+        -------
+        dict
+            Ready for JSON.
+        """
         return self._mapping(self._scores())
 
     def _mapping(self, scores: dict[str, Any]) -> dict[str, Any]:
@@ -307,7 +410,13 @@ class Evaluation(Shown):
 
     @classmethod
     def load(cls, folder: str | Path) -> Evaluation:
-        """Read what `save` wrote. Raises FileFormatError naming the file and the fault."""
+        """Read what `save` wrote. Raises FileFormatError naming the file and the fault.
+
+        Parameters
+        ----------
+        folder : str or path
+            The OUT of a run.
+        """
         path = given_path(folder, "folder")
         _refuse_unfinished(path)
         text, counts = verified(path, "result.json", "counts.npz")
@@ -333,7 +442,15 @@ class Evaluation(Shown):
 
     @classmethod
     def from_official(cls, folder: str | Path, name: str | None = None) -> Evaluation:
-        """Read a folder of official ID_ev1.txt files. See `bsdsbench.runs.official`."""
+        """Read a folder of official ID_ev1.txt files. See `bsdsbench.runs.official`.
+
+        Parameters
+        ----------
+        folder : str or path
+            With one file for each image.
+        name : str, optional
+            Default: the folder's.
+        """
         from bsdsbench.runs.official import from_official
 
         return cls(*from_official(folder, name))

@@ -37,9 +37,14 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
 
     Examples
     --------
+    >>> import tempfile
     >>> import bsdsbench as bb
-    >>> parts = [bb.Evaluation.load(f"out/part{i}") for i in (1, 2)]    # doctest: +SKIP
-    >>> bb.merge(parts).save("out/whole")                               # doctest: +SKIP
+    >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+    >>> maps = bb.run("sobel", sample_images(), out=tempfile.mkdtemp()).maps
+    >>> gt = sample_ground_truth()
+    >>> parts = [bb.evaluate(maps, gt, shard=(part, 2), workers=1) for part in (1, 2)]
+    >>> len(parts[0].records), len(bb.merge(parts).records)
+    (8, 16)
     """
     runs = given_list(runs, "merge", "a list of runs")
     for each in runs:

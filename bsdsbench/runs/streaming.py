@@ -32,7 +32,7 @@ from bsdsbench.scores.counts import ImageRecord
 
 
 class StreamingEvaluator:
-    """Collects counts image by image. Picklable; an image counts once. Threads may share it.
+    """Collects counts image by image. Picklable; each image is counted once. Threads may share it.
 
     Parameters
     ----------
@@ -75,15 +75,27 @@ class StreamingEvaluator:
     def update(self, pred: Any, gts: Any, image_id: str | Sequence[str] | None = None) -> None:
         """Add one image or a batch.
 
-        pred : one image: (H, W) soft map, numpy or torch, as for `boundary_counts`, or a
-            Prediction; a batch: (B, H, W) or (B, 1, H, W), or a list of images
-        gts  : one image: its annotators, (H, W) each, as a list, an (A, H, W) array (values as for
-            `boundary_counts`), or a GroundTruth; a batch: a sequence of these
-        image_id : a name, for a batch a list of names; None numbers them, which ranks that are to
-            be merged must not rely on
-        Raises ShapeError if the numbers of images differ, DataError for an image that is already
-        there, for what the metrics refuse, and for ground truth without a boundary unless
-        the protocol's `empty_gt` counts or skips it. A batch with a fault adds nothing.
+        A batch with a fault adds nothing.
+
+        Parameters
+        ----------
+        pred : array, torch.Tensor, Prediction or list
+            One image: an (H, W) soft map as for `boundary_counts`, or a Prediction. A batch:
+            (B, H, W) or (B, 1, H, W), or a list of images.
+        gts : list, array, GroundTruth or sequence of these
+            One image: its annotators, (H, W) each, as a list or an (A, H, W) array, or a
+            GroundTruth. A batch: a sequence of these.
+        image_id : str or sequence of str, optional
+            A name, for a batch a list of names. None numbers them, which ranks that are to be
+            merged must not rely on.
+
+        Raises
+        ------
+        ShapeError
+            If the numbers of images differ.
+        DataError
+            For an image that is already there, for what the metrics refuse, and for ground
+            truth without a boundary unless the protocol's `empty_gt` counts or skips it.
         """
         items = image_items(pred, gts, image_id, len(self._records))
         every = [measure(*each, self.protocol, self.metrics) for each in items]
@@ -104,6 +116,11 @@ class StreamingEvaluator:
         """The Evaluation of all images so far.
 
         Raises DataError if there are none, or if all are bytes of 0 and 1, of which none counts.
+
+        Returns
+        -------
+        Evaluation
+            Further updates do not change it.
         """
         with self._lock:
             records = tuple(self._records.values())
@@ -115,6 +132,16 @@ class StreamingEvaluator:
         """Add the images of `other` (another rank); returns self.
 
         Raises MergeError for another protocol, other metrics, or an image that both have.
+
+        Parameters
+        ----------
+        other : StreamingEvaluator
+            It stays as it is.
+
+        Returns
+        -------
+        StreamingEvaluator
+            This one.
         """
         if (self.protocol, self.metrics) != (other.protocol, other.metrics):
             raise MergeError(f"{other.name}: its protocol or metrics differ from {self.name}'s")

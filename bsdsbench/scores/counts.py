@@ -172,7 +172,18 @@ class Counts(ReadOnly):
         return type(self)(**sums)
 
     def equals(self, other: object) -> bool:
-        """True if `other` has the same type and every array is equal, NaN equal to NaN."""
+        """True if `other` has the same type and every array is equal, NaN equal to NaN.
+
+        Parameters
+        ----------
+        other : object
+            Usually counts.
+
+        Returns
+        -------
+        bool
+            Bit for bit.
+        """
         if type(other) is not type(self):
             return False
         mine, theirs = self.arrays(), other.arrays()
@@ -183,7 +194,13 @@ class Counts(ReadOnly):
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Field name -> array, in the order of the fields."""
+        """Field name -> array, in the order of the fields.
+
+        Returns
+        -------
+        dict
+            Name -> array.
+        """
         return {name: getattr(self, name) for name in self.declared()}
 
     @classmethod
@@ -191,6 +208,11 @@ class Counts(ReadOnly):
         """The counts of N >= 1 images: field name -> (N, ...), shared fields once.
 
         Raises ShapeError for images whose shared fields or shapes differ.
+
+        Parameters
+        ----------
+        images : sequence of Counts
+            One for each image.
         """
         out = {}
         for name, what in cls.declared().items():
@@ -252,8 +274,8 @@ class BoundaryCounts(Counts):
 class ImageRecord:
     """All counts of one image.
 
-    size is (rows, columns); counts maps the name of a metric to its counts (`Counts`);
-    fingerprint is a hash of prediction, ground truth, protocol and kernel version; seconds is the
+    size is (rows, columns). counts maps the name of a metric to its counts (`Counts`).
+    fingerprint is a hash of prediction, ground truth, protocol and kernel version. seconds is the
     computing time and takes no part in `equals`.
 
     Parameters
@@ -286,7 +308,18 @@ class ImageRecord:
         object.__setattr__(self, "counts", dict(self.counts))
 
     def equals(self, other: object) -> bool:
-        """True if id, size, fingerprint and every count are the same."""
+        """True if id, size, fingerprint and every count are the same.
+
+        Parameters
+        ----------
+        other : object
+            Usually a record.
+
+        Returns
+        -------
+        bool
+            Bit for bit.
+        """
         if not isinstance(other, ImageRecord):
             return False
         return (

@@ -64,7 +64,13 @@ class OperatingPoint:
     f: float
 
     def to_mapping(self) -> dict[str, float]:
-        """For result.json: recall before precision, the threshold only where there is one."""
+        """For result.json: recall before precision, the threshold only where there is one.
+
+        Returns
+        -------
+        dict
+            Name -> value.
+        """
         out = {} if self.threshold is None else {"threshold": self.threshold}
         return {**out, "recall": self.recall, "precision": self.precision, "f": self.f}
 
@@ -124,6 +130,15 @@ class PRCurve(ShownCurve):
         """The curve of matched_gt, total_gt, matched_pred, total_pred, (T, 4) or (S, T, 4).
 
         With `operator` ">=" a threshold 0 is the row of the whole image.
+
+        Parameters
+        ----------
+        thresholds : array_like
+            (T,).
+        four : array_like
+            Integers, (T, 4) or (S, T, 4).
+        operator : str
+            ">=" or ">".
         """
         counts, at = np.asarray(four), np.asarray(thresholds, np.float64)
         return cls(
@@ -141,12 +156,24 @@ class PRCurve(ShownCurve):
         return f_measure(self.precision, self.recall)
 
     def points(self) -> dict[str, F8]:
-        """Name -> array, each (T,): thresholds, precision, recall, f."""
+        """Name -> array, each (T,): thresholds, precision, recall, f.
+
+        Returns
+        -------
+        dict
+            Name -> array.
+        """
         points = {name: getattr(self, name) for name in ("thresholds", "precision", "recall")}
         return {**points, "f": self.f}
 
     def numbers(self) -> dict[str, float]:
-        """The largest F at a threshold; none without thresholds."""
+        """The largest F at a threshold; none without thresholds.
+
+        Returns
+        -------
+        dict
+            Name -> value.
+        """
         return {"best_f": float(self.f.max())} if self.f.size else {}
 
 

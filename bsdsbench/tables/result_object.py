@@ -23,7 +23,13 @@ class Shown:
         raise NotImplementedError
 
     def summary(self) -> str:
-        """The tables as text, as wide as they need."""
+        """The tables as text, as wide as they need.
+
+        Returns
+        -------
+        str
+            Several lines.
+        """
         from bsdsbench.tables.as_text import to_text
 
         return to_text(read_at_once(self.tables()))
@@ -86,7 +92,13 @@ class ShownScore(Shown):
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def tables(self) -> list[Table]:
-        """One table: a row per score."""
+        """One table: a row per score.
+
+        Returns
+        -------
+        list of Table
+            One table.
+        """
         columns = [Column("score", "Score"), Column("value", "Value", "", ".4f")]
         rows = list(flat(self.to_mapping()).items())
         return [Table("score", type(self).__name__, columns, rows)]
@@ -98,7 +110,18 @@ class ShownCurve(ReadOnly, Shown):
     __slots__ = ()
 
     def equals(self, other: object) -> bool:
-        """True if `other` has the same type and every field is equal, NaN equal to NaN."""
+        """True if `other` has the same type and every field is equal, NaN equal to NaN.
+
+        Parameters
+        ----------
+        other : object
+            Usually a curve.
+
+        Returns
+        -------
+        bool
+            Bit for bit.
+        """
         if type(other) is not type(self):
             return False
         pairs = ((np.asarray(v), np.asarray(getattr(other, k))) for k, v in self._fields())
@@ -108,11 +131,23 @@ class ShownCurve(ReadOnly, Shown):
         )
 
     def points(self) -> dict[str, Any]:
-        """Name -> array, each (K,)."""
+        """Name -> array, each (K,).
+
+        Returns
+        -------
+        dict
+            Name -> array.
+        """
         return {k: v for k, v in self._fields() if getattr(v, "ndim", 0) == 1}
 
     def numbers(self) -> dict[str, float]:
-        """Name -> number: the areas and totals of the curve."""
+        """Name -> number: the areas and totals of the curve.
+
+        Returns
+        -------
+        dict
+            Name -> value.
+        """
         return {k: v for k, v in self._fields() if isinstance(v, int | float)}
 
     def _fields(self) -> list[tuple[str, Any]]:
@@ -125,7 +160,13 @@ class ShownCurve(ReadOnly, Shown):
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def tables(self) -> list[Table]:
-        """One table: a row per number. The points are in `to_dataframe`."""
+        """One table: a row per number. The points are in `to_dataframe`.
+
+        Returns
+        -------
+        list of Table
+            One table.
+        """
         columns = [Column("number", "Number"), Column("value", "Value", "", ".6g")]
         return [Table("curve", type(self).__name__, columns, list(self.numbers().items()))]
 

@@ -40,7 +40,7 @@ for epoch in range(4):
 # ODS rises once, and falls as the gradient is blurred too much: epoch 1 is the one to keep.
 #
 # `merge` joins the evaluators of several processes: counts are additive, so the result does not
-# depend on which process saw which image. For PyTorch use `bsdsbench.integrations.torchmetrics`.
+# depend on which process saw which image. For PyTorch use ``bsdsbench.integrations.torchmetrics``.
 
 fig, ax = plt.subplots(figsize=(5, 3), layout="constrained")
 ax.plot(history, marker="o")

@@ -4,8 +4,8 @@
 
 Each input must be read, or refused in short printable lines, without a traceback, a warning, a
 number that is not the sound one's, a write outside its folder, a word on the screen, more than
-ten seconds of processor time or more memory than docs/large.md states. Input N is made from (seed,
-N) alone: --first N --count 1 is input N again. Exit status 1 if anything failed.
+ten seconds of processor time or more memory than docs/evidence/robustness.md states. Input N is
+made from (seed, N) alone: --first N --count 1 is input N again. Exit status 1 if anything failed.
 """
 
 from __future__ import annotations

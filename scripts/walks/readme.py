@@ -1,4 +1,4 @@
-"""Every command of README.md and docs/start.md in order, as it stands there."""
+"""Every command of README.md and docs/howto/maps.md in order, as it stands there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def go(walk: Walk, count: int) -> None:
     walk.sample("raw", "gt")
     (walk.root / "my_module.py").write_text("def detect(image):\n    return image.mean(2) / 255\n")
     walk.bsdsbench("demo --quiet", "What differs", "next")
-    for page in ("README.md", "docs/start.md"):
+    for page in ("README.md", "docs/howto/maps.md"):
         text = (ROOT / page).read_text("utf-8")
         for line in lines_of(text):
             verb = line.split()[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -21,24 +22,51 @@ pytestmark = [
     pytest.mark.skipif(not SITE, reason="BSDSBENCH_SITE is not set: build the site first"),
 ]
 PHONE = {"width": 390, "height": 844}
-WALK = ("index", "start", "scores", "generated/cli", "generated/api", "auto_examples/index")
+DESKTOP = {"width": 1280, "height": 900}
+# One page of each kind.
+WALK = (
+    *("index", "tutorials/index", "auto_examples/plot_1_evaluate_a_detector", "howto/maps"),
+    *("howto/migrate/matlab", "understand/ods_ois", "metrics/region", "reference/signature"),
+    *("generated/verbs/compare", "generated/api", "generated/api/bsdsbench.Protocol"),
+    *("generated/protocols/bsds500", "generated/data/index", "generated/metrics/index"),
+    *("generated/notebook", "evidence/agreement", "contribute"),
+)
+# A reader's question, the first words of the page that answers it, and words that it must have.
+QUESTIONS = {
+    "How do I get my ODS?": ("howto/maps", "bsdsbench evaluate maps --gt"),
+    "What does this number mean?": ("understand/ods_ois", "optimal data set scale"),
+    "How do I gate my CI?": ("howto/gate", "bsdsbench check out/mine --baseline"),
+    "How do I add a metric?": ("contribute", "metrics/registry.BUILT_IN"),
+}
+HAND_WRITTEN = ("howto", "understand", "metrics", "reference", "evidence", "tutorials")
 
 
 class Page(HTMLParser):
-    """Links, anchors and pictures of a page."""
+    """Links, anchors, pictures and description of a page; `own` are the links of its text."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
-        self.links, self.anchors, self.bare = [], set(), []
+        self.links, self.own, self.anchors, self.bare = [], [], set(), []
+        self.description, self.inside = "", 0
         self.feed(path.read_text("utf-8"))
 
     def handle_starttag(self, tag, attributes):
         found = dict(attributes)
+        if tag == "article":
+            self.inside += 1
+        if tag == "meta" and found.get("name") == "description":
+            self.description = found["content"]
+        headline = "headerlink" in (found.get("class") or "")
+        if tag == "a" and self.inside and found.get("href") and not headline:
+            self.own.append(found["href"])
         self.anchors.update(found[k] for k in ("id", "name") if found.get(k))
         self.links += [found[k] for k in ("href", "src") if found.get(k)]
         thumb = "_thumb" in (found.get("src") or "")  # its link has the text
         if tag == "img" and not thumb and not (found.get("alt") or "").strip():
             self.bare.append(found.get("src"))
+
+    def handle_endtag(self, tag):
+        self.inside -= tag == "article"
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +109,50 @@ def test_nothing_is_loaded_from_elsewhere(pages):
         text = path.read_text("utf-8")
         assert 'src="http' not in text, path
         assert 'rel="stylesheet" href="http' not in text, path
+
+
+def linked(path, page):
+    """The pages of the site that a page's own text links to."""
+    for link in page.own:
+        parts = urlsplit(link)
+        if not parts.scheme and not parts.netloc and parts.path:
+            yield (path.parent / unquote(parts.path)).resolve()
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_is_answered_within_two_clicks_from_home(pages, site, question):
+    name, words = QUESTIONS[question]
+    target = site / f"{name}.html"
+    home = site / "index.html"
+    first = {p for p in linked(home, pages[home]) if p in pages}
+    second = {p for each in first for p in linked(each, pages[each])}
+    assert target in first | second
+    assert words in re.sub(r"<[^>]*>", "", target.read_text("utf-8"))
+
+
+def test_every_written_page_leads_to_three_others(pages, site):
+    few = {}
+    for path, page in pages.items():
+        name = path.relative_to(site)
+        if name.parts[0] in HAND_WRITTEN or name.parts[:2] in (
+            ("generated", "verbs"),
+            ("generated", "protocols"),
+            ("generated", "data"),
+            ("generated", "metrics"),
+        ):
+            others = {*linked(path, page)} - {path}
+            if len(others) < 3 and name.stem != "changelog":
+                few[str(name)] = len(others)
+    assert few == {}
+
+
+def test_every_page_has_a_description_of_its_own(pages, site):
+    found = {str(path.relative_to(site)): page.description for path, page in pages.items()}
+    made = ("genindex.html", "search.html", "py-modindex.html")
+    short = [name for name, text in found.items() if len(text) < 20 and name not in made]
+    assert short == []
+    guides = [found[name] for name in found if name.split("/")[0] in HAND_WRITTEN]
+    assert len({*guides}) == len(guides)
 
 
 @pytest.fixture(scope="module")
@@ -140,8 +212,37 @@ def test_dark_mode(open_page):
 
 
 @pytest.mark.parametrize("name", WALK)
-def test_a_phone_needs_no_sideways_scrolling(open_page, name):
-    page = open_page(name, viewport=PHONE)
-    width = page.evaluate("document.documentElement.scrollWidth")
-    assert width <= PHONE["width"]
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_a_page_fits_and_has_no_serious_fault(open_page, name, size, scheme):
+    """No sideways scrolling; axe-core finds nothing serious or critical."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = open_page(name, viewport=size, color_scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
     assert page.locator("h1").first.is_visible()
+    serious = [
+        f"{found['id']}: {found['nodes'][0]['html'][:200]} ({len(found['nodes'])})"
+        for found in axe.run(page, options={"preload": False}).response["violations"]
+        if found["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+
+
+def test_code_has_a_button_that_copies_it_without_prompts(open_page):
+    page = open_page("understand/ods_ois")
+    block = page.locator("div.highlight").first
+    assert block.locator("button.copybtn").count() == 1
+    assert ">>>" in block.inner_text()
+    copied = page.evaluate(
+        "() => { const b = document.querySelector('button.copybtn');"
+        " return document.querySelector(b.dataset.clipboardTarget).innerText }"
+    )
+    assert copied.startswith(">>> import numpy")
+    assert "copybuttonPromptText" not in page.content()
+
+
+def test_a_precision_recall_curve_stands_on_the_first_page(open_page):
+    page = open_page("index")
+    picture = page.locator("article img").first
+    assert "precision-recall curve" in picture.get_attribute("alt")
+    assert picture.evaluate("i => i.complete && i.naturalWidth > 600")

@@ -5,10 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bsdsbench.files.errors import ProtocolError
+from bsdsbench.protocol.decoder import decode, sentence
 from bsdsbench.protocol.protocol import Protocol, preset_names
 from bsdsbench.protocol.settings import RECIPES
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.scores.curve import AP_RULES
+from tests.helpers.runs import call
 
 BSDS = Protocol.preset("bsds500")
 LINE = (
@@ -152,3 +154,35 @@ def test_words_of_what_is_not_used_are_left_out():
     other = changed.with_options({"saliency": {"beta2": 1}}).replace(invert=False, max_dist=0.03)
     keys = {d.key for d in Signature(other, n_images=3).differences(read)}
     assert keys == {"saliency.beta2", "invert"}
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_word_has_a_meaning_of_its_own(name):
+    signature = Signature(Protocol.preset(name).replace(max_dist=0.123), n_images=7)
+    found = decode(signature)
+    assert [word for word, _ in found] == signature.words()
+    meanings = [meaning for _, meaning in found]
+    assert len({*meanings}) == len(meanings)
+    assert all(m.endswith(".") and not m[0].islower() and "{" not in m for m in meanings)
+    said = sentence(signature)
+    assert "7 images" in said
+    assert all(
+        text in said for key, text in signature.protocol.words().items() if key == "max_dist"
+    )
+
+
+def test_the_sentence_says_what_the_line_says():
+    assert sentence(Signature.parse(LINE)) == (
+        "Scores were computed with bsdsbench 0.2.0 on all 200 images of bsds500-test against all "
+        "annotators, by the protocol bsds500 (99 thresholds 0.01..0.99; matching one to one with "
+        "max_dist 0.0075 of the diagonal; no NMS; thinned; AP rule bsds)."
+    )
+
+
+def test_the_command_line_explains_a_line():
+    shown = call("protocols", LINE.replace("ap:bsds", "ap:edter"))
+    assert (
+        "Two matched pixels are at most this far apart: max_dist 0.0075 of the diagonal." in shown
+    )
+    assert "AP follows the rule edter: as bsds, with the row of threshold 0" in shown
+    assert shown.splitlines()[-1].startswith("Scores were computed with bsdsbench 0.2.0 on all 200")

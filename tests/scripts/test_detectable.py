@@ -1,4 +1,4 @@
-"""The tables of docs/differences.md are what the script prints, and its figures plain ones."""
+"""The tables of docs/evidence/differences.md are what the script prints, and its figures plain ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEYS = ["mcg", "se", "ncut", "egb"]
 
 def page_rows(start):
     """The cells of the rows of the page that begin so."""
-    text = (ROOT / "docs" / "differences.md").read_text("utf-8")
+    text = (ROOT / "docs" / "evidence" / "differences.md").read_text("utf-8")
     found = [line for line in text.splitlines() if line.startswith(f"| {start}")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in found]
 

@@ -69,8 +69,15 @@ def boundaryBench(  # noqa: N802
 
     Examples
     --------
+    >>> import tempfile
+    >>> import bsdsbench as bb
     >>> from bsdsbench.integrations.compat import boundaryBench
-    >>> boundaryBench("images/test", "groundTruth/test", "png", "eval")    # doctest: +SKIP
+    >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+    >>> maps = bb.run("sobel", sample_images(), out=tempfile.mkdtemp()).maps
+    >>> out = tempfile.mkdtemp()
+    >>> run = boundaryBench(sample_images(), sample_ground_truth(), maps, out, workers=1)
+    >>> round(run.boundary_score().ods.f, 3)
+    0.619
     """
     protocol = protocol_of(nthresh, maxDist, thinpb)
     return _bench((imgDir, gtDir, inDir, outDir), protocol, ("boundary",), workers)

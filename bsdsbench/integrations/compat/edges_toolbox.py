@@ -72,8 +72,14 @@ def edgesEvalDir(  # noqa: N802
 
     Examples
     --------
+    >>> import tempfile
+    >>> import bsdsbench as bb
     >>> from bsdsbench.integrations.compat import edgesEvalDir
-    >>> ODS, _, _, _, OIS, _, _, AP, R50 = edgesEvalDir("results", "gt")    # doctest: +SKIP
+    >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+    >>> maps = bb.run("sobel", sample_images(), out=tempfile.mkdtemp()).maps
+    >>> ODS, _, _, _, OIS, _, _, AP, R50 = edgesEvalDir(maps, sample_ground_truth())
+    >>> print(f"{ODS:.3f} {OIS:.3f} {AP:.3f}")
+    0.619 0.704 0.593
     """
     out = Path(f"{str(resDir).rstrip('/')}-eval")
     if strict and (out / "eval_bdry.txt").is_file():

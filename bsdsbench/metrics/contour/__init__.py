@@ -1,7 +1,7 @@
 """Contours of masks: Boundary IoU, DAVIS' F, BF score, surface distances, figure of merit, clDice.
 
 Every measure takes two masks, or two label maps and the number of classes. Definitions that differ
-have different names; docs/contours.md lists the libraries that use each.
+have different names; docs/metrics/contour.md lists the libraries that use each.
 """
 
 from bsdsbench.metrics.contour.label_options import ContourOptions, LabelOptions

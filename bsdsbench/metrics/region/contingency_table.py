@@ -54,10 +54,11 @@ def zero_region(labels: NDArray[Any], numbers: NDArray[np.int32]) -> int:
 class Annotators:
     """The label maps of one image's annotators, ready for tables.
 
-    labels (A, N) int32, regions numbered per annotator; col_area i8 (G,) and ann_of_col i4 (G,) for
-    the G regions of all annotators; candidate bool (G,): large enough for objects and parts;
-    squares i8 (A,), bits f8 (A,): sum b^2 and sum b log2 b of each annotator; zero: the column of
-    each annotator's label 0, -1 where there is none.
+    labels : (A, N) int32, regions numbered per annotator
+    col_area, ann_of_col : i8 and i4 (G,), of the G regions of all annotators
+    candidate : bool (G,), large enough for objects and parts
+    squares, bits : i8 and f8 (A,), sum b^2 and sum b log2 b of each annotator
+    zero : the column of each annotator's label 0, -1 where there is none
     """
 
     shape: tuple[int, int]

@@ -191,9 +191,12 @@ def region_score(records: Iterable[ImageRecord]) -> RegionScore:
     Examples
     --------
     >>> import bsdsbench as bb
-    >>> run = bb.evaluate("ucm2", "groundTruth", metrics="region")    # doctest: +SKIP
-    >>> bb.region_score(run.records).covering.ods                     # doctest: +SKIP
-    0.588
+    >>> import numpy as np
+    >>> truth, pred = np.array([[1, 1, 1, 2, 2, 2]]), np.array([[1, 1, 3, 3, 2, 2]])
+    >>> counts = bb.region_counts(bb.Prediction("a", segs=(pred,)), [truth])
+    >>> score = bb.region_score([bb.ImageRecord("a", truth.shape, {"region": counts})])
+    >>> round(score.covering.ods, 3)
+    0.667
     """
     found: RegionScore = RegionMetric().score(records, Protocol())
     return found

@@ -162,7 +162,13 @@ class RegionScore(ReadOnly, ShownScore):
             object.__setattr__(self, name, ReadOnlyDict(getattr(self, name)))
 
     def to_mapping(self) -> dict[str, Any]:
-        """The `region` object of result.json."""
+        """The `region` object of result.json.
+
+        Returns
+        -------
+        dict
+            Ready for JSON.
+        """
         named = {name: getattr(self, name) for name in ("covering", "pri", "voi", "fop", "pair_f")}
         mapped = {name: s.to_mapping() for name, s in {**named, **self.others}.items()}
         mapped["fop"]["summed"] = self.fop_summed.f
@@ -170,7 +176,13 @@ class RegionScore(ReadOnly, ShownScore):
         return {**mapped, "similarities": similar, "n_images": self.n_images}
 
     def curves(self) -> dict[str, F8]:
-        """Every measure at each threshold: name -> f8 (T,), `thresholds` first."""
+        """Every measure at each threshold: name -> f8 (T,), `thresholds` first.
+
+        Returns
+        -------
+        dict
+            Name -> array, each (T,).
+        """
         out = {"thresholds": self.thresholds}
         for name in ("covering", "pri", "voi"):
             out[name] = getattr(self, name).curve
@@ -181,7 +193,13 @@ class RegionScore(ReadOnly, ShownScore):
         return {**out, **{name: score.curve for name, score in self.others.items()}}
 
     def official_rows(self) -> dict[str, list[tuple[float, ...]]]:
-        """The five official tables: file name -> rows in the official column order."""
+        """The five official tables: file name -> rows in the official column order.
+
+        Returns
+        -------
+        dict
+            File name -> rows.
+        """
         cover, pri, voi = self.covering, self.pri, self.voi
         images: list[tuple[float, ...]] = [
             (i, row["covering_threshold"], row["covering"], row["covering_pred"])
@@ -278,7 +296,7 @@ MEASURES: Mapping[str, tuple[Callable[[Any], F8], bool, str]] = MappingProxyType
 class RegionCurves:
     """The region measures of S weighted data sets at each threshold: all scores come of them.
 
-    covering (S, T); fop, pair_f, fop_summed : stacks of S curves; means : measure -> (S, T)
+    covering (S, T), fop, pair_f and fop_summed (stacks of S curves), means (measure -> (S, T))
     """
 
     covering: F8

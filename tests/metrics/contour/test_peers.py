@@ -214,5 +214,5 @@ def test_empty_masks_of_monai_and_surface_distance():
         theirs = float(monai.compute_hausdorff_distance(a, b)[0, 0])
         ours = bc.hausdorff(pred, gt, empty="inf")
         assert (math.isnan(ours), math.isinf(ours)) == (math.isnan(theirs), math.isinf(theirs))
-        # what docs/contours.md says of its HD95
+        # what docs/metrics/contour.md says of its HD95
         assert math.isnan(float(monai.compute_hausdorff_distance(a, b, percentile=95)[0, 0]))

@@ -1,0 +1,1 @@
+"""The pictures of the site, drawn by the package when the site is built."""

@@ -1,0 +1,109 @@
+"""A Sphinx extension: code in prose links to its page, and every page has a description.
+
+`bb.evaluate`, `bsdsbench compare`, the names of protocols and metrics become links wherever a page
+mentions them in code style, so that links need no markup and cannot go stale.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+import bsdsbench as bb
+from bsdsbench import curves
+from bsdsbench.cli import VERBS
+from bsdsbench.protocol.protocol import preset_names
+
+LONGEST = 155  # characters of a description that search engines show
+
+
+def target_of(text: str) -> tuple[str, str] | None:
+    """("py" or "doc", target) of a piece of code, None if it has no page."""
+    words = text.split()
+    if words[:1] == ["bsdsbench"] and len(words) > 1 and words[1] in VERBS:
+        return "doc", f"generated/verbs/{words[1]}"
+    name = text.partition("(")[0]
+    parts = name.split(".")
+    if parts[:2] == ["bb", "curves"] and parts[-1] in curves.__all__:
+        return "py", f"bsdsbench.curves.{parts[-1]}"
+    if parts[0] == "bb" and len(parts) > 1 and parts[1] in bb.__all__:
+        return "py", f"bsdsbench.{'.'.join(parts[1:])}"
+    if name in bb.__all__ and name != "curves":
+        return "py", f"bsdsbench.{name}"
+    if name in curves.__all__ and name not in ("pr", "roc", "det"):
+        return "py", f"bsdsbench.curves.{name}"
+    if text in VERBS and text not in ("run", "data"):
+        return "doc", f"generated/verbs/{text}"
+    if text in preset_names():
+        return "doc", f"generated/protocols/{text}"
+    return None
+
+
+class LinkCode(SphinxPostTransform):
+    """Wrap code that has a page of its own into a link to it."""
+
+    default_priority = 5  # before references are resolved
+
+    def run(self, **kwargs: Any) -> None:
+        here = self.env.docname
+        for literal in list(self.document.findall(nodes.literal)):
+            if _within(literal, (nodes.title, nodes.reference, pending_xref)):
+                continue
+            found = target_of(literal.astext())
+            if found is None or found == ("doc", here):
+                continue
+            kind, target = found
+            if kind == "doc":
+                uri = self.app.builder.get_relative_uri(here, target)
+                link: nodes.Element = nodes.reference("", "", internal=True, refuri=uri)
+            else:
+                link = pending_xref(
+                    "", refdomain="py", reftype="obj", reftarget=target, refdoc=here, refwarn=False
+                )
+            literal.replace_self(link)
+            link += literal
+
+
+def _within(node: nodes.Node, kinds: tuple[type, ...]) -> bool:
+    while node.parent is not None:
+        node = node.parent
+        if isinstance(node, kinds):
+            return True
+    return False
+
+
+def describe(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Give the page a description: the start of its first paragraph."""
+    if doctree is None:
+        return
+    for paragraph in doctree.findall(nodes.paragraph):
+        text = " ".join(paragraph.astext().split()).replace('"', "'")
+        if len(text) > 30 and not _within(paragraph, (nodes.table, nodes.footnote)):
+            short = text if len(text) <= LONGEST else text[:LONGEST].rpartition(" ")[0] + " ..."
+            tag = f'<meta name="description" content="{_escaped(short)}">'
+            context["metatags"] = context.get("metatags", "") + tag
+            return
+
+
+def shorten(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, sig: Any, returns: Any
+) -> Any:
+    """Leave out most of a long list of numbers in a signature: 99 thresholds."""
+    many = r"\((\d[\d.]*), (?:\d[\d.]*, ){8,}(\d[\d.]*)\)"
+    return (re.sub(many, r"(\1, ..., \2)", sig), returns) if sig else None
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_post_transform(LinkCode)
+    app.connect("html-page-context", describe)
+    app.connect("autodoc-process-signature", shorten)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,48 @@
+"""Pages and pictures of the site that are made from the package when the site is built."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from drawing.draw import draw_all
+
+from making import metrics, notebook, reference, verbs
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def write_all(out: Path) -> None:
+    """Write every generated page below `out`; files that stay the same are not touched."""
+    pages = {
+        "api.rst": reference.api_page(),
+        "signature.txt": reference.signature_tables(),
+        **{f"protocols/{name}.md": text for name, text in reference.protocol_pages().items()},
+        **{f"data/{name}.md": text for name, text in reference.data_pages().items()},
+        **{f"metrics/{name}": text for name, text in metrics.pages().items()},
+    }
+    _write(out, pages)
+    made_by, stamp = _sources(), out / "made_by.txt"
+    if not stamp.is_file() or stamp.read_text() != made_by:  # a minute or two
+        draw_all(out / "figures")
+        _write(out, {f"verbs/{n}.md": text for n, text in verbs.pages(verbs.outputs()).items()})
+        _write(out, {"notebook.md": notebook.page(out)})
+        stamp.write_text(made_by)
+
+
+def _write(out: Path, pages: dict[str, str]) -> None:
+    for name, text in pages.items():
+        path = out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text("utf-8") != text:
+            path.write_text(text, "utf-8")
+
+
+def _sources() -> str:
+    """A hash of everything that runs for a picture or a printed result."""
+    whole = hashlib.sha256()
+    for folder in ("bsdsbench", "docs/making", "docs/drawing", "docs/tutorials"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".py", ".toml", ".json", ".ipynb"):
+                whole.update(path.read_bytes())
+    return whole.hexdigest()

@@ -1,0 +1,103 @@
+"""The index of metrics, and what each metric says of itself: scores, options, settings, a call.
+
+A page in docs/metrics includes its table; a metric without one there gets a page from its own
+docstrings, so that the index is whole whatever the registry has.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import MISSING, fields
+from pathlib import Path
+
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import Metric
+from making.reference import cell
+
+WRITTEN = Path(__file__).resolve().parents[1] / "metrics"
+DIRECTION = {True: "lower", False: "higher"}
+
+
+def pages() -> dict[str, str]:
+    """File name -> text: the index, a table of each metric, pages of those without one."""
+    metrics = [registry.get(name) for name in registry.BUILT_IN]
+    found = {f"{metric.name}.txt": tables(metric) for metric in metrics}
+    rows, listed = [], []
+    for metric in metrics:
+        if (WRITTEN / f"{metric.name}.md").is_file():
+            target = f"../../metrics/{metric.name}"
+        else:
+            target = metric.name
+            found[f"{metric.name}.md"] = bare_page(metric)
+        listed.append(target)
+        kinds = ", ".join(metric.pred_kinds)
+        said = _first_sentence(metric)
+        preset = f"`{metric.default_protocol}`" if metric.default_protocol else "must be named"
+        rows.append(f"| [{metric.name}]({target}.md) | {cell(said)} | {kinds} | {preset} |")
+    found["index.md"] = (
+        "# Metrics\n\nA metric turns a prediction and its ground truth into counts, and the counts "
+        "of all images into scores. Choose with `bsdsbench evaluate PRED_DIR --gt GT_DIR --metrics "
+        "NAME`, several with commas between them. The [protocol](../protocols/index.md) in the "
+        "last column is used unless you pass `--protocol`. Set options with `--set "
+        "NAME.FIELD=VALUE`. To write your own metric, see "
+        "[adding a metric](../../contribute.md#how-to-add).\n\n"
+        "| metric | what it measures | predictions | protocol |\n|---|---|---|---|\n"
+        + "\n".join(rows)
+        + "\n\nLabels with scores, without images, have their own functions: see "
+        "[curves of labels and scores](../api.rst) and [Understand](../../understand/index.md)."
+        "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(listed) + "\n```\n"
+    )
+    return found
+
+
+def tables(metric: Metric) -> str:
+    """Scores, options and settings, as the metric declares them."""
+    scores = [c for c in metric.columns if c.score]
+    lines = ["| score | in tables | better | key in result.json |", "|---|---|---|---|"]
+    shown = {"always": "yes", "own": "one run", "never": "files only"}
+    lines += [
+        f"| {c.heading} | {shown[c.shown]} | {DIRECTION[c.lower]} | `{metric.name}.{c.key}` |"
+        for c in scores
+    ]
+    if metric.options:
+        said = _parameters(inspect.getdoc(metric.options) or "")
+        lines += ["", f"Options (`--set {metric.name}.FIELD=VALUE`):", ""]
+        lines += ["| field | default | meaning |", "|---|---|---|"]
+        for field in fields(metric.options):
+            value = field.default if field.default is not MISSING else field.default_factory()
+            lines.append(f"| `{field.name}` | `{value!r}` | {cell(said.get(field.name, ''))} |")
+    if metric.uses:
+        used = ", ".join(f"`{name}`" for name in metric.uses)
+        lines += ["", f"Settings of the protocol that affect it: {used}."]
+    else:
+        lines += ["", "No setting of the protocol affects it, only its own options."]
+    return "\n".join(lines) + "\n"
+
+
+def bare_page(metric: Metric) -> str:
+    """The page of a metric that has no written one."""
+    module = inspect.getmodule(type(metric))
+    text = _as_prose(inspect.getdoc(module) or "")
+    return (
+        f"# {metric.title}\n\n{_as_prose(inspect.getdoc(type(metric)) or '')}\n\n{text}\n\n"
+        f"```sh\nbsdsbench evaluate PRED_DIR --gt GT_DIR --metrics {metric.name}\n```\n\n"
+        f"## Scores and options\n\n{tables(metric)}\n"
+        "Other [metrics](index.md), [protocols](../protocols/index.md), "
+        "[glossary](../../reference/glossary.md).\n"
+    )
+
+
+def _first_sentence(metric: Metric) -> str:
+    return (inspect.getdoc(type(metric)) or metric.title).split("\n\n")[0]
+
+
+def _as_prose(text: str) -> str:
+    return text.replace("<", "&lt;")
+
+
+def _parameters(doc: str) -> dict[str, str]:
+    """Name -> description, of a numpydoc section."""
+    section = doc.partition("Parameters\n----------\n")[2]
+    parts = re.split(r"^(\w+) : .*$", section, flags=re.M)[1:]
+    return dict(zip(parts[::2], (" ".join(p.split()) for p in parts[1::2]), strict=True))

@@ -1,0 +1,76 @@
+"""The tutorial notebook as a page: each cell, what it prints, shows and draws."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+
+NOTEBOOK = Path(__file__).resolve().parents[1] / "tutorials" / "results.ipynb"
+
+
+class Cell(NamedTuple):
+    """A cell that ran: its source, what it printed, what it showed, and the value shown."""
+
+    source: str
+    printed: str
+    shown: str
+    value: Any
+
+
+def executed(path: Path = NOTEBOOK) -> Iterator[str | Cell]:
+    """The text of each Markdown cell; each code cell, run from top to bottom.
+
+    In place of a Jupyter kernel: the value of a cell's last expression is shown as a notebook
+    would, by `_repr_html_` or `repr`.
+    """
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] != "code":
+            yield source
+            continue
+        tree = ast.parse(source)
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        printed, value = io.StringIO(), None
+        with contextlib.redirect_stdout(printed):
+            exec(compile(tree, str(path), "exec"), names)
+            if last is not None:
+                value = eval(compile(ast.Expression(last.value), str(path), "eval"), names)
+        html = getattr(value, "_repr_html_", None)
+        shown = (html and html()) or ("" if value is None else repr(value))
+        yield Cell(source, printed.getvalue(), shown, value)
+
+
+def page(out: Path) -> str:
+    """The notebook in MyST; pictures go below `out`."""
+    parts = []
+    for number, cell in enumerate(executed()):
+        if isinstance(cell, str):
+            parts.append(cell)
+            continue
+        parts.append(f"```python\n{cell.source}\n```")
+        if cell.printed:
+            parts.append(f"```text\n{cell.printed.rstrip()}\n```")
+        figure = getattr(getattr(cell.value, "axes", None), "figure", None)
+        if figure is not None:
+            (out / "figures").mkdir(parents=True, exist_ok=True)
+            name = f"figures/notebook_{number}.svg"
+            figure.savefig(out / name, metadata={"Date": None})
+            parts.append(f"![The picture that this cell draws]({name})")
+        elif cell.shown.startswith("<"):
+            parts.append(f"```{{raw}} html\n{cell.shown}\n```")
+        elif cell.shown:
+            parts.append(f"```text\n{cell.shown}\n```")
+    plt.close("all")  # or the gallery takes it for a picture of its first page
+    parts.append(
+        "{download}`Download this notebook <../tutorials/results.ipynb>`. Other "
+        "[tutorials](../tutorials/index.md); the [API](api.rst)."
+    )
+    return "\n\n".join(parts) + "\n"

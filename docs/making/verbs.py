@@ -1,0 +1,153 @@
+"""A page for each verb: its help, its options, and what a call on the sample prints."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from bsdsbench.cli import GROUPS, VERBS, cli
+from bsdsbench.loaders.sample import sample_root
+from making.reference import cell
+
+# Run in this order in one folder, which has `gt` and `images` of the sample. Lines before the last
+# one prepare it; the last one's output is shown.
+CALLS = {
+    "demo": ["bsdsbench demo -o demo"],
+    "evaluate": ["bsdsbench evaluate demo/canny/maps --gt gt -o out/canny"],
+    "run": ["bsdsbench run sobel images --gt gt -o out/sobel"],
+    "merge": [
+        "bsdsbench evaluate demo/canny/maps --gt gt -o out/part1 --shard 1/2",
+        "bsdsbench evaluate demo/canny/maps --gt gt -o out/part2 --shard 2/2",
+        "bsdsbench merge out/part1 out/part2 -o out/whole",
+    ],
+    "nms": [
+        "bsdsbench run structure-tensor-raw images -o raw",
+        "bsdsbench nms raw/maps thin",
+    ],
+    "doctor": ["bsdsbench doctor raw/maps --gt gt"],
+    "compare": ["bsdsbench compare out/canny out/sobel"],
+    "worst": ["bsdsbench worst out/canny"],
+    "explain": [
+        "bsdsbench evaluate raw/maps --gt gt -o out/raw",
+        "bsdsbench explain out/raw --target ods=0.760",
+    ],
+    "plot": ["bsdsbench plot out/canny out/sobel -o pr.pdf"],
+    "curves": ["bsdsbench curves scores.csv --kind roc"],
+    "report": ["bsdsbench report out/canny out/sobel --format markdown"],
+    "check": [
+        "bsdsbench check out/canny --baseline baseline.json --update",
+        "bsdsbench check out/canny --baseline baseline.json",
+    ],
+    "data": ["bsdsbench data check gt"],
+    "protocols": ["bsdsbench protocols nyudv2"],
+}
+SCORES = "label,score\n1,0.9\n1,0.6\n1,0.4\n-1,0.7\n-1,0.3\n-1,0.2\n"
+# The sample is no known set, which `data check` says by its exit status.
+STATUS = {"data": 1}
+
+
+def outputs() -> dict[str, str]:
+    """Verb -> what its call prints. Raises RuntimeError if a call fails."""
+    found = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "gt").symlink_to(sample_root() / "groundTruth" / "test")
+        (folder / "images").symlink_to(sample_root() / "images" / "test")
+        (folder / "scores.csv").write_text(SCORES)
+        for verb, lines in CALLS.items():
+            for line in lines:
+                words = shlex.split(line)[1:]
+                done = subprocess.run(
+                    [sys.executable, "-m", "bsdsbench", *words],
+                    cwd=folder,
+                    capture_output=True,
+                    text=True,
+                    env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
+                )
+                if done.returncode not in (0, STATUS.get(verb, 0)):
+                    raise RuntimeError(f"{line}: {done.stderr}")
+                found[verb] = done.stdout.replace(str(sample_root()), "SAMPLE")
+    return found
+
+
+def pages(printed: dict[str, str]) -> dict[str, str]:
+    """The index and a page for each verb."""
+    index = [
+        "# Command line\n",
+        "Results go to standard output, progress to standard error. Every page shows a call on the "
+        "[sample](../data/index.md) and what it prints. The same work can be done "
+        "[from Python](../api.rst); the [files](../../reference/files.md) of a run's folder are "
+        "described separately.\n",
+        "Exit status: 0 = success, 1 = the check failed (a regression, an incomplete or unknown "
+        "set, tables that differ, a target that is not reached), 2 = invalid input, "
+        "130 = interrupted.\n",
+    ]
+    found = {}
+    for group, names in GROUPS.items():
+        index += [f"## {group}\n", "| verb | what it does |", "|---|---|"]
+        for verb in names:
+            command = _command(verb)
+            index.append(f"| [{verb}]({verb}.md) | {cell(command.get_short_help_str(200))} |")
+            found[verb] = _page(verb, command, group, printed.get(verb, ""))
+        index.append("")
+    index += ["```{toctree}", ":hidden:", "", *VERBS, "```", ""]
+    return {"index": "\n".join(index), **found}
+
+
+def _command(verb: str) -> click.Command:
+    command = cli.get_command(click.Context(cli), verb)
+    assert command is not None, verb
+    return command
+
+
+def _page(verb: str, command: click.Command, group: str, printed: str) -> str:
+    others = ", ".join(f"[{name}]({name}.md)" for name in GROUPS[group] if name != verb)
+    also = f"Verbs for a similar purpose: {others}. " if others else ""
+    example = ""
+    if verb in CALLS:
+        calls = "\n".join(CALLS[verb])
+        shown = printed.rstrip() or "(nothing on standard output)"
+        example = (
+            f"## A call and its output\n\n```sh\n{calls}\n```\n\n```text\n{shown}\n```\n\n"
+            "The sample has 16 synthetic images; this ran when the site was built.\n\n"
+        )
+    return (
+        f"# bsdsbench {verb}\n\n{_help(command)}\n{example}"
+        f"{_options(command, f'bsdsbench {verb}', 2)}\n"
+        f"{also}All verbs: [command line](index.md). Settings of a run: "
+        "[protocols](../protocols/index.md). Words: [glossary](../../reference/glossary.md).\n"
+    )
+
+
+def _help(command: click.Command) -> str:
+    text = inspect.cleandoc(command.help or "").replace("\b\n", "")
+    return text.replace("<", "&lt;") + "\n"
+
+
+def _options(command: click.Command, name: str, level: int) -> str:
+    ctx = click.Context(command, info_name=name)
+    usage = " ".join([name, *command.collect_usage_pieces(ctx)])
+    title = "Options" if level == 2 else name
+    lines = [f"{'#' * level} {title}\n"]
+    if level > 2:
+        lines.append(_help(command))
+    lines.append(f"```text\n{usage}\n```\n")
+    records = (p.get_help_record(ctx) for p in command.get_params(ctx))
+    rows = [record for record in records if record and record[1]]
+    if rows:
+        lines += ["| option | what it does |", "|---|---|"]
+        lines += [f"| `{cell(a)}` | {cell(b).replace('<', '&lt;')} |" for a, b in rows]
+        lines.append("")
+    if isinstance(command, click.Group):
+        for sub in command.list_commands(ctx):
+            found = command.get_command(ctx, sub)
+            if found:
+                lines.append(_options(found, f"{name} {sub}", level + 1))
+    return "\n".join(lines)
