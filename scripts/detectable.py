@@ -1,4 +1,4 @@
-"""What a difference must be: the tables of docs/evidence/differences.md, from the 12 reference runs.
+"""What a difference must be, from 12 reference runs: the tables of docs/evidence/differences.md.
 
 Usage: python scripts/detectable.py [OUT.md]
 

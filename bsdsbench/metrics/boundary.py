@@ -197,6 +197,7 @@ def boundary_score(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import bsdsbench as bb
     >>> line = np.eye(20)
     >>> one = bb.boundary_score(bb.boundary_counts(line, [line]))

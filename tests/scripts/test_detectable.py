@@ -1,4 +1,4 @@
-"""The tables of docs/evidence/differences.md are what the script prints, and its figures plain ones."""
+"""The tables of docs/evidence/differences.md are what the script prints, its figures plain ones."""
 
 from __future__ import annotations
 
