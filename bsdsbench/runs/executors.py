@@ -39,6 +39,7 @@ from bsdsbench.runs.server import (
     ctrl_c_masked,
     ctrl_c_waits,
     end_server,
+    no_semaphores,
     nothing_from_this_folder,
     set_safe_path,
 )
@@ -114,43 +115,11 @@ def outcomes(
     elif executor == "thread":
         with ThreadPoolExecutor(workers) as pool:
             yield from _through(pool, Waiting(jobs), JOBS_PER_WORKER * workers)
-    elif fault := _no_semaphores():
+    elif fault := no_semaphores():
         LOG.warning("bsdsbench: no processes here (%s); working in threads", fault)
         yield from outcomes(jobs, "thread", workers)
     else:
         yield from _in_processes(Waiting(jobs), workers)
-
-
-def _no_semaphores() -> str:
-    """Why this system has no semaphores, as where /dev/shm is missing or read-only; "" if it has.
-
-    The tracker that gives back the semaphores of the dead is started here, silent: what it finds
-    after a kill is its own affair.
-    """
-    try:
-        with nothing_from_this_folder(), _silent():
-            multiprocessing.get_context("spawn").Lock()
-    except (OSError, ImportError, NotImplementedError) as error:
-        return f"semaphores: {getattr(error, 'strerror', None) or error}"
-    return ""
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Processes started meanwhile have nowhere to write errors to."""
-    try:
-        kept = os.dup(2)
-    except OSError:  # there is no standard error
-        yield
-        return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
 
 
 def _through(

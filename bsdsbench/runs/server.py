@@ -1,6 +1,6 @@
 """The server that forks worker processes. Only the standard library: it starts before the rest.
 
-Nothing here leaves a process that Ctrl-C of the parent's would end in the middle of its start.
+Processes that it starts never see the Ctrl-C of their parent.
 """
 
 from __future__ import annotations
@@ -24,12 +24,44 @@ SAFE_PATH = "PYTHONSAFEPATH"
 def start_server(metrics: Iterable[str]) -> None:
     """Let the server import and warm up beside the caller, who will need it. Never fails."""
     with contextlib.suppress(Exception):
-        if context(metrics).get_start_method() != "forkserver":
+        if context(metrics).get_start_method() != "forkserver" or no_semaphores():
             return
         from multiprocessing.forkserver import ensure_running
 
         with ctrl_c_waits(), nothing_from_this_folder(), ctrl_c_masked():
             ensure_running()
+
+
+def no_semaphores() -> str:
+    """Why this system has no semaphores, as where /dev/shm is missing or read-only; "" if it has.
+
+    The tracker that gives back the semaphores of the dead is started here, silent: what it finds
+    after a kill is its own affair.
+    """
+    try:
+        with nothing_from_this_folder(), _silent():
+            multiprocessing.get_context("spawn").Lock()
+    except (OSError, ImportError, NotImplementedError) as error:
+        return f"semaphores: {getattr(error, 'strerror', None) or error}"
+    return ""
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Processes started meanwhile have nowhere to write errors to."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is no standard error
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def context(metrics: Iterable[str]) -> Any:

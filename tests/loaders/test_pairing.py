@@ -183,7 +183,7 @@ def test_empty_folders(tree):
     tree.gt.mkdir()
     first, second = tree.problems()
     assert first.startswith("pred: no predictions, expected files .png, .tif")
-    assert second.endswith(".mat, .seg")
+    assert second.endswith(".dpt, .seg")
 
 
 def test_nothing_in_common_shows_both_ways_of_naming(tree):

@@ -119,4 +119,4 @@ def test_an_ap_of_another_rule_carries_its_rule():
     assert own or hed
     assert not edter
     assert not xyw
-    assert any(note.startswith("Signature of mine: bsdsbench ") for note in table.notes)
+    assert any(line.startswith("Signature of mine: bsdsbench ") for line in table.signatures)
