@@ -104,13 +104,35 @@ class Task:
         return self.name.partition("/")[0]
 
     def to_mapping(self) -> dict[str, Any]:
-        """Plain values, without what is not known."""
+        """Plain values, without what is not known.
+
+        Returns
+        -------
+        dict of str to object
+            Field name to value.
+        """
         found = {key: value for key, value in asdict(self).items() if value not in (None, "", ())}
         return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
 
     @classmethod
     def from_mapping(cls, values: Any) -> Task:
-        """A task from plain values. Raises DataError for others."""
+        """A task from plain values.
+
+        Parameters
+        ----------
+        values : mapping of str to object
+            Field name to value; `name` and `protocol` are needed.
+
+        Returns
+        -------
+        Task
+            The task.
+
+        Raises
+        ------
+        DataError
+            For other values.
+        """
         known = [field.name for field in fields(cls)]
         if not isinstance(values, Mapping) or not {"name", "protocol"} <= set(values) <= set(known):
             raise DataError(
@@ -120,7 +142,23 @@ class Task:
 
     @classmethod
     def load(cls, name_or_path: Task | str | Path) -> Task:
-        """The task of that name, or in a .toml file. Raises DataError for anything else."""
+        """The task of that name, or in a .toml file.
+
+        Parameters
+        ----------
+        name_or_path : Task, str or path
+            A name that `bsdsbench protocols` lists, a .toml file, or a task, which is returned.
+
+        Returns
+        -------
+        Task
+            The task.
+
+        Raises
+        ------
+        DataError
+            For anything else.
+        """
         if isinstance(name_or_path, Task):
             return name_or_path
         text = str(name_or_path)
@@ -136,11 +174,23 @@ class Task:
         return tasks()[text]
 
     def resolved(self) -> Protocol:
-        """Its protocol."""
+        """The preset that the task names.
+
+        Returns
+        -------
+        Protocol
+            The protocol.
+        """
         return Protocol.preset(self.protocol)
 
     def describe(self) -> str:
-        """One line: protocol, metric, images, and whether the set can be checked."""
+        """One line: protocol, metric, images, and whether the set can be checked.
+
+        Returns
+        -------
+        str
+            The line.
+        """
         count = f"{self.images} images" if self.images else "number of images not stated"
         known = f"fingerprint {self.fingerprint}" if self.fingerprint else "no fingerprint known"
         known += ", a list of ids" * bool(self.ids)

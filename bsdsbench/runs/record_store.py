@@ -50,7 +50,7 @@ class RecordStore:
         self._file.truncate(self._read_heads())
 
     def _detach(self) -> None:
-        """Appending would change a file elsewhere: start with a copy of one's own, or none."""
+        """Start with a copy, or with none: appending would change a file elsewhere."""
         data = b"" if self.path.is_symlink() else self.path.read_bytes()
         write_atomic(self.path, data, durable=False)
 
@@ -113,7 +113,7 @@ class RecordStore:
         self.known.clear()
 
     def close(self) -> None:
-        """Close the file, written anew if records in it no longer count."""
+        """Close the file; it is written again without the records that no longer count."""
         kept = None
         if self._superseded:
             kept = b"".join(self._entry(key) for key in self.known)
