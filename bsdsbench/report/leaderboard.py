@@ -28,7 +28,7 @@ from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import metric_options, registry
 from bsdsbench.plotting.palette import ISO_LEVELS, iso_f_points, lines_of
 from bsdsbench.runs.evaluation import Evaluation, Progress, load_runs
-from bsdsbench.runs.references import incomparable, is_reference
+from bsdsbench.runs.references import incomparable, is_reference, reference_of
 from bsdsbench.runs.run_tasks import shared_task
 from bsdsbench.runs.score_tables import Speed, speed_of
 
@@ -63,12 +63,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A run's precision-recall curve in the plot, whose side is `SIDE`: points of an SVG."""
+    """A run's precision-recall curve in the plot, whose side is `SIDE`: a path of an SVG."""
 
     name: str
     color: str
     dash: str
-    points: str
+    path: str
     best: tuple[float, float]
 
 
@@ -191,9 +191,12 @@ def _curve(run: Evaluation, color: str, dash: str) -> Curve:
     score = run.score(METRIC)
     recall, precision = score.curve.recall, score.curve.precision
     drawn = (precision > 0) | (recall > 0)
-    points = _points(recall[drawn], precision[drawn])
+    about = reference_of(run)
+    line = about is None or about.ordered  # else dots: its parameters have several dimensions
+    points = _points(recall[drawn], precision[drawn]).split()
+    path = f"M{('L' if line else 'h0M').join(points)}h0"
     best = SIDE * score.ods.recall, SIDE * (1 - score.ods.precision)
-    return Curve(run.name, color, dash, points, best)
+    return Curve(run.name, color, dash if line else "", path, best)
 
 
 def _points(recall: Any, precision: Any) -> str:
