@@ -63,7 +63,7 @@ def test_examples_run(name):
 
 
 def methods():
-    """The public methods of public classes, each once; not the drawing steps of displays."""
+    """The public methods of public classes, each once."""
     found = {}
     for cls in (p.values[0] for p in PUBLIC if inspect.isclass(p.values[0])):
         for name in dir(cls):
@@ -72,7 +72,7 @@ def methods():
             ours = getattr(method, "__module__", None) or ""
             if name.startswith("_") or not inspect.isfunction(method):
                 continue
-            if ours.startswith("bsdsbench.") and not ours.startswith("bsdsbench.plotting"):
+            if ours.startswith("bsdsbench."):
                 found[f"{ours}.{method.__qualname__}"] = method
     return sorted(found)
 

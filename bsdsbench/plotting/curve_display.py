@@ -80,12 +80,42 @@ class CurveDisplay(ABC):
     def from_scores(
         cls: type[_D], labels: ArrayLike, scores: ArrayLike, name: str = "", **options: Any
     ) -> _D:
-        """The curve of labels and scores; options : of `curves.pr`, `curves.roc`, `curves.det`."""
+        """The curve of labels and scores.
+
+        Parameters
+        ----------
+        labels : array
+            (N,), true or false for each score.
+        scores : array
+            (N,), higher for true ones.
+        name : str
+            Its name in the legend.
+        **options : object
+            Options of `curves.pr`, `curves.roc` or `curves.det`.
+
+        Returns
+        -------
+        CurveDisplay
+            The display, not drawn yet.
+        """
         return cls.from_curve(cls.curve_of(labels, scores, **options), name)
 
     @classmethod
     def from_curve(cls: type[_D], curve: Any, name: str = "") -> _D:
-        """The curve and numbers of a result of one of them (not a stable one)."""
+        """The curve and numbers of a result.
+
+        Parameters
+        ----------
+        curve : PRResult, ROCResult or DETResult
+            What `curves.pr`, `curves.roc` or `curves.det` gives (not a stable one).
+        name : str
+            Its name in the legend.
+
+        Returns
+        -------
+        CurveDisplay
+            The display, not drawn yet.
+        """
         raise NotImplementedError
 
     @property
@@ -100,26 +130,26 @@ class CurveDisplay(ABC):
         return f"{self.name} ({word} {value:.3f})" if self.name else f"{word} {value:.3f}"
 
     @abstractmethod
-    def points(self) -> tuple[F8, F8]:
+    def _points(self) -> tuple[F8, F8]:
         """x and y of the line, without points too close to be distinguished."""
 
-    def random(self) -> tuple[Any, Any] | None:
+    def _random(self) -> tuple[Any, Any] | None:
         """x and y of the line of a random ranking, if the picture has one."""
         return None
 
-    def marked(self) -> tuple[float, float] | None:
+    def _marked(self) -> tuple[float, float] | None:
         """Where the best point or the equal error rate is, if the picture shows it."""
         return None
 
-    def reach(self) -> float:
+    def _reach(self) -> float:
         """How far the axes must reach, where that differs between curves of one kind."""
         return 0.0
 
-    def new_axes(self) -> Axes:
+    def _new_axes(self) -> Axes:
         """Axes of a new figure for this kind of curve."""
         return new_axes()
 
-    def set_axes(self, ax: Axes, empty: bool = True, iso_f: bool | None = None) -> None:
+    def _set_axes(self, ax: Axes, empty: bool = True, iso_f: bool | None = None) -> None:
         """Name the axes; give empty ones their scales, limits and lines of equal F."""
         unit_axes(ax, *self.axis_names, empty=empty, room=self.room)
         if self.iso_f and (empty if iso_f is None else iso_f):
@@ -134,28 +164,42 @@ class CurveDisplay(ABC):
         mark: bool = True,
         **line: Any,
     ) -> _D:
-        """Draw on `ax` or on a new figure. Returns the display.
+        """Draw on `ax` or on a new figure.
 
         Axes that are still empty get the limits, names and lines of equal F of this kind; others
         keep theirs. Each further curve on one axes has another colour.
 
-        line   : goes to the curve
-        iso_f  : lines of equal F, where the picture may have some; default: on empty axes
-        chance : also the line of a random ranking; mark : also the best point or equal error rate
+        Parameters
+        ----------
+        ax : Axes or None
+            Where to draw; a new figure if None.
+        iso_f : bool or None
+            Lines of equal F, where the picture may have some; default: on empty axes.
+        chance : bool
+            Draw the line of a random ranking, too.
+        mark : bool
+            Draw the best point or the equal error rate, too.
+        **line : object
+            Goes to the curve's `Axes.plot`.
+
+        Returns
+        -------
+        CurveDisplay
+            The display itself, with `ax_`, `figure_` and `line_`.
         """
         with style():
             fresh = ax is None
-            self.ax_ = ax = self.new_axes() if ax is None else ax
+            self.ax_ = ax = self._new_axes() if ax is None else ax
             self.figure_ = root_figure(ax)
             empty = fresh or untouched(ax)
-            self.set_axes(ax, empty, iso_f)
+            self._set_axes(ax, empty, iso_f)
             if empty and self.title and not ax.get_title():
                 ax.set_title(self.title, parse_math=False)
-            ends, at = self.random() if chance else None, self.marked() if mark else None
+            ends, at = self._random() if chance else None, self._marked() if mark else None
             self.chance_ = ax.plot(*ends, **_CHANCE)[0] if ends else None
             look = {**next_style(ax, self.name), "label": self.label or None, **line}
             look |= {} if self.joined else {"linestyle": "none", "marker": ".", "markersize": 4}
-            (self.line_,) = ax.plot(*self.points(), **look)
+            (self.line_,) = ax.plot(*self._points(), **look)
             color = self.line_.get_color()
             point = {**_MARK, **self.mark, "color": color}
             self.point_ = ax.plot([at[0]], [at[1]], **point)[0] if at else None
@@ -201,9 +245,9 @@ def draw_together(displays: Sequence[CurveDisplay], title: str = "") -> Axes:
     kinds = {_kind(d) for d in displays}
     if len(kinds) > 1:
         raise DataError(f"curves of kinds {', '.join(sorted(kinds))}, expected one kind per figure")
-    widest = max(displays, key=lambda d: d.reach())
-    ax = widest.new_axes()
-    widest.set_axes(ax)
+    widest = max(displays, key=lambda d: d._reach())
+    ax = widest._new_axes()
+    widest._set_axes(ax)
     ax.set_title(title, parse_math=False)
     drawn: set[Any] = set()
     for display in displays:

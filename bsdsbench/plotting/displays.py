@@ -94,10 +94,30 @@ class PRCurveDisplay(CurveDisplay):
         metric: str | None = None,
         band: CurveBand | None = None,
     ) -> PRCurveDisplay:
-        """The curve of a run's score with its ODS point; metric: default its first with a curve.
+        """The curve of a run's score with its ODS point.
 
-        Thresholds above every prediction (precision 0/0) are not drawn. Raises DataError if the
-        run has no counts of that metric.
+        Thresholds above every prediction (precision 0/0) are not drawn.
+
+        Parameters
+        ----------
+        run : Evaluation
+            The run.
+        name : str or None
+            Its name in the legend; default: the run's.
+        metric : str or None
+            A metric with a precision-recall curve; default: the run's first.
+        band : CurveBand or None
+            Drawn around the curve.
+
+        Returns
+        -------
+        PRCurveDisplay
+            The display, not drawn yet.
+
+        Raises
+        ------
+        DataError
+            If the run has no counts of that metric.
         """
         score = metric_score(run, metric)
         recall, precision = score.curve.recall, score.curve.precision
@@ -112,7 +132,20 @@ class PRCurveDisplay(CurveDisplay):
     def from_published(cls, result: PublishedResult) -> PRCurveDisplay:
         """The stored curve of a published result, with the ODS point of its summary line.
 
-        Raises DataError for a result without a curve.
+        Parameters
+        ----------
+        result : PublishedResult
+            One with a curve.
+
+        Returns
+        -------
+        PRCurveDisplay
+            The display, not drawn yet.
+
+        Raises
+        ------
+        DataError
+            For a result without a curve.
         """
         curve = result.curve
         if curve is None:
@@ -122,21 +155,34 @@ class PRCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_curve(cls, curve: PRResult, name: str = "") -> PRCurveDisplay:
-        """The curve and summary numbers of a result of `curves.pr` (not a stable one)."""
+        """The curve and summary numbers of a result.
+
+        Parameters
+        ----------
+        curve : PRResult
+            What `curves.pr` gives (not a stable one).
+        name : str
+            Its name in the legend.
+
+        Returns
+        -------
+        PRCurveDisplay
+            The display, not drawn yet.
+        """
         numbers = (("AUC", curve.auc), ("AP", curve.ap), ("AP11", curve.ap_11))
         title = ", ".join(f"{word} {100 * v:.1f} %" for word, v in numbers)
         own = {"ap": curve.ap, "chance": curve.chance, "title": title}
         return cls(curve.recall, curve.precision, name=name, **own)  # type: ignore[arg-type]
 
-    def points(self) -> tuple[F8, F8]:
+    def _points(self) -> tuple[F8, F8]:
         """Recall and precision."""
         return visible_points(self.recall, self.precision)
 
-    def random(self) -> tuple[Any, Any] | None:
+    def _random(self) -> tuple[Any, Any] | None:
         """A level line, of a ranking."""
         return None if self.chance is None else ((0, 1), (self.chance, self.chance))
 
-    def marked(self) -> tuple[float, float] | None:
+    def _marked(self) -> tuple[float, float] | None:
         """The best point."""
         return (self.best.recall, self.best.precision) if self.best else None
 
@@ -162,20 +208,40 @@ class FThresholdDisplay(CurveDisplay):
     def from_evaluation(
         cls, run: Evaluation, name: str | None = None, metric: str | None = None
     ) -> FThresholdDisplay:
-        """F of a run's score at each threshold, with its ODS point."""
+        """F of a run's score at each threshold, with its ODS point.
+
+        Parameters
+        ----------
+        run : Evaluation
+            The run.
+        name : str or None
+            Its name in the legend; default: the run's.
+        metric : str or None
+            A metric with a precision-recall curve; default: the run's first.
+
+        Returns
+        -------
+        FThresholdDisplay
+            The display, not drawn yet.
+
+        Raises
+        ------
+        DataError
+            If the run has no counts of that metric.
+        """
         score = metric_score(run, metric)
         shown = run.name if name is None else name
         return cls(score.curve.thresholds, score.curve.f, name=shown, best=score.ods)
 
-    def new_axes(self) -> Axes:
+    def _new_axes(self) -> Axes:
         """Wider than high."""
         return new_axes(square=False, size=3.4)
 
-    def points(self) -> tuple[F8, F8]:
+    def _points(self) -> tuple[F8, F8]:
         """Threshold and F."""
         return self.thresholds, self.f
 
-    def marked(self) -> tuple[float, float] | None:
+    def _marked(self) -> tuple[float, float] | None:
         """The best point."""
         best = self.best
         return None if best is None or best.threshold is None else (best.threshold, best.f)
@@ -225,19 +291,32 @@ class ROCCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_curve(cls, curve: ROCResult, name: str = "") -> ROCCurveDisplay:
-        """The curve and numbers of a result of `curves.roc` (not a stable one)."""
+        """The curve and numbers of a result.
+
+        Parameters
+        ----------
+        curve : ROCResult
+            What `curves.roc` gives (not a stable one).
+        name : str
+            Its name in the legend.
+
+        Returns
+        -------
+        ROCCurveDisplay
+            The display, not drawn yet.
+        """
         return cls(curve.fpr, curve.tpr, name=name, auc=curve.auc, eer=curve.eer, plot=curve.plot)
 
-    def points(self) -> tuple[F8, F8]:
+    def _points(self) -> tuple[F8, F8]:
         """The rates of the axes."""
         rate = {"fp": self.fpr, "tp": self.tpr, "tn": 1 - self.fpr, "fn": 1 - self.tpr}
         return visible_points(rate[self.variant[:2]], rate[self.variant[2:]])
 
-    def random(self) -> tuple[Any, Any]:
+    def _random(self) -> tuple[Any, Any]:
         """A diagonal."""
         return (0, 1), (0, 1) if self.variant == "fptp" else (1, 0)
 
-    def marked(self) -> tuple[float, float] | None:
+    def _marked(self) -> tuple[float, float] | None:
         """The equal error rate."""
         e = self.eer
         if e is None or not np.isfinite(e):
@@ -291,40 +370,74 @@ class DETCurveDisplay(CurveDisplay):
     def from_scores(
         cls, labels: ArrayLike, scores: ArrayLike, name: str = "", scale: Scale = "normal", **o: Any
     ) -> DETCurveDisplay:
-        """The curve of labels and scores; o : the options of `curves.det`."""
+        """The curve of labels and scores.
+
+        Parameters
+        ----------
+        labels : array
+            (N,), true or false for each score.
+        scores : array
+            (N,), higher for true ones.
+        name : str
+            Its name in the legend.
+        scale : str
+            "normal" deviates, or "log".
+        **o : object
+            Options of `curves.det`.
+
+        Returns
+        -------
+        DETCurveDisplay
+            The display, not drawn yet.
+        """
         return cls.from_curve(det(labels, scores, **o), name, scale)
 
     @classmethod
     def from_curve(
         cls, curve: DETResult, name: str = "", scale: Scale = "normal"
     ) -> DETCurveDisplay:
-        """The curve and EER of a result of `curves.det` (not a stable one)."""
+        """The curve and EER of a result.
+
+        Parameters
+        ----------
+        curve : DETResult
+            What `curves.det` gives (not a stable one).
+        name : str
+            Its name in the legend.
+        scale : str
+            "normal" deviates, or "log".
+
+        Returns
+        -------
+        DETCurveDisplay
+            The display, not drawn yet.
+        """
         return cls(curve.fpr, curve.fnr, name=name, eer=curve.eer, scale=scale)
 
-    def lowest(self) -> float:
+    def _lowest(self) -> float:
         """A power of ten below every rate of the curve that is neither 0 nor 1."""
         both = np.r_[self.fpr, self.fnr]
         inner = both[(both > 0) & (both < 1)]
         smallest = min(float(inner.min()), float(1 - inner.max())) if inner.size else 0.1
         return float(max(10.0 ** np.floor(np.log10(smallest)), 1e-9))
 
-    def reach(self) -> float:
+    def _reach(self) -> float:
         """Down to the lowest rate."""
-        return -self.lowest()
+        return -self._lowest()
 
-    def points(self) -> tuple[F8, F8]:
+    def _points(self) -> tuple[F8, F8]:
         """x and y, rates of 0 and 1 moved to just outside the axes."""
-        low = self.lowest() / 4
+        low = self._lowest() / 4
         x, y = (np.clip(r, low, 1 - low) for r in (self.fpr, self.fnr))
         u, v = (_deviate(r) if self.scale == "normal" else np.log10(r) for r in (x, y))
         keep = apart((u - u.min()) / max(np.ptp(u), 1e-9), (v - v.min()) / max(np.ptp(v), 1e-9))
         return x[keep], y[keep]
 
-    def set_axes(self, ax: Axes, empty: bool = True, iso_f: bool | None = None) -> None:
+    def _set_axes(self, ax: Axes, empty: bool = True, iso_f: bool | None = None) -> None:
         """Both rates, on the scale asked for."""
         percent = ", %" if self.scale == "normal" else ""
         name_axes(ax, f"False alarm rate (FPR){percent}", f"Miss rate (FNR){percent}")
-        low = self.lowest()
+        low = self._lowest()
         if empty and self.scale == "log":
             ax.set(xscale="log", yscale="log", xlim=(low, 1), ylim=(low, 1))
         elif empty:
@@ -336,13 +449,13 @@ class DETCurveDisplay(CurveDisplay):
                 axis.set_ticks(ticks, [f"{100 * t:g}" for t in ticks])
                 axis.set_minor_locator(NullLocator())
 
-    def random(self) -> tuple[Any, Any]:
+    def _random(self) -> tuple[Any, Any]:
         """Where miss rate and false alarm rate add up to 1."""
-        x = 10 ** np.linspace(np.log10(self.lowest()), 0, 300)[:-1]
+        x = 10 ** np.linspace(np.log10(self._lowest()), 0, 300)[:-1]
         x = np.r_[x[x < 0.5], 0.5, 1 - x[x < 0.5][::-1]]
         return x, 1 - x
 
-    def marked(self) -> tuple[float, float] | None:
+    def _marked(self) -> tuple[float, float] | None:
         """The equal error rate."""
         return (self.eer, self.eer) if self.eer is not None and 0 < self.eer < 1 else None
 

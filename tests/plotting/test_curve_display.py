@@ -71,7 +71,7 @@ def test_det_scales():
     page = normal.ax_.transData.transform([(0.05, 0.5), (0.5, 0.5), (0.95, 0.5)])[:, 0]
     assert page[1] - page[0] == pytest.approx(page[2] - page[1])
     assert ndtri(0.95) == pytest.approx(-ndtri(0.05))
-    assert normal.lowest() <= curve.fpr[curve.fpr > 0].min()
+    assert normal._lowest() <= curve.fpr[curve.fpr > 0].min()
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_an_axes_of_the_user_is_left_as_it_is():
 def test_long_curves_are_thinned_but_not_moved():
     labels, scores = samples(60_000)
     d = ROCCurveDisplay.from_scores(labels, scores)
-    x, y = d.points()
+    x, y = d._points()
     assert x.size < 20_000
     assert (x[0], y[0], x[-1], y[-1]) == (0, 0, 1, 1)
     # every point left out is within a cell of the line drawn

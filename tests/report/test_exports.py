@@ -169,7 +169,9 @@ def test_a_board_by_pull_requests(made, tmp_path):
     hub, board, mine = tmp_path / "hub.git", tmp_path / "board", tmp_path / "mine"
     git(tmp_path, "init", "--bare", hub)
     git(tmp_path, "clone", hub, board)
-    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "leaderboard.md").read_text(), re.S)
+    blocks = re.findall(
+        r"```sh\n(.*?)```", (ROOT / "docs" / "howto" / "leaderboard.md").read_text(), re.S
+    )
     (script,) = [block for block in blocks if "--task" in block]
     (board / "score.sh").write_text(script)
     shutil.copy(task, board / "task.toml")
