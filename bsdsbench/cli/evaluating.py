@@ -26,9 +26,6 @@ from bsdsbench.cli.options import (
 
 if TYPE_CHECKING:
     from bsdsbench.runs.evaluation import Evaluation
-
-if TYPE_CHECKING:
-    from bsdsbench.runs.evaluation import Evaluation
     from bsdsbench.tables.table import Table
 
 

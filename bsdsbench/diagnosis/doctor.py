@@ -35,7 +35,8 @@ from bsdsbench.loaders.pairing import LAYOUTS, find_files, group, one_set, possi
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Progress
-from bsdsbench.runs.first_look import ALL_ZERO, Look, faint_set, look_at
+from bsdsbench.runs.faint import ALL_ZERO, faint_set
+from bsdsbench.runs.first_look import Look, look_at
 from bsdsbench.runs.job import protocol_of
 
 # Thresholds of the verdicts. They lie far from what sound maps give: thinned maps are 0.00 to 0.56

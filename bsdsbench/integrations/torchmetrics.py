@@ -35,7 +35,7 @@ from bsdsbench.metrics.base import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.first_look import without_tops
+from bsdsbench.runs.faint import without_tops
 from bsdsbench.runs.job import protocol_of
 from bsdsbench.runs.streaming import annotator_maps, image_items, measure
 from bsdsbench.scores.counts import ImageRecord

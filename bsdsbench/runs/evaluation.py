@@ -554,12 +554,23 @@ def as_runs(runs: Iterable[Any]) -> list[Any]:
 
 
 def _disambiguated(runs: list[Any], paths: Sequence[str | Path]) -> list[Any]:
-    """Runs of one name get their folder's name beside it."""
-    names = [run.name for run in runs]
+    """Runs of one name get beside it the last folders of their path, as many as tell them apart."""
+    where: dict[str, list[tuple[str, ...]]] = {}
+    for run, path in zip(runs, paths, strict=True):
+        where.setdefault(run.name, []).append(Path(path).absolute().parts)
+    told = {name: _last_folders(parts) for name, parts in where.items() if len(parts) > 1}
     return [
-        replace(run, name=f"{run.name} ({path})") if names.count(run.name) > 1 else run
-        for run, path in zip(runs, paths, strict=True)
+        replace(run, name=f"{run.name} ({told[run.name].pop(0)})") if run.name in told else run
+        for run in runs
     ]
+
+
+def _last_folders(places: list[tuple[str, ...]]) -> list[str]:
+    """The ends of paths, of the least length at which they differ; nothing private before it."""
+    longest = max(len(parts) for parts in places)
+    lengths = (n for n in range(1, longest) if len({p[-n:] for p in places}) == len(places))
+    count = next(lengths, 1)
+    return ["/".join(parts[-count:]) for parts in places]
 
 
 def write_drawn(

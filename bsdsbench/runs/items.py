@@ -68,7 +68,8 @@ def evaluate_items(
     Raises
     ------
     DataError
-        That lists every problem of the run; for an item of another form, or an id twice, at once.
+        That lists every problem of the run; for an item of another form, or an id twice, at once;
+        if all maps are bytes of 0 and 1, of which none counts.
 
     Examples
     --------

@@ -32,6 +32,7 @@ from bsdsbench.metrics import metric_options, registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import clipped
 from bsdsbench.runs.counts_file import pack_records
+from bsdsbench.runs.faint import form_of
 from bsdsbench.scores.counts import ImageRecord
 
 
@@ -220,7 +221,9 @@ def _evaluate(job: Job) -> ImageRecord | LeftOut:
             f"expected {gt.shape[0]}x{gt.shape[1]} as its ground truth has{turned}"
         )
     counts = {name: m.count(pred, gt, job.protocol) for name, m in metrics.items()}
-    form = pred.form if job.pair.pred_paths or job.arrays is not None else "none"
+    form = pred.form if job.pair.pred_paths else "none"
+    if job.arrays is not None:  # nobody looked at them before
+        form = form_of(pred, job.protocol)
     return ImageRecord(job.pair.image_id, gt.shape, counts, truth=mark, form=form)
 
 

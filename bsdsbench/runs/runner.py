@@ -22,6 +22,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.runs.evaluation import EMPTY, Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
+from bsdsbench.runs.faint import without_tops
 from bsdsbench.runs.first_look import first_look
 from bsdsbench.runs.job import (
     Failure,
@@ -346,7 +347,7 @@ def run(
             blank = replace(blank, provenance={**blank.provenance, **more})
         done = replace(
             blank,
-            records=results.records,
+            records=without_tops(results.records, blank.protocol),
             kept=results.kept,
             failed={**blank.failed, **{k: "; ".join(f.problems) for k, f in problems.items()}},
         )

@@ -26,7 +26,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.first_look import form_of, without_tops
+from bsdsbench.runs.faint import form_of, without_tops
 from bsdsbench.runs.job import is_left_out, kind_of, protocol_of
 from bsdsbench.scores.counts import ImageRecord
 

@@ -118,4 +118,4 @@ def test_points_of_the_plot_are_those_of_the_curve(site):
     drawn = (score.curve.precision > 0) | (score.curve.recall > 0)
     recall, precision = score.curve.recall[drawn], score.curve.precision[drawn]
     points = [f"{400 * r:.1f},{400 * (1 - p):.1f}" for r, p in zip(recall, precision, strict=True)]
-    assert " ".join(points) in text
+    assert f'd="M{"L".join(points)}h0"' in text

@@ -47,6 +47,20 @@ def test_runs_of_one_truth_and_protocol_make_a_board(tmp_path):
     assert row["low"] <= best.ods.f <= row["high"]
 
 
+def test_runs_of_one_name_are_told_apart_by_their_last_folders(tmp_path):
+    """And by no more: a page is published, where it was made is nobody's business."""
+    folders = [tmp_path / case / "same" for case in ("a", "b")]
+    for quality, folder in enumerate(folders):
+        saved(folder.parent, "same", quality / 2)
+        write_report([bb.Evaluation.load(folder)], folder / "report.html", pictures=False, n_boot=9)
+    (board,) = write_leaderboard(folders, tmp_path / "site", n_boot=20)
+    assert [row.name for row in board.rows] == ["same (b/same)", "same (a/same)"]
+    reports = sorted(path.name for path in (tmp_path / "site" / "reports").iterdir())
+    assert reports == ["same (a%2Fsame).html", "same (b%2Fsame).html"]
+    for path in ("index.html", "leaderboard.json", "manifest.json"):
+        assert str(tmp_path) not in (tmp_path / "site" / path).read_text("utf-8")
+
+
 def test_an_undefined_score_is_a_dash_and_no_nan(tmp_path):
     """Maps of two values have one threshold that finds pixels, so no area under a curve."""
     pred, gt = make_set(tmp_path / "made", 3)
@@ -100,7 +114,7 @@ def test_the_command_line_and_its_faults(tmp_path):
     shown = CliRunner().invoke(command, [one, two, "-o", str(site), "--n-boot", "5"])
     assert shown.stdout.splitlines()[0] == "6 images, set not known: 2 rows"
     (board,) = json.loads((site / "leaderboard.json").read_text("utf-8"))
-    assert {row["name"] for row in board["rows"]} == {f"one ({one})", f"one ({two})"}
+    assert {row["name"] for row in board["rows"]} == {"one (a/one)", "one (b/one)"}
     refused = CliRunner().invoke(command, [one, "-o", str(site), "--title", "x", "--no-pictures"])
     assert refused.exit_code == 2
     assert "--title, --pictures: not with a leaderboard" in refused.output

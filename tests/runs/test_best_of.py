@@ -91,7 +91,7 @@ def test_the_command_line_writes_a_run(three, tmp_path):
     assert "pred:best-of-3" in shown.stdout
     told = json.loads((out / "result.json").read_text("utf-8"))
     assert told["name"] == "MuGE (best of 3 by the ground truth)"
-    assert told["provenance"]["best_of"] == [f"m ({f})" for f in folders]
+    assert told["provenance"]["best_of"] == ["m (0)", "m (1)", "m (2)"]
 
 
 def rules_of(folder):

@@ -138,3 +138,11 @@ def test_waiting_takes_as_much_as_is_asked_for():
     assert [waiting.popleft() for _ in range(5)] == [1, 2, 3, 4, 5]
     assert not waiting
     assert waiting.ahead(2) == 0
+
+
+def test_bytes_of_0_and_1_are_refused_at_the_end(tmp_path):
+    maps = [(name, np.eye(12, dtype="u1"), [np.eye(12)]) for name in NAMES[:3]]
+    for out in (None, tmp_path / "out"):
+        refused("no value above 1 of 255 in any map", bb.evaluate_items, maps, workers=1, out=out)
+    run = bb.evaluate_items([*maps, ("bright", 255 * maps[0][1], maps[0][2])], workers=1)
+    assert {r.form for r in run.records} == {"soft8"}
