@@ -554,7 +554,7 @@ def as_runs(runs: Iterable[Any]) -> list[Any]:
 
 
 def _disambiguated(runs: list[Any], paths: Sequence[str | Path]) -> list[Any]:
-    """Runs of one name get beside it the last folders of their path, as many as tell them apart."""
+    """Runs that share a name get the last folders of their paths beside it, as few as differ."""
     where: dict[str, list[tuple[str, ...]]] = {}
     for run, path in zip(runs, paths, strict=True):
         where.setdefault(run.name, []).append(Path(path).absolute().parts)
