@@ -4,7 +4,7 @@ Known is a function that stands in a module, by its name there, or a partial of 
 arguments. Its hash is of the files of its module and of all modules of the user's that these import
 (a library counts by its version), and of the plain values that these modules now hold. A lambda, a
 closure, an object, or a module that holds one (a network), has content that no source shows;
-`unknown` gives the reason. Files that a function reads are not checked.
+`unknown` gives the reason. Files that a function reads are the subject of `opened_files`.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _modules(start: str, faults: list[str]) -> Iterator[tuple[str, Any]]:
             continue
         seen.add(name)
         path = _file_of(name)
-        if path is None or _in_library(path):
+        if path is None or in_library(path):
             package = name.partition(".")[0]
             seen.add(package)
             yield package, _version(package)
@@ -148,7 +148,7 @@ def _imported(tree: ast.AST, name: str, is_package: bool) -> Iterator[str]:
 
 def _is_user(name: str) -> bool:
     path = _file_of(name)
-    return path is not None and not _in_library(path)
+    return path is not None and not in_library(path)
 
 
 def _file_of(name: str) -> Path | None:
@@ -164,7 +164,8 @@ def _file_of(name: str) -> Path | None:
     return found if found and found.suffix == ".py" and found.is_file() else None
 
 
-def _in_library(path: Path) -> bool:
+def in_library(path: Path) -> bool:
+    """True for a file of Python or of an installed package."""
     found = path.resolve()
     standard = Path(sysconfig.get_path("stdlib")).resolve()
     return bool(LIBRARY_FOLDERS & set(found.parts)) or found.is_relative_to(standard)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.files.manifest import FINISHED, MAPS, UNFINISHED, Manifest, digest
 from bsdsbench.files.writing import inside, remove_leftovers, write_atomic
 from bsdsbench.integrations.call_identity import CallIdentity
+from bsdsbench.integrations.opened_files import changed
 
 SUFFIXES = (".png", ".mat")
 SAVE_SECONDS = 1.0  # of calls at most are lost when a run is killed
@@ -45,13 +46,15 @@ class DetectorMaps:
     def __init__(self, folder: Path, call: CallIdentity, fresh: bool, resume: bool) -> None:
         self.folder, self.digest = inside(folder.parent, f"{folder.name}/map").parent, call.digest
         self.taken_over = 0
-        self._unknown = call.unknown
-        self._earlier, same = _earlier(folder), False
+        self._unknown = "" if resume else call.unknown
+        self._earlier, same, self._changed = _earlier(folder), False, ""
         if self._earlier.about.get("call") == call.digest and not fresh:
-            same = resume or not call.unknown
+            self._changed = next(iter(changed(_read(self._earlier), folder)), "")
+            same = not self._unknown and not self._changed
         self._known = _images(self._earlier) if same else {}
         self._left = bool(self._earlier.files) and not same and not fresh
-        self._now = Manifest(folder, {}, MAPS, UNFINISHED, {"call": call.digest, "images": {}})
+        about = {"call": call.digest, "images": {}, "read": _read(self._earlier) if same else {}}
+        self._now = Manifest(folder, {}, MAPS, UNFINISHED, about)
         self._saved = 0.0
         self._done: set[str] = set()
 
@@ -107,12 +110,18 @@ class DetectorMaps:
         return one
 
     def add(
-        self, image_id: str, picture: NDArray[np.uint8], made: tuple[str, str, bytes], ms: float
+        self,
+        image_id: str,
+        picture: NDArray[np.uint8],
+        made: tuple[str, str, bytes],
+        ms: float,
+        read: Mapping[str, str],
     ) -> Kept:
-        """Keep a new map, given as its kind, suffix and bytes, and what it took."""
+        """Keep a new map: its kind, suffix and bytes, what it took, files read with their marks."""
         kind, suffix, data = made
         one = Kept(f"{image_id}{suffix}", kind, ms, _mark(picture))
         write_atomic(self.folder / one.file, data, durable=False)
+        self._now.about["read"].update(read)
         self._add(image_id, one, digest(data))
         return one
 
@@ -121,6 +130,9 @@ class DetectorMaps:
         if self.taken_over:
             share = f"{self.taken_over} of {len(self._done)}"
             return (f"{share} maps were taken over from an earlier call.",)
+        if self._left and self._changed:
+            file = show(Path(os.path.normpath(self.folder / self._changed)))
+            return (f"the maps were made again: {file}, which the detector reads, has changed.",)
         if self._left and self._unknown:
             return (
                 "the earlier maps were made again, as it cannot be known that they are of this "
@@ -144,6 +156,12 @@ def _earlier(folder: Path) -> Manifest:
     except FileFormatError:
         found = None
     return found if found and found.what == MAPS else Manifest(folder, what=MAPS)
+
+
+def _read(earlier: Manifest) -> dict[str, str]:
+    """The files that the detector read, with their marks."""
+    found = earlier.about.get("read")
+    return {p: str(m) for p, m in found.items()} if isinstance(found, dict) else {}
 
 
 def _images(earlier: Manifest) -> dict[str, Kept]:

@@ -27,6 +27,7 @@ from bsdsbench.files.errors import DataError, visible
 from bsdsbench.files.writing import png_bytes
 from bsdsbench.integrations.call_identity import identity_of
 from bsdsbench.integrations.detector_maps import DetectorMaps
+from bsdsbench.integrations.opened_files import marks_of, noted_in
 from bsdsbench.loaders.formats import listed
 from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
@@ -201,8 +202,9 @@ def run(
     -----
     Maps of an earlier run in `out` are taken over if all is the same: the picture, the function and
     its arguments, the sources of its module and of the modules of yours that it imports, versions
-    and machine. Files that the function reads, such as weights, are not looked at: `fresh` calls it
-    again. Result and signature say how many maps were taken over.
+    and machine, and the files that it opened when it was called, such as weights. What a library
+    opens from C (h5py, onnxruntime) is not seen: then `fresh` calls it again. Result and signature
+    say how many maps were taken over.
 
     Examples
     --------
@@ -350,6 +352,8 @@ class _Calls:
         self.failed: dict[str, str] = {}
         self.kinds: dict[str, str] = {}
         self.warm = False
+        self.began = time.time()
+        self.opened: set[str] = set()
 
     def add(self, image_id: str, path: Path) -> None:
         """Call the detector on one picture, unless the result of the same call is there."""
@@ -361,12 +365,14 @@ class _Calls:
         kept = self.maps.kept(image_id, picture)
         if kept is None:
             try:
-                result, spent = self._timed(picture)
+                with noted_in(self.opened):
+                    result, spent = self._timed(picture)
                 made = encoded(result, picture.shape[:2])
             except (Exception, SystemExit) as error:  # the user's function may raise anything
                 self.failed[image_id] = _reason(error)
                 return
-            kept = self.maps.add(image_id, picture, made, spent)
+            read = marks_of(self.opened, self.maps.folder, self.began)
+            kept = self.maps.add(image_id, picture, made, spent, read)
         self.milliseconds[image_id], self.kinds[image_id] = kept.ms, kept.kind
 
     def _timed(self, picture: NDArray[np.uint8]) -> tuple[Any, float]:

@@ -211,6 +211,58 @@ def test_a_partial_of_plain_arguments_is_known(user):
     assert identity_of(one).unknown == ""
 
 
+READER = """
+from pathlib import Path
+
+import numpy as np
+
+NET = None
+
+def detect(image):
+    global NET
+    if NET is None:
+        NET = np.load(Path(__file__).with_name("weights.npy")), object()
+        if (image[0, 0] == 7).all():
+            raise ValueError("after the weights were read")
+    Path("notes.txt").write_text("own")
+    Path("notes.txt").read_text()
+    return image.mean(axis=2) / 255 * NET[0]
+"""
+
+
+@pytest.mark.parametrize("first_fails", [False, True])
+def test_weights_of_another_training_are_another_detector(
+    first_fails, data, user, tmp_path, monkeypatch
+):
+    """The module holds no network before it is called, so its content seems known."""
+    monkeypatch.chdir(tmp_path)
+    if first_fails:
+        picture = np.full((30, 40, 3), 7, np.uint8)
+        iio.imwrite(data[0] / "a.png", picture)
+    weights, said = tmp_path / "code" / "weights.npy", []
+    for scale in (1.0, 1.0, 0.5):
+        user(their_detector=READER)
+        np.save(weights, np.float64(scale))
+        scored("their_detector:detect", data, tmp_path / "out")
+        user(their_detector=READER)
+        said.append(scored("their_detector:detect", data, tmp_path / "out"))
+    kept = 2 if first_fails else 3
+    assert [run.taken_over for run in said] == [kept] * 3
+    read = json.loads((tmp_path / "out" / "maps" / MANIFEST).read_text())["about"]["read"]
+    assert list(read) == ["../../code/weights.npy"]
+    user(their_detector=READER)
+    np.save(weights, np.float64(0.25))
+    last = scored("their_detector:detect", data, tmp_path / "out")
+    assert last.taken_over == 0
+    assert "weights.npy, which the detector reads, has changed" in last.notes[0]
+    assert iio.imread(tmp_path / "out" / "maps" / "b.png").max() <= 65535 * 0.25
+    weights.unlink()
+    user(their_detector=READER)
+    refused = pytest.raises(bb.DataError, match="No such file")
+    with refused:
+        scored("their_detector:detect", data, tmp_path / "out")
+
+
 @pytest.mark.slow
 def test_where_it_cannot_be_known_it_is_said_and_resume_takes_over(data, tmp_path):
     out, calls = tmp_path / "out", itertools.count()
