@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +13,12 @@ import click
 from bsdsbench.cli.options import format_option, verb
 
 if TYPE_CHECKING:
+    from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature
+    from bsdsbench.protocol.tasks import Task
+
+NAME_WIDTH = 26
+NAMED = ("name", "version", "nms_params", "options")
 
 
 @verb("protocols", short_help="List the presets with their constants, and the tasks.")
@@ -49,12 +58,41 @@ def command(name: str | None, form: str) -> int:
         _explain(signature)
     elif name in preset_names():
         print(preset_text(str(name)), end="")
-    else:
+    elif name:
         for protocol in chosen:
             print(f"{protocol.describe()}; --nms means {protocol.nms_params.describe()}")
         for task in shown:
             print(f"{task.describe()}; needs {task.needs} (datasets/{task.page}.md)")
+    else:
+        _list(chosen, shown)
     return 0
+
+
+def _list(protocols: Sequence[Protocol], of: Sequence[Task]) -> None:
+    """A line or two for each: what it is for, and the shared fields in which it is not bsds500."""
+    from bsdsbench.protocol.protocol import Protocol, preset_text
+    from bsdsbench.protocol.settings import short
+
+    print(
+        "Protocols, with what they change in bsds500; `bsdsbench protocols NAME` shows all fields"
+    )
+    usual = Protocol.preset("bsds500").leaves()
+    for one in protocols:
+        what = re.split(r"[:,(.]", preset_text(one.name)[1:])[0].strip()
+        pairs = [(k, v) for k, v in one.leaves().items() if k in Protocol.names()]
+        other = [f"{k} {short(v)}" for k, v in pairs if k not in NAMED and v != usual[k]]
+        _print_item(f"{one.name} v{one.version}", "; ".join([what.replace("\n# ", " "), *other]))
+    print("\nTasks, for `evaluate --task`; needs and source of one: `bsdsbench protocols NAME`")
+    for task in of:
+        count = f"{task.images} images" if task.images else "images not counted"
+        known = "" if task.fingerprint else ", no fingerprint known"
+        _print_item(f"{task.name} v{task.version}", f"protocol {task.protocol}, {count}{known}")
+
+
+def _print_item(name: str, text: str) -> None:
+    width = shutil.get_terminal_size().columns
+    start = f"  {name:{NAME_WIDTH}}  "
+    print(textwrap.fill(start + text, width, subsequent_indent=" " * (NAME_WIDTH + 4)))
 
 
 def _explain(signature: Signature) -> None:

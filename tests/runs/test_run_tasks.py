@@ -46,7 +46,7 @@ def test_every_task_that_ships_can_be_evaluated():
             assert known[task.fingerprint].name == task.set
             assert len(known[task.fingerprint].images) == task.images
     listed = call("protocols")
-    assert all(f"\n{name} v1: " in listed for name in tasks())
+    assert all(f"\n  {name} v1 " in listed for name in tasks())
     assert "no fingerprint known" in call("protocols", "nyudv2-test/boundary")
     assert (
         json.loads(call("protocols", "uded-2023/boundary", "--format", "json"))["tasks"][0][
