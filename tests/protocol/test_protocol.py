@@ -305,8 +305,15 @@ def test_command_line_lists_and_shows(tmp_path):
     from bsdsbench.protocol.tasks import Task, tasks
 
     listed = CliRunner().invoke(command, []).stdout.splitlines()
-    assert [line.split(" ")[0] for line in listed] == [*NAMES, *tasks()]
-    assert listed[0].endswith("--nms means dexined: 1, 5, 1.03 (8 bit, not smoothed)")
+    named = [line for line in listed if line.startswith("  ") and line[2] != " "]
+    assert [line.split()[0] for line in named] == [*NAMES, *tasks()]
+    (nyud,) = [line for line in named if " nyudv2 " in line]
+    assert nyud.split() == "nyudv2 v1 NYUDv2 boundaries; max_dist 0.011".split()
+    mine = tmp_path / "mine.toml"
+    mine.write_text('name = "mine"\nmax_dist = 0.02\n')
+    shown = CliRunner().invoke(command, [str(mine)]).stdout
+    assert "max_dist 0.02 of the diagonal" in shown
+    assert "--nms means hed: 1, 5, 1.01 (8 bit)" in shown
     assert CliRunner().invoke(command, ["nyudv2"]).stdout == preset_text("nyudv2")
     toml = CliRunner().invoke(command, ["sbd", "--format", "toml"]).stdout
     assert Protocol.from_toml(toml) == Protocol.preset("sbd")
