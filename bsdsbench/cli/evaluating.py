@@ -143,7 +143,7 @@ def write_plots(run: Evaluation, out: str) -> None:
     if registry.with_curve(run.metrics):
         from bsdsbench.plotting import plot_runs
         from bsdsbench.plotting.style import for_file, picture
-        from bsdsbench.runs.evaluation import write_drawn
+        from bsdsbench.runs.run_folder import write_drawn
 
         with for_file():
             figure, names = plot_runs([run]), ("pr.png", "pr.svg")

@@ -87,7 +87,7 @@ def command(
     from bsdsbench.comparison.published import published_beside
     from bsdsbench.files.errors import DataError
     from bsdsbench.report import score_tables
-    from bsdsbench.runs.evaluation import load_runs
+    from bsdsbench.runs.run_folder import load_runs
     from bsdsbench.tables.output import form_of
 
     if not rules and _is_site(out, form):

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from bsdsbench.metrics import base, registry
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.columns import Column as ScoreColumn
 from bsdsbench.runs.references import SOLVER, SOLVER_MOVES
 from bsdsbench.runs.score_tables import (
     METHOD,
@@ -213,7 +214,7 @@ def heading(score: str) -> str:
     return _column(score).heading
 
 
-def column_of(score: str) -> base.Column | None:
+def column_of(score: str) -> ScoreColumn | None:
     """The metric's column of METRIC.SCORE, or None."""
     metric, _, key = score.partition(".")
     if metric not in registry.names():
@@ -229,7 +230,7 @@ def lower_is_better(score: str) -> bool:
 
 def _column(score: str) -> Column:
     metric, _, key = score.partition(".")
-    found = column_of(score) or base.Column(key, key)
+    found = column_of(score) or ScoreColumn(key, key)
     mine = table_column(found, 3, f"{metric}_")
     if metric in registry.DEFAULT:
         return mine

@@ -20,7 +20,7 @@ from bsdsbench.curves.ranked import pr_from_ranking, roc_from_ranking
 from bsdsbench.curves.ranking import Ranking, rank
 from bsdsbench.curves.samples import F8, Pair, check_samples
 from bsdsbench.files.errors import DataError
-from bsdsbench.protocol.protocol import even_thresholds
+from bsdsbench.protocol.constants import even_thresholds
 from bsdsbench.scores.curve import PRCurve, area
 from bsdsbench.scores.ratios import ratio
 

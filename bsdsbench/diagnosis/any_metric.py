@@ -20,7 +20,8 @@ from bsdsbench.diagnosis.causes import Choice, Setting, choices, option_settings
 from bsdsbench.diagnosis.explanation import BY_CHANCE, Explanation, Trial, ranked, trial
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import Column, counts_in_order
+from bsdsbench.metrics.base import counts_in_order
+from bsdsbench.metrics.columns import Column
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources

@@ -31,7 +31,7 @@ except ImportError as error:
 from bsdsbench.files.arguments import to_numpy
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import column_values
+from bsdsbench.metrics.columns import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation

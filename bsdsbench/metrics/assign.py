@@ -37,7 +37,7 @@ from bsdsbench.files.arguments import (
 )
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, binary_map, same_shape
-from bsdsbench.protocol.protocol import MAX_PX
+from bsdsbench.protocol.constants import MAX_PX
 from bsdsbench.scores.counts import frozen
 from bsdsbench.tables.read_only import ReadOnly
 

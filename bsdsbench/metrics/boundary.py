@@ -23,21 +23,14 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_number
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, same_shape, soft_map
-from bsdsbench.loaders.labels import seg2bdry
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, same_shape
 from bsdsbench.loaders.official_txt import boundary_files
-from bsdsbench.metrics.base import (
-    MATCHED,
-    Column,
-    CurveMetric,
-    CurveScore,
-    MatchingMetric,
-    MatchMaps,
-    at_least_two,
-    counts_in_order,
-)
-from bsdsbench.metrics.maps import clean, prepare, replayed, truth_maps, with_whole_image, without
-from bsdsbench.protocol.protocol import MAX_PX, Protocol
+from bsdsbench.metrics.base import at_least_two, counts_in_order
+from bsdsbench.metrics.columns import Column
+from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric, MatchMaps
+from bsdsbench.metrics.maps import threshold_events, truth_maps, with_whole_image, without
+from bsdsbench.protocol.constants import MATCHED, MAX_PX
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord, Stack, frozen
 from bsdsbench.scores.curve import (
     OperatingPoint,
@@ -51,7 +44,7 @@ from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.read_only import ReadOnly
 
 if TYPE_CHECKING:
-    from bsdsbench.kernels.thinning import Events
+    pass
 
 # Kernels are imported where they are called: scores are read and shown without them.
 Bool = NDArray[np.bool_]
@@ -440,69 +433,3 @@ def _refusals() -> Iterator[None]:
         yield
     except ValueError as error:
         raise DataError(str(error)) from None
-
-
-def thin(bmap: NDArray[Any]) -> Bool:
-    """Thin a boundary map until it is stable, as MATLAB's bwmorph(bmap, 'thin', Inf).
-
-    Parameters
-    ----------
-    bmap : array
-        (H, W) of 0 and 1 in any dtype, or of 0 and 255 in uint8.
-
-    Returns
-    -------
-    array
-        A new (H, W) bool map; an empty map gives an empty map.
-
-    Raises
-    ------
-    ShapeError
-        Unless 2-D.
-    DataError
-        For other values.
-
-    References
-    ----------
-    Source: Guo and Hall 1989; Lam, Lee and Suen 1992.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import bsdsbench as bb
-    >>> thick = np.zeros((7, 9), bool)
-    >>> thick[2:5, 1:8] = True
-    >>> int(bb.thin(thick).sum())
-    5
-    """
-    from bsdsbench.kernels import thinning
-
-    return thinning.thin(binary_map(bmap, "boundary map"))
-
-
-def threshold_events(
-    pred: NDArray[Any] | Prediction, shape: tuple[int, ...], protocol: Protocol
-) -> tuple[NDArray[np.float64], Events]:
-    """Increasing thresholds, and the changes of the thinned map from the highest downwards."""
-    from bsdsbench.kernels import thinning
-    from bsdsbench.kernels.thresholding import levels
-
-    if isinstance(pred, Prediction):
-        same_shape(pred.shape, shape)
-        if pred.segs is not None:
-            for seg in pred.segs:
-                same_shape(seg.shape, shape)
-            bmaps = np.stack([seg2bdry(seg) for seg in pred.segs])
-            if protocol.thin:
-                bmaps = thinning.thin_each(bmaps)
-            return np.arange(1.0, len(bmaps) + 1), thinning.stack_events(bmaps)
-        pred = pred.boundary_map()
-    soft = soft_map(pred)
-    same_shape(soft.shape, shape)
-    start = int(protocol.whole_image)  # that row needs no matching
-    level = levels(prepare(soft, protocol), protocol.cuts()[start:])
-    thresholds = protocol.threshold_array()[start:]
-    events = thinning.thinning_events(level, thresholds.size, protocol.thin)
-    if protocol.clean:
-        events = thinning.stack_events(clean(replayed(events, soft.shape)))
-    return thresholds, events

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import ANNOTATED, MAPS, Column, Metric
+from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.columns import Column
 from bsdsbench.metrics.pixel import PixelCounts, PixelMetric, pixel_counts
+from bsdsbench.protocol.constants import ANNOTATED, MAPS
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, ratio, weighted_mean

@@ -18,14 +18,16 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import boundary_files
-from bsdsbench.metrics.base import MATCHED, Column, Metric, counts_in_order, within
+from bsdsbench.metrics.base import Metric, counts_in_order
 from bsdsbench.metrics.boundary import (
     BoundaryMetric,
     BoundaryScore,
     boundary_counts,
     boundary_result,
 )
+from bsdsbench.metrics.columns import Column, within
 from bsdsbench.metrics.maps import as_float32, invert, nms
+from bsdsbench.protocol.constants import MATCHED
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import NMSParams
 from bsdsbench.scores.counts import (

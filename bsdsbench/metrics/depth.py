@@ -31,18 +31,9 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import (
-    CURVE,
-    MAPS,
-    MATCHING,
-    Column,
-    CurveMetric,
-    CurveScore,
-    MatchingMetric,
-    MatchMaps,
-    nested,
-)
 from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps
+from bsdsbench.metrics.columns import Column, nested
+from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric, MatchMaps
 from bsdsbench.metrics.depth_maps import (
     MEASURES,
     DepthOptions,
@@ -56,6 +47,7 @@ from bsdsbench.metrics.depth_maps import (
     prepared,
     true_depth,
 )
+from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack, count_field, thresholds_field
 from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_mean, weighted_sum

@@ -1,4 +1,4 @@
-"""Boundary maps (H, W) ready to be matched: annotators', cleaned, or the whole image at 0.
+"""Boundary maps (H, W) ready to be matched: annotators', thinned at each threshold, cleaned.
 
 Edge non-maximum suppression, and everything else done to a soft map before its thresholds.
 
@@ -26,15 +26,26 @@ round elsewhere, so a pixel whose comparison is a tie within about 1e-6 may diff
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.loaders.inputs import GroundTruth, annotated_maps, soft_map
+from bsdsbench.loaders.inputs import (
+    GroundTruth,
+    Prediction,
+    annotated_maps,
+    binary_map,
+    same_shape,
+    soft_map,
+)
+from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import NMSParams
 from bsdsbench.scores.counts import BoundaryCounts
+
+if TYPE_CHECKING:
+    from bsdsbench.kernels.thinning import Events
 
 
 def truth_maps(gts: Sequence[NDArray[Any]] | GroundTruth, protocol: Protocol) -> NDArray[np.bool_]:
@@ -211,3 +222,69 @@ def prepare(soft: NDArray[Any], protocol: Protocol) -> NDArray[Any]:
     p = protocol.nms_params
     thin = nms(soft, p.radius, p.border, p.multiplier, p.smooth)
     return quantise(thin, p.bits) if p.bits else thin
+
+
+def thin(bmap: NDArray[Any]) -> Bool:
+    """Thin a boundary map until it is stable, as MATLAB's bwmorph(bmap, 'thin', Inf).
+
+    Parameters
+    ----------
+    bmap : array
+        (H, W) of 0 and 1 in any dtype, or of 0 and 255 in uint8.
+
+    Returns
+    -------
+    array
+        A new (H, W) bool map; an empty map gives an empty map.
+
+    Raises
+    ------
+    ShapeError
+        Unless 2-D.
+    DataError
+        For other values.
+
+    References
+    ----------
+    Source: Guo and Hall 1989; Lam, Lee and Suen 1992.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> thick = np.zeros((7, 9), bool)
+    >>> thick[2:5, 1:8] = True
+    >>> int(bb.thin(thick).sum())
+    5
+    """
+    from bsdsbench.kernels import thinning
+
+    return thinning.thin(binary_map(bmap, "boundary map"))
+
+
+def threshold_events(
+    pred: NDArray[Any] | Prediction, shape: tuple[int, ...], protocol: Protocol
+) -> tuple[NDArray[np.float64], Events]:
+    """Increasing thresholds, and the changes of the thinned map from the highest downwards."""
+    from bsdsbench.kernels import thinning
+    from bsdsbench.kernels.thresholding import levels
+
+    if isinstance(pred, Prediction):
+        same_shape(pred.shape, shape)
+        if pred.segs is not None:
+            for seg in pred.segs:
+                same_shape(seg.shape, shape)
+            bmaps = np.stack([seg2bdry(seg) for seg in pred.segs])
+            if protocol.thin:
+                bmaps = thinning.thin_each(bmaps)
+            return np.arange(1.0, len(bmaps) + 1), thinning.stack_events(bmaps)
+        pred = pred.boundary_map()
+    soft = soft_map(pred)
+    same_shape(soft.shape, shape)
+    start = int(protocol.whole_image)  # that row needs no matching
+    level = levels(prepare(soft, protocol), protocol.cuts()[start:])
+    thresholds = protocol.threshold_array()[start:]
+    events = thinning.thinning_events(level, thresholds.size, protocol.thin)
+    if protocol.clean:
+        events = thinning.stack_events(clean(replayed(events, soft.shape)))
+    return thresholds, events

@@ -28,15 +28,12 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape, soft_map
 from bsdsbench.loaders.official_txt import boundary_rows as official_rows
 from bsdsbench.loaders.official_txt import format_rows, safe_name, table_files
-from bsdsbench.metrics.base import CURVE, MAPS, MATCHING, Column, Metric, counts_in_order, within
-from bsdsbench.metrics.boundary import (
-    BoundaryMetric,
-    BoundaryScore,
-    boundary_result,
-    threshold_events,
-)
+from bsdsbench.metrics.base import Metric, counts_in_order
+from bsdsbench.metrics.boundary import BoundaryMetric, BoundaryScore, boundary_result
+from bsdsbench.metrics.columns import Column, within
 from bsdsbench.metrics.imresize import bilinear
-from bsdsbench.metrics.maps import replayed, truth_maps, unit
+from bsdsbench.metrics.maps import replayed, threshold_events, truth_maps, unit
+from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import (
     BoundaryCounts,

@@ -21,8 +21,10 @@ from bsdsbench.curves.ranking import Ranking
 from bsdsbench.curves.results import ROCResult
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps, same_shape, soft_map
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.metrics.base import ANNOTATED, CURVE, MAPS, Column, CurveMetric, CurveScore
+from bsdsbench.metrics.columns import Column
+from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore
 from bsdsbench.metrics.maps import prepare
+from bsdsbench.protocol.constants import ANNOTATED, CURVE, MAPS
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Stack, count_field, thresholds_field
 from bsdsbench.scores.ratios import Weights, ratio, weighted_sum

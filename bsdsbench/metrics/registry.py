@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from bsdsbench.files.errors import DataError
 
 if TYPE_CHECKING:
-    from bsdsbench.metrics.base import CurveMetric, Metric
+    from bsdsbench.metrics.base import Metric
+    from bsdsbench.metrics.curve_metric import CurveMetric
 
 GROUP = "bsdsbench.metrics"
 DEFAULT = ("boundary",)
@@ -87,7 +88,7 @@ def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
 
 def curve_metric(name: str) -> CurveMetric:
     """A metric that has a precision-recall curve. Raises DataError for another."""
-    from bsdsbench.metrics.base import CurveMetric
+    from bsdsbench.metrics.curve_metric import CurveMetric
 
     found = get(name)
     if not isinstance(found, CurveMetric):
@@ -97,7 +98,7 @@ def curve_metric(name: str) -> CurveMetric:
 
 def with_curve(metrics: Sequence[str]) -> tuple[str, ...]:
     """Those of the metrics that have a precision-recall curve."""
-    from bsdsbench.metrics.base import CurveMetric
+    from bsdsbench.metrics.curve_metric import CurveMetric
 
     return tuple(m for m in metrics if isinstance(get(m), CurveMetric))
 

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import salient_measures as measures
-from bsdsbench.metrics.base import Column, Metric
+from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.columns import Column
 from bsdsbench.metrics.maps import invert
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import BOOL, HOME_MADE, POSITIVE, Settings, one_of, setting

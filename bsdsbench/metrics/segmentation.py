@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.files.errors import ProtocolError, ShapeError
 from bsdsbench.kernels import tallies
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import Column, Metric
+from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.columns import Column
 from bsdsbench.metrics.contour.contour_metric import (
     faults_named,
     label_maps,

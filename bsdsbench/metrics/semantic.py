@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import boundary_files, safe_name
-from bsdsbench.metrics.base import CURVE, MAPS, MATCHING, Column, Metric, counts_in_order, within
+from bsdsbench.metrics.base import Metric, counts_in_order
 from bsdsbench.metrics.boundary import (
     BoundaryMetric,
     BoundaryScore,
@@ -30,6 +30,8 @@ from bsdsbench.metrics.boundary import (
     boundary_result,
 )
 from bsdsbench.metrics.class_maps import SemanticOptions, interior, prepare_classes
+from bsdsbench.metrics.columns import Column, within
+from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
 from bsdsbench.protocol.protocol import Protocol, preset_names
 from bsdsbench.scores.counts import (
     BoundaryCounts,

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import Column, Metric
+from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.columns import Column
 from bsdsbench.metrics.region.contingency_table import (
     as_label_map,
     canonical,

@@ -32,17 +32,10 @@ from numpy.typing import NDArray
 from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.line_files import drawn_lines
 from bsdsbench.loaders.line_maps import GRID
-from bsdsbench.metrics.base import (
-    CURVE,
-    MAPS,
-    MATCHING,
-    Column,
-    CurveMetric,
-    CurveScore,
-    MatchingMetric,
-    MatchMaps,
-)
 from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps
+from bsdsbench.metrics.columns import Column
+from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric, MatchMaps
+from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import Settings, one_of, setting
 from bsdsbench.scores.counts import BoundaryCounts, Stack, count_field

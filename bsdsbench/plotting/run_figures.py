@@ -33,8 +33,8 @@ from bsdsbench.plotting.style import (
     sign,
     style,
 )
-from bsdsbench.runs.evaluation import as_runs
 from bsdsbench.runs.references import incomparable, reference_of
+from bsdsbench.runs.run_folder import as_runs
 from bsdsbench.runs.run_tasks import not_beside
 from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short

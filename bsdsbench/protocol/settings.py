@@ -73,9 +73,9 @@ class Settings:
     def __init_subclass__(cls) -> None:
         """Write the fields into the docstring. A dataclass with slots comes here twice."""
         own = {k: v for k, v in vars(cls).items() if isinstance(v, Field)}
-        if not own:
-            return
         inherited = getattr(cls, "__dataclass_fields__", {})
+        if not inherited | own or _PARAMETERS in (cls.__doc__ or ""):
+            return
         kinds = {k: f.type for k, f in inherited.items()} | cls.__annotations__
         lines = [
             f"{k} : {kinds[k]}\n    {f.metadata[_SETTING].help}"

@@ -37,16 +37,9 @@ from typing import Any
 from bsdsbench import __version__
 from bsdsbench.files.bounded import parse_toml
 from bsdsbench.files.errors import ProtocolError
+from bsdsbench.protocol.constants import GRIDS, even_thresholds
 from bsdsbench.protocol.difference_costs import COSTS
-from bsdsbench.protocol.protocol import (
-    DEFAULT,
-    GRIDS,
-    UNSTATED,
-    UNSTATED_GRID,
-    Protocol,
-    even_thresholds,
-    preset_names,
-)
+from bsdsbench.protocol.protocol import DEFAULT, UNSTATED, UNSTATED_GRID, Protocol, preset_names
 from bsdsbench.protocol.settings import NMSParams
 
 UNKNOWN = "?"

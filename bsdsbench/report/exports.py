@@ -30,7 +30,8 @@ from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.runs.counts_file import content_hash, pack_records
-from bsdsbench.runs.evaluation import Evaluation, load_runs
+from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.run_folder import load_runs
 from bsdsbench.tables.as_csv import to_csv
 from bsdsbench.tables.table import Column, Table
 
@@ -197,7 +198,7 @@ def _samples(found: Any, usual: int) -> int:
 
 def _scores(run: Evaluation) -> Iterator[tuple[Task, Any, float]]:
     """Each task of a run with its score columns and their values; undefined ones are left out."""
-    from bsdsbench.metrics.base import column_values
+    from bsdsbench.metrics.columns import column_values
 
     for task in run.tasks:
         columns = [c for c in registry.get(task.metric).columns if c.score and c.shown != "never"]

@@ -22,7 +22,8 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.palette import PIXELS, lines_of
 from bsdsbench.report.picture_set import BUDGET, PictureSet, by_interest
-from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs, write_drawn
+from bsdsbench.runs.evaluation import Evaluation, Progress
+from bsdsbench.runs.run_folder import as_runs, write_drawn
 from bsdsbench.runs.run_tasks import not_beside
 from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, find_sources

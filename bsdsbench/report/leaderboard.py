@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
-from bsdsbench.comparison.compare import Interval, compare
+from bsdsbench.comparison.compare import compare
+from bsdsbench.comparison.comparison_result import Interval
 from bsdsbench.comparison.published import (
     PublishedResult,
     published_results,
@@ -27,8 +28,9 @@ from bsdsbench.files.writing import WAIT, locked
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import metric_options, registry
 from bsdsbench.plotting.palette import ISO_LEVELS, iso_f_points, lines_of
-from bsdsbench.runs.evaluation import Evaluation, Progress, load_runs
+from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.references import incomparable, is_reference, reference_of
+from bsdsbench.runs.run_folder import load_runs
 from bsdsbench.runs.run_tasks import shared_task
 from bsdsbench.runs.score_tables import Speed, speed_of
 

@@ -19,9 +19,10 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import png_bytes
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import MatchingMetric, MatchMaps
+from bsdsbench.metrics.curve_metric import MatchingMetric, MatchMaps
 from bsdsbench.plotting.palette import PIXELS
-from bsdsbench.runs.evaluation import Evaluation, Progress, write_drawn
+from bsdsbench.runs.evaluation import Evaluation, Progress
+from bsdsbench.runs.run_folder import write_drawn
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import pr_curve

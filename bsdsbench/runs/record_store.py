@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bsdsbench.files.bounded import MAX_DECODED_BYTES, show
-from bsdsbench.files.errors import DataError
-from bsdsbench.files.manifest import digest
+from bsdsbench.files.errors import DataError, FileFormatError
+from bsdsbench.files.manifest import digest, is_run
 from bsdsbench.files.writing import inside, locked, write_atomic
 from bsdsbench.loaders.official_txt import PER_IMAGE
 from bsdsbench.runs.counts_file import unpack_records
@@ -139,3 +139,11 @@ def _key(image_id: str) -> str:
 def run_locked(out: Path, wait: float = 0.0) -> AbstractContextManager[None]:
     """Hold OUT for one run or one saving. Raises as `locked`."""
     return locked(out, FOLDER, PER_IMAGE, wait=wait)
+
+
+def refuse_unfinished(path: Path) -> None:
+    """Raise FileFormatError for a folder that has records but no result."""
+    if (path / FOLDER).is_dir() and not is_run(path):
+        raise FileFormatError(
+            f"{path}: a run that was not finished; the command that began it goes on with it"
+        )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bsdsbench.metrics import metric_options, registry
-from bsdsbench.metrics.base import Column, column_values
+from bsdsbench.metrics.columns import Column, column_values
 from bsdsbench.runs.references import incomparable, reference_notes
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Table

@@ -31,7 +31,7 @@ from bsdsbench.kernels.thresholding import confusion, levels
 from bsdsbench.loaders import Pair, load_ground_truth, load_prediction, pair
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps
 from bsdsbench.metrics.boundary import boundary_counts, match_boundaries
-from bsdsbench.protocol.protocol import even_thresholds
+from bsdsbench.protocol.constants import even_thresholds
 from bsdsbench.scores.counts import ImageRecord
 
 Values = dict[str, Any]

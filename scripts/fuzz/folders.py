@@ -29,7 +29,7 @@ from bsdsbench.files.errors import LINE, DataError
 from bsdsbench.files.manifest import MANIFEST
 from bsdsbench.report.html import write_report
 from bsdsbench.report.leaderboard import write_leaderboard
-from bsdsbench.runs.evaluation import load_run, load_runs
+from bsdsbench.runs.run_folder import load_run, load_runs
 
 FIVE = bb.Protocol.preset("bsds500").replace(thresholds=5)
 ODD: tuple[Any, ...] = (

@@ -41,8 +41,8 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.integrations.baselines import baseline
 from bsdsbench.report.html import write_report
 from bsdsbench.report.leaderboard import write_leaderboard
-from bsdsbench.runs.evaluation import load_run
 from bsdsbench.runs.record_store import FOLDER, LOG
+from bsdsbench.runs.run_folder import load_run
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 
 IMAGES = 8

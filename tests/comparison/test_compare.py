@@ -14,7 +14,7 @@ from bsdsbench.comparison.bootstrap import (
     bootstrap_weights,
     jackknife_weights,
 )
-from bsdsbench.comparison.compare import ImageEffect, ImagePairs
+from bsdsbench.comparison.comparison_result import ImageEffect, ImagePairs
 from bsdsbench.comparison.curve_band import bootstrap_band
 from bsdsbench.comparison.significance import (
     bca_interval,
@@ -28,7 +28,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.region.metric import region_score
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report import comparison_mapping, comparison_tables, to_csv, to_latex, to_markdown
-from bsdsbench.runs.evaluation import load_run
+from bsdsbench.runs.run_folder import load_run
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 from tests.helpers.runs import counted, refused
 from tests.helpers.simulated import simulated_run

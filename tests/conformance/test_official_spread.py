@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.io import loadmat
 
-from bsdsbench.metrics.boundary import boundary_counts, match_boundaries, thin
+from bsdsbench.metrics.boundary import boundary_counts, match_boundaries
+from bsdsbench.metrics.maps import thin
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.ratios import f_measure, ratio
 from tests.reference import matching as reference

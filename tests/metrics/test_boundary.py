@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from skimage.morphology import thin as skimage_thin
 
+import bsdsbench as bb
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.metrics import boundary
 from bsdsbench.metrics.boundary import (
     boundary_counts,
     boundary_match_maps,
@@ -118,7 +118,7 @@ def test_thinning_can_be_switched_off():
     np.testing.assert_array_equal(thick.total_pred, [24] * 3)
     np.testing.assert_array_equal(thick.matched_gt, [8] * 3)
     thinned = boundary_counts(soft, [gt], PROTOCOL)
-    assert thinned.total_pred[0] == boundary.thin(soft).sum() < 24
+    assert thinned.total_pred[0] == bb.thin(soft).sum() < 24
 
 
 def test_nms_comes_before_the_thresholds():
@@ -236,7 +236,7 @@ def test_bytes_of_0_and_255_are_maps_of_0_and_1(lines):
     np.testing.assert_array_equal(found.pred_match, expected.pred_match)
     assert (found.n_matched, found.cost) == (expected.n_matched, expected.cost)
     assert found.n_matched > 0
-    np.testing.assert_array_equal(boundary.thin(white[0]), boundary.thin(gts[0]))
+    np.testing.assert_array_equal(bb.thin(white[0]), bb.thin(gts[0]))
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from bsdsbench.loaders.inputs import Prediction
-from bsdsbench.metrics.boundary import boundary_counts, thin
+from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.many_to_one import many_to_one_counts
+from bsdsbench.metrics.maps import thin
 from bsdsbench.protocol.protocol import Protocol
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics import metric_options, registry
-from bsdsbench.metrics.base import MATCHED
 from bsdsbench.metrics.contour.label_options import ContourOptions
 from bsdsbench.metrics.saliency import SaliencyOptions
+from bsdsbench.protocol.constants import MATCHED
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import parse_overrides, preset_names
 

@@ -6,12 +6,8 @@ import re
 import pytest
 
 from bsdsbench.files.errors import FileFormatError, ProtocolError
-from bsdsbench.protocol.protocol import (
-    Protocol,
-    even_thresholds,
-    preset_names,
-    preset_text,
-)
+from bsdsbench.protocol.constants import even_thresholds
+from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
 from bsdsbench.protocol.settings import RECIPES, NMSParams
 from bsdsbench.protocol.signature import parse_overrides
 from tests.helpers.runs import refused

@@ -12,7 +12,7 @@ import bsdsbench as bb
 from bsdsbench.files.errors import LINE, DataError, FileFormatError
 from bsdsbench.files.manifest import MANIFEST, write_results
 from bsdsbench.runs.counts_file import unpack_records
-from bsdsbench.runs.evaluation import load_run
+from bsdsbench.runs.run_folder import load_run
 from tests.helpers.runs import refused
 
 FIVE = bb.Protocol.preset("bsds500").replace(thresholds=5)

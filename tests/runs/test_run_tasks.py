@@ -16,7 +16,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol import tasks as module
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task, tasks
-from bsdsbench.runs.evaluation import load_run
+from bsdsbench.runs.run_folder import load_run
 from bsdsbench.runs.run_tasks import not_beside, tasks_of
 from tests.helpers.runs import call, counted, refused
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import Column, Metric, within
+from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.columns import Column, within
 from bsdsbench.metrics.contour import overlap
 from bsdsbench.metrics.contour.label_options import ContourOptions, LabelOptions
 from bsdsbench.metrics.contour.pairs import SIDES

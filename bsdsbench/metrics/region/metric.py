@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.official_txt import table_files
-from bsdsbench.metrics.base import ANNOTATED, MAPS, Column, Metric, at_least_two
+from bsdsbench.metrics.base import Metric, at_least_two
+from bsdsbench.metrics.columns import Column
 from bsdsbench.metrics.region.region_record import RegionCounts
 from bsdsbench.metrics.region.scoring import (
     ADAPTED_RAND,
@@ -26,6 +27,7 @@ from bsdsbench.metrics.region.scoring import (
     region_columns,
     region_result,
 )
+from bsdsbench.protocol.constants import ANNOTATED, MAPS
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Stack
 from bsdsbench.scores.ratios import Weights

@@ -1,0 +1,234 @@
+"""What `compare` finds: intervals, differences, images, and all of it as one object."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from bsdsbench.comparison.comparison_tables import comparison_mapping, comparison_tables
+from bsdsbench.files.errors import DataError
+from bsdsbench.runs.score_list import full_name
+from bsdsbench.runs.score_tables import Speed
+from bsdsbench.tables.result_object import Shown
+from bsdsbench.tables.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """One run's score and the interval around it."""
+
+    run: str
+    score: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Score of `a` minus score of `b`, its interval, p-value, and the p-value after Holm.
+
+    least  : the smallest difference of these two runs that these images can tell, see `compare`
+    solver : whether the difference is smaller than what the solver of a reference run moves
+    """
+
+    a: str
+    b: str
+    score: str
+    value: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    least: float = math.nan
+    solver: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImageEffect:
+    """One image under two runs: its value in each (best F, best covering), a - b, and `influence`,
+    by how much the data set's difference would fall if the image were left out."""
+
+    image_id: str
+    a: float
+    b: float
+    difference: float
+    influence: float
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePairs:
+    """Two runs image by image, under one metric. effects are in id order, of the images that have a
+    value in both."""
+
+    a: str
+    b: str
+    metric: str
+    effects: tuple[ImageEffect, ...]
+
+    @property
+    def record(self) -> tuple[int, int, int]:
+        """On how many images `a` wins, ties, loses."""
+        signs = [(e.difference > 0) - (e.difference < 0) for e in self.effects]
+        return signs.count(1), signs.count(0), signs.count(-1)
+
+    @property
+    def effect_size(self) -> float:
+        """Mean difference per image over its standard deviation (Cohen's d); 0 if equal."""
+        d = np.array([e.difference for e in self.effects])
+        spread = float(d.std(ddof=1)) if d.size > 1 else 0.0
+        return float(d.mean()) / spread if spread > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Shown):
+    """What `compare` found. scores are named METRIC.SCORE; runs keep the order they were given in.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the runs, in the order they were given.
+    scores : tuple of str
+        Names of the scores, METRIC.SCORE.
+    intervals, differences : tuple of Interval or tuple of Difference
+        One per run, one per pair of runs, of each score.
+    letters : dict of str to tuple of str
+        Score -> one string per run; runs that share a letter do not differ significantly; "" for
+        a run whose score is undefined.
+    images : tuple of ImagePairs
+        Each pair of runs image by image.
+    n_images, n_boot, seed : int
+        Number of images, number of bootstrap samples, and their seed.
+    level : float
+        Confidence level of the intervals, such as 0.95.
+    interval : str
+        How the intervals are made.
+    protocol : str
+        What `Protocol.describe` says of the runs' protocol; several with " / " between.
+    notes : tuple of str
+        What a reader has to know before trusting the numbers.
+    signatures : tuple of str
+        How each run was made, in the order of `names`.
+    speeds : dict of str to Speed
+        Milliseconds per image of the runs of `bsdsbench run`, by name.
+    test : str
+        What gave the p-values.
+    """
+
+    names: tuple[str, ...]
+    scores: tuple[str, ...]
+    intervals: tuple[Interval, ...]
+    differences: tuple[Difference, ...]
+    letters: Mapping[str, tuple[str, ...]]
+    images: tuple[ImagePairs, ...]
+    n_images: int
+    n_boot: int
+    seed: int
+    level: float
+    interval: str
+    protocol: str
+    notes: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = ()
+    speeds: Mapping[str, Speed] = field(default_factory=dict)
+    test: str = "bootstrap"
+
+    def __repr__(self) -> str:
+        first = self.scores[0]
+        values = ", ".join(
+            f"{name} {self.interval_of(name, first).value:.4g}" for name in self.names[:4]
+        )
+        more = f" and {len(self.names) - 4} more" if len(self.names) > 4 else ""
+        return f"<Comparison of {first} on {self.n_images} images: {values}{more}>"
+
+    def tables(self) -> list[Table]:
+        """Scores with intervals; with two runs or more also differences, and image by image.
+
+        Returns
+        -------
+        list of Table
+            In the order in which they are shown.
+        """
+        return comparison_tables(self)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The comparison as plain values for JSON.
+
+        Returns
+        -------
+        dict
+            Runs, intervals, differences, notes.
+        """
+        return comparison_mapping(self)
+
+    def only(self, scores: Sequence[str]) -> Comparison:
+        """The same with these scores alone. Raises DataError.
+
+        Parameters
+        ----------
+        scores : sequence of str
+            Such as "boundary.ods", or "ods".
+
+        Returns
+        -------
+        Comparison
+            Without the times.
+        """
+        kept = tuple(full_name(score, self.scores) for score in scores)
+        if odd := [score for score in kept if score not in self.scores]:
+            raise DataError(f"score {odd[0]!r}: expected some of {', '.join(self.scores)}")
+        return replace(
+            self,
+            scores=kept,
+            intervals=tuple(i for i in self.intervals if i.score in kept),
+            differences=tuple(d for d in self.differences if d.score in kept),
+            letters={score: self.letters[score] for score in kept},
+            speeds={},
+        )
+
+    def interval_of(self, run: str, score: str) -> Interval:
+        """The interval of one run's score, "boundary.ods" or "ods". Raises KeyError.
+
+        Parameters
+        ----------
+        run : str
+            Its name.
+        score : str
+            "boundary.ods", or "ods".
+
+        Returns
+        -------
+        Interval
+            Value, low and high.
+        """
+        score = full_name(score, {found.score for found in self.intervals})
+        for found in self.intervals:
+            if (found.run, found.score) == (run, score):
+                return found
+        raise KeyError(f"{run}, {score}")
+
+    def difference_of(self, a: str, b: str, score: str) -> Difference:
+        """The difference a - b of one score, for any order of the two runs. Raises KeyError.
+
+        Parameters
+        ----------
+        a, b : str
+            Names of two runs.
+        score : str
+            "boundary.ods", or "ods".
+
+        Returns
+        -------
+        Difference
+            Value, interval and p-values.
+        """
+        score = full_name(score, {found.score for found in self.differences})
+        for d in self.differences:
+            if (d.a, d.b, d.score) == (a, b, score):
+                return d
+            if (d.b, d.a, d.score) == (a, b, score):
+                return replace(d, a=a, b=b, value=-d.value, low=-d.high, high=-d.low)
+        raise KeyError(f"{a}, {b}, {score}")

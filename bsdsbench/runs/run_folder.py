@@ -1,0 +1,139 @@
+"""Finished runs from their folders, each with a name of its own; files drawn from them go there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bsdsbench.files.arguments import given_list, kind_of_value
+from bsdsbench.files.errors import DataError, FileFormatError
+from bsdsbench.files.manifest import DRAWN, Manifest, digest, is_run
+from bsdsbench.files.writing import WAIT, inside, write_atomic
+from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.official import ReportedRun, reported_run
+from bsdsbench.runs.record_store import refuse_unfinished, run_locked
+from bsdsbench.runs.references import by_rules_of, is_reference, reference_parts
+
+
+def load_run(folder: str | Path, name: str | None = None) -> Evaluation | ReportedRun:
+    """A run from its folder: ours, or anyone's official files; or a reference run, `ref:NAME`.
+
+    `name` replaces the name that is stored, or the folder's. Raises FileFormatError if it is
+    neither, DataError for an unknown reference run.
+    """
+    if is_reference(folder):
+        run = Evaluation(*reference_parts(str(folder)))
+        return replace(run, name=name) if name else run
+    path = Path(folder)
+    if is_run(path):
+        run = Evaluation.load(path)
+        return replace(run, name=name) if name else run
+    if not path.is_dir():
+        raise FileFormatError(f"{path}: not a folder, expected the folder of a finished run")
+    refuse_unfinished(path)
+    found = reported_run(path, name)
+    return found if isinstance(found, ReportedRun) else Evaluation(*found)
+
+
+def load_runs(folders: Iterable[str | Path], names: Iterable[str] | None = None) -> list[Any]:
+    """Runs (Evaluation or ReportedRun) from folders or `ref:NAME`, each with a name of its own.
+
+    Reference runs have the rules of AP and ODS of the others.
+
+    Raises DataError listing every bad folder.
+    """
+    paths = list(folders)
+    given: list[str | None] = list(names) if names else [None] * len(paths)
+    if len(given) != len(paths):
+        raise DataError(f"{len(given)} names for {len(paths)} runs, expected one each")
+    runs: list[Any] = []
+    faults: list[DataError] = []
+    for path, name in zip(paths, given, strict=True):
+        try:
+            runs.append(load_run(path, name))
+        except DataError as error:
+            faults.append(error)
+    if faults:
+        raise DataError.collect(faults)
+    return by_rules_of(_disambiguated(runs, paths))
+
+
+def as_runs(runs: Iterable[Any]) -> list[Any]:
+    """Runs, of which some may be given as folders.
+
+    Folders of one name get the path beside it. Raises DataError for a single path in place of a
+    list, and as `load_runs`.
+    """
+    if isinstance(runs, str | Path):
+        raise DataError(f"runs {str(runs)!r}: expected a list, such as [{str(runs)!r}, ...]")
+    given = given_list(runs, "runs", "a list of runs or of their folders")
+    for run in given:
+        if not isinstance(run, str | Path) and not hasattr(run, "records"):
+            raise DataError(f"runs: {kind_of_value(run)}, expected runs or their folders")
+    folders = [run for run in given if isinstance(run, str | Path)]
+    loaded = iter(load_runs(folders))
+    return by_rules_of([next(loaded) if isinstance(run, str | Path) else run for run in given])
+
+
+def _disambiguated(runs: list[Any], paths: Sequence[str | Path]) -> list[Any]:
+    """Runs that share a name get the last folders of their paths beside it, as few as differ."""
+    where: dict[str, list[tuple[str, ...]]] = {}
+    for run, path in zip(runs, paths, strict=True):
+        where.setdefault(run.name, []).append(Path(path).absolute().parts)
+    told = {name: _last_folders(parts) for name, parts in where.items() if len(parts) > 1}
+    return [
+        replace(run, name=f"{run.name} ({told[run.name].pop(0)})") if run.name in told else run
+        for run in runs
+    ]
+
+
+def _last_folders(places: list[tuple[str, ...]]) -> list[str]:
+    """The ends of paths, of the least length at which they differ; nothing private before it."""
+    longest = max(len(parts) for parts in places)
+    lengths = (n for n in range(1, longest) if len({p[-n:] for p in places}) == len(places))
+    count = next(lengths, 1)
+    return ["/".join(parts[-count:]) for parts in places]
+
+
+def write_drawn(
+    runs: Sequence[Any], folder: Path, names: Sequence[str], contents: Iterable[bytes | str]
+) -> None:
+    """Write files drawn from runs into `folder`, which may be that of one of them.
+
+    Then its manifest names them, and the next result there deletes them. In the folder of another
+    run they are files of the user's, and plots of a result that is no longer there are not written.
+    Raises OSError, DataError for a link on the way, RunLockedError.
+    """
+    root = next((f for f in (folder, folder.absolute().parent) if is_run(f)), None)
+    if root is None:
+        for name, content in zip(names, contents, strict=True):
+            write_atomic(inside(folder, name), content)
+        return
+    below = "" if root == folder else f"{folder.name}/"
+    names = [f"{below}{name}" for name in names]
+    with run_locked(root, WAIT):
+        found = _manifest_of(root, runs)
+        if found is None and set(names) <= set(DRAWN):
+            return
+        if found is not None:
+            found.files.update(dict.fromkeys(names, ""))  # ours from before they are there
+            found.write()
+        for name, content in zip(names, contents, strict=True):
+            data = content.encode("utf-8") if isinstance(content, str) else content
+            write_atomic(inside(root, name), data)
+            if found is not None:
+                found.files[name] = digest(data)
+        if found is not None:
+            found.write()
+
+
+def _manifest_of(folder: Path, runs: Sequence[Any]) -> Manifest | None:
+    """The manifest of a folder that holds the result of one of the runs, else None."""
+    try:
+        there = Evaluation.load(folder)
+    except DataError:
+        return None
+    mine = any(isinstance(run, Evaluation) and run.equals(there) for run in runs)
+    return Manifest.read(folder) if mine else None
