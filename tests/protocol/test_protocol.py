@@ -304,7 +304,7 @@ def test_command_line_lists_and_shows(tmp_path):
     named = [line for line in listed if line.startswith("  ") and line[2] != " "]
     assert [line.split()[0] for line in named] == [*NAMES, *tasks()]
     (nyud,) = [line for line in named if " nyudv2 " in line]
-    assert nyud.split() == "nyudv2 v1 NYUDv2 boundaries; max_dist 0.011".split()
+    assert nyud.split() == ["nyudv2", "v1", "NYUDv2", "boundaries;", "max_dist", "0.011"]
     mine = tmp_path / "mine.toml"
     mine.write_text('name = "mine"\nmax_dist = 0.02\n')
     shown = CliRunner().invoke(command, [str(mine)]).stdout
