@@ -1,6 +1,6 @@
 """A Sphinx extension: code in prose links to its page, and every page has a description.
 
-`bb.evaluate`, `bsdsbench compare`, the names of protocols and metrics become links wherever a page
+`bb.evaluate`, `bsdsbench compare`, the names of protocols and tasks become links wherever a page
 mentions them in code style, so that links need no markup and cannot go stale.
 """
 
@@ -18,6 +18,7 @@ import bsdsbench as bb
 from bsdsbench import curves
 from bsdsbench.cli import VERBS
 from bsdsbench.protocol.protocol import preset_names
+from bsdsbench.protocol.tasks import tasks
 
 LONGEST = 155  # characters of a description that search engines show
 
@@ -41,6 +42,8 @@ def target_of(text: str) -> tuple[str, str] | None:
         return "doc", f"generated/verbs/{text}"
     if text in preset_names():
         return "doc", f"generated/protocols/{text}"
+    if text in tasks():
+        return "doc", "generated/tasks"
     return None
 
 

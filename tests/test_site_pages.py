@@ -13,10 +13,11 @@ sys.path.insert(0, str(DOCS))
 
 from drawing.common import PICTURES  # noqa: E402
 from drawing.draw import what_it_shows  # noqa: E402
-from making import metrics, verbs  # noqa: E402
+from making import metrics, reference, verbs  # noqa: E402
 
 from bsdsbench.cli import VERBS  # noqa: E402
 from bsdsbench.metrics import registry  # noqa: E402
+from bsdsbench.protocol.tasks import tasks  # noqa: E402
 
 WRITTEN = [
     path
@@ -111,25 +112,26 @@ def test_a_metric_page_has_its_parts(path):
     assert f"```{{include}} ../generated/metrics/{path.stem}.txt\n" in text
 
 
-def test_every_metric_is_in_the_index_whether_it_has_a_page_or_not():
+def test_every_metric_has_a_page_and_is_in_the_index():
+    assert {path.stem for path in METRICS} == set(registry.BUILT_IN)
     made = metrics.pages()
     for name in registry.BUILT_IN:
-        written = (DOCS / "metrics" / f"{name}.md").is_file()
-        assert (f"{name}.md" in made) is not written
-        assert f"| [{name}](" in made["index.md"]
+        assert f"| [{name}](../../metrics/{name}.md) |" in made["index.md"]
         assert all(c.heading in made[f"{name}.txt"] for c in registry.get(name).columns if c.score)
 
 
-def test_a_metric_without_a_page_gets_one_from_its_docstrings(monkeypatch, tmp_path):
-    monkeypatch.setattr(metrics, "WRITTEN", tmp_path)
-    page = metrics.pages()["crispness.md"]
-    assert page.startswith("# Crispness\n\nHow thin the raw maps of a detector are")
-    assert "sum(NMS map) / sum(raw map)" in page
-    assert "| Average crispness | yes | higher | `crispness.average` |" in page
+def test_every_task_is_listed_with_what_it_needs_and_on_the_page_of_its_data():
+    rows = reference.task_page().splitlines()
+    data = reference.data_pages()
+    for name, task in tasks().items():
+        (row,) = [row for row in rows if row.startswith(f"| `{name}` |")]
+        where = f"(protocols/{task.protocol}.md)", f"/{task.metric}.md)", f"(data/{task.page}.md)"
+        assert [part for part in (*where, task.needs) if part not in row] == []
+        assert f"`{name}`" in data[task.page]
 
 
 def test_every_verb_has_a_call_that_the_site_runs():
-    assert set(verbs.CALLS) <= set(VERBS)
+    assert set(verbs.CALLS) == set(VERBS)
     for verb, lines in verbs.CALLS.items():
         assert lines[-1].split()[:2] == ["bsdsbench", verb]
     made = verbs.pages({})

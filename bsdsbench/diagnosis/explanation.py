@@ -217,7 +217,8 @@ def _chance(alike: Sequence[Trial], targets: Mapping[str, float]) -> float:
         0.5 * (erf((d + r) / s / sqrt(2)) - erf((d - r) / s / sqrt(2)))
         for d, r, s in zip(away, reach, spread, strict=True)
     ]
-    scaled = np.corrcoef(table / spread, rowvar=False).reshape(len(reach), -1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # scores that do not move
+        scaled = np.corrcoef(table / spread, rowvar=False).reshape(len(reach), -1)
     scaled = np.nan_to_num(scaled) * (1 - 1e-6) + 1e-6 * np.eye(len(reach))
     far = away / spread
     density = np.exp(-0.5 * far @ np.linalg.solve(scaled, far))

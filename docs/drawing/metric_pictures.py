@@ -258,3 +258,26 @@ def occlusion(figure: Figure) -> None:
     ax.set_aspect("equal")
     plain(ax)
     ax.legend(loc="center")
+
+
+@picture(8.6, 2.9)
+def depth(figure: Figure) -> None:
+    true = np.full((10, 12), 4.0)
+    true[2:8, 3:9] = 2.0
+    pred = np.full((10, 12), 4.0)
+    pred[2:8, 3:8] = 2.0
+    pred[4:6, 10] = 3.0
+    one, two, three = figure.subplots(1, 3)
+    for ax, shown, title in ((one, true, "true depth"), (two, pred, "predicted depth")):
+        _image(ax, shown, title, cmap="Blues_r", vmin=0, vmax=5)
+    _image(three, np.ones_like(true), "pairs beyond a ratio", cmap="gray", vmin=0, vmax=1)
+    for axis in (0, 1):
+        steps = [np.sign(np.diff(np.log(d), axis=axis)) for d in (pred, true)]
+        for (row, column), sign in np.ndenumerate(steps[0]):
+            wanted = steps[1][row, column]
+            y, x = (row + 0.5, column) if axis == 0 else (row, column + 0.5)
+            ends = ([x - 0.5, x + 0.5], [y, y]) if axis == 0 else ([x, x], [y - 0.5, y + 0.5])
+            if sign or wanted:
+                colour = MATCHED if sign == wanted else FALSE if sign else MISSED
+                three.plot(*ends, color=colour, lw=3, solid_capstyle="butt")
+    legend(three)

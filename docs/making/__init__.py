@@ -16,6 +16,7 @@ def write_all(out: Path) -> None:
     """Write every generated page below `out`; files that stay the same are not touched."""
     pages = {
         "api.rst": reference.api_page(),
+        "tasks.md": reference.task_page(),
         "signature.txt": reference.signature_tables(),
         **{f"protocols/{name}.md": text for name, text in reference.protocol_pages().items()},
         **{f"data/{name}.md": text for name, text in reference.data_pages().items()},

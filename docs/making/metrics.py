@@ -1,7 +1,6 @@
-"""The index of metrics, and what each metric says of itself: scores, options, settings, a call.
+"""The index of metrics, and what each says of itself: scores, options, settings.
 
-A page in docs/metrics includes its table; a metric without one there gets a page from its own
-docstrings, so that the index is whole whatever the registry has.
+The page of a metric, docs/metrics/NAME.md, includes its tables.
 """
 
 from __future__ import annotations
@@ -9,27 +8,21 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import MISSING, fields
-from pathlib import Path
 
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from making.reference import cell
 
-WRITTEN = Path(__file__).resolve().parents[1] / "metrics"
 DIRECTION = {True: "lower", False: "higher"}
 
 
 def pages() -> dict[str, str]:
-    """File name -> text: the index, a table of each metric, pages of those without one."""
+    """File name -> text: the index, and the tables of each metric."""
     metrics = [registry.get(name) for name in registry.BUILT_IN]
     found = {f"{metric.name}.txt": tables(metric) for metric in metrics}
     rows, listed = [], []
     for metric in metrics:
-        if (WRITTEN / f"{metric.name}.md").is_file():
-            target = f"../../metrics/{metric.name}"
-        else:
-            target = metric.name
-            found[f"{metric.name}.md"] = bare_page(metric)
+        target = f"../../metrics/{metric.name}"
         listed.append(target)
         kinds = ", ".join(metric.pred_kinds)
         said = _first_sentence(metric)
@@ -75,25 +68,8 @@ def tables(metric: Metric) -> str:
     return "\n".join(lines) + "\n"
 
 
-def bare_page(metric: Metric) -> str:
-    """The page of a metric that has no written one."""
-    module = inspect.getmodule(type(metric))
-    text = _as_prose(inspect.getdoc(module) or "")
-    return (
-        f"# {metric.title}\n\n{_as_prose(inspect.getdoc(type(metric)) or '')}\n\n{text}\n\n"
-        f"```sh\nbsdsbench evaluate PRED_DIR --gt GT_DIR --metrics {metric.name}\n```\n\n"
-        f"## Scores and options\n\n{tables(metric)}\n"
-        "Other [metrics](index.md), [protocols](../protocols/index.md), "
-        "[glossary](../../reference/glossary.md).\n"
-    )
-
-
 def _first_sentence(metric: Metric) -> str:
     return (inspect.getdoc(type(metric)) or metric.title).split("\n\n")[0]
-
-
-def _as_prose(text: str) -> str:
-    return text.replace("<", "&lt;")
 
 
 def _parameters(doc: str) -> dict[str, str]:

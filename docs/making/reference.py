@@ -1,4 +1,4 @@
-"""The API pages, the protocols, the words of a signature, the data sets."""
+"""The API pages, the protocols, the tasks, the words of a signature, the data sets."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import bsdsbench as bb
 from bsdsbench.integrations import compat
 from bsdsbench.protocol.decoder import decode, sentence
 from bsdsbench.protocol.signature import Signature
+from bsdsbench.protocol.tasks import Task, tasks
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUPS = {
@@ -115,6 +116,40 @@ def protocol_pages() -> dict[str, str]:
     return pages
 
 
+def task_page() -> str:
+    """Every task that ships, with what it needs and the page that says where that comes from."""
+    rows = "\n".join(_task_row(task) for task in tasks().values())
+    return (
+        "# Tasks\n\nA task is a set, a [protocol](protocols/index.md) and a "
+        "[metric](metrics/index.md) under one name, SET/METRIC. With a task, nothing else has to be "
+        "chosen, and results of one task are comparable.\n\n"
+        "```sh\nbsdsbench evaluate maps --gt BSDS500/data/groundTruth/test --task "
+        "bsds500-test/boundary -o out/mine\n```\n\n"
+        "`evaluate --task` refuses ground truth that is not the set: it compares the fingerprint, "
+        "or the ids and the number of images where no fingerprint is known. `bsdsbench protocols` "
+        "prints this list in a terminal. A [leaderboard](../howto/leaderboard.md) is a board of one "
+        "task, and its `task.toml` shows how to write your own.\n\n"
+        "| task | protocol | metric | images | checked by | ground truth | source |\n"
+        f"|---|---|---|---|---|---|---|\n{rows}\n"
+    )
+
+
+def _task_row(task: Task) -> str:
+    """Where there is neither a fingerprint nor a number, nothing can be checked."""
+    listed = f"{len(task.ids)} ids" if task.ids else "number of images" if task.images else "-"
+    checked = f"fingerprint `{task.fingerprint}`" if task.fingerprint else listed
+    cells = (
+        f"`{task.name}`",
+        f"[{task.protocol}](protocols/{task.protocol}.md)",
+        f"[{task.metric}](../metrics/{task.metric}.md)",
+        str(task.images or "not stated"),
+        checked,
+        task.needs,
+        f"[{task.page}](data/{task.page}.md)",
+    )
+    return f"| {' | '.join(map(cell, cells))} |"
+
+
 def _comments(text: str) -> list[str]:
     """The comment lines of a TOML file, as prose that cannot be mistaken for markup."""
     found = [line.lstrip("# ").rstrip() for line in text.splitlines() if line.startswith("#")]
@@ -149,6 +184,8 @@ def data_pages() -> dict[str, str]:
         text = re.sub(r"\[([^\]]*)\]\((?!https?:|[\w-]+\.md)[^)]*\)", r"\1", text)
         pages[name] = text
         if name != "index":
+            own = ", ".join(f"`{t.name}`" for t in tasks().values() if t.page == name)
+            pages[name] += f"\n[Tasks](../tasks.md) of this set: {own}.\n" if own else ""
             pages[name] += DATA_LINKS
     others = "\n".join(name for name in pages if name != "index")
     pages["index"] += f"\n```{{toctree}}\n:hidden:\n\n{others}\n```\n"

@@ -41,6 +41,11 @@ CALLS = {
     "plot": ["bsdsbench plot out/canny out/sobel -o pr.pdf"],
     "curves": ["bsdsbench curves scores.csv --kind roc"],
     "report": ["bsdsbench report out/canny out/sobel --format markdown"],
+    "export": [
+        "bsdsbench evaluate demo/canny/maps --gt gt --task task.toml -o out/entry",
+        "bsdsbench export out/entry --to csv -o results",
+    ],
+    "import": ["bsdsbench import results --task task.toml"],
     "check": [
         "bsdsbench check out/canny --baseline baseline.json --update",
         "bsdsbench check out/canny --baseline baseline.json",
@@ -48,7 +53,11 @@ CALLS = {
     "data": ["bsdsbench data check gt"],
     "protocols": ["bsdsbench protocols nyudv2"],
 }
-SCORES = "label,score\n1,0.9\n1,0.6\n1,0.4\n-1,0.7\n-1,0.3\n-1,0.2\n"
+# What the folder has besides; a page shows those that its call names.
+FILES = {
+    "scores.csv": "label,score\n1,0.9\n1,0.6\n1,0.4\n-1,0.7\n-1,0.3\n-1,0.2\n",
+    "task.toml": 'name = "sample/boundary"\nprotocol = "bsds500"\nimages = 16\n',
+}
 # The sample is no known set, which `data check` says by its exit status.
 STATUS = {"data": 1}
 
@@ -60,7 +69,8 @@ def outputs() -> dict[str, str]:
         folder = Path(name)
         (folder / "gt").symlink_to(sample_root() / "groundTruth" / "test")
         (folder / "images").symlink_to(sample_root() / "images" / "test")
-        (folder / "scores.csv").write_text(SCORES)
+        for file, text in FILES.items():
+            (folder / file).write_text(text)
         for verb, lines in CALLS.items():
             for line in lines:
                 words = shlex.split(line)[1:]
@@ -110,14 +120,14 @@ def _command(verb: str) -> click.Command:
 def _page(verb: str, command: click.Command, group: str, printed: str) -> str:
     others = ", ".join(f"[{name}]({name}.md)" for name in GROUPS[group] if name != verb)
     also = f"Verbs for a similar purpose: {others}. " if others else ""
-    example = ""
-    if verb in CALLS:
-        calls = "\n".join(CALLS[verb])
-        shown = printed.rstrip() or "(nothing on standard output)"
-        example = (
-            f"## A call and its output\n\n```sh\n{calls}\n```\n\n```text\n{shown}\n```\n\n"
-            "The sample has 16 synthetic images; this ran when the site was built.\n\n"
-        )
+    calls, shown = "\n".join(CALLS[verb]), printed.rstrip() or "(nothing on standard output)"
+    used = "".join(
+        f"`{file}`:\n\n```text\n{text}```\n\n" for file, text in FILES.items() if file in calls
+    )
+    example = (
+        f"## A call and its output\n\n{used}```sh\n{calls}\n```\n\n```text\n{shown}\n```\n\n"
+        "The sample has 16 synthetic images; this ran when the site was built.\n\n"
+    )
     return (
         f"# bsdsbench {verb}\n\n{_help(command)}\n{example}"
         f"{_options(command, f'bsdsbench {verb}', 2)}\n"

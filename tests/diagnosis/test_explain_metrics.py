@@ -177,6 +177,17 @@ def test_what_nothing_reaches_has_status_1(rooms, tmp_path):
         assert fault in str(refused.exception)
 
 
+def test_scores_that_no_reading_moves_give_no_warning(tmp_path):
+    """A box whose sides move by a pixel scores the same at every ratio."""
+    box = np.full((24, 32), 4.0)
+    box[8:16, 10:20] = 2.0
+    for name, depth in (("gt", box), ("pred", np.roll(box, 1, axis=1))):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "a.npy", depth)
+    told = explain(counted(tmp_path, "pred", "gt", "depth", "depth"), {"depth.si_f1": 0.409})
+    assert not any(trial.reached for trial in told.trials)
+
+
 def test_the_whole_way_of_a_depth_data_set(rooms, tmp_path):
     """evaluate, compare, report, plot, check and explain, as a user types them."""
     gt = str(rooms / "gt")
