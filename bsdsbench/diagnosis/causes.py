@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.diagnosis.findings import counted
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.pairing import read_split
 from bsdsbench.metrics.base import Metric
@@ -181,8 +182,9 @@ def choices(
         add(f"the images of {name} only", members, True)
     for label, order in _orders(ids):
         for n in range(len(ids) - 1, 0, -1):
-            add(f"the first {n} images {label}", np.sort(order[:n]), False)
-            add(f"the last {n} images {label}", np.sort(order[-n:]), False)
+            some = counted(n, "image")
+            add(f"the first {some} {label}", np.sort(order[:n]), False)
+            add(f"the last {some} {label}", np.sort(order[-n:]), False)
     for step, start, label in ((2, 0, "odd"), (2, 1, "even")):
         add(f"every second image ({label} places)", np.arange(start, len(ids), step), False)
     for k, image_id in enumerate(ids):

@@ -31,7 +31,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.runs.counts_file import content_hash, pack_records
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.run_folder import load_runs
+from bsdsbench.runs.run_folder import load_runs, named_apart
 from bsdsbench.tables.as_csv import to_csv
 from bsdsbench.tables.table import Column, Table
 
@@ -88,9 +88,11 @@ def export(
         )
     given = list(runs)
     loaded = [run if isinstance(run, Evaluation) else load_runs([run])[0] for run in given]
+    if all(isinstance(run, str | Path) for run in given):
+        loaded = named_apart(loaded, given)
     titles = list(names) if names else [run.name for run in loaded]
     if len(set(titles)) != len(loaded):
-        raise DataError(f"{', '.join(titles)}: expected a name of its own for each run")
+        raise DataError(f"{', '.join(titles)}: expected a name of its own for each run (--names)")
     bare = [run.name for run in loaded if not getattr(run, "records", ()) or not run.tasks]
     if bare:
         raise DataError.collect(

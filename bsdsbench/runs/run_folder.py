@@ -57,14 +57,14 @@ def load_runs(folders: Iterable[str | Path], names: Iterable[str] | None = None)
             faults.append(error)
     if faults:
         raise DataError.collect(faults)
-    return by_rules_of(_disambiguated(runs, paths))
+    return by_rules_of(named_apart(runs, paths))
 
 
 def as_runs(runs: Iterable[Any]) -> list[Any]:
     """Runs, of which some may be given as folders.
 
-    Folders of one name get the path beside it. Raises DataError for a single path in place of a
-    list, and as `load_runs`.
+    Folders of one name get the last folders of their paths beside it. Raises DataError for a single
+    path in place of a list, and as `load_runs`.
     """
     if isinstance(runs, str | Path):
         raise DataError(f"runs {str(runs)!r}: expected a list, such as [{str(runs)!r}, ...]")
@@ -77,7 +77,7 @@ def as_runs(runs: Iterable[Any]) -> list[Any]:
     return by_rules_of([next(loaded) if isinstance(run, str | Path) else run for run in given])
 
 
-def _disambiguated(runs: list[Any], paths: Sequence[str | Path]) -> list[Any]:
+def named_apart(runs: list[Any], paths: Sequence[str | Path]) -> list[Any]:
     """Runs that share a name get the last folders of their paths beside it, as few as differ."""
     where: dict[str, list[tuple[str, ...]]] = {}
     for run, path in zip(runs, paths, strict=True):

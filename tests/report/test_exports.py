@@ -228,3 +228,14 @@ def test_a_board_by_pull_requests(made, tmp_path):
     altered = mine / "results" / "second" / "counts.npz"
     altered.write_bytes(altered.read_bytes()[:-1])
     refused("counts.npz: is not what manifest.json names", check_import, mine / "results")
+
+
+def test_runs_of_one_name_are_told_apart_by_their_folders(made, tmp_path):
+    folders = [made[2].save(tmp_path / name / "maps") for name in ("canny", "sobel")]
+    found = export(folders, "csv", tmp_path / "out")
+    assert [run.name for run in check_import(tmp_path / "out")] == [
+        "mine: <1> (canny/maps)",
+        "mine: <1> (sobel/maps)",
+    ]
+    assert len(found) == 2
+    refused("expected a name of its own", export, [made[2]] * 2, "csv", tmp_path / "out")
