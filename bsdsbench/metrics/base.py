@@ -263,6 +263,21 @@ class Metric(ABC):
         """
         return self.options_of(protocol).describe() if self.options else ""
 
+    def used(self, protocol: Protocol) -> tuple[str, ...]:
+        """The fields of a protocol that move its scores with these options: `uses`, or fewer.
+
+        Parameters
+        ----------
+        protocol : Protocol
+            Its settings and options.
+
+        Returns
+        -------
+        tuple of str
+            Names of fields.
+        """
+        return self.uses
+
     def class_names(self, protocol: Protocol) -> tuple[str, ...]:
         """The classes whose maps are a prediction's files; none where it is one file.
 

@@ -250,6 +250,10 @@ class DepthMetric(MatchingMetric):
         Column("f", "F"),
     )
 
+    def used(self, protocol: Protocol) -> tuple[str, ...]:
+        """None unless edges are matched: the curve of SI has ratios in place of thresholds."""
+        return self.uses if "edges" in self.options_of(protocol).measures else ()
+
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> DepthCounts:
         """See `depth_counts`."""
         return self._named(depth_counts, pred, gt, protocol, self.options_of(protocol))

@@ -260,8 +260,8 @@ def inverse(depth: F8) -> F8:
 def true_depth(maps: DepthMaps) -> F8:
     if maps.gt is None:
         raise DataError(
-            "no true depth, expected one for the measures chosen (--set "
-            "'depth.measures=[\"edges\"]' where there are only edges)"
+            "no true depth, expected one for the measures chosen (--set depth.measures=edges where "
+            "there are only edges)"
         )
     return maps.gt
 

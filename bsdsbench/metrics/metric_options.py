@@ -44,7 +44,7 @@ def stored(values: Mapping[str, Any]) -> Protocol:
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
     """How the scores of some metrics are made: what they use of the protocol, and their own."""
     found = [get(m) for m in metrics]
-    used = {name for m in found for name in m.uses}
+    used = {name for m in found for name in m.used(protocol)}
     own = [text for m in found if (text := m.describe(protocol))]
     return protocol.describe(used, own)
 
@@ -53,5 +53,5 @@ def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
     """Fields of a protocol, and names in its options, that no score of the metrics depends on."""
     if not metrics:
         return frozenset()
-    used = {name for m in metrics for name in get(m).uses}
+    used = {name for m in metrics for name in get(m).used(protocol)}
     return frozenset({*Protocol.names(), *protocol.options} - {*used, *metrics})

@@ -54,7 +54,8 @@ def setting(
     default  : its value where none is given
     words    : what it means, for the docstring
     rules    : what is accepted; the first rule that a value breaks is named
-    read     : makes the value of what is given; without it lists become tuples
+    read     : makes the value of what is given; without it lists become tuples, and a text does
+               where the default is one
     describe : words for a caption: a format that is printed where the value is not the default, a
                text for each value, or a function of the whole record; "" is not printed
     others   : values in use -> whose programs have them; `explain` tries them
@@ -87,6 +88,9 @@ class Settings:
         """Check every field. Raises ProtocolError for the first value out of its range."""
         for name, found in self._settings():
             given = getattr(self, name)
+            default = self.__dataclass_fields__[name].default
+            if found.read is _tuples and isinstance(given, str) and isinstance(default, tuple):
+                given = (given,)
             value = found.read(given)
             for good, expected in found.rules:
                 if not good(value):

@@ -403,9 +403,9 @@ def _unescape(word: str) -> str:
 def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
     """`["max_dist=0.011", "nms_params.radius=2"]` -> the changes for `Protocol.replace`.
 
-    Values are TOML (true, 0.011, [0.2, 0.5], "text"); anything else is taken as text. Options of a
-    metric are `saliency.beta2=.5`, or `saliency.beta2=default`. Raises ProtocolError for an item
-    without "=", and for a field that is given twice.
+    Values are TOML (true, 0.011, [0.2, 0.5], "text"); anything else is taken as text, or as a list
+    where it has commas. Options of a metric are `saliency.beta2=.5`, or `saliency.beta2=default`.
+    Raises ProtocolError for an item without "=", and for a field that is given twice.
     """
     changes: dict[str, Any] = {}
     for item in items:
@@ -429,9 +429,12 @@ def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
 
 
 def _override(text: str) -> Any:
-    """TOML, also numbers without the zero before the point; other text as it is."""
+    """TOML, also numbers without the zero before the point; other text, or parts between commas."""
     number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)
     try:
         return parse_toml(f"value = {number}".encode("utf-8", "surrogatepass"))["value"]
     except (ValueError, RecursionError):
+        parts = [] if set(text) & set("[]{}\"'") else text.split(",")
+        if len(parts) > 1 and all(map(str.strip, parts)):
+            return [_override(part.strip()) for part in parts]
         return None if text in ("none", "None") else text

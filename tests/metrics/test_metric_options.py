@@ -156,3 +156,13 @@ def test_runs_saved_before_options_had_metrics_are_read():
     assert metric_options.stored(mine.to_mapping()) == mine
     with pytest.raises(ProtocolError, match="options 'contuor': expected the name of a metric"):
         metric_options.stored({**old, "contuor": {"unit": "id"}})
+
+
+def test_a_signature_of_depth_names_matching_only_where_edges_are_matched():
+    words = [
+        Protocol.preset("depth").replace(**parse_overrides([f"depth.measures={what}"]))
+        for what in ("si", "dbe", "si,edges")
+    ]
+    said = [metric_options.describe(("depth",), protocol) for protocol in words]
+    assert ["max_dist" in text for text in said] == [False, False, True]
+    assert ["AP rule" in text for text in said] == [False, False, True]

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from bsdsbench.files.errors import FileFormatError, ProtocolError
+from bsdsbench.metrics import registry
 from bsdsbench.protocol.constants import even_thresholds
 from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
 from bsdsbench.protocol.settings import RECIPES, NMSParams
@@ -187,6 +188,9 @@ def test_overrides_reach_every_kind_of_field():
             "semantic.interior=keep",
             "semantic.absent=default",
             "saliency.beta2=.5",
+            "depth.measures=dbe, edges",
+            "contour.boundary_sizes=.02,.05",
+            "contour.groups=davis",
         ]
     )
     mine = Protocol.preset("sbd").replace(**changes)
@@ -196,6 +200,9 @@ def test_overrides_reach_every_kind_of_field():
     assert mine.options["semantic"]["interior"] == "keep"
     assert len(mine.options["semantic"]["classes"]) == 20
     assert mine.options["saliency"] == {"beta2": 0.5}
+    assert mine.options["depth"]["measures"] == ("dbe", "edges")
+    assert mine.options["contour"]["boundary_sizes"] == (0.02, 0.05)
+    assert registry.get("contour").options_of(mine).groups == ("davis",)
     assert "absent" not in mine.options["semantic"]
 
 
