@@ -53,16 +53,6 @@ def test_events_over_several_words_and_tiles(shape, blur):
             assert np.array_equal(found, reference.thin(levels > i)), i
 
 
-@settings(max_examples=50, deadline=None)
-@given(level_maps())
-def test_events_without_thinning(case):
-    levels, n = case
-    events = thinning_events(levels, n, do_thin=False)
-    assert events[2].all()
-    for i, found in enumerate(replay(events, levels.shape)):
-        assert np.array_equal(found, levels > i)
-
-
 @settings(max_examples=100, deadline=None)
 @given(hnp.arrays(np.bool_, hnp.array_shapes(min_dims=3, max_dims=3, min_side=1, max_side=9)))
 def test_events_of_a_stack(maps):
