@@ -13,12 +13,7 @@ from bsdsbench.cli.options import choice, format_option, verb
 
 PICTURES = (".png", ".svg", ".pdf")
 # Options valid for each kind; an option that would do nothing is an error.
-ONLY = {
-    "interpolate": ("pr",),
-    "normalize_prior": ("pr",),
-    "plot": ("roc",),
-    "scale": ("det",),
-}
+ONLY = {"interpolate": ("pr",), "normalize_prior": ("pr",), "plot": ("roc",), "scale": ("det",)}
 
 
 @verb("curves", short_help="Draw PR, ROC or DET curves of labels and scores.")

@@ -35,9 +35,7 @@ ONLY_PR = ("published", "human", "band", "ap")
     help="PR curves, F over threshold, or two runs image by image.",
 )
 @click.option(
-    "--metric",
-    metavar="M",
-    help="Metric to plot; default: the first of the run with a curve.",
+    "--metric", metavar="M", help="Metric to plot; default: the first of the run with a curve."
 )
 @choice(
     "--style",

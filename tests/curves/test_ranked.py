@@ -1,7 +1,5 @@
 """pr, roc and det against hand counts, the slow VLFeat definition, and scikit-learn."""
 
-from __future__ import annotations
-
 import math
 import re
 

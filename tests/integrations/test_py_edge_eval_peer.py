@@ -4,8 +4,6 @@
 its thinning stops too early, so that its other thinning takes the place, see the page of the door.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The kernels are plain Python underneath: with the JIT off they give the same numbers."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

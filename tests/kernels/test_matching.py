@@ -1,7 +1,5 @@
 """The matching engine against scipy and a dense exact solver; its memory; the compiler off."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

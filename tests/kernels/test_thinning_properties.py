@@ -1,7 +1,5 @@
 """Events of random maps, replayed, give at every threshold what thinning it alone gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -163,11 +163,7 @@ def test_every_form_on_disk_gives_the_same(folders, tmp_path):
         drawn = cells(class_boundaries(labels(), PARAMS))
         struct = {"Boundaries": drawn, "Segmentation": labels(), "CategoriesPresent": [1, 2]}
         savemat(as_mat / f"{image_id}.mat", {"GTcls": struct})
-    for pred, gt in (
-        (per_class, folders[1]),
-        (as_labels, folders[1]),
-        (folders[0], as_mat),
-    ):
+    for pred, gt in ((per_class, folders[1]), (as_labels, folders[1]), (folders[0], as_mat)):
         got = evaluated(pred, gt)
         for a, b in zip(got.records, want.records, strict=True):
             assert a.counts["semantic"].equals(b.counts["semantic"])
