@@ -144,12 +144,7 @@ def page(text: str, n_boot: int = N_BOOT) -> str:
     keys = list(references())
     methods = [scores_of(key) for key in keys]
     tables = iter(
-        (
-            by_size(methods, n_boot),
-            by_pair(keys, methods, n_boot),
-            ranks(keys),
-            null_rows(),
-        )
+        (by_size(methods, n_boot), by_pair(keys, methods, n_boot), ranks(keys), null_rows())
     )
     lines: list[str] = []
     for line in text.splitlines():

@@ -1,7 +1,5 @@
 """What the pages claim is true: scores, counts, options in commands, what the package ships."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Pages, shown comments and docstrings are free of mistakes that a pattern can find."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

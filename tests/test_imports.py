@@ -212,7 +212,7 @@ TOGETHER = {
     "cli": {"last_resort", "progress", "unprivileged", "verbs", "words"},
     "curves": {"binned", "curves_properties"},
     "kernels": {"bits_properties"},
-    "loaders": {"hostile", "load_errors", "roundtrip_properties"},
+    "loaders": {"hostile", "roundtrip_properties"},
     "metrics": {"contract", "field_protocols", "humans", "peers"},
     "plotting": {"look"},
     "runs": {"faults", "mixtures", "speed"},

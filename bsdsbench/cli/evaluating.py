@@ -240,13 +240,7 @@ def progress(title: str, quiet: bool = False, what: str = "images") -> Iterator[
 @contextmanager
 def _bar(title: str, what: str = "images") -> Iterator[Report]:
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-    )
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
         TextColumn("{task.description}"),

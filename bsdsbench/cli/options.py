@@ -131,16 +131,14 @@ workers_option = click.option(
 quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 
 
+def choice(*names: str, of: Sequence[str], help: str) -> Callable[[_F], _F]:
+    """An option that takes one of these words; the first is the default."""
+    return click.option(*names, type=click.Choice(of), default=of[0], show_default=True, help=help)
+
+
 def format_option(*kinds: str) -> Callable[[_F], _F]:
-    """--format KIND, given as `form`; the first kind is the default."""
-    return click.option(
-        "--format",
-        "form",
-        type=click.Choice(kinds),
-        default=kinds[0],
-        show_default=True,
-        help="Output format.",
-    )
+    """--format KIND, given as `form`."""
+    return choice("--format", "form", of=kinds, help="Output format.")
 
 
 def table_output_options(folder: str) -> Callable[[_F], _F]:

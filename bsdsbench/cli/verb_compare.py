@@ -9,6 +9,7 @@ import click
 
 from bsdsbench.cli.options import (
     bootstrap_options,
+    choice,
     names_option,
     quiet_option,
     table_output_options,
@@ -27,18 +28,14 @@ from bsdsbench.cli.options import (
     show_default=True,
     help="Confidence level of the intervals.",
 )
-@click.option(
+@choice(
     "--interval",
-    type=click.Choice(["percentile", "bca"]),
-    default="percentile",
-    show_default=True,
+    of=("percentile", "bca"),
     help="Percentile interval, or bias-corrected and accelerated.",
 )
-@click.option(
+@choice(
     "--test",
-    type=click.Choice(["bootstrap", "permutation", "wilcoxon"]),
-    default="bootstrap",
-    show_default=True,
+    of=("bootstrap", "permutation", "wilcoxon"),
     help="What gives the p-values; intervals are those of the bootstrap.",
 )
 @click.option("--common", is_flag=True, help="Compare on the images that all runs have.")

@@ -9,27 +9,16 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import format_option, verb
+from bsdsbench.cli.options import choice, format_option, verb
 
 PICTURES = (".png", ".svg", ".pdf")
 # Options valid for each kind; an option that would do nothing is an error.
-ONLY = {
-    "interpolate": ("pr",),
-    "normalize_prior": ("pr",),
-    "plot": ("roc",),
-    "scale": ("det",),
-}
+ONLY = {"interpolate": ("pr",), "normalize_prior": ("pr",), "plot": ("roc",), "scale": ("det",)}
 
 
 @verb("curves", short_help="Draw PR, ROC or DET curves of labels and scores.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="SCORES.csv...")
-@click.option(
-    "--kind",
-    type=click.Choice(["pr", "roc", "det"]),
-    default="pr",
-    show_default=True,
-    help="Kind of curve.",
-)
+@choice("--kind", of=("pr", "roc", "det"), help="Kind of curve.")
 @click.option(
     "-o",
     "--out",
@@ -39,20 +28,16 @@ ONLY = {
     help="A picture (.png, .svg, .pdf) or the points of the curve (.csv); may be repeated.",
 )
 @click.option("--areas", is_flag=True, help="Print every AP and AUC variant by name.")
-@click.option(
+@choice(
     "--labels",
     "coding",
-    type=click.Choice(["auto", "binary", "sign"]),
-    default="auto",
-    show_default=True,
+    of=("auto", "binary", "sign"),
     help="binary: 0 negative, else positive; sign: < 0 negative, 0 ignored. "
     "auto: binary if all labels are 0 or 1.",
 )
-@click.option(
+@choice(
     "--ties",
-    type=click.Choice(["merge", "sample"]),
-    default="merge",
-    show_default=True,
+    of=("merge", "sample"),
     help="How to treat equal scores: one point, or (VLFeat) one per row of the file.",
 )
 @click.option(

@@ -20,6 +20,7 @@ from bsdsbench.cli.evaluating import (
 )
 from bsdsbench.cli.options import (
     PROTOCOL_FIELDS,
+    choice,
     metrics_or_default,
     pred_kind_option,
     protocol_from,
@@ -48,13 +49,7 @@ ONLY_SOFT = ("nms", "invert")
 )
 @run_options(on_error="fail")
 @pred_kind_option
-@click.option(
-    "--missing",
-    type=click.Choice(["error", "zero", "skip"]),
-    default="error",
-    show_default=True,
-    help="How to treat missing predictions.",
-)
+@choice("--missing", of=("error", "zero", "skip"), help="How to treat missing predictions.")
 @click.option(
     "--images",
     "images_dir",

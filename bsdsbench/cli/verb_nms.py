@@ -6,12 +6,7 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import (
-    protocol_from,
-    protocol_options,
-    quiet_option,
-    verb,
-)
+from bsdsbench.cli.options import protocol_from, protocol_options, quiet_option, verb
 
 
 @verb("nms", short_help="Apply non-maximum suppression to soft maps.")

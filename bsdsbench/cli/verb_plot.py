@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.options import names_option, published_option, quiet_option, refuse, verb
+from bsdsbench.cli.options import choice, names_option, published_option, quiet_option, refuse, verb
 
 ONLY_PR = ("published", "human", "band", "ap")
 
@@ -29,24 +29,18 @@ ONLY_PR = ("published", "human", "band", "ap")
     "--ap", is_flag=True, help="Show AP in the legend, published ones where the rule is the same."
 )
 @click.option("--band", is_flag=True, help="Draw a 95 % bootstrap band around each curve.")
-@click.option(
+@choice(
     "--kind",
-    type=click.Choice(["pr", "f", "scatter"]),
-    default="pr",
-    show_default=True,
+    of=("pr", "f", "scatter"),
     help="PR curves, F over threshold, or two runs image by image.",
 )
 @click.option(
-    "--metric",
-    metavar="M",
-    help="Metric to plot; default: the first of the run with a curve.",
+    "--metric", metavar="M", help="Metric to plot; default: the first of the run with a curve."
 )
-@click.option(
+@choice(
     "--style",
     "look",
-    type=click.Choice(["screen", "column", "page"]),
-    default="screen",
-    show_default=True,
+    of=("screen", "column", "page"),
     help="Size: for a screen, one column of a paper (3.3 in), or its full width (6.9 in).",
 )
 @click.option("--grey", is_flag=True, help="Use greys and dashes that print without colour.")

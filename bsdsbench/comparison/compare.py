@@ -34,9 +34,7 @@ from bsdsbench.comparison.comparison_result import (
     ImagePairs,
     Interval,
 )
-from bsdsbench.comparison.comparison_tables import (
-    lower_is_better,
-)
+from bsdsbench.comparison.comparison_tables import lower_is_better
 from bsdsbench.comparison.paired_tests import TESTS, permutation_p, wilcoxon_p
 from bsdsbench.comparison.significance import (
     bca_interval,

@@ -178,12 +178,7 @@ def davis_goadrich_area(
 
 
 def auccalculator_areas(
-    tp: ArrayLike,
-    fp: ArrayLike,
-    positives: float,
-    negatives: float,
-    *,
-    min_recall: float = 0.0,
+    tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float, *, min_recall: float = 0.0
 ) -> tuple[float, float]:
     """AUCCalculator's areas of the points (TP, FP): (under PR, under ROC).
 

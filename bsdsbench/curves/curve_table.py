@@ -9,12 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.areas import (
-    auc_pr,
-    auccalculator_areas,
-    davis_goadrich_area,
-    largest_beyond,
-)
+from bsdsbench.curves.areas import auc_pr, auccalculator_areas, davis_goadrich_area, largest_beyond
 from bsdsbench.curves.geometry import achievable_pr
 from bsdsbench.curves.ranked import pr_from_ranking, roc_from_ranking
 from bsdsbench.curves.ranking import Ranking, rank
@@ -195,10 +190,7 @@ _MERGED, _SAMPLE = "per distinct score | merged", "per sample | input order"
 _IN_ROC_SPACE = ("scikit-learn roc_auc_score", "VLFeat roc auc")
 # name -> value, and "points | ties | start | rule"
 _VARIANTS: dict[str, tuple[Callable[[_Data], float], str]] = {
-    "scikit-learn average_precision_score": (
-        lambda d: d.sklearn("ap"),
-        f"{_MERGED} | none | step",
-    ),
+    "scikit-learn average_precision_score": (lambda d: d.sklearn("ap"), f"{_MERGED} | none | step"),
     "scikit-learn precision_recall_curve + auc": (
         lambda d: d.sklearn("auc"),
         f"{_MERGED} | (0, 1) | trapezoid",

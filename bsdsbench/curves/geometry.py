@@ -372,10 +372,7 @@ def _meet(i: int, j: int, x: F8, difference: F8, sides: Pair) -> tuple[float, fl
         first = min if falls else max
         return x[i], first(height_a[i], height_b[i])
     share = difference[i] / (difference[i] - difference[j])
-    return (
-        x[i] + share * (x[j] - x[i]),
-        height_a[i] + share * (height_a[j] - height_a[i]),
-    )
+    return (x[i] + share * (x[j] - x[i]), height_a[i] + share * (height_a[j] - height_a[i]))
 
 
 def _compared(

@@ -166,11 +166,7 @@ def doctor(
 
 
 def _read(
-    ids: Iterable[str],
-    preds: Files,
-    gts: Files,
-    protocol: Protocol,
-    pred_kind: str,
+    ids: Iterable[str], preds: Files, gts: Files, protocol: Protocol, pred_kind: str
 ) -> tuple[list[_Case], list[Finding]]:
     """The pairs that can be read, and a finding for each kind of file that cannot."""
     cases, ranges, broken = [], [], []

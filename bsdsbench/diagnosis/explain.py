@@ -21,11 +21,7 @@ from numpy.typing import NDArray
 from bsdsbench.diagnosis.any_metric import MetricSearch
 from bsdsbench.diagnosis.causes import Choice, Setting, choices, settings
 from bsdsbench.diagnosis.explanation import BY_CHANCE, Explanation, Trial, ranked, trial
-from bsdsbench.diagnosis.other_images import (
-    counted,
-    groups_beside,
-    other_choices,
-)
+from bsdsbench.diagnosis.other_images import counted, groups_beside, other_choices
 from bsdsbench.diagnosis.recount import METRIC, Counting, counting_of
 from bsdsbench.diagnosis.rule_variants import MEASURES, READINGS, Table, measure
 from bsdsbench.files.errors import DataError

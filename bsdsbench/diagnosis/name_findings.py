@@ -39,28 +39,15 @@ def unmatched(preds: Files, gts: Files) -> list[Finding]:
         return []
     common = len(gts) - len(missing)
     if missing and extra and common < len(gts) / 2:
-        longer = _renamed(missing, extra)
-        if longer:
-            return [
-                Finding(
-                    "names",
-                    "error",
-                    f"names of {counted(len(extra), 'prediction')} differ from the ids by "
-                    f"{longer!r}",
-                    tuple(extra),
-                    "rename the files to ID.png",
-                )
-            ]
-        return [
-            Finding(
-                "split",
-                "error",
-                f"only {common} of {len(gts)} images have a prediction, and "
-                f"{counted(len(extra), 'prediction')} no ground truth: two different splits?",
-                tuple(extra),
-                "give --gt of the same split",
-            )
-        ]
+        count = counted(len(extra), "prediction")
+        if longer := _renamed(missing, extra):
+            message = f"names of {count} differ from the ids by {longer!r}"
+            return [Finding("names", "error", message, tuple(extra), "rename the files to ID.png")]
+        message = (
+            f"only {common} of {len(gts)} images have a prediction, and {count} no ground truth: "
+            "two different splits?"
+        )
+        return [Finding("split", "error", message, tuple(extra), "give --gt of the same split")]
     found = []
     if missing:
         message = f"{len(missing)} of {len(gts)} images have no prediction"

@@ -7,14 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from bsdsbench.files import bounded
-from bsdsbench.files.bounded import (
-    FaultError,
-    check_size,
-    listed,
-    read_bytes,
-    reading,
-    show,
-)
+from bsdsbench.files.bounded import FaultError, check_size, listed, read_bytes, reading, show
 from bsdsbench.loaders.format_table import FORMATS, GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES
 
 

@@ -12,14 +12,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_paths, given_word
 from bsdsbench.files.errors import EmptyTruthError, FileFormatError
-from bsdsbench.loaders.formats import (
-    FaultError,
-    id_of,
-    listed,
-    read_arrays,
-    reading,
-    show,
-)
+from bsdsbench.loaders.formats import FaultError, id_of, listed, read_arrays, reading, show
 from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair

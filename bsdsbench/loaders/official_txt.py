@@ -187,11 +187,7 @@ def boundary_rows(score: Any) -> dict[str, Sequence[Sequence[float]]]:
     best = (*_trpf(ods), ois.recall, ois.precision, ois.f, np.nan_to_num(score.ap))
     images = [(i, *_trpf(point)) for i, (_, point) in enumerate(score.per_image, 1)]
     table = zip(curve.thresholds, curve.recall, curve.precision, curve.f, strict=True)
-    return {
-        "eval_bdry.txt": [best],
-        "eval_bdry_thr.txt": list(table),
-        "eval_bdry_img.txt": images,
-    }
+    return {"eval_bdry.txt": [best], "eval_bdry_thr.txt": list(table), "eval_bdry_img.txt": images}
 
 
 def _trpf(point: Any) -> tuple[float, float, float, float]:

@@ -20,9 +20,7 @@ from bsdsbench.scores.counts import BoundaryCounts
 
 
 def many_to_one_counts(
-    pred: NDArray[Any] | Prediction,
-    gts: Sequence[NDArray[Any]] | GroundTruth,
-    protocol: Protocol,
+    pred: NDArray[Any] | Prediction, gts: Sequence[NDArray[Any]] | GroundTruth, protocol: Protocol
 ) -> BoundaryCounts:
     """What `boundary_counts` would be if pixels could be matched any number of times.
 

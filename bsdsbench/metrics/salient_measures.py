@@ -83,11 +83,7 @@ def balanced_error(tp: ArrayLike, fp: ArrayLike, positives: ArrayLike, pixels: A
 
 
 def e_measure(
-    tp: ArrayLike,
-    fp: ArrayLike,
-    positives: ArrayLike,
-    pixels: ArrayLike,
-    divisor: str = "pixels-1",
+    tp: ArrayLike, fp: ArrayLike, positives: ArrayLike, pixels: ArrayLike, divisor: str = "pixels-1"
 ) -> F8:
     """Enhanced alignment of a binary map with the mask (Fan et al., IJCAI 2018), from counts.
 

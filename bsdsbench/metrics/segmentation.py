@@ -342,19 +342,3 @@ def _values(counts: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
-
-
-__all__ = [
-    "SegmentationCounts",
-    "SegmentationMetric",
-    "SegmentationScore",
-    "class_accuracy",
-    "class_dice",
-    "class_iou",
-    "frequency_weighted_iou",
-    "mean_of",
-    "panoptic",
-    "panoptic_quality",
-    "pixel_accuracy",
-    "segmentation_counts",
-]

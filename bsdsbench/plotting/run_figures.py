@@ -24,15 +24,7 @@ from bsdsbench.plotting.curve_display import draw_together
 from bsdsbench.plotting.displays import FThresholdDisplay, PRCurveDisplay, metric_score
 from bsdsbench.plotting.palette import HUMAN
 from bsdsbench.plotting.scatter import ImageScatterDisplay
-from bsdsbench.plotting.style import (
-    for_file,
-    is_grey,
-    place_legend,
-    root_figure,
-    save,
-    sign,
-    style,
-)
+from bsdsbench.plotting.style import for_file, is_grey, place_legend, root_figure, save, sign, style
 from bsdsbench.runs.references import incomparable, reference_of
 from bsdsbench.runs.run_folder import as_runs
 from bsdsbench.runs.run_tasks import not_beside
@@ -211,9 +203,7 @@ def _done(
 
 
 def _check(
-    runs: Sequence[Evaluation],
-    tasks: Sequence[str] = (),
-    human: bool | Evaluation | None = None,
+    runs: Sequence[Evaluation], tasks: Sequence[str] = (), human: bool | Evaluation | None = None
 ) -> None:
     """Raise DataError for what may not stand in one picture."""
     faults = [

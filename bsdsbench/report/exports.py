@@ -86,7 +86,7 @@ def export(
         raise DataError(
             "export to hf: expected the data set on the hub, such as --dataset ORG/NAME"
         )
-    given = list(runs)
+    given: list[Any] = list(runs)
     loaded = [run if isinstance(run, Evaluation) else load_runs([run])[0] for run in given]
     if all(isinstance(run, str | Path) for run in given):
         loaded = named_apart(loaded, given)

@@ -18,10 +18,7 @@ from typing import Any
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_result import Interval
-from bsdsbench.comparison.published import (
-    PublishedResult,
-    published_results,
-)
+from bsdsbench.comparison.published import PublishedResult, published_results
 from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.files.manifest import SITE, Manifest, write_results
 from bsdsbench.files.writing import WAIT, locked

@@ -19,10 +19,7 @@ KEY = "task"  # under which a run's provenance has the one it was made for
 
 
 def check_truth(
-    task: Task,
-    gt_dir: str | Path,
-    protocol: Protocol,
-    split_file: str | Path | None = None,
+    task: Task, gt_dir: str | Path, protocol: Protocol, split_file: str | Path | None = None
 ) -> None:
     """Raise DataError if the ground truth is not the task's set.
 

@@ -135,15 +135,7 @@ def score_tables(
             ends = {n: {"ods": GRID_END} for n, score in inner if score.get("at_grid_end")}
             columns = found.part_columns
             more = {**how, "notes": [*how["notes"], *_ended(ends)]}
-            table = _table(
-                f"{metric}-parts",
-                title,
-                columns,
-                inner,
-                True,
-                more,
-                ends,
-            )
+            table = _table(f"{metric}-parts", title, columns, inner, True, more, ends)
             tables.append(table)
     return tables
 

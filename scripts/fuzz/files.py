@@ -99,11 +99,7 @@ def _arrays() -> dict[str, bytes]:
     np.save(npy, soft)
     np.savez(npz, pred=soft)
     np.savez_compressed(packed, segs=np.stack([_map() // 9, _map() // 40]))
-    return {
-        "soft.npy": npy.getvalue(),
-        "soft.npz": npz.getvalue(),
-        "segs.npz": packed.getvalue(),
-    }
+    return {"soft.npy": npy.getvalue(), "soft.npz": npz.getvalue(), "segs.npz": packed.getvalue()}
 
 
 def _matlab() -> dict[str, tuple[bytes, Loader]]:

@@ -1,7 +1,5 @@
 """A headless Chromium, and pages that must log nothing and fetch nothing."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

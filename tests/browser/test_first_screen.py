@@ -1,7 +1,5 @@
 """What a reader sees first, of a report and a leaderboard: curves; on a phone short lines."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Pages of the gallery hold the pictures that their source announces. BSDSBENCH_SITE: the site."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

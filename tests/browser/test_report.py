@@ -1,7 +1,5 @@
 """The HTML report in a real browser: sort, filter, open an image, no console error, no network."""
 
-from __future__ import annotations
-
 import csv
 import io
 import shutil

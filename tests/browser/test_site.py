@@ -1,7 +1,5 @@
 """The documentation site in a real browser, and its links. BSDSBENCH_SITE names the built site."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -179,10 +177,7 @@ def open_page(site, browser):
         page.set_default_timeout(20_000)
         page.on("console", lambda m: m.type == "error" and problems.append(m.text))
         page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-        page.on(
-            "request",
-            lambda r: r.url.startswith(("file:", "data:")) or problems.append(r.url),
-        )
+        page.on("request", lambda r: r.url.startswith(("file:", "data:")) or problems.append(r.url))
         page.goto((site / f"{name}.html").as_uri())
         return page
 

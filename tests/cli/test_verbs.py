@@ -151,8 +151,3 @@ def test_merge_names_what_the_shards_left_out(tiny, tmp_path):
     assert done.return_value == 2
     assert "left out 'im004': " in done.stderr
     assert bb.Evaluation.load(tmp_path / "whole").name == "mine"
-
-
-def test_an_unfinished_run_is_called_so(tmp_path):
-    (tmp_path / "out" / ".records").mkdir(parents=True)
-    refused("a run that was not finished; the command that began", call, "report", tmp_path / "out")

@@ -1,7 +1,5 @@
 """BinnedCurves: the additive state, and agreement with the exact curves."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """area_table: each number against the library it names or its slow definition."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

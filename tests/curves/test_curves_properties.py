@@ -1,7 +1,5 @@
 """What must hold for any labels and scores: hulls, dominance in both spaces, invariance."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from unittest import mock

@@ -1,7 +1,5 @@
 """Conversions, hull, interpolation, areas, dominance, crossings: the documents' worked examples."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """pr, roc and det against hand counts, the slow VLFeat definition, and scikit-learn."""
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -85,14 +83,6 @@ def test_surrogate_negatives_do_not_extend_the_curve():
     assert curves.roc(labels, scores, **wide).auc == pytest.approx(small / 100)
     assert curves.roc(labels, scores, plot="tptn", **wide).auc > 0.99
     assert curves.roc(labels, scores, plot="fpfn").auc == pytest.approx(1 - small)
-
-
-@pytest.mark.parametrize("tied", [False, True])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8])
-def test_merged_is_sklearn(path, tied, dtype):
-    labels, scores = samples(3, tied=tied)
-    scores = np.clip(scores * 40 + 120, 0, 255) if dtype == np.uint8 else scores
-    assert_merged_is_sklearn(labels, scores.astype(dtype))
 
 
 @pytest.mark.parametrize("digits", [2, 15])

@@ -1,7 +1,5 @@
 """threshold_curve: Schroedl's prec_rec, and the note's examples that use it."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

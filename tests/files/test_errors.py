@@ -1,6 +1,8 @@
-"""Faults said once: equal ones are grouped, and a word that is nearly right is recognised."""
+"""Every problem is one printable line, equal ones are said once, and near words are recognised."""
 
-from bsdsbench.files.errors import DataError, did_you_mean, grouped
+import pickle
+
+from bsdsbench.files.errors import DataError, FileFormatError, did_you_mean, grouped, visible
 
 
 def test_equal_faults_are_one_line_with_their_number_and_three_names():
@@ -26,6 +28,22 @@ def test_the_same_line_is_said_once():
     assert grouped(["metric 'x': has no human form"] * 9) == ["metric 'x': has no human form"]
 
 
-def test_lines_are_printable_whatever_they_quote():
-    found = DataError("f.mat: has 'a\xa0b\u3000c\x1b[31m\u202e', expected one")
-    assert str(found) == "f.mat: has 'a\\xa0b\\u3000c\\x1b[31m\\u202e', expected one"
+def test_lines_stay_lines():
+    error = DataError("a\nb\x1b[31m: 'c\xa0d\u3000e\u202e'")
+    assert error.problems == ("a\\nb\\x1b[31m: 'c\\xa0d\\u3000e\\u202e'",)
+    assert str(error) == error.problems[0]
+    error = DataError("ignored", ["one\n", "tw\u202eo", "sur\udcff"])
+    assert error.problems == ("one\\n", "tw\\u202eo", "sur\\udcff")
+    assert str(error).splitlines() == list(error.problems)
+
+
+def test_collecting_and_pickling_keep_every_line():
+    joined = DataError.collect([FileFormatError("a"), DataError("", ["b", "c"])])
+    assert joined.problems == ("a", "b", "c")
+    again = pickle.loads(pickle.dumps(joined))
+    assert (type(again), again.problems, str(again)) == (DataError, joined.problems, "a\nb\nc")
+
+
+def test_ordinary_text_is_untouched():
+    for text in ("", "C:\\x\\n.png", "\u00fcml\u00e4ut <b>'\""):
+        assert visible(text) == text

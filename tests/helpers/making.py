@@ -2,6 +2,7 @@
 
 import imageio.v3 as iio
 import numpy as np
+from scipy.sparse import csc_matrix
 
 
 def noisy_map(rng, edges):
@@ -37,3 +38,11 @@ def make_set(root, images=6, shape=(40, 52), annotators=2):
             drawn = np.roll(edges, a, axis=a % 2)
             iio.imwrite(folder / f"{a + 1}.png", drawn.astype(np.uint8) * 255)
     return pred, gt
+
+
+def cells(maps):
+    """A cell of sparse matrices, as the .mat of SBD have it."""
+    out = np.empty((len(maps), 1), object)
+    for k, drawn in enumerate(maps):
+        out[k, 0] = csc_matrix(np.asarray(drawn, float))
+    return out

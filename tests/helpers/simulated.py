@@ -10,14 +10,7 @@ from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 SIZE = (321, 481)
 
 
-def simulated_record(
-    image_id,
-    thresholds,
-    hard,
-    total_gt,
-    quality,
-    pixel=False,
-):
+def simulated_record(image_id, thresholds, hard, total_gt, quality, pixel=False):
     """One image: recall falls and precision rises with the threshold; `hard` pulls both down."""
     t = thresholds
     recall = 1 / (1 + np.exp((t - 0.45 - 0.1 * quality + 0.05 * hard) * 7))
@@ -37,14 +30,7 @@ def simulated_record(
 
 
 def simulated_run(
-    name,
-    n_images=30,
-    quality=0.0,
-    seed=0,
-    noise=0.5,
-    protocol=None,
-    pixel=False,
-    images_seed=1000,
+    name, n_images=30, quality=0.0, seed=0, noise=0.5, protocol=None, pixel=False, images_seed=1000
 ):
     """A run whose images are the same (difficulty, ground truth) for one images_seed."""
     proto = protocol or Protocol.preset("bsds500")

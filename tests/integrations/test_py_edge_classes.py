@@ -4,25 +4,18 @@ import imageio.v3 as iio
 import numpy as np
 import pytest
 from scipy.io import savemat
-from scipy.sparse import csc_matrix
 
 import bsdsbench as bb
 from bsdsbench.integrations.compat import CityscapesEvaluator, SBDEvaluator
 from bsdsbench.integrations.compat.py_edge_eval import LEVELS
 from bsdsbench.metrics.class_maps import class_boundaries
 from bsdsbench.metrics.semantic import SemanticMetric
+from tests.helpers.making import cells
 
 KEYS = (
     *("ODS_threshold", "ODS_recall", "ODS_precision", "ODS_f1"),
     *("OIS_recall", "OIS_precision", "OIS_f1", "AUC", "AP"),
 )
-
-
-def cells(maps):
-    out = np.empty((len(maps), 1), object)
-    for k, b in enumerate(maps):
-        out[k, 0] = csc_matrix(b.astype(float))
-    return out
 
 
 def soft(rng, drawn):

@@ -4,10 +4,6 @@
 its thinning stops too early, so that its other thinning takes the place, see the page of the door.
 """
 
-from __future__ import annotations
-
-import warnings
-
 import numpy as np
 import pytest
 
@@ -21,13 +17,7 @@ from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 from tests.helpers.masks import blobs
 
 cv2 = pytest.importorskip("cv2")
-
-
-@pytest.fixture(autouse=True)
-def _their_warnings():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore")  # its own
 
 
 @pytest.fixture
@@ -40,9 +30,7 @@ def thinned_to_the_end(monkeypatch):
 
 def theirs(name):
     """One of its modules, or a skip."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return pytest.importorskip(f"pyEdgeEval.{name}", exc_type=ImportError)
+    return pytest.importorskip(f"pyEdgeEval.{name}", exc_type=ImportError)
 
 
 def label_maps(seed, labels, smallest):

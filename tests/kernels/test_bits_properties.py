@@ -1,7 +1,5 @@
 """Maps as words of bits, and what is laid over them, at widths around a word's and two words'."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

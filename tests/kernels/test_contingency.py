@@ -1,7 +1,5 @@
 """The pairs of values of two flat maps, against a dictionary."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import hypothesis.extra.numpy as arrays

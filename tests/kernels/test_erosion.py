@@ -1,7 +1,5 @@
 """Inner boundaries of masks and label maps, against scipy's erosion of each mask."""
 
-from __future__ import annotations
-
 import hypothesis.extra.numpy as arrays
 import numpy as np
 import pytest

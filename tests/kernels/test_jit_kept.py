@@ -1,7 +1,5 @@
 """Compiled kernels are kept on disk under all sources' hash, or the run says that they are not."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The kernels are plain Python underneath: with the JIT off they give the same numbers."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -10,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from bsdsbench.kernels.matching import match_steps
 from bsdsbench.kernels.skeleton import skeletons
 from bsdsbench.kernels.thinning import thin, thinning_events
 from bsdsbench.kernels.thresholding import confusion, levels
@@ -17,6 +16,7 @@ from bsdsbench.kernels.thresholding import confusion, levels
 SCRIPT = """
 import json, numba, sys
 import numpy as np
+from bsdsbench.kernels.matching import match_steps
 from bsdsbench.kernels.skeleton import skeletons
 from bsdsbench.kernels.thinning import thin, thinning_events
 from bsdsbench.kernels.thresholding import confusion, levels
@@ -31,6 +31,7 @@ byte_counts = confusion((values * 255).astype(np.uint8), values > 0.7, threshold
 events = thinning_events(level, len(thresholds))
 arrays = [level, bytes_level, *counts, *byte_counts, *events, thin(values > 0.3)]
 arrays += [skeletons((3 * values).astype(np.int32) - 1, 2)]
+arrays += match_steps(*events, (values > 0.7)[None], 2.5)
 print(json.dumps([a.tolist() for a in arrays]))
 """
 
@@ -54,6 +55,7 @@ def test_same_numbers_without_jit():
     arrays = [level, levels(as_bytes, thresholds)]
     arrays += [*confusion(values, values > 0.7, thresholds)]
     arrays += [*confusion(as_bytes, values > 0.7, thresholds)]
-    arrays += [*thinning_events(level, 4), thin(values > 0.3)]
-    arrays += [skeletons((3 * values).astype(np.int32) - 1, 2)]
+    events = thinning_events(level, 4)
+    arrays += [*events, thin(values > 0.3), skeletons((3 * values).astype(np.int32) - 1, 2)]
+    arrays += match_steps(*events, (values > 0.7)[None], 2.5)
     assert json.loads(done.stdout) == [a.tolist() for a in arrays]

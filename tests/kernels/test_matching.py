@@ -1,8 +1,5 @@
 """The matching engine against scipy and a dense exact solver; its memory; the compiler off."""
 
-from __future__ import annotations
-
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -150,33 +147,6 @@ def test_empty_maps(max_dist) -> None:
         assert np.all(match.gt_match == -1)
     assert match_boundaries(some, some, max_dist).n_matched == 5
     assert match_boundaries(np.zeros((0, 4), bool), np.zeros((0, 4), bool), max_dist).cost == 0
-
-
-@pytest.mark.process
-def test_the_kernels_are_plain_python_too() -> None:
-    """With the compiler off, the same pairs: nothing depends on overflow or wrap-around indices."""
-    code = """
-import os
-import subprocess
-import sys
-
-import numpy as np
-from bsdsbench.kernels.matching import match_steps
-from bsdsbench.kernels.thinning import stack_events
-rng = np.random.default_rng(10)
-bmaps, gts = rng.random((4, 12, 15)) < 0.3, rng.random((2, 12, 15)) < 0.2
-with np.errstate(over="ignore"):  # the hash wraps on purpose
-    print(*np.concatenate(match_steps(*stack_events(bmaps), gts, 2.5)))
-"""
-    counts = []
-    for off in ("1", "0"):
-        env = {**os.environ, "NUMBA_DISABLE_JIT": off}
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
-        )
-        counts.append(done.stdout.split())
-    assert counts[0] == counts[1]
-    assert len(counts[0]) == 8
 
 
 def outlines(rng, shape: tuple[int, int], sigma: float):

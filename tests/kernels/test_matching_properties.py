@@ -1,7 +1,5 @@
 """What any matching must keep, on maps drawn by hypothesis: any shape, empty maps too."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

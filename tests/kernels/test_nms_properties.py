@@ -1,7 +1,5 @@
 """Edge NMS against a slow definition, and the properties it must have."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings

@@ -1,7 +1,5 @@
 """Thinning: the bits follow the definition, hand-drawn maps, scikit-image as an outside truth."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from skimage.morphology import thin as skimage_thin

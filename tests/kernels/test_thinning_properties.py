@@ -1,7 +1,5 @@
 """Events of random maps, replayed, give at every threshold what thinning it alone gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -51,16 +49,6 @@ def test_events_over_several_words_and_tiles(shape, blur):
         maps = replay(thinning_events(levels, 8), shape)
         for i, found in enumerate(maps):
             assert np.array_equal(found, reference.thin(levels > i)), i
-
-
-@settings(max_examples=50, deadline=None)
-@given(level_maps())
-def test_events_without_thinning(case):
-    levels, n = case
-    events = thinning_events(levels, n, do_thin=False)
-    assert events[2].all()
-    for i, found in enumerate(replay(events, levels.shape)):
-        assert np.array_equal(found, levels > i)
 
 
 @settings(max_examples=100, deadline=None)

@@ -1,7 +1,5 @@
 """Levels and confusion counts: ties, every integer value, every dtype, hand-counted maps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix

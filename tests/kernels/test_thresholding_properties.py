@@ -1,7 +1,5 @@
 """Levels and counts of random maps equal one comparison per pixel and threshold."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """From nothing compiled: the command runs, and after its first image nothing is left to compile."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -94,16 +94,8 @@ def test_the_type_is_that_of_the_probabilities():
 @pytest.mark.parametrize(
     ("given", "kind", "message"),
     [
-        (
-            {"prob": np.full((4, 4), 1.5)},
-            bb.DataError,
-            "values from 1.5 to 1.5, expected",
-        ),
-        (
-            {"prob": np.zeros(4)},
-            bb.ShapeError,
-            r"prediction: shape \(4,\), expected \(H, W\)",
-        ),
+        ({"prob": np.full((4, 4), 1.5)}, bb.DataError, "values from 1.5 to 1.5, expected"),
+        ({"prob": np.zeros(4)}, bb.ShapeError, r"prediction: shape \(4,\), expected \(H, W\)"),
         ({"prob": np.zeros((2, 3, 4, 4))}, bb.ShapeError, r"prediction: shape \(2, 3, 4, 4\), exp"),
         ({"prob": np.zeros((2, 4, 4))}, bb.ShapeError, "ground truth: 4 items, expected 2"),
         ({"gt": np.full((4, 4), 0.5)}, bb.DataError, "ground truth: values other than 0 and 1"),

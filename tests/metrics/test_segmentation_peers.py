@@ -1,6 +1,6 @@
 """Scores of label maps as the packages that people use give them; see tests/metrics/contour."""
 
-import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,20 +9,9 @@ from bsdsbench.metrics import segmentation as seg
 from bsdsbench.metrics.contour.label_options import LabelOptions
 from tests.helpers.masks import blobs, label_pairs, mask_pairs
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # of other packages
+quiet = partial(pytest.importorskip, exc_type=ImportError)
 FLOAT32 = {"rel": 1e-6, "abs": 1e-6}
-
-
-@pytest.fixture(autouse=True)
-def _their_warnings():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-def quiet(name):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return pytest.importorskip(name, exc_type=ImportError)
 
 
 def params(classes, **options):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy.io import savemat
-from scipy.sparse import csc_matrix
 
 import bsdsbench as bb
 from bsdsbench.cli.verb_evaluate import command
@@ -20,6 +19,7 @@ from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries, prepare_classes
 from bsdsbench.metrics.semantic import SemanticMetric, semantic_counts
 from bsdsbench.protocol.protocol import Protocol
+from tests.helpers.making import cells
 from tests.reference import thinning
 
 PARAMS = SemanticOptions(classes=("cat", "dog", "sheep"), first=1)
@@ -62,15 +62,6 @@ def test_ignored_pixels_have_no_boundary():
     a[:, 27:] = 0
     everything = class_boundaries(a, SemanticOptions(PARAMS.classes, 1, ignore=-1, radius=1))
     assert everything[2][2:10, 26].all()
-
-
-def test_radius_draws_a_band_on_both_sides():
-    a = np.zeros((9, 20), np.uint8)
-    a[:, 10:] = 1
-    for radius in (1, 2, 3):
-        band = class_boundaries(a, SemanticOptions(("half",), 1, radius=radius))[0]
-        assert np.flatnonzero(band.all(axis=0)).tolist() == list(range(10 - radius, 10 + radius))
-        assert band.sum() == 2 * radius * 9
 
 
 def test_label_faults_are_said():
@@ -120,15 +111,6 @@ def test_interior_is_kept_or_killed():
     boundaries = class_boundaries(labels(), PARAMS)
     with pytest.raises(DataError, match="expected labels"):
         semantic_counts(soft, boundaries, KILLED)
-
-
-def test_thin_and_raw():
-    soft = class_boundaries(labels(), SemanticOptions(PARAMS.classes, 1, radius=2)).astype(
-        np.float32
-    )
-    raw = semantic_counts(soft, labels(), PROTO)["cat"]
-    thin = semantic_counts(soft, labels(), PROTO.replace(thin=True))["cat"]
-    assert thin.total_pred[0] < raw.total_pred[0] / 2
 
 
 def test_shapes_and_protocol_are_checked():
@@ -181,11 +163,7 @@ def test_every_form_on_disk_gives_the_same(folders, tmp_path):
         drawn = cells(class_boundaries(labels(), PARAMS))
         struct = {"Boundaries": drawn, "Segmentation": labels(), "CategoriesPresent": [1, 2]}
         savemat(as_mat / f"{image_id}.mat", {"GTcls": struct})
-    for pred, gt in (
-        (per_class, folders[1]),
-        (as_labels, folders[1]),
-        (folders[0], as_mat),
-    ):
+    for pred, gt in ((per_class, folders[1]), (as_labels, folders[1]), (folders[0], as_mat)):
         got = evaluated(pred, gt)
         for a, b in zip(got.records, want.records, strict=True):
             assert a.counts["semantic"].equals(b.counts["semantic"])
@@ -257,14 +235,6 @@ def test_instances_from_files(tmp_path):
     (inst / "a.png").unlink()
     with pytest.raises(DataError, match="no instance map, expected one for instances = true"):
         bb.evaluate(pred, gt, proto, metrics="semantic", workers=1)
-
-
-def cells(maps):
-    """A cell of sparse matrices, as the .mat of SBD have it."""
-    out = np.empty((len(maps), 1), object)
-    for k, b in enumerate(maps):
-        out[k, 0] = csc_matrix(np.asarray(b, float))
-    return out
 
 
 @pytest.fixture

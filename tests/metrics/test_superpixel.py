@@ -42,16 +42,6 @@ def test_boundary_recall_by_hand():
         sp.boundary_recall(seg, gt, radius=-1)
 
 
-def test_boundary_recall_default_radius():
-    gt = np.zeros((321, 481), int)
-    gt[:, 200:] = 1
-    near, far = np.roll(gt, 1, axis=1), np.roll(gt, 2, axis=1)  # 0.0025 x 578 px: one pixel
-    near[:, :10] = far[:, :10] = 0
-    near_wide = sp.boundary_recall(near, gt)
-    assert near_wide == 1
-    assert sp.boundary_recall(far, gt) == 0.5  # one of the two sides
-
-
 @pytest.mark.parametrize(
     ("shape", "radius"),
     [((321, 481), 1), ((360, 480), 1), ((361, 480), 2), ((600, 800), 2), ((120, 160), 0)],

@@ -5,8 +5,6 @@ the image diagonal, many to one. A soft map has a mask at each threshold of the 
 Options: another bound, and masks without their holes.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A metric of another package gets what ours have: only its file and its entry point are new."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -207,8 +205,7 @@ def test_what_it_does_not_have_is_said_in_one_line(call, data, runs):
     told = call(*evaluate(data, "good"), "--overlays", "-o", runs / "good", status=2)
     assert "no metric that matches pixels" in told
     told = call(
-        *("evaluate", "--humans", "--gt", data / "gt", "--metrics", "davis-f", *HERE),
-        status=2,
+        *("evaluate", "--humans", "--gt", data / "gt", "--metrics", "davis-f", *HERE), status=2
     )
     assert "'davis-f': has no human form" in told
 

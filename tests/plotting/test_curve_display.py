@@ -1,7 +1,5 @@
 """Displays of curves: what is drawn where, and that files have fixed bytes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """Benchmark pictures by their artists: what is drawn where, and files that do not change."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from xml.etree import ElementTree
 

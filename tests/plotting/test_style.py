@@ -1,7 +1,5 @@
 """How pictures look: colours by name, legends that hide nothing, bands, sizes, pyplot."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -40,11 +40,7 @@ def items(log=None):
 
 @pytest.mark.parametrize(
     ("executor", "workers"),
-    [
-        ("process", 1),
-        pytest.param("process", 2, marks=pytest.mark.process),
-        ("thread", 3),
-    ],
+    [("process", 1), pytest.param("process", 2, marks=pytest.mark.process), ("thread", 3)],
 )
 def test_the_records_are_those_of_files(folders, executor, workers):
     run = bb.evaluate_items(items(), workers=workers, executor=executor)

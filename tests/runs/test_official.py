@@ -122,11 +122,7 @@ def test_the_official_programs_own_folders(bsds500_bench):
     assert found.metrics == ("boundary", "region")
     assert found.score("boundary").ods.f == np.loadtxt(bsds500_bench / "test_1/eval_bdry.txt")[3]
     row = np.loadtxt(bsds500_bench / "test_1" / "eval_cover.txt")
-    assert found.scores()["region"]["covering"] == {
-        "ods": row[1],
-        "ois": row[2],
-        "best": row[3],
-    }
+    assert found.scores()["region"]["covering"] == {"ods": row[1], "ois": row[2], "best": row[3]}
 
 
 def test_runs_of_one_name_are_told_apart_and_faults_come_together(folder, tmp_path):

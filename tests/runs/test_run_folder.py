@@ -106,10 +106,7 @@ def _set(name, at, value):
         (lambda a: a.pop("sizes"), "has no sound array 'sizes'"),
         (lambda a: a.update(more=a["sizes"]), "has an array 'more', expected METRIC.FIELD"),
         (lambda a: a.update({"none.x": a["sizes"]}), "none"),
-        (
-            lambda a: a.update({"pixel.tp": a["pixel.tp"] * 0.5}),
-            "pixel.tp: float64, expected w",
-        ),
+        (lambda a: a.update({"pixel.tp": a["pixel.tp"] * 0.5}), "pixel.tp: float64, expected w"),
         (lambda a: a.update({"pixel.tp": a["pixel.tp"][:3]}), "expected one row per image"),
         (lambda a: a.update(ids=a["ids"][:, None]), "of different lengths"),
         (_set("sizes", 0, -3), "sizes: from -3 to"),

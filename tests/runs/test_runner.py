@@ -69,16 +69,6 @@ def test_an_unchanged_image_is_not_evaluated_again(tiny, tmp_path, monkeypatch):
     assert len(seen) == 6
 
 
-def test_shards_merge_to_the_bits_of_the_whole(tiny, tmp_path):
-    bb.evaluate(*tiny, TEN, workers=1, out=tmp_path / "whole")
-    parts = []
-    for i in (1, 2, 3, 4):
-        bb.evaluate(*tiny, TEN, workers=1, shard=(i, 4), out=tmp_path / f"part{i}")
-        parts.append(bb.Evaluation.load(tmp_path / f"part{i}"))
-    bb.merge(parts[::-1]).save(tmp_path / "merged")
-    assert bits(tmp_path / "merged") == bits(tmp_path / "whole")
-
-
 def test_there_may_be_more_shards_than_images(tiny):
     shards = [bb.evaluate(*tiny, TEN, workers=1, shard=(i, 9)) for i in range(1, 10)]
     assert [len(each.records) for each in shards].count(0) > 0

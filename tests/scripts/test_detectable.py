@@ -1,7 +1,5 @@
 """The tables of docs/evidence/differences.md are what the script prints, its figures plain ones."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

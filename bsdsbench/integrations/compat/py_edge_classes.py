@@ -45,10 +45,11 @@ class ClassesEvaluator(ABC):
         self,
         dataset_root: str | Path,
         pred_root: str | Path,
-        split: str,
-        thin: bool,
-        pred_suffix: str | None,
-        strict: bool,
+        split: str = "val",
+        thin: bool = False,
+        *,
+        pred_suffix: str | None = None,
+        strict: bool = False,
     ) -> None:
         self.dataset_root, self.pred_root = Path(dataset_root), Path(pred_root)
         self.split, self.thin, self.strict = split, thin, strict
@@ -331,18 +332,6 @@ class SBDEvaluator(ClassesEvaluator):
     DRAWN: ClassVar[dict[str, Any]] = {"border_rule": "ignore"}
     MODES_FIX_DIST = True
 
-    def __init__(
-        self,
-        dataset_root: str | Path,
-        pred_root: str | Path,
-        split: str = "val",
-        thin: bool = False,
-        *,
-        pred_suffix: str | None = None,
-        strict: bool = False,
-    ) -> None:
-        super().__init__(dataset_root, pred_root, split, thin, pred_suffix, strict)
-
     def _all_names(self) -> list[str]:
         return read_split(self.dataset_root / f"{self.split}.txt")
 
@@ -387,18 +376,6 @@ class CityscapesEvaluator(ClassesEvaluator):
     PRESET = "cityscapes"
     DRAWN: ClassVar[dict[str, Any]] = {"scaled": "boundaries"}
     SCALE, MAX_DIST = 0.5, 0.0035
-
-    def __init__(
-        self,
-        dataset_root: str | Path,
-        pred_root: str | Path,
-        split: str = "val",
-        thin: bool = False,
-        *,
-        pred_suffix: str | None = None,
-        strict: bool = False,
-    ) -> None:
-        super().__init__(dataset_root, pred_root, split, thin, pred_suffix, strict)
 
     def _all_names(self) -> list[str]:
         found = sorted(self._folder.glob("*/*_gtFine_labelIds.png"))

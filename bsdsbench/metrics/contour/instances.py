@@ -11,14 +11,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.kernels.contingency import value_pairs
 from bsdsbench.loaders.inputs import same_shape
 from bsdsbench.metrics.contour.label_options import LabelOptions
-from bsdsbench.metrics.contour.pairs import (
-    F8,
-    SIDES,
-    LabelPair,
-    Labels,
-    as_label_map,
-    as_pair,
-)
+from bsdsbench.metrics.contour.pairs import F8, SIDES, LabelPair, Labels, as_label_map, as_pair
 from bsdsbench.scores.ratios import ratio
 
 I8 = NDArray[np.int64]

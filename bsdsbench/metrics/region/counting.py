@@ -20,12 +20,7 @@ from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.kernels import ucm
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.maps import as_float32, prepare, unit
-from bsdsbench.metrics.region.contingency_table import (
-    Annotators,
-    Table,
-    as_label_map,
-    check_shape,
-)
+from bsdsbench.metrics.region.contingency_table import Annotators, Table, as_label_map, check_shape
 from bsdsbench.metrics.region.measures import fop_sums, matched_area, measure
 from bsdsbench.metrics.region.region_record import RegionCounts
 from bsdsbench.protocol.protocol import Protocol

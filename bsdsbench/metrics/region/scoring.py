@@ -260,10 +260,7 @@ def _similarity(error: str) -> Callable[[RegionCounts], F8]:
 
 # One image's value at each threshold as SEISM prints it, under its names; 1 is best.
 SIMILARITIES: Mapping[str, Callable[[RegionCounts], F8]] = MappingProxyType(
-    {
-        "nvoi": lambda c: c.nvoi,
-        **{name: _similarity(error) for name, error in SIMILAR_TO.items()},
-    }
+    {"nvoi": lambda c: c.nvoi, **{name: _similarity(error) for name, error in SIMILAR_TO.items()}}
 )
 
 

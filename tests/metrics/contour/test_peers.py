@@ -4,7 +4,7 @@
 """
 
 import math
-import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,24 +14,11 @@ from bsdsbench.metrics import contour as bc
 from tests.helpers.masks import blobs, bsds_masks, label_pairs, mask_pairs
 from tests.reference import contours as ref
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # of other packages
+quiet = partial(pytest.importorskip, exc_type=ImportError)
 PAIRS = list(mask_pairs())
 SPACINGS = [(1.0, 1.0), (0.7, 2.5)]
 BOTH_EXACT, BOTH_FLOAT32 = {"rel": 1e-9, "abs": 1e-12}, {"rel": 1e-6, "abs": 1e-6}
-
-
-@pytest.fixture(autouse=True)
-def _their_warnings():
-    """Warnings of other packages are theirs."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-def quiet(name):
-    """The package, or a skip; warnings while it is imported are its own."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return pytest.importorskip(name, exc_type=ImportError)
 
 
 @pytest.fixture(scope="module")

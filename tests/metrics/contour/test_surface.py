@@ -103,20 +103,14 @@ def test_regions_of_bsds_annotators_agree_with_the_plain_definitions(bsds500):
 
 
 def test_all_labels_of_a_map_are_what_their_masks_are():
-    for name, pred, gt, classes in label_pairs():
+    for _, pred, gt, classes in label_pairs():
         found = ours(pred, gt, classes=classes)
         trimap = found.pop("trimap")
         assert trimap.shape == (classes,)
         for k in range(classes):
             single = ours(pred == k, gt == k)
             for key, values in found.items():
-                (
-                    close(np.nan_to_num(values[k], nan=-1), np.nan_to_num(single[key], nan=-1)),
-                    (
-                        name,
-                        key,
-                    ),
-                )
+                close(np.nan_to_num(values[k], nan=-1), np.nan_to_num(single[key], nan=-1))
 
 
 def test_trimap_of_a_label_map_is_the_band_around_all_its_labels():
@@ -170,11 +164,7 @@ def test_a_box_counted_by_hand():
 def test_empty_masks_give_what_the_convention_says(empty, both, one):
     none, some = np.zeros((5, 12), bool), np.zeros((5, 12), bool)
     some[2, 3:6] = True
-    for pred, gt, (overlap, distance) in [
-        (none, none, both),
-        (some, none, one),
-        (none, some, one),
-    ]:
+    for pred, gt, (overlap, distance) in [(none, none, both), (some, none, one), (none, some, one)]:
         found = ours(pred, gt, empty=empty)
         if not gt.any():
             del found["trimap"]  # no outline, no band: as if both were empty

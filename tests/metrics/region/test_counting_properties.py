@@ -124,10 +124,3 @@ def test_pair_precision_as_skimage_counts_pairs(two):
     assert rm.pair_f(seg, gt) == pytest.approx(1 - error, abs=1e-9)
     # skimage's two names are the other way round than its description says
     assert sorted(rm.pair_precision_recall(seg, gt)) == pytest.approx(sorted(both), abs=1e-9)
-
-
-@given(maps(3, labels=12))
-def test_objects_and_parts_by_definition(three):
-    seg, *gts = three
-    found = rm.fop_sums(rm.table_of(seg, gts))
-    assert tuple(found) == pytest.approx(slow.fop(seg, gts), abs=1e-9)
