@@ -11,7 +11,7 @@ import click
 from bsdsbench.cli.evaluating import (
     announce_compiling,
     check_overlays,
-    load_plotting,
+    load_drawing,
     run_options,
     show_run,
     start_workers,
@@ -82,7 +82,6 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     """
     import bsdsbench as bb
     from bsdsbench.cli.evaluating import progress
-    from bsdsbench.protocol.tasks import Task
 
     humans, overlays = options.pop("humans"), options.pop("overlays")
     if options["task"]:
@@ -98,11 +97,13 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
         refuse(("overlays",), "--max-dist A:B:N")
         fields["max_dist"] = None
     if options["task"]:
+        from bsdsbench.protocol.tasks import Task
+
         options["task"] = Task.load(options["task"])
         options["metrics"] = [options["task"].metric]
+    if os.path.isdir(options["gt_dir"]):  # before numpy is imported here
+        start_workers(options["metrics"], options["executor"], options["workers"])
     metrics = options["metrics"] = metrics_or_default(options["metrics"])
-    if os.path.isdir(options["gt_dir"]):
-        start_workers(metrics, options["executor"], options["workers"])
     out = options["out"]
     if overlays:
         check_overlays(metrics, out)
@@ -113,7 +114,7 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     protocol = given.resolved() if given else protocol_from(**fields, metrics=metrics)
     announce_compiling(quiet)
     if out:
-        load_plotting()
+        load_drawing()
     with progress("evaluate", quiet) as report:
         if tolerances:
             from bsdsbench.cli.tolerances import sweep
