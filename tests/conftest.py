@@ -2,6 +2,7 @@
 
 import os
 import random
+import subprocess
 import sys
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -18,6 +19,22 @@ settings.load_profile("here")
 
 def pytest_addoption(parser):
     parser.addoption("--shuffle", type=int, metavar="SEED", help="files and their tests shuffled")
+
+
+# Two halves of what compiling takes.
+KERNELS_OF = ("contour,crispness,segmentation,pixel", "boundary,region,depth,wireframe")
+
+
+def pytest_configure(config):
+    """Before several processes test, two compile what all of them need: else each would compile
+    it all, and under coverage."""
+    from bsdsbench.kernels import never_compiled
+
+    if getattr(config.option, "numprocesses", None) and never_compiled():
+        command = [sys.executable, "-c", "import bsdsbench.runs.preload"]
+        halves = [{**os.environ, "BSDSBENCH_PRELOAD": names} for names in KERNELS_OF]
+        for process in [subprocess.Popen(command, env=half) for half in halves]:
+            process.wait()
 
 
 def pytest_collection_modifyitems(config, items):
