@@ -121,14 +121,14 @@ def task_page() -> str:
     rows = "\n".join(_task_row(task) for task in tasks().values())
     return (
         "# Tasks\n\nA task is a set, a [protocol](protocols/index.md) and a "
-        "[metric](metrics/index.md) under one name, SET/METRIC. With a task, nothing else has to be "
-        "chosen, and results of one task are comparable.\n\n"
+        "[metric](metrics/index.md) under one name, SET/METRIC. With a task, nothing else has to "
+        "be chosen, and results of one task are comparable.\n\n"
         "```sh\nbsdsbench evaluate maps --gt BSDS500/data/groundTruth/test --task "
         "bsds500-test/boundary -o out/mine\n```\n\n"
         "`evaluate --task` refuses ground truth that is not the set. It compares the fingerprint; "
         "where none is known, the ids or the number of images. `bsdsbench protocols` "
-        "prints this list in a terminal. A [leaderboard](../howto/leaderboard.md) is a board of one "
-        "task, and its `task.toml` shows how to write your own.\n\n"
+        "prints this list in a terminal. A [leaderboard](../howto/leaderboard.md) is a board of "
+        "one task, and its `task.toml` shows how to write your own.\n\n"
         "| task | protocol | metric | set | ground truth, source |\n"
         f"|---|---|---|---|---|\n{rows}\n"
     )
