@@ -72,7 +72,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r".*\.py",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "linking.ByNumber",
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,

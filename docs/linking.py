@@ -72,6 +72,16 @@ class LinkCode(SphinxPostTransform):
             link += literal
 
 
+class ByNumber:
+    """The order of the examples in the gallery: plot_2 before plot_10."""
+
+    def __init__(self, folder: str) -> None:
+        pass
+
+    def __call__(self, name: str) -> tuple[int, str]:
+        return int(name.split("_")[1]), name
+
+
 def _within(node: nodes.Node, kinds: tuple[type, ...]) -> bool:
     while node.parent is not None:
         node = node.parent

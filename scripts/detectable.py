@@ -1,4 +1,4 @@
-"""What a difference must be, from 12 reference runs: the tables of docs/evidence/differences.md.
+"""Smallest detectable differences of 12 reference runs: the tables of docs/evidence/differences.md.
 
 Usage: python scripts/detectable.py [OUT.md]
 
@@ -81,7 +81,7 @@ def by_pair(keys: Sequence[str], methods: Sequence[Scores], n_boot: int = N_BOOT
     for k, (i, j) in enumerate(combinations(range(len(keys)), 2)):
         least = [f"{1.96 * found[s][k]:.4f}" for s in SCORES]
         there = abs(float(whole[i]["ods"][0] - whole[j]["ods"][0]))
-        mark = "" if there > 1.96 * found["ods"][k] else ", cannot be told"
+        mark = "" if there > 1.96 * found["ods"][k] else ", not detectable"
         rows.append(_row(f"{keys[i]}, {keys[j]}", *least, f"{there:.4f}{mark}"))
     return rows
 

@@ -13,6 +13,7 @@ import bsdsbench as bb
 from bsdsbench.cli import VERBS, cli
 from bsdsbench.integrations.baselines import BASELINES
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+from bsdsbench.runs.references import references
 from bsdsbench.scores.curve import best, pr_curve
 from bsdsbench.scores.ratios import f_measure
 
@@ -90,6 +91,37 @@ def test_exact_has_the_bound_of_the_agreement_table():
     assert 0 < bounds["bdry"] <= 0.0005
     assert "1e-5 in its region tables" in README
     assert 0 < bounds["region"] <= 1e-5
+
+
+def test_speed_is_that_of_the_page_of_speed():
+    page = (DOCS / "evidence" / "speed.md").read_text("utf-8")
+    (hundred,) = re.findall(r"^\| 100 images, 1 and 2 workers \| [\d.]+, ([\d.]+) \|$", page, re.M)
+    (each,) = re.findall(r"^\| threshold, thin, match, count \| (\d+)\.\d+ ", page, re.M)
+    readme = " ".join(README.split())
+    assert f"100 BSDS500 images take {hundred} seconds on two cores" in readme
+    assert f"Matching takes {each} ms per image" in readme
+    assert "the official program takes 60 to 250 seconds" in readme
+    assert "official program takes 60 to 250 seconds per image" in page
+
+
+def test_the_counts_of_things_are_those_of_the_code():
+    assert f"stored counts of {len(references())} methods on BSDS500 test" in README
+    lessons = [p for p in (DOCS / "understand").glob("*.md") if p.stem != "index"]
+    assert len(lessons) == 12
+    assert "[twelve short pages](docs/understand/index.md)" in README
+    assert "Twelve short pages" in HOME
+
+
+def test_the_records_of_a_run_are_where_the_page_of_large_runs_says(tmp_path):
+    maps, truth = tmp_path / "maps", tmp_path / "gt"
+    for folder in (maps, truth):
+        folder.mkdir()
+        for name in "ab":
+            np.save(folder / f"{name}.npy", np.eye(12))
+    bb.evaluate(maps, truth, out=tmp_path / "out", workers=1, executor="thread")
+    (file,) = (tmp_path / "out" / ".records").iterdir()
+    text = (DOCS / "howto" / "large.md").read_text("utf-8")
+    assert f"`OUT/.records/{file.name}`" in text
 
 
 def test_the_sample_is_as_described():

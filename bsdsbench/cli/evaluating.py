@@ -53,7 +53,7 @@ def _shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, 
 def run_options(on_error: str) -> Callable[[_F], _F]:
     """The options of a run that each verb which makes one has; `on_error` is the usual way."""
     options = (
-        click.option("--name", help="The method's name in tables; default: as it is called."),
+        click.option("--name", help="Name in tables; default: that of the folder or function."),
         metrics_option,
         click.option("--split-file", type=click.Path(), help="Ids to evaluate, one per line."),
         click.option(
@@ -68,7 +68,7 @@ def run_options(on_error: str) -> Callable[[_F], _F]:
             type=click.Choice(["fail", "skip"]),
             default=on_error,
             show_default=True,
-            help="Refuse bad images when all were tried, or leave them out and list them.",
+            help="After all images: fail if some are bad, or leave those out and list them.",
         ),
         click.option(
             "--shard",
@@ -78,7 +78,7 @@ def run_options(on_error: str) -> Callable[[_F], _F]:
             help="Evaluate part I of N; merge joins them.",
         ),
         workers_option,
-        click.option("--fresh", is_flag=True, help="Ignore what an earlier run in OUT has done."),
+        click.option("--fresh", is_flag=True, help="Ignore the results of an earlier run in OUT."),
         quiet_option,
     )
 

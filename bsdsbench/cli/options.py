@@ -157,7 +157,7 @@ def table_output_options(folder: str) -> Callable[[_F], _F]:
         help="Format on standard output.  [default: table]",
     )
     columns = words_option(
-        "--columns", metavar="SCORE,...", help="Show these scores alone, such as ods,ois,ap."
+        "--columns", metavar="SCORE,...", help="Show only these scores, such as ods,ois,ap."
     )
     return lambda function: out(form(columns(function)))
 
@@ -214,7 +214,7 @@ def protocol_options(*names: str, usual: str = "default: bsds500") -> Callable[[
             "overrides",
             multiple=True,
             metavar="FIELD=VALUE",
-            help="Set another field, such as nms_params.radius=2; a wrong one lists them all.",
+            help="Set another field, such as nms_params.radius=2; an unknown one lists them.",
         ),
     }
 

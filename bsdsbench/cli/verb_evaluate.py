@@ -45,7 +45,7 @@ ONLY_SOFT = ("nms", "invert")
 @click.option(
     "--task",
     metavar="NAME|FILE",
-    help="What is evaluated (`bsdsbench protocols`): gives protocol and metric, checks the set.",
+    help="A set, protocol and metric by one name (see `bsdsbench protocols`); checks the set.",
 )
 @run_options(on_error="fail")
 @pred_kind_option
@@ -69,7 +69,7 @@ ONLY_SOFT = ("nms", "invert")
 def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int:
     """Evaluate PRED_DIR (maps, segmentations, masks) against ground truth.
 
-    The options of a metric are set by --set METRIC.FIELD=VALUE; a wrong one lists them all. Most
+    The options of a metric are set by --set METRIC.FIELD=VALUE; an unknown one lists them. Most
     metrics have a protocol of their own, others need one that names classes.
 
     --max-dist A:B:N evaluates at N tolerances from A to B.
@@ -78,7 +78,7 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     contour or segmentation.
 
     Ground-truth pictures that are gray need --set gt_threshold=0.5, those of region labels --set
-    gt_kind=labels. For measures of regions, --set regions_from_soft=true closes soft maps.
+    gt_kind=labels. For region measures of soft maps, pass --set regions_from_soft=true.
     """
     import bsdsbench as bb
     from bsdsbench.cli.evaluating import progress

@@ -1,4 +1,4 @@
-"""bsdsbench import: verify results that somebody exported, and take them over."""
+"""bsdsbench import: verify exported results, and store them as runs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from bsdsbench.cli.options import verb
 
 @verb("import", short_help="Verify exported results: scores from counts, hash, task.")
 @click.argument("folder", type=click.Path())
-@click.option("--task", metavar="NAME|FILE", help="The task that all of them are to be of.")
-@click.option("-o", "--out", type=click.Path(), help="Write each run into a folder here.")
+@click.option("--task", metavar="NAME|FILE", help="Refuse results that do not belong to this task.")
+@click.option("-o", "--out", type=click.Path(), help="Store each run as a folder here.")
 def command(folder: str, task: str | None, out: str | None) -> int:
-    """Verify the results in FOLDER, of one run or of several, as `bsdsbench export` wrote them.
+    """Verify the results of one or several runs that `bsdsbench export` wrote into FOLDER.
 
-    Every file must be as its manifest says; scores, tables and files of the format must follow from
-    the counts, the hash must be that of the counts, and the run must be of the tasks it says. It
-    does not show that the counts come from any maps: for that, evaluate the maps.
+    Every file must match its manifest, scores and tables must follow from the counts, the hash must
+    match the counts, and the run must belong to its tasks. This does not prove that the counts come
+    from any maps: to prove that, evaluate the maps.
     """
     from pathlib import Path
 
@@ -30,7 +30,7 @@ def command(folder: str, task: str | None, out: str | None) -> int:
     other = [run.name for run in found if wanted is not None and wanted not in run.tasks]
     if wanted is not None and other:
         raise DataError.collect(
-            [DataError(f"{n}: not of {wanted.name}, expected it") for n in other]
+            [DataError(f"{n}: does not belong to {wanted.name}, expected it to") for n in other]
         )
     for run in found:
         print(f"{run.name}: {', '.join(t.name for t in run.tasks)}, {run!r}")

@@ -19,7 +19,7 @@ from bsdsbench.cli.options import metrics_or_default, protocol_from, split_proto
 @click.option(
     "--resume",
     is_flag=True,
-    help="Take over earlier maps also where their detector's identity cannot be known.",
+    help="Reuse earlier maps even if the detector may have changed unnoticed.",
 )
 @run_options(on_error="skip")
 def command(function: str, images: str, form: str, quiet: bool, **options: Any) -> int:
@@ -30,7 +30,7 @@ def command(function: str, images: str, form: str, quiet: bool, **options: Any) 
     scikit-image: canny, sobel, scharr, structure-tensor, structure-tensor-raw (without non-maximum
     suppression), or a segmenter, coarse to fine: felzenszwalb, slic, watershed.
 
-    The maps are kept in OUT/maps; a later run takes over those of the same function and pictures,
+    The maps are kept in OUT/maps; a later run reuses those of the same function and pictures,
     and says so. Pictures on which the detector fails are listed, and the exit status is 2.
     """
     from bsdsbench.cli.evaluating import print_json, print_scores, progress

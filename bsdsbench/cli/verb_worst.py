@@ -11,9 +11,16 @@ from bsdsbench.cli.options import quiet_option, table_output_options, verb
 
 @verb("worst", short_help="List the worst images of a run, or where two differ most.")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT [OUT]")
-@click.option("-n", "--number", type=click.IntRange(1), default=10, show_default=True)
-@click.option("--metric", help="Metric to go by; default: the first that the runs have.")
-@click.option("--overlays", is_flag=True, help="Draw those of these images into OUT/overlays.")
+@click.option(
+    "-n",
+    "--number",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="Number of images to list.",
+)
+@click.option("--metric", help="Metric to sort by; default: the first that the runs have.")
+@click.option("--overlays", is_flag=True, help="Draw overlays of these images into OUT/overlays.")
 @table_output_options("FOLDER/TABLE.csv")
 @quiet_option
 def command(
@@ -26,10 +33,10 @@ def command(
     columns: list[str] | None,
     quiet: bool,
 ) -> int:
-    """List the images that a run does worst on, with the paths of their overlays.
+    """List the images with the lowest scores, with the paths of their overlays.
 
-    Of two runs, the images on which they differ most. Overlays that are there (evaluate --overlays)
-    are named; --overlays draws those that are listed.
+    For two runs, list the images on which they differ most. Overlays are drawn by `evaluate
+    --overlays` for every image, or by --overlays here for the listed ones.
     """
     from bsdsbench.cli.evaluating import progress, show_tables
     from bsdsbench.report.worst import worst_table

@@ -1,20 +1,20 @@
-"""Depth boundaries: do the steps of a predicted depth map lie where those of the truth lie?
+"""Depth boundaries: do the steps of a predicted depth map lie where the true steps lie?
 
-`measures` says which of these are made; each has options where programs differ.
+The option `measures` selects some of these; other options cover what programs do differently.
 
 - "si", scale-invariant boundary F1: neighbouring pixels whose inverse depths differ by more than a
   ratio, in each of four directions and at each ratio, the same pair in both maps. At one ratio,
   recall is the mean over the directions of both / true, precision that of both / predicted. Source:
   Bochkovskii et al., Depth Pro, ICLR 2025, boundary_metrics.py.
-- "matte": the recall of a matte's outline by the predicted edges, of which in each run along a row
-  (column) only the largest stays. Suppressed, where "si" is not: the two are no pair.
+- "matte": the recall of a matte's outline by the predicted edges. In each run of edges along a row
+  (column) only the largest is kept. "si" keeps all of them, so the two cannot be read together.
 - "dbe", depth boundary error in pixels: accuracy, how far predicted edges are from true ones, and
   completeness, by Canny edges. Source: Koch et al., iBims-1, ECCV workshops 2018; SharpDepth.
 - "edges": soft edges of the predicted depth, matched one to one with the true edges as in
   `boundary`. Source: Talker et al., Mind the Edge, CVPR 2024 (KITTI-DE, DDAD-DE).
 
-Columns without a further word are means over images, and over the ratios weighted by the ratio. In
-`*_plain` the ratios weigh the same; `*_pooled` are made of the sums over the images.
+Columns are means over images, and over the ratios, weighted by the ratio. In `*_plain` all ratios
+have the same weight; `*_pooled` are computed from sums over the images.
 
 Everything is computed in float64. A depth is taken as 1e-6 where it is less; a NaN makes no edge.
 Without "edges" the curve of a run is that of "si" over the ratios, of summed pairs.

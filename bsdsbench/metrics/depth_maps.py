@@ -58,7 +58,7 @@ class DepthOptions(Settings):
 
     measures: tuple[str, ...] = setting(
         ("si",),
-        f"The measures, of {', '.join(MEASURES)}.",
+        f"The measures to compute, of {', '.join(MEASURES)}.",
         (
             lambda v: isinstance(v, tuple) and bool(v) and set(v) <= set(MEASURES),
             f"some of {', '.join(MEASURES)}",
@@ -87,8 +87,8 @@ class DepthOptions(Settings):
     )
     align: str = setting(
         "none",
-        'Each prediction is fitted to the truth by least squares: "none"; "scale" or "scale-shift" '
-        'of depth; "disparity-scale" or "disparity-scale-shift" of inverse depth.',
+        'How each prediction is fitted to the truth by least squares: "none"; "scale" or '
+        '"scale-shift" of depth; "disparity-scale" or "disparity-scale-shift" of inverse depth.',
         one_of("none", "scale", "scale-shift", "disparity-scale", "disparity-scale-shift"),
         describe=lambda o: f"alignment {o.align}",
         others={
@@ -101,17 +101,17 @@ class DepthOptions(Settings):
     )
     invalid: str = setting(
         "truth",
-        'Which pixels count nowhere: those invalid in the "truth" (NaN, infinite, 0 or less, masked'
-        ' out), in "both" those of either map; "none" are invalid.',
+        "Which invalid pixels (NaN, infinite, 0 or less, masked out) are left out: those of the "
+        '"truth", those of either map ("both"), or "none".',
         one_of("truth", "both", "none"),
         describe=lambda o: f"invalid pixels: {o.invalid}",
         others={"none": "ml-depth-pro", "truth": "scripts with a mask", "both": HOME_MADE},
     )
     strict: bool = setting(
         False,
-        "The programs' traps: a direction without edges counts 0, as does an image without any, "
-        "which otherwise leave the means; in DBE an invalid pixel is at distance 0 from the truth, "
-        "where otherwise its edges are left out.",
+        "Treat empty input as the programs do: a direction or an image without edges counts 0, "
+        "instead of being left out of the means. In DBE an invalid pixel is at distance 0 from the "
+        "truth, instead of being left out.",
         BOOL,
         describe={
             True: "as the programs where nothing is there",
@@ -121,7 +121,7 @@ class DepthOptions(Settings):
     )
     ratios: tuple[float, float, int] = setting(
         (1.05, 1.25, 10),
-        "The first and the last ratio of si and matte, and how many, evenly spaced.",
+        "The first and the last ratio of si and matte, and how many evenly spaced ones.",
         (_is_range, "two ratios from 1 and their number, 1 to 100"),
         describe=lambda o: f"{o.ratios[2]} ratios {o.ratios[0]:g} .. {o.ratios[1]:g}",
         others={
@@ -131,9 +131,9 @@ class DepthOptions(Settings):
     )
     dbe: str = setting(
         "ibims",
-        'The form of DBE. "ibims": Canny at .15 and .3 against the true edges, both ways truncated '
-        'at `radius`; "sharpdepth": Canny on depth and inverse depth at .1 and .2, of both maps, '
-        "completeness one way and not truncated.",
+        'The form of DBE. "ibims": Canny at .15 and .3 against the true edges, distances both '
+        'ways, truncated at `radius`. "sharpdepth": Canny at .1 and .2 on depth and inverse depth '
+        "of both maps, completeness one way and not truncated.",
         one_of(*CANNY),
         describe=lambda o: f"DBE {o.dbe}" if "dbe" in o.measures else "",
         others={"ibims": "iBims-1, P2ORM", "sharpdepth": "SharpDepth"},
@@ -147,7 +147,7 @@ class DepthOptions(Settings):
     )
     gt_edges: str = setting(
         "annotated",
-        'True edges of edges and of DBE\'s form ibims: "annotated", or "canny" of the true depth.',
+        'True edges for matching and for DBE\'s form ibims: "annotated", or "canny" on true depth.',
         one_of("annotated", "canny"),
         describe={"canny": "true edges by Canny"},
         others={"canny": "scripts for data sets without edges", "annotated": "iBims-1"},
@@ -162,7 +162,7 @@ class DepthOptions(Settings):
     )
     crop: tuple[int, ...] = setting(
         (),
-        "Rows and columns that count: first row, end, first column, end; none: all.",
+        "The part that counts: first row, end row, first column, end column; default: all.",
         (_is_crop, "first row, end, first column and end, or none"),
         describe=lambda o: (
             f"rows {o.crop[0]}-{o.crop[1]}, columns {o.crop[2]}-{o.crop[3]}" if o.crop else ""
@@ -177,8 +177,10 @@ class DepthOptions(Settings):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DepthMaps:
-    """An image ready to be measured, float64 and cropped: depths, where they are known, and what
-    the truth has besides. Unknown depths are NaN in `raw_*`, which Canny sees."""
+    """An image ready to be measured, float64 and cropped: depths, validity, true edges and matte.
+
+    Unknown depths are NaN in `raw_*`, on which Canny works.
+    """
 
     pred: F8
     raw_pred: F8
@@ -190,7 +192,7 @@ class DepthMaps:
 
 
 def prepared(pred: NDArray[Any], gt: GroundTruth, at: DepthOptions) -> DepthMaps:
-    """The options' reading of the files: what a map holds, scale, crop, alignment, validity."""
+    """The maps as the options say: what they hold, scale, crop, alignment, validity."""
     same_shape(pred.shape, gt.shape)
     cut = slice(None), slice(None)
     if at.crop:

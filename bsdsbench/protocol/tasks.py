@@ -1,9 +1,9 @@
-"""Tasks: what results are of, by one name: a set, a protocol, a metric, a version.
+"""Tasks: a set, a protocol, a metric and a version under one name.
 
 `bsds500-test/boundary` is the boundary metric by the protocol bsds500 on the test images of
-BSDS500. Those that ship are in tasks.toml; another package adds some by the entry point group
-`bsdsbench.tasks` (a mapping of name to fields, or a function that returns one), a user by a file
-of the same fields and `name`.
+BSDS500. Those that ship are in tasks.toml. Another package adds tasks by the entry point group
+`bsdsbench.tasks` (a mapping of name to fields, or a function that returns one). A user adds one by
+a file with the same fields and `name`.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Task:
     version : int
         Raised when set, protocol or metric change.
     images : int or None
-        How many the set has, None where no source states it.
+        Number of images in the set; None if no source states it.
     fingerprint : str or None
-        Of the set's ground truth; None: it cannot be checked.
+        Fingerprint of the set's ground truth; None if it is not known.
     ids : tuple of str
-        The images that count, where the set is a split of a larger one; they stand for a split
-        file. Without a fingerprint they are what is known of the set.
+        The images that count, if the set is a split of a larger one: they replace a split file.
+        Without a fingerprint, the set is checked by them.
     page : str
         The page in `datasets/` of the set.
     needs : str
@@ -54,7 +54,7 @@ class Task:
     Raises
     ------
     DataError
-        For a field that is not as this says.
+        For a field that is not as described.
     """
 
     name: str

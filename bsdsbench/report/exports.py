@@ -1,7 +1,8 @@
-"""Results that travel: a run as a folder of a few files that others can recount, and its check.
+"""Export of results to files that others can verify, and their verification.
 
-Each run becomes OUT/NAME: result.json, counts.npz, the file of the format, and a manifest.json with
-the hashes of all. Whatever the format, it has task, signature, version and the hash of the counts:
+Each run becomes a folder OUT/NAME with result.json, counts.npz, the file of the format, and a
+manifest.json with the hashes of all. Every format has task, signature, version and the hash of the
+counts:
 
 | format | file | who reads it |
 |---|---|---|
@@ -38,7 +39,7 @@ from bsdsbench.tables.table import Column, Table
 SCHEMA_VERSION = "0.3.0"
 EEE, CSV, HF = "every_eval_ever.json", "results.csv", ".eval_results"
 LEVEL = 0.95
-# Where the files were on the machine of the run is nobody's business.
+# Paths on the machine of the run are not exported.
 PRIVATE = ("pred", "gt", "split", "photos", "official")
 _UNBOUNDED = {"min_score": "-Infinity", "max_score": "Infinity"}
 _SHARE = {"min_score": 0, "max_score": 1}
@@ -64,7 +65,7 @@ def export(
     out : path
         The folder that gets a folder for each run.
     names : sequence of str, optional
-        In place of the runs' own.
+        Names of the runs; default: as stored.
     dataset : str
         For hf, the id of the benchmark's data set on the hub, ORG/NAME.
     n_boot : int
@@ -78,7 +79,7 @@ def export(
     Raises
     ------
     DataError
-        For a run of no task, another format, or hf without a data set.
+        For a run that belongs to no task, another format, or hf without a data set.
     """
     if to not in FORMATS:
         raise DataError(f"export to {to!r}: expected one of {', '.join(FORMATS)}")
@@ -92,11 +93,10 @@ def export(
         loaded = named_apart(loaded, given)
     titles = list(names) if names else [run.name for run in loaded]
     if len(set(titles)) != len(loaded):
-        raise DataError(f"{', '.join(titles)}: expected a name of its own for each run (--names)")
-    bare = [run.name for run in loaded if not getattr(run, "records", ()) or not run.tasks]
+        raise DataError(f"{', '.join(titles)}: expected a different name for each run (--names)")    bare = [run.name for run in loaded if not getattr(run, "records", ()) or not run.tasks]
     if bare:
         raise DataError.collect(
-            [DataError(f"{n}: of no task, expected a run of `evaluate --task`") for n in bare]
+            [DataError(f"{n}: belongs to no task, expected a run of one") for n in bare]
         )
     folders = []
     for run, title in zip(loaded, titles, strict=True):
@@ -151,17 +151,19 @@ def _checked(folder: Path, n_boot: int) -> Evaluation:
         said = parse_json(text)
         again = json.loads(_json(run.to_mapping()))
         if said.get("scores") != again["scores"]:
-            raise FaultError("scores do not follow from counts.npz, expected those that do")
+            raise FaultError("scores do not follow from counts.npz, expected those of its counts")
         if said.get("counts") != content_hash(run.records):
-            raise FaultError("counts: not the hash of counts.npz, expected it")
+            raise FaultError(
+                f"counts: not the hash of counts.npz, expected {content_hash(run.records)}"
+            )
         for key in ("tasks", "signature", "images"):
             mine = said.get(key), again[key]
             if key == "signature" and said.get("bsdsbench") != __version__:
                 continue  # it names the version
             if mine[0] != mine[1]:
-                raise FaultError(f"{key} do not follow from counts.npz, expected those that do")
+                raise FaultError(f"{key} do not follow from counts.npz, expected others")
         if not run.tasks:
-            raise FaultError("of no task, expected one that its ground truth and protocol fit")
+            raise FaultError("belongs to no task, expected one that fits its truth and protocol")
     if said.get("bsdsbench") == __version__:
         _same_files(folder, run, said, dict(zip(others, more, strict=True)), n_boot)
     return run
@@ -176,7 +178,7 @@ def _same_files(
         with reading(folder / name, "an exported file"):
             to = "hf" if name.startswith(f"{HF}/") else {EEE: "eee", CSV: "csv"}.get(name)
             if to is None:
-                raise FaultError("not a file of an export, expected no other")
+                raise FaultError("not written by `bsdsbench export`, expected only its files")
             if to == "eee":
                 found = parse_json(data)
                 more["time"] = str(found.get("retrieved_timestamp"))
@@ -186,7 +188,7 @@ def _same_files(
                 more["dataset"] = json.loads(first)
             made = dict(FORMATS[to](run, content, more)).get(name, "")
             if made.encode("utf-8") != data:
-                raise FaultError("does not follow from counts.npz, expected what does")
+                raise FaultError("does not follow from counts.npz, expected what export writes")
 
 
 def _samples(found: Any, usual: int) -> int:

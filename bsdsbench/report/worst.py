@@ -81,7 +81,7 @@ def _table(
         ]
         drawn = [str(path) if path.is_file() else "" for path in paths]
         rows.append([image_id, *found, *([found[0] - found[1]] if two else []), *drawn])
-    missing = "Without overlays: --overlays draws those of these images."
+    missing = "No overlays yet: --overlays draws them for these images."
     notes = [] if all(row[-1] for row in rows) else [missing]
     title = f"Where {' and '.join(names)} differ most" if two else f"Worst images of {names[0]}"
     how = made_how(runs, names)

@@ -1,12 +1,12 @@
 """Reference runs: the stored boundary counts of 12 methods on the test images of BSDS500.
 
-`ref:NAME` stands where the folder of a run can stand. The counts are those that SEISM (Pont-Tuset
-and Marques, PAMI 2016) stores, version 3: every image at every parameter of the method, matched by
-the official randomised solver. They are no maps: nothing can be counted again.
+`ref:NAME` can be used in place of a run's folder. SEISM (Pont-Tuset and Marques, PAMI 2016) stores
+these counts, version 3: every image at every parameter of the method, matched by the official
+randomised solver. There are no maps, so nothing can be counted again.
 
-The file has for each method its `parameter` (T,) as text, and the planes of bytes of the steps
-along T of matched_gt, of unmatched predicted pixels and of total_pred; shared are `ids` (N,) and
-`total_gt` (N,).
+For each method the file has its `parameter` (T,) as text. matched_gt, unmatched predicted pixels
+and total_pred are stored as differences along T, split into planes of bytes. `ids` (N,) and
+`total_gt` (N,) are shared.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PREFIX = "ref:"
 SET = "bsds500-test"
 SOURCE = "stored results of SEISM v3 (Pont-Tuset and Marques, PAMI 2016)"
 SOLVER = "the official randomised solver"
-# What that solver moves: at most 19 counts of some thousands of an image, so much in ODS.
+# How much that solver changes ODS; in an image, at most 19 of some thousands of counts.
 SOLVER_MOVES = 0.0003
 _PARTS = ("matched_gt", "unmatched_pred", "total_pred")
 _MUST_AGREE = ("max_dist", "max_dist_px", "ap_rule")
@@ -42,13 +42,13 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a reference run is.
+    """A reference run: its form, parameters and source.
 
     key       : what follows `ref:`
     form      : "contours", "segmentations", or "hierarchy" for thresholds of an ultrametric map
     parameter : the method's own axis, in words
-    ordered   : False where the axis is a list of combinations, between which nothing can lie
-    paper     : where the method is described; note : what to know about the counts
+    ordered   : False if the axis is a list of combinations, which cannot be interpolated
+    paper     : where the method is described; note : a remark about the counts
     """
 
     key: str
@@ -61,7 +61,7 @@ class Reference:
     note: str = ""
 
     def describe(self, count: int) -> str:
-        """One line: what the counts are of, where they come from, who matched."""
+        """One line: form, parameters and source of the counts, and who matched."""
         said = f"{self.form}, {count} {self.parameter}; {SOURCE}, matched by {SOLVER}"
         return f"{said}; {self.note}" if self.note else said
 
@@ -116,9 +116,9 @@ def reference_of(run: Any) -> Reference | None:
 
 
 def by_rules_of(runs: list[Any]) -> list[Any]:
-    """The runs, of which reference runs have the rules of AP and ODS that the first other one has.
+    """The runs, with the AP and ODS rules of the first other run given to reference runs.
 
-    Their counts allow any; only an ODS between combinations of parameters has no meaning.
+    Their counts allow any rule, except that combinations of parameters cannot be interpolated.
     """
     own = next((run.protocol for run in runs if reference_of(run) is None), None)
     if own is None or not own.stated:
@@ -135,10 +135,10 @@ def by_rules_of(runs: list[Any]) -> list[Any]:
 
 
 def incomparable(a: Any, b: Any) -> list[str]:
-    """What of the protocols makes the scores of two runs incomparable, a line per field.
+    """The differences of protocol that make the scores of two runs incomparable, one per line.
 
-    A reference run has its own parameters, and was matched and thinned by its program: of it only
-    the tolerance counts, and the rule of AP, which is made that of the others.
+    A reference run has its own parameters and was matched and thinned by its program. Only its
+    tolerance and AP rule are compared, and `by_rules_of` sets the latter.
     """
     found = a.protocol.differences(b.protocol)
     if reference_of(a) is None and reference_of(b) is None:
@@ -147,7 +147,7 @@ def incomparable(a: Any, b: Any) -> list[str]:
 
 
 def reference_notes(names: Sequence[str], runs: Sequence[Any]) -> list[str]:
-    """What to know of the reference runs among these, a line each."""
+    """A line about each reference run among these."""
     found = [(n, run, reference_of(run)) for n, run in zip(names, runs, strict=True)]
     lines = [f"{n}: reference run, {run.provenance['about']}." for n, run, about in found if about]
     rules = {run.protocol.ods_rule for run in runs}

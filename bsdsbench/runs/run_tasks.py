@@ -1,4 +1,4 @@
-"""Which tasks a run is of, what may stand beside it, and whether ground truth is a task's set."""
+"""The tasks that a run belongs to, what it may be compared with, and the check of its set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task, tasks
 from bsdsbench.runs.references import reference_of
 
-KEY = "task"  # under which a run's provenance has the one it was made for
+KEY = "task"  # of a run's provenance: the task that it was made for
 
 
 def check_truth(
@@ -23,7 +23,7 @@ def check_truth(
 ) -> None:
     """Raise DataError if the ground truth is not the task's set.
 
-    Of a set without a fingerprint only the number of images can be checked.
+    For a set without a fingerprint only the ids or the number of images can be checked.
     """
     if task.fingerprint is None:
         there = [pair.image_id for pair in ground_truths(gt_dir, split_file)]
@@ -48,7 +48,7 @@ def fixed_by(
     missing: str,
     on_error: str,
 ) -> tuple[Protocol, tuple[str, ...]]:
-    """Protocol and metrics of a task. Raises DataError for a call that says others."""
+    """Protocol and metrics of a task. Raises DataError if the call asks for others."""
     faults = []
     if protocol is not None and Protocol.of(protocol) != task.resolved():
         faults.append(f"task {task.name}: its protocol is {task.protocol}, expected no other")
@@ -62,10 +62,10 @@ def fixed_by(
 
 
 def tasks_of(run: Any) -> tuple[Task, ...]:
-    """The tasks that a run is of: its whole set, its protocol, and a metric that it has.
+    """The tasks that a run belongs to: it has the complete set, the protocol and the metric.
 
-    The set is known by its fingerprint; of a set without one, and of a task that is not among
-    those known here, the run says it itself.
+    The fingerprint identifies the set. Without one, or for a task that is not known here, the
+    run's own statement counts.
     """
     if not run.metrics or not run.protocol.stated or getattr(run, "failed", {}):
         return ()
@@ -78,7 +78,7 @@ def tasks_of(run: Any) -> tuple[Task, ...]:
 
 
 def claimed(run: Any) -> Task | None:
-    """The task that a run says it was made for; None where it says none that can be read."""
+    """The task that a run states; None if it states none that can be read."""
     try:
         return Task.from_mapping(run.provenance.get(KEY))
     except (DataError, TypeError):
@@ -98,10 +98,10 @@ def _is_of(run: Any, task: Task) -> bool:
 
 
 def not_beside(run: Any, name: str) -> str:
-    """Why results of the task `name` do not belong beside `run`; "" if they do.
+    """Why results of the task `name` cannot be compared with `run`; "" if they can.
 
-    Where a run's ground truth is known its fingerprint decides. Of a run that does not tell, such
-    as others' result files, protocol and number of images must be those of the task.
+    If the run's ground truth is known, its fingerprint decides. For other runs, such as result
+    files of other programs, protocol and number of images must be those of the task.
     """
     if any(task.name == name for task in tasks_of(run)):
         return ""
@@ -123,7 +123,7 @@ def not_beside(run: Any, name: str) -> str:
 
 
 def shared_task(runs: Sequence[Any], metric: str) -> Task | None:
-    """The first task of that metric that all the runs are of, or None."""
+    """The first task of that metric that all runs belong to, or None."""
     found = [{t.name for t in tasks_of(run) if t.metric == metric} for run in runs]
     names = set.intersection(*found) if found else set()
     return next((t for t in tasks_of(runs[0]) if t.name in names), None) if names else None

@@ -95,7 +95,7 @@ def evaluate(
     protocol : Protocol or str or None
         A Protocol or the name of a preset; default: the one of the first metric.
     task : Task or str or path or None
-        What is evaluated, by name or in a .toml file (`bsdsbench.protocol.tasks`): gives protocol
+        A set, a protocol and a metric by one name, or in a .toml file: gives protocol
         and metric, and the ground truth must be its set.
     metrics : str or sequence of str
         Names of metrics, see `bsdsbench.metrics.registry.names`.

@@ -125,27 +125,25 @@ def task_page() -> str:
         "be chosen, and results of one task are comparable.\n\n"
         "```sh\nbsdsbench evaluate maps --gt BSDS500/data/groundTruth/test --task "
         "bsds500-test/boundary -o out/mine\n```\n\n"
-        "`evaluate --task` refuses ground truth that is not the set: it compares the fingerprint, "
-        "or the ids and the number of images where no fingerprint is known. `bsdsbench protocols` "
+        "`evaluate --task` refuses ground truth that is not the set. It compares the fingerprint; "
+        "where none is known, the ids or the number of images. `bsdsbench protocols` "
         "prints this list in a terminal. A [leaderboard](../howto/leaderboard.md) is a board of "
         "one task, and its `task.toml` shows how to write your own.\n\n"
-        "| task | protocol | metric | images | checked by | ground truth | source |\n"
-        f"|---|---|---|---|---|---|---|\n{rows}\n"
+        "| task | protocol | metric | set | ground truth, source |\n"
+        f"|---|---|---|---|---|\n{rows}\n"
     )
 
 
 def _task_row(task: Task) -> str:
-    """Where there is neither a fingerprint nor a number, nothing can be checked."""
-    listed = f"{len(task.ids)} ids" if task.ids else "number of images" if task.images else "-"
-    checked = f"fingerprint `{task.fingerprint}`" if task.fingerprint else listed
+    size = f"{task.images} images" if task.images else "size not stated"
+    known = ", listed ids" if task.ids else ""
+    known = f", fingerprint {task.fingerprint[:8]}" if task.fingerprint else known
     cells = (
         f"`{task.name}`",
         f"[{task.protocol}](protocols/{task.protocol}.md)",
         f"[{task.metric}](../metrics/{task.metric}.md)",
-        str(task.images or "not stated"),
-        checked,
-        task.needs,
-        f"[{task.page}](data/{task.page}.md)",
+        size + known,
+        f"{task.needs}; [{task.page}](data/{task.page}.md)",
     )
     return f"| {' | '.join(map(cell, cells))} |"
 

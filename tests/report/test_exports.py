@@ -91,7 +91,7 @@ def test_import_takes_what_export_wrote(made, tmp_path):
         again = bb.Evaluation.load(folder)
         assert again.equals(made[2])
         assert not again.own
-    refused("not of bsds500-test/boundary", call, "import", tmp_path / "csv",
+    refused("does not belong to bsds500-test/boundary", call, "import", tmp_path / "csv",
             "--task", "bsds500-test/boundary")  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def test_import_refuses_what_does_not_follow(made, tmp_path):
 
 def test_what_cannot_be_exported(made, tmp_path):
     nameless = replace(made[2], provenance={})
-    refused("of no task, expected a run of", export, [nameless], "csv", tmp_path)
+    refused("belongs to no task, expected a run of", export, [nameless], "csv", tmp_path)
     refused("expected the data set on the hub", export, [made[2]], "hf", tmp_path)
     refused("expected one of hf, eee, csv", export, [made[2]], "xml", tmp_path)
 
@@ -238,4 +238,4 @@ def test_runs_of_one_name_are_told_apart_by_their_folders(made, tmp_path):
         "mine: <1> (sobel/maps)",
     ]
     assert len(found) == 2
-    refused("expected a name of its own", export, [made[2]] * 2, "csv", tmp_path / "out")
+    refused("expected a different name", export, [made[2]] * 2, "csv", tmp_path / "out")

@@ -33,7 +33,7 @@ def test_the_page_has_its_rows():
         assert [float(c) for c in printed[1:4]] == pytest.approx([*map(float, numbers)], abs=2e-3)
         assert printed[4][:6] == apart[:6]
     assert len(page_rows("")) >= 66 + 4 + 8 + 4
-    told = [cells for cells in page_rows("") if "cannot be told" in cells[-1]]
+    told = [cells for cells in page_rows("") if "not detectable" in cells[-1]]
     assert all(float(c[1]) >= float(c[4][:6]) for c in told)
 
 

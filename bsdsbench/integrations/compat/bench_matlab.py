@@ -125,8 +125,15 @@ def regionBench(  # noqa: N802
 
     Examples
     --------
+    >>> import tempfile
+    >>> import bsdsbench as bb
     >>> from bsdsbench.integrations.compat import regionBench
-    >>> regionBench("images/test", "groundTruth/test", "ucm2", "eval")    # doctest: +SKIP
+    >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+    >>> maps = bb.run("watershed", sample_images(), out=tempfile.mkdtemp()).maps
+    >>> out = tempfile.mkdtemp()
+    >>> run = regionBench(sample_images(), sample_ground_truth(), maps, out, workers=1)
+    >>> round(run.region_score().covering.ods, 3)
+    0.255
     """
     protocol = protocol_of(nthresh, 0.0075, True)
     return _bench((imgDir, gtDir, inDir, outDir), protocol, ("region",), workers, strict)
@@ -154,8 +161,14 @@ def allBench(*arguments: Any, strict: bool = False, **options: Any) -> Evaluatio
 
     Examples
     --------
+    >>> import tempfile
+    >>> import bsdsbench as bb
     >>> from bsdsbench.integrations.compat import allBench
-    >>> allBench("images/test", "groundTruth/test", "ucm2", "eval")    # doctest: +SKIP
+    >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+    >>> maps = bb.run("watershed", sample_images(), out=tempfile.mkdtemp()).maps
+    >>> run = allBench(sample_images(), sample_ground_truth(), maps, tempfile.mkdtemp(), workers=1)
+    >>> run.metrics
+    ('boundary', 'region')
     """
     bound = inspect.signature(boundaryBench).bind(*arguments, **options)
     bound.apply_defaults()

@@ -37,10 +37,16 @@ class BSDS500Evaluator:
 
     Examples
     --------
+    >>> import tempfile
+    >>> import bsdsbench as bb
     >>> from bsdsbench.integrations.compat import BSDS500Evaluator
-    >>> evaluator = BSDS500Evaluator("BSDS500/data", "results", split="test")
+    >>> from bsdsbench.loaders.sample import sample_images, sample_root
+    >>> maps = bb.run("sobel", sample_images(), out=tempfile.mkdtemp()).maps
+    >>> evaluator = BSDS500Evaluator(sample_root(), maps, split="test")
     >>> evaluator.set_eval_params(max_dist=0.0075)
-    >>> evaluator.evaluate(thresholds=99, save_dir="out")["ODS_f1"]    # doctest: +SKIP
+    >>> found = evaluator.evaluate(thresholds=99, nproc=1, save_dir=tempfile.mkdtemp())
+    >>> round(found["ODS_f1"], 3)
+    0.619
     """
 
     GT_DIR = "groundTruth"
