@@ -93,7 +93,8 @@ def export(
         loaded = named_apart(loaded, given)
     titles = list(names) if names else [run.name for run in loaded]
     if len(set(titles)) != len(loaded):
-        raise DataError(f"{', '.join(titles)}: expected a different name for each run (--names)")    bare = [run.name for run in loaded if not getattr(run, "records", ()) or not run.tasks]
+        raise DataError(f"{', '.join(titles)}: expected a different name for each run (--names)")
+    bare = [run.name for run in loaded if not getattr(run, "records", ()) or not run.tasks]
     if bare:
         raise DataError.collect(
             [DataError(f"{n}: belongs to no task, expected a run of one") for n in bare]
