@@ -86,9 +86,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Check every field. Raises ProtocolError for the first value out of its range."""
+        defaults = {f.name: f.default for f in fields(self)}  # type: ignore[arg-type]
         for name, found in self._settings():
-            given = getattr(self, name)
-            default = self.__dataclass_fields__[name].default
+            given, default = getattr(self, name), defaults[name]
             if found.read is _tuples and isinstance(given, str) and isinstance(default, tuple):
                 given = (given,)
             value = found.read(given)
