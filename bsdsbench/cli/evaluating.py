@@ -93,14 +93,15 @@ def announce_compiling(quiet: bool) -> None:
         compile_once()
 
 
-def start_workers(metrics: Sequence[str], executor: str, workers: int | None) -> None:
+def start_workers(metrics: Sequence[str] | None, executor: str, workers: int | None) -> None:
     """Start what forks the workers, if there will be any: it imports beside this process."""
     from bsdsbench.kernels import never_compiled
+    from bsdsbench.metrics.registry import DEFAULT
     from bsdsbench.runs.server import start_server
 
     several = workers or os.cpu_count() or 1
     if executor == "process" and several > 1 and not never_compiled():
-        start_server(metrics)
+        start_server(DEFAULT if metrics is None else metrics)
 
 
 def show_run(run: Evaluation, form: str, out: str | None) -> int:

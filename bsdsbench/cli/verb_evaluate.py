@@ -87,7 +87,6 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     """
     import bsdsbench as bb
     from bsdsbench.cli.evaluating import progress
-    from bsdsbench.protocol.tasks import Task
 
     humans, overlays = options.pop("humans"), options.pop("overlays")
     if options["task"]:
@@ -103,11 +102,13 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
         refuse(("overlays",), "--max-dist A:B:N")
         fields["max_dist"] = None
     if options["task"]:
+        from bsdsbench.protocol.tasks import Task
+
         options["task"] = Task.load(options["task"])
         options["metrics"] = [options["task"].metric]
+    if os.path.isdir(options["gt_dir"]):  # before numpy is imported here
+        start_workers(options["metrics"], options["executor"], options["workers"])
     metrics = options["metrics"] = metrics_or_default(options["metrics"])
-    if os.path.isdir(options["gt_dir"]):
-        start_workers(metrics, options["executor"], options["workers"])
     out = options["out"]
     if overlays:
         check_overlays(metrics, out)

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
 from bsdsbench.files.errors import DataError
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from bsdsbench.metrics.base import Metric
     from bsdsbench.metrics.curve_metric import CurveMetric
 
@@ -105,4 +106,6 @@ def with_curve(metrics: Sequence[str]) -> tuple[str, ...]:
 
 @cache
 def _others() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points
+
     return {e.name: e for e in entry_points(group=GROUP) if e.name not in BUILT_IN}

@@ -87,7 +87,11 @@ def project_jobs(ucm2: Path | None, gt_dir: Path | None) -> dict[str, Job]:
     jobs: dict[str, Job] = {}
     bsds = bb.Protocol.preset("bsds500")
     names = [f"c{k}" for k in range(CLASSES)]
-    params = contour.LabelOptions(tuple(names), unit="instance", divisor=DIVISOR)
+    fields = {"classes": tuple(names), "unit": "instance", "divisor": DIVISOR}
+    if hasattr(contour, "LabelOptions"):
+        params = contour.LabelOptions(**fields)
+    else:  # as 238506b has it
+        params = bb.Protocol(contour=fields).contour
     pred, gt = instances()
     jobs["panoptic quality"] = lambda: segmentation.panoptic_quality(pred, gt, params)
     for shape in SIZES:
@@ -113,9 +117,9 @@ def project_jobs(ucm2: Path | None, gt_dir: Path | None) -> dict[str, Job]:
         for name, soft in (("raw", raw), ("NMSed", bb.nms(raw)), ("smooth", smooth)):
             name = f"{raw.shape[1]} x {raw.shape[0]}, {name}"
             jobs[name] = lambda s=soft: bb.boundary_counts(s, large, bsds)
-    city = bb.Protocol.preset("cityscapes").replace(
-        options={"semantic": {"ids": (), "ignore": (255,), "instances": False, "scale": 1.0}}
-    )
+    shared = {"semantic": {"ids": (), "ignore": (255,), "instances": False, "scale": 1.0}}
+    options = {"options": shared} if hasattr(contour, "LabelOptions") else shared
+    city = bb.Protocol.preset("cityscapes").replace(**options)
     labels = (gt // DIVISOR).astype(np.uint8)[::2, ::2]
     soft = [gaussian_filter(lines(labels == k).astype(np.float32), 3) for k in range(CLASSES)]
     shown = np.stack([np.roll(unit(s), (2, 3), (0, 1)) for s in soft])
