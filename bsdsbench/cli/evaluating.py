@@ -29,6 +29,15 @@ if TYPE_CHECKING:
     from bsdsbench.tables.table import Table
 
 
+# What `write_plots` and `show_run` import, also where matplotlib and rich import late.
+_DRAWING = (
+    "bsdsbench.plotting.run_figures",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.style",
+    "rich.console",
+    "rich.table",
+)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -151,9 +160,9 @@ def write_plots(run: Evaluation, out: str) -> None:
         write_drawn([run], Path(out), names, [picture(figure, Path(name)) for name in names])
 
 
-def load_plotting() -> None:
-    """Import the plotting package beside the run, whose worker processes leave this one idle."""
-    threading.Thread(target=import_module, args=("bsdsbench.plotting.run_figures",)).start()
+def load_drawing() -> None:
+    """Import what draws and prints beside the run, whose worker processes leave this one idle."""
+    threading.Thread(target=lambda: [import_module(name) for name in _DRAWING]).start()
 
 
 def check_overlays(metrics: Sequence[str], needs: str | None) -> None:

@@ -11,7 +11,7 @@ import click
 from bsdsbench.cli.evaluating import (
     announce_compiling,
     check_overlays,
-    load_plotting,
+    load_drawing,
     run_options,
     show_run,
     start_workers,
@@ -119,7 +119,7 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     protocol = given.resolved() if given else protocol_from(**fields, metrics=metrics)
     announce_compiling(quiet)
     if out:
-        load_plotting()
+        load_drawing()
     with progress("evaluate", quiet) as report:
         if tolerances:
             from bsdsbench.cli.tolerances import sweep
