@@ -126,7 +126,7 @@ def test_every_task_is_listed_with_what_it_needs_and_on_the_page_of_its_data():
     for name, task in tasks().items():
         (row,) = [row for row in rows if row.startswith(f"| `{name}` |")]
         where = f"(protocols/{task.protocol}.md)", f"/{task.metric}.md)", f"(data/{task.page}.md)"
-        assert [part for part in (*where, task.needs) if part not in row] == []
+        assert [part for part in (*where, task.needs) if part not in row.replace("<wbr>", "")] == []
         assert f"`{name}`" in data[task.page]
 
 

@@ -97,7 +97,7 @@ def region(figure: Figure) -> None:
             ax.text(columns.mean(), rows.mean(), size, ha="center", va="center")
 
 
-@picture(4.0, 2.9)
+@picture(4.4, 2.9)
 def pixel(figure: Figure) -> None:
     ax = figure.subplots()
     gt, pred = np.zeros((2, 4, 6), bool)
@@ -172,8 +172,9 @@ def contour_of_masks(figure: Figure) -> None:
     gt = (rows - 30) ** 2 + (columns - 36) ** 2 < 20**2
     pred = (rows - 30) ** 2 + (columns - 44) ** 2 < 20**2
     left, right = figure.subplots(1, 2)
-    for mask, colour in ((gt, LINE), (pred, OTHER)):
+    for mask, colour, name in ((gt, LINE, "annotated"), (pred, OTHER, "predicted")):
         left.contour(mask, [0.5], colors=[colour])
+        left.plot([], [], color=colour, label=name)
     far = contour.hausdorff(pred, gt)
     left.set_title(f"outlines, {far:.0f} pixels apart at most")
     left.set_aspect("equal")
@@ -185,6 +186,8 @@ def contour_of_masks(figure: Figure) -> None:
     iou = (shells[0] & shells[1]).sum() / (shells[0] | shells[1]).sum()
     _image(right, shown, f"bands of 5 pixels: Boundary IoU {iou:.2f}")
     plain(left)
+    left.legend(loc="upper center", bbox_to_anchor=(0.5, 0.05), ncols=2)
+    legend(right)
 
 
 @picture(7.0, 2.5)
@@ -200,7 +203,7 @@ def segmentation(figure: Figure) -> None:
     _image(two, pred, "predicted", cmap="Pastel1", vmin=0, vmax=8)
     iou = [((gt == k) & (pred == k)).sum() / ((gt == k) | (pred == k)).sum() for k in range(3)]
     bars = three.bar(["class 0", "class 1", "class 2"], iou, color=LINE)
-    three.bar_label(bars, fmt="%.2f")
+    three.bar_label(bars, fmt="%.2f", label_type="center", color="white")
     three.axhline(np.mean(iou), color=OTHER, ls="--")
     three.set(title=f"IoU, mean {np.mean(iou):.2f}", ylim=(0, 1))
 

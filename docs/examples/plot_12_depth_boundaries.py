@@ -2,12 +2,13 @@
 Depth boundaries
 ================
 
-SI-F1, DBE and matched edges of depth maps, and which reading gives a published number.
+SI-F1, DBE and matched edges of depth maps, and which setting gives a published number.
 """
 
 # %%
-# A room: boxes at several depths before a wall. One model is sharp but a pixel off, one is smooth.
-# A third is the smooth one with an unknown scale and shift, as networks of relative depth give it.
+# A room: boxes at several depths in front of a wall. One model is sharp but a pixel off, one is
+# smooth. The third is the smooth one with an unknown scale and shift, like a network of relative
+# depth.
 
 import tempfile
 from pathlib import Path
@@ -48,8 +49,8 @@ for k in range(6):
         np.save(out / name / f"room{k}.npy", model(depth))
 
 # %%
-# The metric ``depth`` makes the measures that are asked for. SI-F1 wants a step between the same
-# two pixels, DBE says in pixels how far the edges are away.
+# The option ``measures`` selects what the metric ``depth`` computes. SI-F1 demands a step between
+# the same two pixels; DBE is the distance between edges in pixels.
 
 proto = bb.Protocol.preset("depth").replace(options={"depth": {"measures": ("si", "dbe", "edges")}})
 runs = {
@@ -60,7 +61,7 @@ for run in runs.values():
     print(run.summary())
 
 # %%
-# What the measures see in one room: the depth, and its soft edges.
+# The depth of one room, and below it the soft edges that are matched.
 
 from bsdsbench.metrics.depth_maps import log_steps  # noqa: E402
 
@@ -77,7 +78,7 @@ for (above, below), (name, depth) in zip(axes.T, shown.items(), strict=True):
 plt.show()
 
 # %%
-# Precision and recall of the matched edges over the strength of the step.
+# Precision and recall of the matched edges, as the threshold on the step varies.
 
 ax = None
 for name, run in runs.items():
@@ -86,8 +87,8 @@ ax.legend(loc="upper right", fontsize=8)
 plt.show()
 
 # %%
-# Somebody publishes another number for the relative model. Which reading gives it? The options of
-# the metric say what is in use; each is tried on the images.
+# Somebody publishes another number for the relative model. Which setting gives it? ``explain``
+# tries the values of each option that programs use, on the images.
 
 from bsdsbench.diagnosis.explain import explain  # noqa: E402
 

@@ -41,8 +41,8 @@ for name, lines in found.items():
     np.savez(out / name / "house.npz", lines=lines[:, [1, 0, 3, 2]], score=score)
 
 # %%
-# The files are in pixels of the picture, not on a network's grid: an option says so. By pixels the
-# halves are right, by ends every one of them is wrong.
+# The files are in pixels of the picture, not on a network's grid: an option says so. The pixels of
+# the halves are all correct, but their ends are all wrong.
 
 proto = bb.Protocol.preset("wireframe").replace(options={"wireframe": {"lines_in": "image"}})
 for name in found:

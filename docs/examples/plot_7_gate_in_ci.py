@@ -49,7 +49,7 @@ bb.evaluate(out / "blurred", truth, missing="skip", out=out / "bad", workers=1)
 check(out / "bad", "--baseline", out / "baseline.json")
 
 # %%
-# What the gate has seen: the curve of the blurred maps lies below that of the baseline.
+# What the gate has seen: the blurred maps have a lower curve than the baseline.
 
 from bsdsbench.plotting import plot_runs  # noqa: E402
 

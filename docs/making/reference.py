@@ -129,21 +129,20 @@ def task_page() -> str:
         "where none is known, the ids or the number of images. `bsdsbench protocols` "
         "prints this list in a terminal. A [leaderboard](../howto/leaderboard.md) is a board of "
         "one task, and its `task.toml` shows how to write your own.\n\n"
-        "| task | protocol | metric | set | ground truth, source |\n"
-        f"|---|---|---|---|---|\n{rows}\n"
+        "| task | protocol, metric | check of the set | ground truth, source |\n"
+        f"|---|---|---|---|\n{rows}\n"
     )
 
 
 def _task_row(task: Task) -> str:
-    size = f"{task.images} images" if task.images else "size not stated"
-    known = ", listed ids" if task.ids else ""
-    known = f", fingerprint {task.fingerprint[:8]}" if task.fingerprint else known
+    by = "fingerprint" if task.fingerprint else "ids" if task.ids else "number"
+    checked = f"{by} of {task.images} images" if task.images else "not checked"
     cells = (
         f"`{task.name}`",
-        f"[{task.protocol}](protocols/{task.protocol}.md)",
+        f"[{task.protocol}](protocols/{task.protocol}.md), "
         f"[{task.metric}](../metrics/{task.metric}.md)",
-        size + known,
-        f"{task.needs}; [{task.page}](data/{task.page}.md)",
+        checked,
+        f"{task.needs.replace('/', '/<wbr>')}; [{task.page}](data/{task.page}.md)",
     )
     return f"| {' | '.join(map(cell, cells))} |"
 
