@@ -16,6 +16,7 @@ from scipy.io import loadmat
 from walk import METHOD, Walk
 
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
+from bsdsbench.runs.record_store import FOLDER, LOG
 
 SIDE = 64
 
@@ -73,11 +74,11 @@ def interrupted(walk: Walk, words: str, count: int) -> None:
     command = [sys.executable, "-m", "bsdsbench", *words.split(), "-o", "stopped"]
     command = [w.replace('"', "") for w in command]
     print(f"\n$ {' '.join(command[2:])}   (and Ctrl-C)")
-    records = walk.root / "stopped" / ".records"
+    records = walk.root / "stopped" / FOLDER / LOG
     running = subprocess.Popen(
         command, cwd=walk.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    while running.poll() is None and len(list(records.rglob("*.*"))) < 20:
+    while running.poll() is None and not (records.is_file() and records.stat().st_size > 20_000):
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=60)
