@@ -25,6 +25,7 @@ from bsdsbench.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.runs.evaluation import Evaluation
     from bsdsbench.tables.table import Table
 
@@ -165,14 +166,14 @@ def load_drawing() -> None:
     threading.Thread(target=lambda: [import_module(name) for name in _DRAWING]).start()
 
 
-def check_overlays(metrics: Sequence[str], needs: str | None) -> None:
+def check_overlays(metrics: Sequence[str], protocol: Protocol, needs: str | None) -> None:
     """Raise UsageError before the run if there is no matching to draw, or nowhere to draw it."""
     from bsdsbench.metrics import registry
     from bsdsbench.report.overlays import matching_metric
 
     if not needs:
         raise click.UsageError("--overlays needs -o OUT")
-    if not matching_metric(metrics):
+    if not matching_metric(metrics, protocol):
         usual, found = registry.DEFAULT[0], ", ".join(metrics)
         raise click.UsageError(f"--overlays: no metric that matches pixels, as {usual} ({found})")
 

@@ -105,13 +105,13 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
         start_workers(options["metrics"], options["executor"], options["workers"])
     metrics = options["metrics"] = metrics_or_default(options["metrics"])
     out = options["out"]
-    if overlays:
-        check_overlays(metrics, out)
     coco = str(pred_dir).endswith(".json") and str(options["gt_dir"]).endswith(".json")
     if coco:
         refuse((*ONLY_FOLDERS, *("max_dist",) * bool(tolerances)), "COCO's JSON")
     given = options["task"]
     protocol = given.resolved() if given else protocol_from(**fields, metrics=metrics)
+    if overlays:
+        check_overlays(metrics, protocol, out)
     announce_compiling(quiet)
     if out:
         load_drawing()

@@ -39,9 +39,9 @@ def command(function: str, images: str, form: str, quiet: bool, **options: Any) 
     overlays = options.pop("overlays")
     fields, options = split_protocol(options)
     metrics = options["metrics"] = metrics_or_default(options["metrics"])
-    if overlays:
-        check_overlays(metrics, options["gt"] and options["out"])
     protocol = protocol_from(**fields, metrics=metrics)
+    if overlays:
+        check_overlays(metrics, protocol, options["gt"] and options["out"])
     with progress(options["name"] or function.rpartition(":")[2], quiet) as report:
         found = run(function, images, protocol=protocol, progress=report, **options)
     if overlays and found.evaluation:

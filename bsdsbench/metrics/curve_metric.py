@@ -162,6 +162,21 @@ class MatchMaps(ReadOnly):
 class MatchingMetric(CurveMetric):
     """A curve metric whose matched pixels can be drawn."""
 
+    def draws(self, protocol: Protocol) -> bool:
+        """False if nothing is matched with these options.
+
+        Parameters
+        ----------
+        protocol : Protocol
+            Its settings and options.
+
+        Returns
+        -------
+        bool
+            True for most metrics.
+        """
+        return True
+
     @abstractmethod
     def match_maps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float

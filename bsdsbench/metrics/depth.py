@@ -252,7 +252,11 @@ class DepthMetric(MatchingMetric):
 
     def used(self, protocol: Protocol) -> tuple[str, ...]:
         """None unless edges are matched: the curve of SI has ratios in place of thresholds."""
-        return self.uses if "edges" in self.options_of(protocol).measures else ()
+        return self.uses if self.draws(protocol) else ()
+
+    def draws(self, protocol: Protocol) -> bool:
+        """True if edges are matched."""
+        return "edges" in self.options_of(protocol).measures
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> DepthCounts:
         """See `depth_counts`."""

@@ -21,6 +21,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.curve_metric import MatchingMetric, MatchMaps
 from bsdsbench.plotting.palette import PIXELS
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.run_folder import write_drawn
 from bsdsbench.runs.sources import Sources, find_sources
@@ -46,15 +47,15 @@ class Overlay:
     classes: NDArray[np.uint8]
 
 
-def matching_metric(names: Iterable[str]) -> MatchingMetric | None:
+def matching_metric(names: Iterable[str], protocol: Protocol) -> MatchingMetric | None:
     """The first of the named metrics whose matching can be drawn."""
-    metrics = map(registry.get, names)
-    return next((m for m in metrics if isinstance(m, MatchingMetric)), None)
+    metrics = (m for m in map(registry.get, names) if isinstance(m, MatchingMetric))
+    return next((m for m in metrics if m.draws(protocol)), None)
 
 
 def overlay_metric(run: Evaluation) -> MatchingMetric:
     """The metric of the run whose matching can be drawn. Raises DataError if it has none."""
-    found = matching_metric(run.metrics)
+    found = matching_metric(run.metrics, run.protocol)
     if found:
         return found
     raise DataError(

@@ -12,7 +12,7 @@ from bsdsbench.comparison.comparable import comparable, labels_of
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import registry
-from bsdsbench.report.overlays import KINDS, Progress, write_overlays
+from bsdsbench.report.overlays import KINDS, Progress, matching_metric, write_overlays
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.score_tables import made_how, table_column
 from bsdsbench.tables.table import Cell, Column, Table
@@ -82,7 +82,8 @@ def _table(
         drawn = [str(path) if path.is_file() else "" for path in paths]
         rows.append([image_id, *found, *([found[0] - found[1]] if two else []), *drawn])
     missing = "No overlays yet: --overlays draws them for these images."
-    notes = [] if all(row[-1] for row in rows) else [missing]
+    drawable = all(matching_metric(run.metrics, run.protocol) for run in runs)
+    notes = [missing] if drawable and not all(row[-1] for row in rows) else []
     title = f"Where {' and '.join(names)} differ most" if two else f"Worst images of {names[0]}"
     how = made_how(runs, names)
     how["notes"] = [*notes, *how["notes"]]

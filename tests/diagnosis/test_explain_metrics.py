@@ -3,6 +3,7 @@
 import json
 import re
 
+import click
 import imageio.v3 as iio
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from bsdsbench.diagnosis.explanation import resolution
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from tests.helpers.masks import blobs
+from tests.helpers.runs import refused
 
 IDS = [f"room{k}" for k in range(8)]
 PETS = {"classes": ("none", "cat", "dog"), "ignore": -1}
@@ -168,9 +170,9 @@ def test_what_nothing_reaches_has_status_1(rooms, tmp_path):
         ("depth.si_f1=0.5,ap=0.4", "of several metrics"),
         ("depth.si_f1=high", "METRIC.SCORE="),
     ):
-        refused = CliRunner().invoke(cli, [*arguments, wrong], standalone_mode=False)
-        assert isinstance(refused.exception, DataError)
-        assert fault in str(refused.exception)
+        done = CliRunner().invoke(cli, [*arguments, wrong], standalone_mode=False)
+        assert isinstance(done.exception, DataError)
+        assert fault in str(done.exception)
 
 
 def test_scores_that_no_reading_moves_give_no_warning(tmp_path):
@@ -218,9 +220,25 @@ def test_the_whole_way_of_a_depth_data_set(rooms, tmp_path):
     told = call("explain", runs[1], "--target", target, "--workers", 1, "--quiet", "--seconds", 300)
     assert told.splitlines()[1].endswith("depth.strict True")
     assert "with 'depth.strict True'" in told.splitlines()[-1]
-    # without edges the curve is that of the ratios
+    # without edges the curve is that of the ratios, and nothing is matched that could be drawn
     call("evaluate", rooms / "moved", "--gt", gt, "-o", tmp_path / "si", *given)
     call("plot", tmp_path / "si", "-o", tmp_path / "si.png")
+    assert "overlays" not in call("worst", tmp_path / "si")
+    call("report", tmp_path / "si", "-o", tmp_path / "si.html")
+    assert "no pictures:" not in (tmp_path / "si.html").read_text("utf-8")
+    refused(
+        "matches pixels",
+        call,
+        "evaluate",
+        rooms / "moved",
+        "--gt",
+        gt,
+        *given,
+        "--overlays",
+        "-o",
+        tmp_path / "drawn",
+        error=click.UsageError,
+    )
     assert resolution(0.5) == 0.05
 
 
