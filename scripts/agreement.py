@@ -11,8 +11,6 @@ environment of .ci/peers the packages that the measures are named after. Rows wh
 are not there are left out, and named on standard error.
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import importlib.util

@@ -8,8 +8,6 @@ found in four of five samples of images. Ranks are those of the whole counts by 
 null of a best of M is the best of M rescalings of one run, which has nothing new in it.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -8,8 +8,6 @@ bsdsbench/comparison/curves.json, by the key of the published result, and
 bsdsbench/runs/references.npz.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

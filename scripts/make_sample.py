@@ -6,8 +6,6 @@ Nothing is downloaded and no picture of anyone is used. The same versions of num
 scikit-image and the image codecs give the same bytes; other versions may differ in the last bit.
 """
 
-from __future__ import annotations
-
 import heapq
 import io
 import shutil

@@ -4,8 +4,6 @@ Usage: python scripts/pysodmetrics_values.py tests/metrics/pysodmetrics.json, in
 pysodmetrics (its bounds on numpy and scikit-image exclude the versions the tests run with).
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import sys

@@ -8,8 +8,6 @@ ROC. Printed numbers that the computation does not bear out are marked, with the
 ends with all known misprints (note/misprints.json).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from html import escape

@@ -5,8 +5,6 @@ mask, a colour, a parent (what is seen once the object is left out) and a salien
 would outline it, 1 = only the most patient annotator would, more = nobody.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The scenes of the made sample, one function each; every pixel comes from formulas and a seed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -8,8 +8,6 @@ as long as skeletons of random masks come nearer to scikit-image's. Prints the w
 `bsdsbench/kernels/skeleton.py`; exit status 1 if a pixel of another set of masks differs.
 """
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

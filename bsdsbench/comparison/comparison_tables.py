@@ -172,15 +172,8 @@ def _images(found: Any) -> Table:
 def comparison_mapping(found: Any) -> dict[str, Any]:
     """A comparison as plain values for JSON."""
     plain = (
-        "names",
-        "n_images",
-        "n_boot",
-        "seed",
-        "level",
-        "interval",
-        "test",
-        "protocol",
-        "notes",
+        *("names", "n_images", "n_boot", "seed", "level", "interval", "test"),
+        *("protocol", "notes"),
     )
     content = {name: getattr(found, name) for name in plain}
     return {

@@ -7,8 +7,6 @@ turn), or scale (thousands of images).
 Under pytest-benchmark: `just bench`.
 """
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 

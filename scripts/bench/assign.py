@@ -13,8 +13,6 @@ The sparse solver need not end on costs that are no small whole numbers, so the 
 rounded to 1/256 for all.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 import tracemalloc

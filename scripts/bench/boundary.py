@@ -10,8 +10,6 @@ its own), scipy (min_weight_full_bipartite_matching per threshold), peer (any ca
 Results go to standard output; run from the root of the project.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -10,8 +10,6 @@ is timed. The labels are blobs, the prediction is the ground truth shifted by a 
 pixels with holes and specks.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 import warnings

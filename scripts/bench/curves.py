@@ -9,8 +9,6 @@ seconds of the processor in this program's own code, which a busy machine distur
 them: the kernel's work of handing out memory). Needs scikit-learn and a Unix.
 """
 
-from __future__ import annotations
-
 import argparse
 import resource
 import time

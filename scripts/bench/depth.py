@@ -3,8 +3,6 @@
 Processor time on one core, kernels compiled, the least of several alternate calls.
 """
 
-from __future__ import annotations
-
 import argparse
 
 import numpy as np

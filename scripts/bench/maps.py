@@ -4,8 +4,6 @@ Times are milliseconds of one core, kernels compiled. A larger image can mean th
 apart here: the same content in more pixels (upsampled), more content (tiled), less of it (cropped).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ programs keep the machine busy. What is compared is run alternately, and the lea
 counts, as others can only add time.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform

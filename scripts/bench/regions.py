@@ -7,8 +7,6 @@
     python scripts/bench regions UCM2_DIR GT_DIR [--workers 2] [--images 10]
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 import time

@@ -5,8 +5,6 @@
 The images are made on the fly: a few different ones, linked under many names.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import tempfile

@@ -3,8 +3,6 @@
 What scripts/bench boundary measures in full, on one image of the sample, for pytest-benchmark.
 """
 
-from __future__ import annotations
-
 import pytest
 
 import bsdsbench as bb

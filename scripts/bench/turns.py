@@ -8,8 +8,6 @@ one thread; a row is asked of all of them in turn, and the medians of their proc
 compared. Counts and scores must be equal, by a hash of all of them; a peer's to 1e-12.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

@@ -5,8 +5,6 @@ guided (by coverage, with atheris). Each prints what it tried and its failures; 
 there are any.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

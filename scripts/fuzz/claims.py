@@ -1,7 +1,5 @@
 """Small files that claim, or decode to, much more: bounded memory and time."""
 
-from __future__ import annotations
-
 import io
 import json
 import random

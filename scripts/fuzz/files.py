@@ -1,7 +1,5 @@
 """Damaged files of every format that loaders read: each loads, or is refused in one line."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import random

@@ -4,8 +4,6 @@ A reader gives a whole result that was once written, or refuses in one line; a w
 is outside of its folder, and the user's files in it, as they were.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

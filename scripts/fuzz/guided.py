@@ -9,8 +9,6 @@ result or one short printable line, on a warning, and on memory over LIMIT MiB. 
 are left in fuzz_found as crash-*.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

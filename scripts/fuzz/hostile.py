@@ -8,8 +8,6 @@ ten seconds of processor time or more memory than docs/evidence/robustness.md st
 made from (seed, N) alone: --first N --count 1 is input N again. Exit status 1 if anything failed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

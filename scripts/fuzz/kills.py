@@ -15,8 +15,6 @@ The command is started and its process, a worker or both get TERM, KILL or INT. 
 Times and what was taken over are no results. Exit status 1 if anything else was found.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

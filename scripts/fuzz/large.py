@@ -7,8 +7,6 @@ Each file is written by one process and loaded by another, whose growth over its
 A file must load, or raise DataError. Exit status 1 if one does neither or takes over BOUND bytes.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

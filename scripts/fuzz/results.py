@@ -7,8 +7,6 @@ what still is such a text may read differently. In every second damaged run the 
 fit, as a forger would.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import traceback

@@ -4,8 +4,6 @@ Numbers and small tables are those the note prints; pictures are drawn here, fro
 or drawn at random where the note gives none.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

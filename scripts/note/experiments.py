@@ -1,7 +1,5 @@
 """The note's experiments: sections 6.2 to 6.4."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bsdsbench import curves

@@ -1,7 +1,5 @@
 """What the examples are made of: rows of numbers, sections, axes in both spaces."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """The slides' example of 20 and 2000 samples, and the VLFeat tutorial's pictures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ pytest fixture, JSON) or crops (thousands of small images: shards, Dask, Ctrl-C)
 command and what it said, so that a person can read it; exit status 1 if an expectation is not met.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """An engineer: a gate in CI, its JSON and JUnit, and the pytest fixture."""
 
-from __future__ import annotations
-
 import json
 from xml.etree import ElementTree
 

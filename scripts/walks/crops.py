@@ -1,7 +1,5 @@
 """Thousands of small crops: empty ground truth, shards, a Dask cluster, Ctrl-C and going on."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import signal

@@ -1,7 +1,5 @@
 """Every command of README.md and docs/howto/maps.md in order, as it stands there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A student with a deadline: a dozen mistakes, each met with what is wrong and how to mend it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """What the walks share: commands that are shown and judged, and maps of the sample."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -161,7 +161,6 @@ def test_gray_ground_truth_is_one_finding_with_its_flag(folders):
     assert "gray: gt_threshold=0.5" in line
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("suffix", ["png", "npy"])
 @pytest.mark.process
 def test_label_maps_taken_for_soft_maps_are_told_the_option(tmp_path, suffix):

@@ -215,18 +215,7 @@ def matched_classes(pred, gt, protocol):
 
 
 def region_sums(pred, gt, protocol):
-    segs, gts = pred.segs, gt.segmentations
-    fop = np.transpose([slow_regions.fop(s, gts) for s in segs])
-    names = ("fop_pred", "fop_pred_candidates", "fop_gt", "fop_gt_candidates")
-    return {
-        "covered_gt": [slow_regions.covered_gt(s, gts) for s in segs],
-        "covered_pred": [slow_regions.covered_pred(s, gts) for s in segs],
-        "best_covered_gt": slow_regions.best_covered_gt(segs, gts),
-        "pri": [np.mean([slow_regions.rand_index(s, g) for g in gts]) for s in segs],
-        "voi": [np.mean([slow_regions.voi(s, g) for g in gts]) for s in segs],
-        "nvoi": [np.mean([slow_regions.normalised_voi(s, g) for g in gts]) for s in segs],
-        **dict(zip(names, fop, strict=True)),
-    }
+    return slow_regions.sums(pred.segs, gt.segmentations)
 
 
 def superpixel_measures(pred, gt, protocol):

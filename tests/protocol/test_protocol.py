@@ -66,26 +66,12 @@ def test_preset_constants():
     multiplier = {n: p.nms_params.multiplier for n, p in rows.items()}
     assert {n: m for n, m in multiplier.items() if m != 1.01} == {"biped": 1.03, "uded": 1.04}
     assert [n for n, p in rows.items() if p.nms] == [
-        "crispness-seval",
-        "mtl-nyud",
-        "mtl-pascal",
-        "occlusion",
-        "skeleton",
+        *("crispness-seval", "mtl-nyud", "mtl-pascal", "occlusion", "skeleton")
     ]
     assert [n for n, p in rows.items() if not p.thin] == [
-        "boundary-iou-cityscapes",
-        "boundary-iou-coco",
-        "cityscapes-raw",
-        "crack-aiu",
-        "crispness-ceval",
-        "davis",
-        "deepcrack",
-        "masks",
-        "occlusion",
-        "saliency",
-        "sbd-reannotated-raw",
-        "sbd-seal-raw",
-        "wireframe",
+        *("boundary-iou-cityscapes", "boundary-iou-coco", "cityscapes-raw", "crack-aiu"),
+        *("crispness-ceval", "davis", "deepcrack", "masks", "occlusion", "saliency"),
+        *("sbd-reannotated-raw", "sbd-seal-raw", "wireframe"),
     ]
     assert len(rows["sbd"].options["semantic"]["classes"]) == 20
     assert len(rows["cityscapes"].options["semantic"]["classes"]) == 19

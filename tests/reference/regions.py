@@ -157,3 +157,29 @@ def fop(seg, gts):
         gt_chosen_count += len(chosen)
     pred_sum = sum(kind.get(i, under[i] / len(gts)) for i in seg_chosen)
     return pred_sum, len(seg_chosen), gt_sum, gt_chosen_count
+
+
+def sums(segs, gts):
+    """Field of the counts -> its values, for each segmentation."""
+    parts = [fop(s, gts) for s in segs]
+    errors = [[consistency_errors(s, g) for g in gts] for s in segs]
+    return {
+        "covered_gt": [covered_gt(s, gts) for s in segs],
+        "covered_pred": [covered_pred(s, gts) for s in segs],
+        "best_covered_gt": best_covered_gt(segs, gts),
+        "total_gt": [gts[0].size * len(gts)] * len(segs),
+        "total_pred": [gts[0].size] * len(segs),
+        "n_pixels": gts[0].size,
+        "pri": [np.mean([rand_index(s, g) for g in gts]) for s in segs],
+        "voi": [np.mean([voi(s, g) for g in gts]) for s in segs],
+        "nvoi": [np.mean([normalised_voi(s, g) for g in gts]) for s in segs],
+        "hamming_gt": [sum(hamming(s, g)[0] for g in gts) for s in segs],
+        "hamming_pred": [sum(hamming(s, g)[1] for g in gts) for s in segs],
+        "bce": np.mean(errors, axis=1)[:, 0],
+        "gce": np.mean(errors, axis=1)[:, 1],
+        "lce": np.mean(errors, axis=1)[:, 2],
+        "fop_pred": [f[0] for f in parts],
+        "fop_pred_candidates": [f[1] for f in parts],
+        "fop_gt": [f[2] for f in parts],
+        "fop_gt_candidates": [f[3] for f in parts],
+    }

@@ -191,13 +191,11 @@ def _measure(
     gt: ArrayLike,
     outline: str,
     of: Callable[[Distances, LabelPair], F8],
-    *,
-    classes: int | None,
-    ignore: int | None,
-    spacing: Spacing,
-    empty: str,
+    options: tuple[int | None, int | None, Spacing, str],
     distance: bool,
 ) -> Any:
+    """options : classes, ignore, spacing, empty; distance : the value is one, not a share"""
+    classes, ignore, spacing, empty = options
     pair = as_pair(pred, gt, classes, ignore)
     d = distances(pair, outline, spacing)
     diagonal = pair.diagonal(spacing) if distance else None
@@ -244,11 +242,8 @@ def hausdorff(
     >>> hausdorff(a, b)
     4.0
     """
-    return _measure(
-        *(pred, gt, "rim", lambda d, _: largest(d)),
-        **_options(classes, ignore, spacing, empty),
-        distance=True,
-    )
+    options = (classes, ignore, spacing, empty)
+    return _measure(pred, gt, "rim", lambda d, _: largest(d), options, distance=True)
 
 
 def hausdorff_percent(
@@ -276,11 +271,10 @@ def hausdorff_percent(
     >>> hausdorff_percent(a, b, 50), hausdorff_percent(a, b, 50, definition="directed")
     (1.5, 2.0)
     """
+    outline = "corner" if definition == "area" else "rim"
+    options = (classes, ignore, spacing, empty)
     return _measure(
-        *(pred, gt, "corner" if definition == "area" else "rim"),
-        lambda d, _: percentile(d, percent, definition),
-        **_options(classes, ignore, spacing, empty),
-        distance=True,
+        pred, gt, outline, lambda d, _: percentile(d, percent, definition), options, distance=True
     )
 
 
@@ -307,10 +301,9 @@ def assd(
     >>> assd(a, b), assd(a, b, definition="directed")
     (1.25, 0.8333333333333334)
     """
+    options = (classes, ignore, spacing, empty)
     return _measure(
-        *(pred, gt, "rim", lambda d, _: mean_distance(d, definition)),
-        **_options(classes, ignore, spacing, empty),
-        distance=True,
+        pred, gt, "rim", lambda d, _: mean_distance(d, definition), options, distance=True
     )
 
 
@@ -339,10 +332,14 @@ def nsd(
     >>> nsd(a, b, 1, form="counts"), nsd(a, b, 1, form="mean")
     (0.625, 0.75)
     """
+    outline = "corner" if form == "area" else "rim"
+    options = (classes, ignore, spacing, empty)
     return _measure(
-        *(pred, gt, "corner" if form == "area" else "rim"),
+        pred,
+        gt,
+        outline,
         lambda d, _: surface_dice(d, tolerance, form)[:, 0],
-        **_options(classes, ignore, spacing, empty),
+        options,
         distance=False,
     )
 
@@ -367,8 +364,8 @@ def bf_score(
         limit = 0.0075 * pair.diagonal() if theta is None else float(theta)
         return boundary_fs(d, np.nextafter(limit, -1.0) if strict else limit)[:, 0]
 
-    options = _options(classes, ignore, (1.0, 1.0), empty)
-    return _measure(pred, gt, "rim", of, **options, distance=False)
+    options = (classes, ignore, (1.0, 1.0), empty)
+    return _measure(pred, gt, "rim", of, options, distance=False)
 
 
 def davis_radius(shape: tuple[int, int], bound: float = 0.008) -> float:
@@ -401,10 +398,13 @@ def davis_f(
     >>> round(davis_f(a, b, 1), 4), round(davis_f(a, b, 2), 4)
     (0.6154, 0.8333)
     """
+    options = (classes, ignore, (1.0, 1.0), empty)
     return _measure(
-        *(pred, gt, "side"),
+        pred,
+        gt,
+        "side",
         lambda d, pair: boundary_fs(d, davis_radius(pair.shape, bound))[:, 0],
-        **_options(classes, ignore, (1.0, 1.0), empty),
+        options,
         distance=False,
     )
 
@@ -431,14 +431,5 @@ def pratt_fom(
     >>> round(pratt_fom(a, b), 3)
     0.475
     """
-    return _measure(
-        *(pred, gt, "rim", lambda d, _: merit(d, alpha)),
-        **_options(classes, ignore, (1.0, 1.0), empty),
-        distance=False,
-    )
-
-
-def _options(
-    classes: int | None, ignore: int | None, spacing: Spacing, empty: str
-) -> dict[str, Any]:
-    return {"classes": classes, "ignore": ignore, "spacing": spacing, "empty": empty}
+    options = (classes, ignore, (1.0, 1.0), empty)
+    return _measure(pred, gt, "rim", lambda d, _: merit(d, alpha), options, distance=False)
