@@ -21,6 +21,7 @@ from bsdsbench.cli.options import (
     metrics_option,
     protocol_options,
     quiet_option,
+    together,
     workers_option,
 )
 
@@ -53,7 +54,7 @@ def _shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, 
 
 def run_options(on_error: str) -> Callable[[_F], _F]:
     """The options of a run that each verb which makes one has; `on_error` is the usual way."""
-    options = (
+    return together(
         click.option("--name", help="Name in tables; default: that of the folder or function."),
         metrics_option,
         click.option("--split-file", type=click.Path(), help="Ids to evaluate, one per line."),
@@ -82,13 +83,6 @@ def run_options(on_error: str) -> Callable[[_F], _F]:
         click.option("--fresh", is_flag=True, help="Ignore the results of an earlier run in OUT."),
         quiet_option,
     )
-
-    def decorate(function: _F) -> _F:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
 
 
 def announce_compiling(quiet: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -98,25 +98,6 @@ def metrics_or_default(given: list[str] | None) -> tuple[str, ...]:
     return registry.chosen(registry.DEFAULT if given is None else given)
 
 
-def bootstrap_options(function: _F) -> _F:
-    """--n-boot and --seed."""
-    seed = click.option(
-        "--seed",
-        type=click.IntRange(0),
-        default=0,
-        show_default=True,
-        help="Bootstrap seed; the same seed gives the same numbers.",
-    )
-    samples = click.option(
-        "--n-boot",
-        type=click.IntRange(1),
-        default=10_000,
-        show_default=True,
-        help="Number of bootstrap samples.",
-    )
-    return samples(seed(function))
-
-
 pred_kind_option = click.option(
     "--pred-kind",
     type=click.Choice(["soft", "labels"]),
@@ -129,6 +110,29 @@ workers_option = click.option(
     help="Number of images processed in parallel; default: all cores.",
 )
 quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
+
+
+def together(*options: Callable[[_F], _F]) -> Callable[[_F], _F]:
+    """Several options as one, in this order."""
+    return lambda function: reduce(lambda found, option: option(found), options[::-1], function)
+
+
+bootstrap_options = together(
+    click.option(
+        "--n-boot",
+        type=click.IntRange(1),
+        default=10_000,
+        show_default=True,
+        help="Number of bootstrap samples.",
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(0),
+        default=0,
+        show_default=True,
+        help="Bootstrap seed; the same seed gives the same numbers.",
+    ),
+)
 
 
 def choice(*names: str, of: Sequence[str], help: str) -> Callable[[_F], _F]:
@@ -159,7 +163,7 @@ def table_output_options(folder: str) -> Callable[[_F], _F]:
     columns = words_option(
         "--columns", metavar="SCORE,...", help="Show only these scores, such as ods,ois,ap."
     )
-    return lambda function: out(form(columns(function)))
+    return together(out, form, columns)
 
 
 PROTOCOL_FIELDS = (
@@ -218,12 +222,7 @@ def protocol_options(*names: str, usual: str = "default: bsds500") -> Callable[[
         ),
     }
 
-    def decorate(function: _F) -> _F:
-        for name in reversed(names or PROTOCOL_FIELDS):
-            function = options[name](function)
-        return function
-
-    return decorate
+    return together(*(options[name] for name in names or PROTOCOL_FIELDS))
 
 
 def split_protocol(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -132,12 +133,12 @@ def _signs(path: str, labels: Any, coding: str) -> Any:
 
 
 def _curve(kind: str, signs: Any, scores: Any, options: dict[str, Any]) -> Any:
-    import warnings
 
     from bsdsbench import curves
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", "labels: zeros")  # said in the words of --labels
         curve = getattr(curves, kind)(signs, scores, **options)
     for warning in caught:
         print(f"bsdsbench: {warning.message}", file=sys.stderr)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.arguments import refuse_mask
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.files.errors import DataError, InputWarning, ShapeError
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -17,6 +18,10 @@ Pair = tuple[F8, F8]
 
 # Integers beyond this are not all distinct as float64, so a ranking could change.
 _EXACT = 2**53
+NO_NEGATIVES = (
+    "labels: zeros and no negative one: 0 is ignored, as in VLFeat, so there are no negatives; "
+    "labels of 0 and 1 are given as labels == 1"
+)
 
 
 def check_samples(
@@ -25,7 +30,8 @@ def check_samples(
     """(positive, negative, scores), each 1-D and of one length n, from any two arrays of one size.
 
     The sign of a label decides: > 0 positive, < 0 negative, 0 neither. True and False, which have
-    no sign, are positive and negative. Scores come back as float32 or float64, never rounded; with
+    no sign, are positive and negative. Zeros without a negative label, which mean something else in
+    most programs, are an InputWarning. Scores come back as float32 or float64, never rounded; with
     small_integers, those of 8 and 16 bits as they are.
     Raises ShapeError for different lengths, DataError for NaN or for values that are not numbers.
     """
@@ -33,7 +39,12 @@ def check_samples(
     same_size(y, s, "labels", "scores")
     if s.dtype.kind != "f" and not (small_integers and s.dtype.itemsize <= 2):
         s = _as_float(s)
-    return (y, ~y, s) if y.dtype == bool else (y > 0, y < 0, s)
+    if y.dtype == bool:
+        return y, ~y, s
+    positive, negative = y > 0, y < 0
+    if y.size and not negative.any() and positive.any() and not positive.all():
+        warnings.warn(NO_NEGATIVES, InputWarning, stacklevel=4)
+    return positive, negative, s
 
 
 def numbers(values: ArrayLike, name: str) -> NDArray[Any]:

@@ -10,7 +10,7 @@ reach a target.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,11 @@ from bsdsbench.files.manifest import is_run
 from bsdsbench.loaders.identity import shipped_sets
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.sources import Sources, find_sources
 
-Progress = Callable[[int, int, str], None]
 Known = Mapping[str, Sequence[str]]
 # Rounds: how many of the settings, the nearest first, on how many images, at some thresholds. Then
 # the most hopeful one at a time, on ENOUGH images first, then on all at all thresholds.

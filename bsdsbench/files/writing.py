@@ -183,3 +183,11 @@ def _holder(path: Path) -> str:
         text = path.read_text("utf-8", "replace")[:200].strip()
         return f" ({show(text)})" if text else ""
     return ""
+
+
+def path_from(path: str, folder: Path) -> str:
+    """A path relative to `folder`, with slashes; as it is on another drive."""
+    try:
+        return Path(os.path.relpath(path, folder.resolve())).as_posix()
+    except ValueError:
+        return path

@@ -33,7 +33,7 @@ from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.job import check_run, kind_of, protocol_of
 from bsdsbench.runs.record_store import run_locked
@@ -45,7 +45,6 @@ from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Cell, Column, Table
 
 Detector = Callable[[NDArray[np.uint8]], Any]
-Progress = Callable[[int, int, str], None]
 SOFT_INTEGERS = (np.uint8, np.uint16, np.bool_)
 
 

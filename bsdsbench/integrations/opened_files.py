@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from bsdsbench.files.writing import path_from
 from bsdsbench.integrations.call_identity import in_library
 
 SYSTEM = ("/proc/", "/sys/", "/dev/")
@@ -48,7 +49,7 @@ def marks_of(paths: set[str], folder: Path, since: float) -> dict[str, str]:
     Left out are files of libraries, and those that came or changed since a time: the detector's
     own notes.
     """
-    found = {_from(path, folder): _mark(Path(path)) for path in paths if _is_input(path, since)}
+    found = {path_from(path, folder): _mark(Path(path)) for path in paths if _is_input(path, since)}
     paths.clear()
     return found
 
@@ -80,10 +81,3 @@ def _mark(path: Path) -> str:
     except (OSError, ValueError):
         return ""
     return digest.hexdigest()
-
-
-def _from(path: str, folder: Path) -> str:
-    try:
-        return Path(os.path.relpath(path, folder.resolve())).as_posix()
-    except ValueError:  # on another drive
-        return path

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.formats import FaultError, check_size, read_arrays, read_bytes, reading
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import Pair
@@ -42,9 +41,7 @@ def depth_prediction(pair: Pair, shape: tuple[int, int]) -> Prediction:
 
 def depth_truth(pair: Pair) -> GroundTruth:
     """What an image's file has of depth, edges, valid pixels and a matte."""
-    if len(pair.gt_paths) != 1:
-        raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} ground-truth files, expected one")
-    path = pair.gt_paths[0]
+    path = pair.gt_path
     found = read_arrays(path, what="a depth map")
     with reading(path, "a depth map"):
         if isinstance(found.get("data"), dict):

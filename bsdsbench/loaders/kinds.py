@@ -53,6 +53,10 @@ def read_prediction(pair: Pair, kind: str, shape: Shape, n_classes: int = 1) -> 
     """
     if kind == "classes" and not pair.pred_paths:
         return Prediction(pair.image_id, classes=np.zeros((n_classes, *shape), bool))
+    if kind in ("soft", "labels"):
+        if not pair.pred_paths:
+            return Prediction(pair.image_id, soft=np.zeros(shape, np.uint8))
+        return load_prediction(pair, kind=kind)
     return _PREDICTIONS[kind](pair, shape)
 
 
@@ -64,18 +68,6 @@ def read_truth(pair: Pair, kind: str, protocol: Protocol, instances: bool = Fals
     if kind == "classes":
         return _class_truth(pair, instances)
     return _TRUTHS[kind](pair, protocol)
-
-
-def _soft(pair: Pair, shape: Shape) -> Prediction:
-    if not pair.pred_paths:
-        return Prediction(pair.image_id, soft=np.zeros(shape, np.uint8))
-    return load_prediction(pair, kind="soft")
-
-
-def _labels(pair: Pair, shape: Shape) -> Prediction:
-    if not pair.pred_paths:
-        return Prediction(pair.image_id, soft=np.zeros(shape, np.uint8))
-    return load_prediction(pair, kind="labels")
 
 
 def _classes(pair: Pair, shape: Shape) -> Prediction:
@@ -94,7 +86,7 @@ def _annotators(pair: Pair, protocol: Protocol) -> GroundTruth:
 
 
 def _class_truth(pair: Pair, wanted: bool) -> GroundTruth:
-    path = _single(pair)
+    path = pair.gt_path
     found = read_arrays(path, indices=True)
     if "GTcls" in found:
         struct = found["GTcls"]
@@ -158,7 +150,7 @@ def _labels_of(value: Any, path: Path) -> NDArray[Any]:
 
 
 def _mask(pair: Pair, protocol: Protocol) -> GroundTruth:
-    path = _single(pair)
+    path = pair.gt_path
     array = _only(read_arrays(path), path)
     with reading(path, "a mask"):
         if array.ndim != 2:
@@ -169,12 +161,6 @@ def _mask(pair: Pair, protocol: Protocol) -> GroundTruth:
             cut = 0
         mask = array > cut
     return GroundTruth(pair.image_id, path=path, mask=mask)
-
-
-def _single(pair: Pair) -> Path:
-    if len(pair.gt_paths) != 1:
-        raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} ground-truth files, expected one")
-    return pair.gt_paths[0]
 
 
 def _one_array(path: Path) -> NDArray[Any]:
@@ -189,8 +175,6 @@ def _only(found: dict[str, Any], path: Path) -> NDArray[Any]:
 
 
 _PREDICTIONS: dict[str, Callable[[Pair, Shape], Prediction]] = {
-    "soft": _soft,
-    "labels": _labels,
     "classes": _classes,
     "lines": lines_prediction,
     "oriented": oriented_prediction,

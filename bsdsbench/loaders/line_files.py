@@ -80,7 +80,7 @@ def _padding(scores: F8) -> int:
 
 def lines_truth(pair: Pair) -> GroundTruth:
     """An image's annotated lines as a map."""
-    path = _single(pair)
+    path = pair.gt_path
     found = read_arrays(path, what="lines")
     with reading(path, "annotated lines"):
         size = _size(found, "size") or _picture_size(path)
@@ -170,7 +170,7 @@ def oriented_prediction(pair: Pair, shape: Shape) -> Prediction:
 
 def oriented_truth(pair: Pair) -> GroundTruth:
     """Annotated edges with an angle at each pixel, of one annotator or several."""
-    path = _single(pair)
+    path = pair.gt_path
     found = read_arrays(path, what="oriented edges")
     with reading(path, "oriented edges"):
         if isinstance(found.get("bndinfo_pascal"), dict):
@@ -240,9 +240,3 @@ def _stack(found: dict[str, Any], name: str) -> NDArray[Any]:
 def _finite(angles: NDArray[Any]) -> None:
     if not np.isfinite(angles).all():
         raise FaultError("angles that are NaN or infinite, expected radians")
-
-
-def _single(pair: Pair) -> Path:
-    if len(pair.gt_paths) != 1:
-        raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} ground-truth files, expected one")
-    return pair.gt_paths[0]

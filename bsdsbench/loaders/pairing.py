@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bsdsbench.files.arguments import given_path, given_word
-from bsdsbench.files.errors import FileFormatError, PairingError, is_text
+from bsdsbench.files.errors import DataError, FileFormatError, PairingError, is_text
 from bsdsbench.files.manifest import MAPS, Manifest
 from bsdsbench.loaders.formats import (
     GROUND_TRUTH_SUFFIXES,
@@ -46,6 +46,14 @@ class Pair:
     image_id: str
     pred_paths: tuple[Path, ...]
     gt_paths: tuple[Path, ...]
+
+    @property
+    def gt_path(self) -> Path:
+        """Its one ground-truth file. Raises DataError for none and several."""
+        if len(self.gt_paths) != 1:
+            fault = f"{len(self.gt_paths)} ground-truth files, expected one"
+            raise DataError(f"{self.image_id}: {fault}")
+        return self.gt_paths[0]
 
 
 def pair(

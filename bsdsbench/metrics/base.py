@@ -95,16 +95,14 @@ class Metric(ABC):
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
         """Every score of weighted data sets, by the keys of `columns` and more, each (S,).
 
-        The one place where scores are computed. stack: the counts of N images, field -> (N, ...),
-        shared fields as they are (`Counts.stacked`); weights (S, N): how often each image is in
-        each of S data sets (`scores.ratios`). NaN stands for an undefined score.
+        The one place where scores are computed. NaN stands for an undefined score.
 
         Parameters
         ----------
         stack : dict of str to array
-            Field -> (N, ...), see `Counts.stacked`.
+            Field -> (N, ...), shared fields as they are, see `Counts.stacked`.
         weights : array
-            (S, N), how often each image is in each data set.
+            (S, N), how often each of N images is in each of S data sets, see `scores.ratios`.
         protocol : Protocol
             Its settings and options.
         """

@@ -314,9 +314,6 @@ class Protocol(Constants):
     def describe(self, used: Collection[str] | None = None, more: Iterable[str] = ()) -> str:
         """One line with everything that moves a score, for printing beside it.
 
-        used : the fields that scores depend on; without it all, and the options as they are
-        more : what the metrics say of their own
-
         Parameters
         ----------
         used : collection of str, optional

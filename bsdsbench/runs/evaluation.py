@@ -17,7 +17,7 @@ from bsdsbench.files.arguments import given_list, given_path, kind_of_value
 from bsdsbench.files.bounded import FaultError, parse_json, reading
 from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.files.manifest import verified, write_results
-from bsdsbench.files.writing import WAIT
+from bsdsbench.files.writing import WAIT, path_from
 from bsdsbench.loaders.identity import Identity
 from bsdsbench.metrics import metric_options, registry
 from bsdsbench.metrics.columns import column_values
@@ -334,7 +334,7 @@ class Evaluation(Shown):
             The folder.
         """
         out, scores = Path(folder), self._scores()
-        places = {what: _from(folder, out) for what, folder in self.places.items()}
+        places = {what: path_from(folder, out) for what, folder in self.places.items()}
         content = _json({**self._mapping(scores), **({"places": places} if places else {})})
         times = {r.image_id: round(r.seconds, 4) for r in self.records}
 
@@ -465,14 +465,6 @@ def _other_metrics(record: ImageRecord, first: ImageRecord) -> str:
 def plain_values(values: Mapping[str, float]) -> dict[str, float | None]:
     """Undefined values (NaN) as None, which JSON has."""
     return {k: None if v != v else v for k, v in values.items()}
-
-
-def _from(folder: str, out: Path) -> str:
-    """A path relative to `out`, with slashes; as it is on another drive."""
-    try:
-        return Path(os.path.relpath(folder, out.resolve())).as_posix()
-    except ValueError:
-        return folder
 
 
 def _short(value: float | None) -> str:

@@ -10,7 +10,8 @@ from sklearn import metrics
 import bsdsbench as bb
 from bsdsbench import curves
 from bsdsbench.curves import ranking as ranking_module
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.files.errors import DataError, InputWarning, ShapeError
+from bsdsbench.plotting.displays import ROCCurveDisplay
 from tests.curves.test_curves_properties import assert_merged_is_sklearn
 
 # 7 samples, 3 positives, 4 negatives, no ties:  score 7 6 5 4 3 2 1 -> + - + - - + -
@@ -184,7 +185,13 @@ def test_ignored_rows_keep_a_point_but_add_nothing(path):
     r = curves.pr(labels, scores)
     assert (r.tp.tolist(), r.fp.tolist()) == ([0, 1, 1, 1, 1], [0, 0, 0, 1, 1])
     assert curves.pr(labels, scores, ties="merge").tp.tolist() == [0, 1, 1]
-    assert curves.pr([1, 0, 0], [3.0, 2, 1]).precision.tolist() == [1, 1, 1, 1]
+    with pytest.warns(InputWarning, match="0 is ignored, .* given as labels == 1"):
+        assert curves.pr([1, 0, 0], [3.0, 2, 1]).precision.tolist() == [1, 1, 1, 1]
+    for curve in (curves.roc, curves.det, ROCCurveDisplay.from_scores):
+        with pytest.warns(InputWarning, match="0 is ignored"):
+            curve([1, 0, 0], [3.0, 2, 1])
+    for labels in ([1, 1], [0, 0], [-1, 0]):
+        curves.roc(labels, [2.0, 1])
 
 
 def test_true_and_false_are_both_classes():

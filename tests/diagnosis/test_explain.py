@@ -20,6 +20,7 @@ from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.crops import crops
 from tests.helpers.making import make_set
+from tests.helpers.runs import call, refused
 
 BASE = Protocol.preset("bsds500").replace(thresholds=9)
 RULE = {r.label: r.value for r in READINGS}
@@ -220,9 +221,8 @@ def test_from_a_saved_run_and_the_command_line(raw, tmp_path):
     run, _ = run_of(tmp_path / "out", None, Protocol())
     assert run.equals(raw)
     target = planted(raw, named("max_dist 0.011"))["ods"]
-    arguments = [str(tmp_path / "out"), "--target", f"ods={target}", "--quiet", "--workers", "1"]
-    result = CliRunner().invoke(command, arguments, catch_exceptions=False)
-    lines = result.stdout.splitlines()
+    words = ["explain", tmp_path / "out", "--target", f"ods={target}", "--quiet", "--workers", "1"]
+    lines = call(*words).splitlines()
     assert lines[1].startswith("= off 0.0000")
     assert lines[1].endswith("max_dist 0.011")
     assert any("as it is" in line for line in lines)
@@ -230,8 +230,7 @@ def test_from_a_saved_run_and_the_command_line(raw, tmp_path):
     assert lines[-1].startswith("2 readings fit the target (ODS ")
     assert "so none is identified: 'max_dist 0.011', 'max_dist 0.01'. This run has" in lines[-1]
     assert [line[0] for line in lines[1:-2]].count("=") == 2
-    shown = CliRunner().invoke(command, [*arguments, "--format", "json", "--top", "3"])
-    found = json.loads(shown.stdout)
+    found = json.loads(call(*words, "--format", "json", "--top", "3"))
     assert len(found["trials"]) == 3
     assert found["sentence"] == lines[-1]
 
@@ -239,16 +238,15 @@ def test_from_a_saved_run_and_the_command_line(raw, tmp_path):
 def test_between_two_signatures(many, tmp_path):
     many.save(tmp_path / "run")
     other = str(many.signature).replace("tol:.0075d", "tol:.011d").replace("|thin|", "|unthinned|")
-    found = CliRunner().invoke(command, ["--between", str(tmp_path / "run"), other])
-    assert found.stdout.splitlines() == [
+    found = call("explain", "--between", tmp_path / "run", other)
+    assert found.splitlines() == [
         "tolerance: .0075d / .011d; a larger one raises every score",
         "thinning: thin / unthinned; unthinned edges cost precision; many-to-one matching hides "
         "that",
     ]
-    same = CliRunner().invoke(command, ["--between", str(many.signature), str(many.signature)])
-    assert same.stdout == "no known difference: the scores are comparable\n"
-    wrong = CliRunner().invoke(command, ["--between", "x", other])
-    assert "expected 'bsdsbench VERSION" in str(wrong.exception)
+    same = call("explain", "--between", many.signature, many.signature)
+    assert same == "no known difference: the scores are comparable\n"
+    refused("expected 'bsdsbench VERSION", call, "explain", "--between", "x", other)
 
 
 def test_a_signature_is_a_protocol_on_the_command_line(many):

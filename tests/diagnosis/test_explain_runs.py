@@ -6,12 +6,11 @@ import shutil
 import imageio.v3 as iio
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import bsdsbench as bb
-from bsdsbench.cli.verb_explain import command
 from bsdsbench.diagnosis.explain import explain
 from tests.helpers.making import make_set
+from tests.helpers.runs import call
 
 FAST = {"workers": 1, "executor": "thread"}
 
@@ -49,10 +48,8 @@ def made(folders, kind, out):
 def test_it_starts_from_the_run_s_own_scores(folders, kind, tmp_path):
     run = made(folders, kind, tmp_path / "out")
     ods = run.boundary_score().ods.f
-    arguments = [str(tmp_path / "out"), "--target", f"ods={ods}", "--quiet", "--format", "json"]
-    result = CliRunner().invoke(command, [*arguments, "--workers", "1"], catch_exceptions=False)
-    assert result.exit_code == 0
-    trials = json.loads(result.stdout)["trials"]
+    words = ["--target", f"ods={ods}", "--quiet", "--format", "json", "--workers", "1"]
+    trials = json.loads(call("explain", tmp_path / "out", *words))["trials"]
     own = next(t for t in trials if t["label"] == "as it is")
     assert own["scores"]["ods"] == ods
     assert own["gap"] == 0
@@ -116,7 +113,6 @@ def test_the_split_in_the_folder_beside_is_looked_at(halves, tmp_path):
 def test_a_published_result_of_another_set_is_named(halves):
     root, *_ = halves
     target = "ods=0.4828,ois=0.5127,ap=0.4129"
-    arguments = [str(root / "out"), "--target", target, "--quiet", "--seconds", "1"]
-    told = CliRunner().invoke(command, arguments, catch_exceptions=False)
-    assert "It is the published result of Roberts on bsds500-test (" in told.stdout
-    assert "this run is of a set without a name: scores of other images are not" in told.stdout
+    told = call("explain", root / "out", "--target", target, "--quiet", "--seconds", "1")
+    assert "It is the published result of Roberts on bsds500-test (" in told
+    assert "this run is of a set without a name: scores of other images are not" in told

@@ -10,14 +10,13 @@ import threading
 import imageio.v3 as iio
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import bsdsbench as bb
-from bsdsbench.cli import cli
 from bsdsbench.files.errors import RunLockedError
 from bsdsbench.files.manifest import MANIFEST
 from bsdsbench.integrations.call_identity import identity_of
 from bsdsbench.integrations.detectors import machine
+from tests.helpers.runs import call
 
 IDS = ("a", "b", "c")
 DETECTOR = """
@@ -447,11 +446,8 @@ def test_a_manifest_that_is_not_sound_takes_nothing_over(data, user, tmp_path):
 
 @pytest.mark.process
 def test_resume_on_the_command_line(data, user, tmp_path):
-    words = ["run", "their_detector:detect", str(data[0]), "--gt", str(data[1]), "--quiet"]
+    words = ["run", "their_detector:detect", data[0], "--gt", data[1], "--quiet"]
     for more, taken in (([], 0), (["--resume"], 3), (["--fresh"], 0)):
         user()
-        ran = CliRunner().invoke(
-            cli, [*words, "-o", str(tmp_path / "out"), *more], standalone_mode=False
-        )
-        assert ran.exception is None
-        assert ("3 of 3 maps were taken over" in ran.stderr) == bool(taken)
+        said = call(*words, "-o", tmp_path / "out", *more)
+        assert ("3 of 3 maps were taken over" in said) == bool(taken)

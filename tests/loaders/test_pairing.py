@@ -2,12 +2,15 @@
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
 from bsdsbench.files.errors import PairingError
-from bsdsbench.loaders import ground_truths, pair
+from bsdsbench.loaders import Pair, ground_truths, pair, read_truth
 from bsdsbench.loaders.pairing import find_files, read_split
+from bsdsbench.protocol.protocol import Protocol
+from tests.helpers.runs import refused
 
 
 class Tree:
@@ -61,11 +64,27 @@ def test_any_mix_of_suffixes_and_folders_sorted_by_id(tree):
     }
 
 
-def test_one_file_per_annotator_by_number(tree):
-    tree.pred_files("7.png", "8.png")
-    tree.gt_files("7_1.png", "7_10.png", "7_2.png", "8_1.png")
-    assert tree.shape()["7"][1] == ["7_1.png", "7_2.png", "7_10.png"]
-    assert tree.shape()["8"][1] == ["8_1.png"]
+@pytest.mark.parametrize(
+    "truths",
+    [
+        {"7": ["7_1.png", "7_2.png", "7_10.png"], "8": ["8_1.png"]},
+        {"img_1": ["img_1_1.png", "img_1_2.png"], "img_2": ["img_2_1.png"]},
+        {"7": ["test/7/ann.png", "test/7/bob.png"], "8": ["test/8/1.png", "test/8/2.png"]},
+        {"7": ["color/1102/7.seg", "color/1105/7.seg"]},  # BSDS300
+    ],
+)
+def test_annotators_are_files_with_a_number_or_lie_in_folders(tree, truths):
+    tree.pred_files(*(f"{image_id}.png" for image_id in truths))
+    tree.gt_files(*(name for names in truths.values() for name in names[::-1]))
+    assert {image_id: found[1] for image_id, found in tree.shape().items()} == truths
+
+
+@pytest.mark.parametrize("count", [0, 2])
+@pytest.mark.parametrize("kind", ["mask", "lines", "oriented", "depth-map"])
+def test_what_has_one_ground_truth_takes_no_other_number(kind, count):
+    files = tuple(map(Path, ("a.npz", "b.npz")[:count]))
+    fault = f"7: {count} ground-truth files, expected one"
+    refused(fault, read_truth, Pair("7", (), files), kind, Protocol())
 
 
 def test_ids_that_end_in_a_number_are_not_annotators(tree):
@@ -74,32 +93,12 @@ def test_ids_that_end_in_a_number_are_not_annotators(tree):
     assert list(tree.shape()) == ["img_1", "img_2"]
 
 
-def test_annotators_of_ids_that_end_in_a_number(tree):
-    tree.pred_files("img_1.png", "img_2.png")
-    tree.gt_files("img_1_1.png", "img_1_2.png", "img_2_1.png")
-    assert tree.shape()["img_1"][1] == ["img_1_1.png", "img_1_2.png"]
-    assert list(tree.shape()) == ["img_1", "img_2"]
-
-
-def test_one_folder_per_image(tree):
-    tree.pred_files("7.png", "8.png")
-    tree.gt_files("test/7/ann.png", "test/7/bob.png", "test/8/1.png", "test/8/2.png")
-    assert tree.shape()["7"][1] == ["test/7/ann.png", "test/7/bob.png"]
-    assert tree.shape()["8"][1] == ["test/8/1.png", "test/8/2.png"]
-
-
 def test_a_missing_prediction_keeps_its_annotators_together(tree):
     tree.pred_files("7.png")
     tree.gt_files("7/1.png", "7/2.png", "8/1.png", "8/2.png")
     assert tree.problems() == ["pred: no prediction for: 8 (1 in all)"]
     assert tree.shape(missing="zero")["8"] == ([], ["8/1.png", "8/2.png"])
     assert list(tree.shape(missing="skip")) == ["7"]
-
-
-def test_bsds300_has_a_folder_per_annotator(tree):
-    tree.pred_files("7.png")
-    tree.gt_files("color/1102/7.seg", "color/1105/7.seg")
-    assert tree.shape()["7"][1] == ["color/1102/7.seg", "color/1105/7.seg"]
 
 
 def test_label_maps_of_one_image_in_a_folder(tree):

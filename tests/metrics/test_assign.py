@@ -10,6 +10,7 @@ from bsdsbench.kernels import assigning, graph
 from tests.reference import assigning as reference
 
 METRICS = ("l2", "l1", "linf")
+MANY = pytest.param(2000, marks=pytest.mark.heavy)
 WEIGHTINGS = ("distance", "confidence", "whole", "both", "table", "table and both")
 
 
@@ -94,20 +95,12 @@ def compare(found, table, row_of, col_of):
     assert abs(found.cost - also_cost) <= n * found.resolution + error
 
 
+@pytest.mark.parametrize("count", [80, MANY])
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 @pytest.mark.parametrize("metric", METRICS)
-def test_pairs_and_cost_equal_scipys(metric, weighting):
-    rng = np.random.default_rng([METRICS.index(metric), WEIGHTINGS.index(weighting)])
-    for k in range(80):
-        check(rng, k, metric, weighting)
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
-@pytest.mark.parametrize("metric", METRICS)
-def test_pairs_and_cost_equal_scipys_2000_times(metric, weighting):
-    rng = np.random.default_rng([1, METRICS.index(metric), WEIGHTINGS.index(weighting)])
-    for k in range(2000):
+def test_pairs_and_cost_equal_scipys(metric, weighting, count):
+    rng = np.random.default_rng([count, METRICS.index(metric), WEIGHTINGS.index(weighting)])
+    for k in range(count):
         check(rng, k, metric, weighting)
 
 
@@ -128,18 +121,11 @@ def check_points(rng, metric):
     compare(found, table, np.arange(n), np.arange(m))
 
 
+@pytest.mark.parametrize("count", [150, MANY])
 @pytest.mark.parametrize("metric", METRICS)
-def test_points_equal_scipys(metric):
-    rng = np.random.default_rng(METRICS.index(metric))
-    for _ in range(150):
-        check_points(rng, metric)
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("metric", METRICS)
-def test_points_equal_scipys_2000_times(metric):
-    rng = np.random.default_rng([2, METRICS.index(metric)])
-    for _ in range(2000):
+def test_points_equal_scipys(metric, count):
+    rng = np.random.default_rng([count, METRICS.index(metric)])
+    for _ in range(count):
         check_points(rng, metric)
 
 

@@ -5,10 +5,8 @@ import shutil
 import imageio.v3 as iio
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import bsdsbench as bb
-from bsdsbench.cli.verb_evaluate import command
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders import load_ground_truth
 from bsdsbench.metrics.crispness import evaluations, image_crispness
@@ -17,6 +15,7 @@ from bsdsbench.protocol.settings import NMSParams
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.sweep import parse_range, tolerance_sweep
 from tests.helpers.crops import crops
+from tests.helpers.runs import call, refused
 from tests.reference.nms import edge_nms
 
 RAW = "structure-tensor-raw"
@@ -87,10 +86,8 @@ def test_changes_reach_both_protocols_but_not_their_difference():
 
 
 def test_nms_and_thinning_are_not_to_be_changed(raw):
-    arguments = [str(raw[0]), "--gt", str(raw[1]), *CRISP, "--set", "thin=false"]
-    result = CliRunner().invoke(command, arguments)
-    assert isinstance(result.exception, ProtocolError)
-    assert "SEval and CEval differ" in str(result.exception)
+    words = ["evaluate", raw[0], "--gt", raw[1], *CRISP, "--set", "thin=false"]
+    refused("SEval and CEval differ", call, *words, error=ProtocolError)
 
 
 def test_segmentations_have_no_crispness(raw, tmp_path):
@@ -101,17 +98,12 @@ def test_segmentations_have_no_crispness(raw, tmp_path):
 
 
 def test_command_line(raw):
-    result = CliRunner().invoke(
-        command,
-        [str(raw[0]), "--gt", str(raw[1]), *CRISP, "--workers", "1", "--set", "thresholds=5"],
-        catch_exceptions=False,
-    )
-    assert "SEval" in result.stdout
-    assert "protocol crispness-seval* v1: 5 thresholds" in result.stdout
-    assert (
-        "; SEval thinned after NMS edter-nyud: 2, 5, 1.01 (8 bit), CEval neither" in result.stdout
-    )
-    assert "\\n" not in result.stdout
+    how = [*CRISP, "--workers", "1", "--set", "thresholds=5"]
+    shown = call("evaluate", raw[0], "--gt", raw[1], *how)
+    assert "SEval" in shown
+    assert "protocol crispness-seval* v1: 5 thresholds" in shown
+    assert "; SEval thinned after NMS edter-nyud: 2, 5, 1.01 (8 bit), CEval neither" in shown
+    assert "\\n" not in shown
 
 
 def test_tolerance_sweep_is_a_growing_curve_of_single_runs(raw):
@@ -136,15 +128,14 @@ def test_range_must_be_one(text):
 def test_sweep_on_the_command_line(raw, tmp_path):
     from bsdsbench.plotting.tolerance import ToleranceDisplay
 
-    arguments = [str(raw[0]), "--gt", str(raw[1]), "--max-dist", "0.005:0.02:3", "--quiet"]
+    arguments = ["evaluate", *(raw[0], "--gt", raw[1], "--max-dist", "0.005:0.02:3", "--quiet")]
     arguments += ["--thresholds", "5", "--executor", "thread", "--workers", "1", "--nms"]
     out = tmp_path / "out"
-    result = CliRunner().invoke(command, [*arguments, "-o", str(out)])
-    assert result.exit_code == 0, result.output
+    shown_text = call(*arguments, "-o", out)
     rows = (out / "tolerance.csv").read_text().splitlines()
     assert rows[0] == "max_dist,ods,ois,ap"
     assert [float(r.split(",")[0]) for r in rows[1:]] == [0.005, 0.0125, 0.02]
-    assert "protocol, but for max_dist: bsds500*" in result.stdout
+    assert "protocol, but for max_dist: bsds500*" in shown_text
     assert (out / "max_dist_0.0125" / "result.json").is_file()
     assert (out / "tolerance.png").stat().st_size > 0
     proto = Protocol.preset("bsds500").replace(thresholds=5, nms=True)
@@ -153,5 +144,5 @@ def test_sweep_on_the_command_line(raw, tmp_path):
     assert [line.get_label() for line in shown.lines_] == ["ODS", "OIS", "AP"]
     drawn = shown.lines_[0].get_ydata()
     assert drawn.tolist() == [float(r.split(",")[1]) for r in rows[1:]]
-    other = CliRunner().invoke(command, [*arguments, "--metrics", "boundary,pixel"])
-    assert "only the boundary metric" in str(other.exception)
+    more = ["--metrics", "boundary,pixel"]
+    refused("only the boundary metric", call, *arguments, *more)

@@ -13,7 +13,7 @@ from bsdsbench.metrics.saliency import SaliencyOptions
 from bsdsbench.metrics.salient_measures import f_beta, weighted_f
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord
-from tests.helpers.runs import refused
+from tests.helpers.runs import call, refused
 
 # the rules of the papers, where PySODMetrics has others
 PAPER = SaliencyOptions(
@@ -206,10 +206,8 @@ def test_folders_and_command_line(tmp_path):
     import json
 
     import imageio.v3 as iio
-    from click.testing import CliRunner
 
     import bsdsbench as bb
-    from bsdsbench.cli.verb_evaluate import command
 
     pred, gt = tmp_path / "pred", tmp_path / "gt"
     pred.mkdir(), gt.mkdir()
@@ -222,11 +220,11 @@ def test_folders_and_command_line(tmp_path):
     score = bb.evaluate(pred, gt, metrics="saliency", workers=1).score("saliency")
     assert score.n_images == 2
     assert score.max_f_mean > 0.99
-    arguments = [str(pred), "--gt", str(gt), "--metrics", "saliency", "--quiet", "--workers", "1"]
-    text = CliRunner().invoke(command, arguments, catch_exceptions=False).stdout
+    words = ["evaluate", pred, "--gt", gt, "--metrics", "saliency", "--quiet", "--workers", "1"]
+    text = call(*words)
     assert f"{score.mae_mean:.3f}" in text
     assert "protocol saliency v2: beta^2 0.3; maps stretched to 0 .. 1; levels floor(" in text
-    found = json.loads(CliRunner().invoke(command, [*arguments, "--format", "json"]).stdout)
+    found = json.loads(call(*words, "--format", "json"))
     assert found["scores"]["saliency"] == score.to_mapping()
     np.save(gt / "c.npy", np.ones((2, 12, 17), np.uint8))
     iio.imwrite(pred / "c.png", np.zeros((12, 17), np.uint8))

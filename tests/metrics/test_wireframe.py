@@ -5,19 +5,17 @@ from dataclasses import replace
 import imageio.v3 as iio
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import savemat
 
 import bsdsbench as bb
-from bsdsbench.cli import cli
 from bsdsbench.loaders.inputs import Lines
 from bsdsbench.loaders.line_maps import score_map, truth_map
 from bsdsbench.metrics.wireframe import WireframeCounts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import BoundaryCounts
-from tests.helpers.runs import counted, refused
+from tests.helpers.runs import call, counted, refused
 from tests.reference import lines as slow
 from tests.reference import matching
 
@@ -239,7 +237,7 @@ def test_no_prediction_counts_as_no_lines(tmp_path):
 
 def test_the_command_line_takes_the_preset_of_the_metric(tmp_path):
     pred, gt = write(tmp_path, (3,), "npz")
-    given = ["evaluate", str(pred), "--gt", str(gt), "--metrics", "wireframe"]
-    done = CliRunner().invoke(cli, [*given, "--quiet", "--executor", "thread"])
-    assert "F^H" in done.stdout
-    assert "proto:wireframe.1" in done.stdout
+    how = ["--metrics", "wireframe", "--quiet", "--executor", "thread"]
+    shown = call("evaluate", pred, "--gt", gt, *how)
+    assert "F^H" in shown
+    assert "proto:wireframe.1" in shown

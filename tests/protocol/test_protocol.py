@@ -11,7 +11,7 @@ from bsdsbench.protocol.constants import even_thresholds
 from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
 from bsdsbench.protocol.settings import RECIPES, NMSParams
 from bsdsbench.protocol.signature import parse_overrides
-from tests.helpers.runs import refused
+from tests.helpers.runs import call, refused
 
 NAMES = preset_names()
 
@@ -288,25 +288,22 @@ def test_what_is_no_protocol_is_said_in_one_line(tmp_path):
 def test_command_line_lists_and_shows(tmp_path):
     import json
 
-    from click.testing import CliRunner
-
-    from bsdsbench.cli.verb_protocols import command
     from bsdsbench.protocol.tasks import Task, tasks
 
-    listed = CliRunner().invoke(command, []).stdout.splitlines()
+    listed = call("protocols").splitlines()
     named = [line for line in listed if line.startswith("  ") and line[2] != " "]
     assert [line.split()[0] for line in named] == [*NAMES, *tasks()]
     (nyud,) = [line for line in named if " nyudv2 " in line]
     assert nyud.split() == ["nyudv2", "v1", "NYUDv2", "boundaries;", "max_dist", "0.011"]
     mine = tmp_path / "mine.toml"
     mine.write_text('name = "mine"\nmax_dist = 0.02\n')
-    shown = CliRunner().invoke(command, [str(mine)]).stdout
+    shown = call("protocols", mine)
     assert "max_dist 0.02 of the diagonal" in shown
     assert "--nms means hed: 1, 5, 1.01 (8 bit)" in shown
-    assert CliRunner().invoke(command, ["nyudv2"]).stdout == preset_text("nyudv2")
-    toml = CliRunner().invoke(command, ["sbd", "--format", "toml"]).stdout
+    assert call("protocols", "nyudv2") == preset_text("nyudv2")
+    toml = call("protocols", "sbd", "--format", "toml")
     assert Protocol.from_toml(toml) == Protocol.preset("sbd")
-    found = json.loads(CliRunner().invoke(command, ["--format", "json"]).stdout)
+    found = json.loads(call("protocols", "--format", "json"))
     presets = [Protocol.from_mapping(p) for p in found["protocols"]]
     assert presets == [Protocol.preset(n) for n in NAMES]
     assert [Task.from_mapping(t) for t in found["tasks"]] == list(tasks().values())

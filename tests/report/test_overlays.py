@@ -5,14 +5,13 @@ import os
 import re
 from dataclasses import replace
 
+import click
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from PIL import Image
 from skimage.io import imsave
 
 import bsdsbench as bb
-from bsdsbench.cli import cli
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
 from bsdsbench.report import write_report
 from bsdsbench.report.overlays import (
@@ -30,7 +29,7 @@ from bsdsbench.report.overlays import (
 )
 from bsdsbench.report.picture_set import by_interest
 from bsdsbench.scores.counts import BoundaryCounts
-from tests.helpers.runs import counted, refused
+from tests.helpers.runs import call, counted, refused
 
 PROTOCOL = bb.Protocol(thresholds=(0.3, 0.6), max_dist_px=1.0)
 SHAPE = (9, 14)
@@ -123,9 +122,8 @@ def test_ids_with_a_backslash(made, tmp_path):
     for folder in folders:
         (folder / "a.png").rename(folder / "a\\b.png")
     out = tmp_path / "out"
-    command = ["evaluate", str(folders[0]), "--gt", str(folders[1]), "-o", str(out)]
-    command += ["--thresholds", "3", "--workers", "1", "--overlays", "--quiet"]
-    assert CliRunner().invoke(cli, command, catch_exceptions=False).exit_code == 0
+    how = ["--thresholds", "3", "--workers", "1", "--overlays", "--quiet"]
+    call("evaluate", folders[0], "--gt", folders[1], "-o", out, *how)
     names = sorted(p.name for p in (out / "overlays").iterdir())
     assert len(names) == 2
     assert {read_photo(out / "overlays" / name).shape[1] for name in names} == {SHAPE[1]}
@@ -274,9 +272,6 @@ def test_evaluate_writes_them(made, tmp_path):
     out = tmp_path / "out"
     arguments = ["evaluate", folders[0], "--gt", folders[1], "--overlays", "--workers", "1"]
     arguments += ["--executor", "thread"]
-    call = CliRunner().invoke
-    found = call(cli, [str(a) for a in [*arguments, "-o", out]], standalone_mode=False)
-    assert found.exception is None
+    call(*arguments, "-o", out)
     assert sorted(p.name for p in (out / "overlays").iterdir()) == ["a_best.png", "a_ods.png"]
-    refused = call(cli, [str(a) for a in arguments], standalone_mode=False)
-    assert "--overlays needs" in str(refused.exception)
+    refused("--overlays needs", call, *arguments, error=click.UsageError)

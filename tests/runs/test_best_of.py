@@ -5,13 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import bsdsbench as bb
-from bsdsbench.cli import cli
 from bsdsbench.runs.best_of import best_of, best_rows
 from bsdsbench.scores.curve import four_counts
-from tests.helpers.runs import refused
+from tests.helpers.runs import call, refused
 from tests.helpers.simulated import simulated_run
 
 
@@ -83,12 +81,11 @@ def test_runs_that_do_not_belong_together(three):
 
 @pytest.mark.slow
 def test_the_command_line_writes_a_run(three, tmp_path):
-    folders = [str(run.save(tmp_path / str(k))) for k, run in enumerate(three)]
+    folders = [run.save(tmp_path / str(k)) for k, run in enumerate(three)]
     out = tmp_path / "best"
-    arguments = ["merge", "--best-of", *folders, "-o", str(out), "--name", "MuGE"]
-    shown = CliRunner().invoke(cli, arguments, catch_exceptions=False)
-    assert "results " in shown.stdout
-    assert "pred:best-of-3" in shown.stdout
+    shown = call("merge", "--best-of", *folders, "-o", out, "--name", "MuGE")
+    assert "results " in shown
+    assert "pred:best-of-3" in shown
     told = json.loads((out / "result.json").read_text("utf-8"))
     assert told["name"] == "MuGE (best of 3 by the ground truth)"
     assert told["provenance"]["best_of"] == ["m (0)", "m (1)", "m (2)"]
@@ -96,9 +93,7 @@ def test_the_command_line_writes_a_run(three, tmp_path):
 
 def rules_of(folder):
     """What `report --rules` says of one run: {(score, rule): value}."""
-    words = ["report", "--rules", str(folder), "--format", "json"]
-    shown = CliRunner().invoke(cli, words, catch_exceptions=False)
-    (table,) = json.loads(shown.stdout)["tables"]
+    (table,) = json.loads(call("report", "--rules", folder, "--format", "json"))["tables"]
     return {(row["score"], row["rule"]): row["run_1"] for row in table["rows"]}
 
 
@@ -110,8 +105,7 @@ def test_every_rule_side_by_side(three, tmp_path):
     assert found["AP", "edter"] is None
     assert found["ODS", "interpolated"] == score.ods.f
     assert found["ODS", "maximum"] <= score.ods.f
-    table = CliRunner().invoke(cli, ["report", "--rules", out], catch_exceptions=False).stdout
-    assert "101-point" in table
+    assert "101-point" in call("report", "--rules", out)
 
 
 def test_the_zero_row_comes_from_the_ground_truth(tmp_path):
@@ -156,8 +150,7 @@ def test_the_programs_files_by_hand(tmp_path):
             lines = [" ".join(map(str, (t / 4, *row))) for t, row in enumerate(rows)]
             (folder / f"{name}_ev1.txt").write_text("\n".join(lines), "utf-8")
     out = tmp_path / "best"
-    arguments = ["merge", "--best-of", *folders, "-o", str(out), "--format", "json"]
-    CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    call("merge", "--best-of", *folders, "-o", out, "--format", "json")
     told = json.loads((out / "result.json").read_text("utf-8"))
     score = told["scores"]["boundary"]
     assert score["ods"]["f"] == pytest.approx(26 / 35, abs=1e-12)

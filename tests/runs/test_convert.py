@@ -3,16 +3,14 @@
 import imageio.v3 as iio
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from bsdsbench.cli.verb_nms import command
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics.maps import nms, quantise
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.convert import nms_files
 from bsdsbench.runs.runner import evaluate
 from tests.helpers.crops import crops
-from tests.helpers.runs import refused
+from tests.helpers.runs import call, refused
 
 
 @pytest.fixture
@@ -35,12 +33,8 @@ def test_written_and_read_again_scores_as_with_the_switch(raw, tmp_path):
 @pytest.mark.parametrize(("bits", "dtype"), [("8", np.uint8), ("16", np.uint16)])
 def test_one_file_at_both_depths(raw, tmp_path, bits, dtype):
     source, target = raw[0] / "herd2.png", tmp_path / "thin.png"
-    result = CliRunner().invoke(
-        command,
-        [str(source), str(target), "--bits", bits, "--set", "nms_params.radius=2", "--quiet"],
-        catch_exceptions=False,
-    )
-    assert "2, 5, 1.01" in result.stdout
+    words = ["--bits", bits, "--set", "nms_params.radius=2", "--quiet"]
+    assert "2, 5, 1.01" in call("nms", source, target, *words)
     written = iio.imread(target)
     assert written.dtype == dtype
     assert np.array_equal(written, quantise(nms(iio.imread(source), radius=2), int(bits)))

@@ -17,7 +17,7 @@ from bsdsbench.protocol.signature import Signature, protocol_words
 from bsdsbench.report import score_tables, to_csv, to_markdown
 from bsdsbench.runs.official import ReportedRun
 from bsdsbench.runs.run_folder import load_run, load_runs
-from tests.helpers.runs import refused
+from tests.helpers.runs import call, refused
 from tests.helpers.simulated import simulated_run
 
 
@@ -148,13 +148,6 @@ def test_score_table_marks_the_best_and_keeps_full_precision(folder):
     assert hed[1:] == ["0.7878", "0.8079", "0.8404", ""]
     assert human[1:] == ["0.803", "0.803", "", ""]
     assert [table.is_best(row, 1) for row in range(3)] == [False, False, True]
-
-
-def call(*arguments):
-    found = CliRunner().invoke(cli, [str(a) for a in arguments], standalone_mode=False)
-    if found.exception:
-        raise found.exception
-    return found.output
 
 
 @pytest.mark.slow
