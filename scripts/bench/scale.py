@@ -81,21 +81,23 @@ def main() -> None:
     parser.add_argument("--sleep", type=float, metavar="MS", help="in place of counting")
     args = parser.parse_args()
     executor = "process" if args.sleep is None else Sleeping(args.workers, args.sleep)
-    started, spent_before = time.monotonic(), 0.0
+    started, before, own = time.monotonic(), 0, 0.0
 
     def report(done: int, total: int, image_id: str) -> None:
+        nonlocal before, own
         if done % max(total // 10, 1) == 0:
-            spent, own = time.monotonic() - started, time.process_time() - spent_before
+            spent, now = time.monotonic() - started, time.process_time()
             print(
-                f"{done:>8} images {spent:7.1f} s  parent {resident_mb():6.1f} MB, "
-                f"{own / done * 1e3:.2f} ms of processor time an image",
+                f"{done:>8} images {spent:7.1f} s  parent {resident_mb():6.1f} MB, since the last "
+                f"line {(now - own) / (done - before) * 1e3:.2f} ms of processor time an image",
                 flush=True,
             )
+            before, own = done, now
 
     with tempfile.TemporaryDirectory() as folder:
         pred, gt = make(Path(folder), args.images)
         print(f"{0:>8} images {0:7.1f} s  parent {resident_mb():6.1f} MB")
-        started, spent_before = time.monotonic(), time.process_time()
+        started, own = time.monotonic(), time.process_time()
         out = Path(folder) / "out"
         run = bb.evaluate(
             pred, gt, workers=args.workers, executor=executor, out=out, progress=report
