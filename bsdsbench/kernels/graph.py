@@ -243,16 +243,26 @@ def _list(tile, across, cols, pixel):
 
 
 @inner
-def place(pixel, cols):
-    """The tile that a flat index lies in, and its bit."""
-    row, col = divmod(np.int64(pixel), cols)
-    bit = np.uint64(1) << np.uint64((row & 7) << 3 | col & 7)
-    return (row >> 3) * ((cols + 7) >> 3) + (col >> 3), bit
+def row_col(pixel, cols):
+    """Row and column of a flat index: without a sign, so that no index counts from the end."""
+    wide = np.uint32(cols)
+    row = np.uint32(pixel) // wide
+    return np.uint64(row), np.uint64(np.uint32(pixel) - row * wide)
+
+
+@inner
+def place(row, col, cols):
+    """The tile that a pixel lies in, and its bit."""
+    three, seven = np.uint64(3), np.uint64(7)
+    across = (np.uint64(cols) + seven) >> three
+    bit = np.uint64(1) << ((row & seven) << three | col & seven)
+    return (row >> three) * across + (col >> three), bit
 
 
 @inner
 def _vertex(pixel, cols, tile):
-    at, bit = place(pixel, cols)
+    row, col = row_col(pixel, cols)
+    at, bit = place(row, col, cols)
     return tile[at].before + ones(tile[at].bits & (bit - np.uint64(1)))
 
 

@@ -67,6 +67,7 @@ from bsdsbench.kernels.graph import (
     geometry,
     number,
     place,
+    row_col,
     side,
     vertices,
     vertices_of,
@@ -372,7 +373,8 @@ def _run(start, vertex, added, pred, gt, geo, work, ordering, matched_gt):
     for step in range(steps):
         forget(gt)
         for i in order[batch[2 * step] : batch[2 * step + 2]]:
-            at, bit = place(pred.pixel[i], geo.cols)
+            row, col = row_col(pred.pixel[i], geo.cols)
+            at, bit = place(row, col, geo.cols)
             pred.tile[at].live ^= bit
         n_freed = 0
         for i in order[batch[2 * step] : batch[2 * step + 1]]:
@@ -399,11 +401,11 @@ def _keep(start, pixel, added, near, cols, kept, pixels, enters, tile):
     for step in range(start.size - 1):
         for event in range(start[step], start[step + 1]):
             p = pixel[event]
-            row, col = divmod(np.int64(p), cols)
-            if near[row, col >> 6] >> np.uint64(col & 63) & np.uint64(1):
+            row, col = row_col(p, cols)
+            if near[row, col >> np.uint64(6)] >> (col & np.uint64(63)) & np.uint64(1):
                 pixels[n], enters[n] = p, added[event]
                 n += 1
-                at, bit = place(p, cols)
+                at, bit = place(row, col, cols)
                 tile[at].bits |= bit
         kept[step + 1] = n
 

@@ -80,17 +80,25 @@ def _checked(values: NDArray[Any], thresholds: F8) -> tuple[NDArray[Any], F8]:
     if flat.dtype.str[1:] not in ("u1", "u2", "f4", "f8") or not flat.dtype.isnative:
         raise ValueError(f"dtype {flat.dtype}, expected uint8, uint16, float32, float64 or bool")
     thresholds = np.ascontiguousarray(thresholds, np.float64)
-    if thresholds.ndim != 1 or not np.all(thresholds[:-1] <= thresholds[1:]):
-        raise ValueError("thresholds: expected a list of increasing numbers")
+    if thresholds.ndim != 1:
+        raise ValueError(f"thresholds: shape {thresholds.shape}, expected a list of numbers")
     if thresholds.size > np.iinfo(np.int16).max:
         raise ValueError(f"{thresholds.size} thresholds, expected at most 32767")
     return flat, thresholds
 
 
+def _increasing(thresholds: bytes) -> F8:
+    """The thresholds, looked at when their tables are made. ValueError if out of order."""
+    t = np.frombuffer(thresholds)
+    if not np.all(t[:-1] <= t[1:]):
+        raise ValueError("thresholds: expected a list of increasing numbers")
+    return t
+
+
 @lru_cache(maxsize=16)
 def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
     """Level of every value of an unsigned integer type."""
-    t, top = np.frombuffer(thresholds), int(np.iinfo(dtype).max)
+    t, top = _increasing(thresholds), int(np.iinfo(dtype).max)
     lowest = np.ceil(np.clip(t, 0, 2) * top)  # value reaching t, give or take a rounding
     lowest -= (lowest - 1) / top >= t
     lowest += lowest / top < t
@@ -105,7 +113,7 @@ def _buckets(thresholds: bytes) -> tuple[I8, int, F8 | None]:
     K is doubled until no two share a bucket, up to 16 buckets each; if some then still do, the
     last is None. A bucket without a threshold has NaN, which nothing reaches.
     """
-    t = np.frombuffer(thresholds)
+    t = _increasing(thresholds)
     k = 1 << int(t.size).bit_length()
     most = 16 * k
     while True:

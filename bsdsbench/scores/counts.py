@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -119,9 +121,9 @@ class Counts(ReadOnly):
     adds: ClassVar[bool] = True
 
     @classmethod
-    def declared(cls) -> dict[str, Declared]:
+    def declared(cls) -> Mapping[str, Declared]:
         """Field name -> what it is, in order."""
-        return {f.name: f.metadata["counted"] for f in fields(cls)}  # type: ignore[arg-type]
+        return _fields(cls)[0]  # type: ignore[arg-type]
 
     def __init_subclass__(cls) -> None:
         """Keep dataclasses from writing a repr of whole arrays."""
@@ -136,7 +138,8 @@ class Counts(ReadOnly):
         return f"<{type(self).__name__}: {', '.join(parts)}>"
 
     def __post_init__(self) -> None:
-        about, sizes = self.declared(), dict[str, int]()
+        about, fixed = _fields(type(self))  # type: ignore[arg-type]
+        sizes = fixed.copy()
         for name, what in about.items():
             value = getattr(self, name)
             if value is None and what.later:
@@ -147,9 +150,7 @@ class Counts(ReadOnly):
             if what.ragged and array.ndim > 1:
                 array = array[: np.count_nonzero(~np.isnan(array).all(axis=-1))]
             sized = zip(what.axes, array.shape, strict=False)
-            expected = tuple(
-                int(axis) if axis.isdigit() else sizes.setdefault(axis, n) for axis, n in sized
-            )
+            expected = tuple([sizes.setdefault(axis, n) for axis, n in sized])
             if array.ndim != len(what.axes) or array.shape != expected:
                 wanted = f"{expected}" if array.ndim == len(what.axes) else f"{len(what.axes)} axes"
                 raise ShapeError(f"{name}: shape {array.shape}, expected {wanted}")
@@ -226,6 +227,14 @@ class Counts(ReadOnly):
                 raise ShapeError(f"images have different {name}, expected the same")
             out[name] = first if what.shared else np.stack(arrays)
         return out
+
+
+@cache
+def _fields(cls: type) -> tuple[Mapping[str, Declared], dict[str, int]]:
+    """What `declared` gives, and the axes whose names are their sizes."""
+    found = {f.name: f.metadata["counted"] for f in fields(cls)}
+    axes = {axis for what in found.values() for axis in what.axes}
+    return MappingProxyType(found), {axis: int(axis) for axis in axes if axis.isdigit()}
 
 
 def stacked_rows(arrays: Sequence[F8]) -> F8:
