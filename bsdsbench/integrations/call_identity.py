@@ -98,7 +98,7 @@ def _modules(start: str, faults: list[str]) -> Iterator[tuple[str, Any]]:
         source = path.read_bytes()
         values = _plain(_values(sys.modules.get(name)), f"the module {name!r}", faults)
         yield name, [hashlib.blake2b(source, digest_size=16).hexdigest(), values]
-        waiting += _imported(ast.parse(source), name, path.name == "__init__.py")
+        waiting += _imported(source, name, path.name == "__init__.py")
 
 
 def _values(module: ModuleType | None) -> dict[str, Any]:
@@ -133,17 +133,26 @@ def _plain(value: Any, where: str, faults: list[str], depth: int = 0) -> Any:
     return str(getattr(value, "__name__", value))
 
 
-def _imported(tree: ast.AST, name: str, is_package: bool) -> Iterator[str]:
+def _imported(source: bytes, name: str, is_package: bool) -> Iterator[str]:
     """Full names of the modules that a module imports, anywhere in it."""
     package = name if is_package else name.rpartition(".")[0]
-    for node in ast.walk(tree):
+    for level, module, names in _imports(source):
+        above = package.split(".")[: len(package.split(".")) + 1 - level]
+        base = ".".join([*(above if level else ()), *filter(None, [module])])
+        inner = [f"{base}.{each}" for each in names]
+        yield from (base, *(n for n in inner if _is_user(base) and _file_of(n)))
+
+
+@functools.lru_cache(maxsize=1024)
+def _imports(source: bytes) -> list[tuple[int, str | None, list[str]]]:
+    """Level, module and names of each import of a source; a process may run many detectors."""
+    found: list[tuple[int, str | None, list[str]]] = []
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [(0, alias.name, []) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: len(package.split(".")) + 1 - node.level]
-            base = ".".join([*(above if node.level else ()), *filter(None, [node.module])])
-            inner = [f"{base}.{alias.name}" for alias in node.names]
-            yield from (base, *(n for n in inner if _is_user(base) and _file_of(n)))
+            found.append((node.level, node.module, [alias.name for alias in node.names]))
+    return found
 
 
 def _is_user(name: str) -> bool:

@@ -66,12 +66,12 @@ def test_a_planted_drop_of_one_hundredth_fails(run, statistical):
 def test_noise_does_not_fail_the_statistical_form(run):
     baseline = Baseline.of(run)
     failures, drops = 0, []
-    for seed in range(30):
+    for seed in range(12):
         found = check(changed(run, 0, seed), baseline, statistical=True, tolerance=0.0, n_boot=400)
         failures += not found.passed
         drops.append(found.checks[0].drop)
     assert max(drops) > 0.001  # without statistics and tolerance these would have failed
-    assert failures <= 3
+    assert failures <= 2
 
 
 @pytest.mark.parametrize(("n", "n_boot"), [(5, 2000), (60, 20)])
@@ -287,6 +287,7 @@ def test_the_pytest_plugin(run, tmp_path, monkeypatch, capsys):
     def run_pytest(which, *arguments):
         monkeypatch.setenv("RUN", str(tmp_path / which))
         quiet = ["-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:benchmark"]
+        quiet += ["-p", "no:unraisableexception"]  # it collects this process's garbage, ten times
         return pytest.main([*quiet, *loaded, "test_mine.py", *arguments])
 
     assert run_pytest("good", "--bsdsbench-update") == 0
