@@ -98,8 +98,10 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
         out = folded(factors, table)
     else:
         out = np.zeros((len(factors), table.shape[1]))
+        finite = bool(np.isfinite(table).all())
         for i in range(n):
-            drawn = factors[:, i] != 0  # an undefined value counts where it is drawn
+            # An undefined value counts where it is drawn; a finite one adds 0 where it is not.
+            drawn = slice(None) if finite else factors[:, i] != 0
             out[drawn] += factors[drawn, i, None] * table[i]
     return out.reshape(len(factors), *values.shape[1:])
 

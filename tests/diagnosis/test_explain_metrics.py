@@ -130,12 +130,8 @@ def test_two_options_are_found_together(rooms):
 
 def test_some_of_the_images_are_a_coincidence(rooms):
     """They are listed last, with how many were tried; the target counts as out of reach."""
-    run = counted(rooms, "blurred", "gt", "depth", "depth")
-    part = bb.evaluate(
-        *(rooms / "blurred", rooms / "gt"),
-        metrics="depth", split_file=None, workers=1, executor="thread",
-    )  # fmt: skip
-    kept = [r for r in part.records if r.image_id not in IDS[3:]]
+    run = counted(rooms, "blurred", "gt", "depth", "depth", **SI)
+    kept = [r for r in run.records if r.image_id not in IDS[3:]]
     score = registry.get("depth").score(kept, run.protocol).to_mapping()
     targets = {f"depth.{k}": round(score[k], 3) for k in ("si_f1", "si_precision", "si_recall")}
     told = explain(run, targets, workers=1, seconds=300)
@@ -160,7 +156,7 @@ def test_several_that_fit_identify_none(rooms):
 
 
 def test_what_nothing_reaches_has_status_1(rooms, tmp_path):
-    run = counted(rooms, "blurred", "gt", "depth", "depth")
+    run = counted(rooms, "blurred", "gt", "depth", "depth", **SI)
     run.save(tmp_path / "out")
     arguments = ["explain", str(tmp_path / "out"), "--workers", "1", "--quiet", "--target"]
     done = CliRunner().invoke(cli, [*arguments, "depth.si_f1=0.987654"], standalone_mode=False)

@@ -21,3 +21,11 @@ def test_an_undefined_value_is_one_where_it_is_drawn(times):
 def test_integers_are_summed_exactly():
     large = np.array([[2**50 + 1], [3], [1]])
     assert weighted_sum(np.array([[1, 1, 1], [0, 2, 1]]), large).tolist() == [[2**50 + 5], [7]]
+
+
+def test_few_and_many_samples_have_the_same_bits():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(30, 3)) * 10.0 ** rng.integers(-9, 9, (30, 3))
+    weights = rng.integers(0, 3, (5, 30))
+    few, many = weighted_sum(weights, values), weighted_sum(np.tile(weights, (5, 1)), values)
+    assert np.tile(few, (5, 1)).tobytes() == many.tobytes()
