@@ -36,7 +36,7 @@ from bsdsbench.cli.options import (
 @choice(
     "--test",
     of=("bootstrap", "permutation", "wilcoxon"),
-    help="What gives the p-values; intervals are those of the bootstrap.",
+    help="Test for the p-values; intervals come from the bootstrap.",
 )
 @click.option("--common", is_flag=True, help="Compare on the images that all runs have.")
 @click.option("--force", is_flag=True, help="Compare even if protocols or ground truth differ.")

@@ -35,7 +35,7 @@ command.command_class = Verb
     multiple=True,
     type=click.Path(),
     metavar="FILE",
-    help="Sets of your own, registered by --register.",
+    help="Your own sets, registered with --register.",
 )
 @click.option("--register", metavar="NAME", help="Register the set under NAME, in the file -o.")
 @click.option("-o", "--out", type=click.Path(), help="The JSON file that registers the set.")
@@ -53,8 +53,8 @@ def check(
 ) -> int:
     """Name the ground-truth set and split in PATH; list missing, altered and extra images.
 
-    The content decides: formats and folders do not. Exit status 0 for a whole known set or a set
-    that was registered now; 1 for anything else.
+    A set is recognised by its content, in any format or folder. Exit status 0 for a complete known
+    set or a set that was registered just now; 1 for anything else.
     """
     from bsdsbench.cli.evaluating import print_json, progress
     from bsdsbench.loaders.identity import folder_fingerprints, identify, load_sets, write_set
@@ -86,8 +86,8 @@ def certify(path: str, form: str, quiet: bool) -> int:
     """Run the official self-test in PATH and compare every table with the MATLAB program's.
 
     PATH is the folder bench/data of the BSDS500 archive (five images). Boundary tables may
-    differ by 0.001, one image by 0.0015, as the official matching is random; region tables by
-    1e-5 of the value. Exit status 0 if all agree, 1 otherwise.
+    differ by 0.001, one image by 0.0015, because the official matching is randomised; region tables
+    by 1e-5 of the value. Exit status 0 if all agree, 1 otherwise.
     """
     import bsdsbench as bb
     from bsdsbench.cli.evaluating import print_json, print_tables, progress

@@ -61,6 +61,12 @@ class PRCurveDisplay(CurveDisplay):
     ------
     DataError
         For arrays of different lengths.
+
+    Examples
+    --------
+    >>> shown = PRCurveDisplay.from_scores([1, -1, 1], [0.9, 0.5, 0.4], name="made").plot()
+    >>> shown.ax_.get_xlabel(), shown.line_.get_label()
+    ('Recall', 'made (AP 0.833)')
     """
 
     curve_of = staticmethod(pr)

@@ -29,6 +29,12 @@ class Protocol(Constants):
     """How a prediction is turned into counts. Equal protocols give comparable scores.
 
     A value out of its range raises ProtocolError, which names the field.
+
+    Examples
+    --------
+    >>> protocol = Protocol.preset("bsds500").replace(max_dist=0.011)
+    >>> protocol.name, protocol.max_dist
+    ('bsds500*', 0.011)
     """
 
     def __post_init__(self) -> None:

@@ -82,7 +82,8 @@ class Settings:
             f"{k} : {kinds[k]}\n    {f.metadata[_SETTING].help}"
             for k, f in (inherited | own).items()
         ]
-        cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", _PARAMETERS, *lines])
+        head, mark, examples = inspect.cleandoc(cls.__doc__ or "").partition("\n\nExamples\n")
+        cls.__doc__ = "\n".join([head, "", _PARAMETERS, *lines]) + mark + examples
 
     def __post_init__(self) -> None:
         """Check every field. Raises ProtocolError for the first value out of its range."""

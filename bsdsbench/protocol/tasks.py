@@ -55,6 +55,12 @@ class Task:
     ------
     DataError
         For a field that is not as described.
+
+    Examples
+    --------
+    >>> task = Task.load("bsds500-test/boundary")
+    >>> task.set, task.images, task.resolved().max_dist
+    ('bsds500-test', 200, 0.0075)
     """
 
     name: str

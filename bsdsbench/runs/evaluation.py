@@ -82,6 +82,14 @@ class Evaluation(Shown):
         For records with counts of different metrics.
     MergeError
         For a duplicate id, or a sum of different protocols or metrics.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bsdsbench import evaluate_items
+    >>> run = evaluate_items([("a", np.eye(20), [np.eye(20)])], workers=1)
+    >>> run.boundary_score().ods.f, len(run.records), run.protocol.name
+    (1.0, 1, 'bsds500')
     """
 
     protocol: Protocol

@@ -49,6 +49,20 @@ class StreamingEvaluator:
         For unknown metrics.
     ProtocolError
         For an unknown preset.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> import numpy as np
+    >>> from bsdsbench.loaders.photos import read_photo
+    >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+    >>> truth = bb.load_ground_truth(sample_ground_truth() / "fruit1.mat")
+    >>> grey = read_photo(sample_images() / "fruit1.jpg").mean(axis=2)
+    >>> steps = np.hypot(*np.gradient(grey))
+    >>> ev = StreamingEvaluator("bsds500")
+    >>> ev.update(steps / steps.max(), truth.boundaries, image_id="fruit1")
+    >>> ev.compute()
+    <Evaluation 'streaming', 1 images: boundary ODS 0.402, OIS 0.402, AP 0.391, R50 0.323>
     """
 
     def __init__(
