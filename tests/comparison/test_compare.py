@@ -249,6 +249,26 @@ def test_normal_draws_give_the_interval_and_p_of_student_s_t():
     assert p_value(draws, n) == pytest.approx(2 * stats.t.sf(mean / error, n - 1), rel=0.06)
 
 
+@pytest.mark.parametrize("value", [1.0, -9.0, 9.0])
+def test_bca_counts_half_of_the_ties_and_never_none_or_all(value):
+    """Values without an image that pull alike on both sides: no acceleration, only the bias."""
+    draws = np.concatenate([np.linspace(0, 0.9, 200), np.full(300, 1.0), np.linspace(1.1, 3, 500)])
+    below = {1.0: 0.35, -9.0: 0.0005, 9.0: 0.9995}[value]  # half a draw at least, of a thousand
+    n = 50
+    t = stats.t(n - 1).ppf(0.975) * np.sqrt(n / (n - 1))
+    expected = np.quantile(draws, stats.norm.cdf(2 * stats.norm.ppf(below) + np.array([-t, t])))
+    found = bca_interval(value, draws, np.tile([-1.0, 1.0], n // 2), 0.95)
+    assert found == pytest.approx(tuple(expected), abs=1e-9)
+
+
+@pytest.mark.parametrize("below", [0, 7])
+def test_p_counts_the_observed_one_too(below):
+    draws = np.concatenate([np.full(below, -1.0), np.full(999 - below, 1.0)])
+    z = stats.norm.ppf((below + 1) / 1000) * np.sqrt(19 / 20)
+    assert p_value(draws, 20) == pytest.approx(2 * stats.t(19).cdf(z), rel=1e-9)
+    assert p_value(-draws, 20) == pytest.approx(2 * stats.t(19).cdf(z), rel=1e-9)
+
+
 def test_bca_agrees_with_scipy():
     rng = np.random.default_rng(0)
     data = rng.exponential(size=30)
