@@ -85,7 +85,6 @@ def ours(pred, gt, spacing=(1.0, 1.0), **options):
 
 @pytest.mark.parametrize("spacing", SPACINGS)
 @pytest.mark.parametrize(("pred", "gt"), MASKS)
-@pytest.mark.slow
 def test_masks_agree_with_the_plain_definitions(pred, gt, spacing):
     found = ours(pred, gt, spacing)
     for name, value in plain(pred, gt, spacing).items():
