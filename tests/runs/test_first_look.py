@@ -1,12 +1,15 @@
 """Inputs that would be counted without a word and should not: values, places, empty truth."""
 
 import re
+import shutil
 import subprocess
 import sys
+from itertools import pairwise
 
 import imageio.v3 as iio
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.files.errors import InputWarning
@@ -167,6 +170,42 @@ def test_empty_ground_truth_is_refused_before_anything_is_counted(with_empty, me
     protocol = TEN.replace(regions_from_soft=True)
     words = "im005.*no boundary pixel.*empty_gt=count.*--on-error skip"
     refused(words, counted, pred, gt, protocol, metrics=metric)
+
+
+def segments(path, boundaries):
+    """The .seg of one region, or of two halves."""
+    rows, cols = boundaries.shape
+    ends = [0, cols // 2, cols] if boundaries.any() else [0, cols]
+    parts = list(enumerate(pairwise(ends)))
+    head = ["format ascii cr", f"width {cols}", f"height {rows}", f"segments {len(parts)}", "data"]
+    body = [f"{k} {row} {a} {b - 1}" for row in range(rows) for k, (a, b) in parts]
+    path.with_suffix(".seg").write_text("\n".join([*head, *body]) + "\n")
+
+
+def matlab(path, boundaries):
+    labels = np.ones(boundaries.shape, np.uint16)
+    truth = {"Boundaries": boundaries, "Segmentation": labels}
+    cell = np.empty((1, 1), object)
+    cell[0, 0] = truth
+    savemat(path.with_suffix(".mat"), {"groundTruth": cell})
+
+
+def archive(path, boundaries):
+    np.savez(path.with_suffix(".npz"), boundaries)
+
+
+@pytest.mark.parametrize("write", [segments, matlab, archive])
+def test_large_files_that_are_not_packed_are_looked_at_too(write, tmp_path, monkeypatch):
+    """A crop saved without compression is larger than a packed one with boundaries."""
+    pred, gt = make_set(tmp_path, images=2, shape=(500, 200))
+    for path in sorted(gt.iterdir()):
+        shutil.rmtree(path)
+        edges = np.zeros((500, 200), np.uint8)
+        edges[:, 99] = path.stem == "im000"
+        write(path, edges)
+    assert all(path.stat().st_size > 4096 for path in gt.iterdir())
+    monkeypatch.setattr("bsdsbench.runs.runner._run_jobs", None)
+    refused("im001.*no boundary pixel", counted, pred, gt, TEN)
 
 
 def test_skipped_images_are_as_if_they_were_not_there(with_empty, tmp_path):
