@@ -117,6 +117,15 @@ class Comparison(Shown):
         Milliseconds per image of the runs of `bsdsbench run`, by name.
     test : str
         What gave the p-values.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> found = bb.compare(["ref:hed", "ref:cob"], n_boot=200)
+    >>> round(found.interval_of("ref:hed", "ods").value, 3)
+    0.78
+    >>> [table.key for table in found.tables()]
+    ['scores', 'differences', 'images']
     """
 
     names: tuple[str, ...]

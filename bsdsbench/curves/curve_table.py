@@ -40,6 +40,13 @@ class AreaRow:
         What it puts at recall 0 (PR).
     rule : str
         How it adds up.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> row = curves.area_table([1, -1, 1], [0.9, 0.5, 0.4])[0]
+    >>> isinstance(row, AreaRow)
+    True
     """
 
     name: str

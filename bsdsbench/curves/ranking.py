@@ -39,6 +39,13 @@ class Ranking(ReadOnly):
         "sample" or "merge", see `rank`.
     rows : array or None
         i8 (n,), the point at which each input row comes in, -1 if never; or None.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> ranking = curves.rank([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> ranking.tp.tolist(), ranking.positives
+    ([0, 1, 1, 2], 2)
     """
 
     thresholds: F8

@@ -18,6 +18,13 @@ class PRPoints(NamedTuple):
     ----------
     precision, recall : array
         f8 (K,).
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> found = curves.pr([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> found.recall.tolist()
+    [0.0, 0.5, 0.5, 1.0]
     """
 
     precision: F8
@@ -31,6 +38,13 @@ class ROCPoints(NamedTuple):
     ----------
     fpr, tpr : array
         False and true positive rates, f8 (K,).
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> found = curves.roc([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> found.tpr.tolist()
+    [0.0, 0.5, 0.5, 1.0]
     """
 
     fpr: F8
@@ -59,6 +73,13 @@ class PRResult(ShownCurve):
         Precision of a random ranking.
     positives, negatives : int
         The totals in use (num_positives, num_negatives where given).
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> found = curves.pr([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> round(found.ap, 3), found.recall.tolist()
+    (0.833, [0.0, 0.5, 0.5, 1.0])
     """
 
     recall: F8
@@ -94,6 +115,13 @@ class ROCResult(ShownCurve):
         "fptp", "tntp", "tptn" or "fpfn": x axis, then y axis.
     positives, negatives : int
         The totals in use.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> found = curves.roc([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> found.auc, found.negatives
+    (0.5, 1)
     """
 
     tpr: F8
@@ -129,6 +157,13 @@ class DETResult(ShownCurve):
         f8 (K,).
     tp, fp, eer, eer_threshold, positives, negatives : as in `ROCResult`
         Counts, equal error rate, totals.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> found = curves.det([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> found.eer, found.positives
+    (0.5, 2)
     """
 
     fpr: F8

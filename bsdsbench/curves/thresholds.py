@@ -37,6 +37,14 @@ class BinnedCurves:
     References
     ----------
     Source of the form: torchmetrics' binned curves.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> bins = curves.BinnedCurves(thresholds=[0.25, 0.5, 0.75])
+    >>> bins.update([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> bins.roc().fpr.tolist()
+    [0.0, 0.0, 1.0, 1.0]
     """
 
     def __init__(self, thresholds: ArrayLike | int = 256) -> None:
@@ -182,6 +190,14 @@ class ThresholdCurve(ShownCurve):
         f8 (T,).
     positives, negatives : float
         Total weight of each class.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> bins = curves.BinnedCurves(thresholds=[0.25, 0.5, 0.75])
+    >>> bins.update([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> bins.roc().thresholds.tolist()
+    [inf, 0.75, 0.5, 0.25]
     """
 
     precision: F8

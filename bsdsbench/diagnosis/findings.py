@@ -27,6 +27,12 @@ class Finding:
         The files concerned.
     fix : str
         The option or the step that fixes it.
+
+    Examples
+    --------
+    >>> finding = Finding("inverted", "error", "maps are dark on bright", fix="--invert")
+    >>> finding.level, finding.fix
+    ('error', '--invert')
     """
 
     code: str

@@ -65,6 +65,12 @@ class DataError(ValueError):
         What is wrong, in one line.
     problems : sequence of str
         One line per fault of the run; by default the message.
+
+    Examples
+    --------
+    >>> error = DataError("two faults", ["a.png: one", "b.png: two"])
+    >>> len(error.problems)
+    2
     """
 
     def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
@@ -98,6 +104,11 @@ class ShapeError(DataError):
         What is wrong, in one line.
     problems : sequence of str
         One line per fault of the run; by default the message.
+
+    Examples
+    --------
+    >>> issubclass(ShapeError, DataError)
+    True
     """
 
 

@@ -72,6 +72,17 @@ class DetectorRun(Shown):
         How many maps are of an earlier call of the same detector.
     notes : tuple of str
         What the user should know, such as why no map was taken over.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bsdsbench as bb
+    >>> from bsdsbench.loaders.sample import sample_images
+    >>> found = bb.run("sobel", sample_images(), out=tempfile.mkdtemp())
+    >>> found.kind, len(found.milliseconds), found.failed
+    ('soft', 16, {})
+    >>> sorted(found.to_mapping())[:3]
+    ['failed', 'kind', 'machine']
     """
 
     name: str

@@ -68,6 +68,13 @@ class Prediction:
         (H, W) radians, beside a soft map whose edges have an orientation.
     lines : Lines or None
         Straight lines, beside the soft map that they are drawn as.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pred = Prediction("a", soft=np.zeros((3, 4)))
+    >>> pred.shape, pred.boundary_map().shape
+    ((3, 4), (3, 4))
     """
 
     image_id: str
@@ -170,6 +177,13 @@ class GroundTruth:
         (H, W) radians per annotator, where boundaries have an orientation.
     lines : Lines or None
         Straight lines, beside the boundaries that they are drawn as.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> truth = GroundTruth("a", (np.eye(3, dtype=bool),))
+    >>> truth.shape, len(truth.boundaries)
+    ((3, 3), 1)
     """
 
     image_id: str

@@ -68,6 +68,13 @@ class Assignment(ReadOnly):
     resolution : float
         `cost` is at most `n_matched * resolution` above the least one; it is the least one where
         costs are whole numbers and that is below 1.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> found = bb.assign_points([[0, 0], [5, 5]], [[5, 6], [0, 1]], 3.0)
+    >>> found.pred_index.tolist(), found.gt_index.tolist()
+    ([0, 1], [1, 0])
     """
 
     pred_index: I8

@@ -60,6 +60,16 @@ class Metric(ABC):
         The metric that had these options in runs saved before this one had its own.
     uses : tuple of str
         The fields of a protocol that move its scores; signature and caption say no others.
+
+    Examples
+    --------
+    >>> from bsdsbench.metrics import registry
+    >>> metric = registry.get("region")
+    >>> metric.gt_kind, metric.pred_kinds
+    ('annotators', ('soft', 'labels'))
+    >>> prediction, truth, protocol = metric.example()
+    >>> metric.fits(prediction, truth, protocol)
+    True
     """
 
     name: ClassVar[str]

@@ -66,6 +66,17 @@ class BoundaryScore(CurveScore):
         Recall at precision 0.5, NaN where the curve does not reach it.
     edges_r50 : float
         The edges toolbox's number, which is then the largest recall, or 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> line = np.eye(20)
+    >>> score = bb.boundary_score(bb.boundary_counts(line, [line], "bsds500"))
+    >>> score.ods.f, score.n_images
+    (1.0, 1)
+    >>> sorted(score.to_mapping())
+    ['ap', 'edges_r50', 'n_images', 'ods', 'ois', 'r50']
     """
 
     r50: float
@@ -246,6 +257,15 @@ class Match(ReadOnly):
         * 100 * max_dist_px), the official objective (at least 1).
     n_matched : int
         Number of pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> pred, gt = np.eye(9, dtype=bool), np.eye(9, k=1, dtype=bool)
+    >>> match = bb.match_boundaries(pred, gt, max_dist_px=1.5)
+    >>> match.n_matched, int((match.pred_match >= 0).sum())
+    (8, 8)
     """
 
     pred_match: NDArray[np.int64]

@@ -35,6 +35,11 @@ class Column:
         Why it is undefined where it is, for a note under the table.
     quantity : str
         Columns of one quantity go by one name in papers; `explain` takes each for the others.
+
+    Examples
+    --------
+    >>> Column("ods", "ODS").digits
+    4
     """
 
     key: str
@@ -58,6 +63,12 @@ class Score(ShownScore):
         By the keys of the metric's columns and more; undefined ones are NaN.
     n_images : int
         Number of images.
+
+    Examples
+    --------
+    >>> score = Score({"voi.ods": 1.5}, n_images=2)
+    >>> score.voi.ods, score.to_mapping()
+    (1.5, {'voi': {'ods': 1.5}, 'n_images': 2})
     """
 
     values: Mapping[str, float]

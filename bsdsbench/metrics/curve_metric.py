@@ -37,6 +37,15 @@ class CurveMetric(Metric):
 
     Its counts are `CurveCounts`: thresholds f8 (T,), matched_gt, total_gt, matched_pred and
     total_pred i8 (T,). Most need no more than `count` and `example`.
+
+    Examples
+    --------
+    >>> from bsdsbench.metrics import registry
+    >>> metric = registry.get("pixel")
+    >>> [column.key for column in metric.columns[:3]]
+    ['ods', 'ods.threshold', 'ois']
+    >>> metric.image_values(metric.count(*metric.example()))["f"]
+    0.0
     """
 
     counts_type: ClassVar[type[Counts]] = BoundaryCounts
@@ -200,6 +209,15 @@ class CurveScore(ShownScore):
         Counts summed over the images, at each threshold.
     per_image : tuple of tuple of str, OperatingPoint
         (image id, its best point), in id order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> line = np.eye(20)
+    >>> score = bb.boundary_score(bb.boundary_counts(line, [line], "bsds500"))
+    >>> isinstance(score, CurveScore), score.ois.f
+    (True, 1.0)
     """
 
     ods: OperatingPoint

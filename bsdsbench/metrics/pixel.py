@@ -53,6 +53,14 @@ class PixelCounts(Counts):
     ------
     DataError
         As BoundaryCounts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> counts = bb.pixel_counts(np.eye(4), [np.eye(4)], "bsds500")
+    >>> int(counts.tp[0]), int(counts.tn[0])
+    (4, 12)
     """
 
     thresholds: F8 = thresholds_field()
@@ -103,6 +111,15 @@ class PixelScore(CurveScore):
         Area under the ROC curve; equal error rate, NaN where it is undefined.
     mae : float
         Mean absolute error of the soft maps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> counts = bb.pixel_counts(np.eye(4), [np.eye(4)], "bsds500")
+    >>> score = bb.pixel_score([bb.ImageRecord("a", (4, 4), {"pixel": counts})])
+    >>> score.ods.f
+    1.0
     """
 
     auc_roc: float

@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
+from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import (
     GREY,
     draw_iso_f,
@@ -38,6 +39,7 @@ from bsdsbench.scores.ratios import short
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.curve_band import CurveBand
+    from bsdsbench.runs.evaluation import Evaluation
 
 F8 = NDArray[np.float64]
 _D = TypeVar("_D", bound="CurveDisplay")
@@ -282,3 +284,19 @@ def apart(x: F8, y: F8) -> Any:
     cell = np.round(x * _STEPS) * (4 * _STEPS) + np.round(y * _STEPS)
     new = cell[1:] != cell[:-1]
     return np.r_[True, new] | np.r_[new, True]
+
+
+def metric_score(run: Evaluation, metric: str | None = None) -> Any:
+    """The score of `run` under a metric with a PR curve; default: the first it has.
+
+    Raises DataError for another metric, or if the run has none.
+    """
+    if metric is None:
+        curves = registry.with_curve(run.metrics)
+        if not curves:
+            raise DataError(
+                f"{run.name}: none of its metrics has a precision-recall curve "
+                f"({', '.join(run.metrics) or 'no metric'})"
+            )
+        metric = curves[0]
+    return run.score(registry.curve_metric(metric).name)

@@ -13,8 +13,14 @@ from bsdsbench.curves import DETResult, PRResult, ROCResult, det, pr, roc
 from bsdsbench.curves.ranked import VARIANTS
 from bsdsbench.curves.results import Variant
 from bsdsbench.files.errors import DataError
-from bsdsbench.metrics import registry
-from bsdsbench.plotting.curve_display import F8, CurveDisplay, apart, pair, visible_points
+from bsdsbench.plotting.curve_display import (
+    F8,
+    CurveDisplay,
+    apart,
+    metric_score,
+    pair,
+    visible_points,
+)
 from bsdsbench.plotting.style import name_axes, new_axes
 from bsdsbench.runs.references import reference_of
 from bsdsbench.scores.curve import OperatingPoint
@@ -271,6 +277,13 @@ class ROCCurveDisplay(CurveDisplay):
     ------
     DataError
         For another `plot`, arrays of different lengths or without points.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> shown = bb.ROCCurveDisplay.from_scores([1, -1, 1], [0.9, 0.5, 0.4], name="mine")
+    >>> shown.name, shown.tpr.tolist()
+    ('mine', [0.0, 0.5, 0.5, 1.0])
     """
 
     curve_of = staticmethod(roc)
@@ -351,6 +364,13 @@ class DETCurveDisplay(CurveDisplay):
     ------
     DataError
         For another `scale`, arrays of different lengths or without points.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> shown = bb.DETCurveDisplay.from_scores([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> shown.fpr.shape
+    (4,)
     """
 
     curve_of = staticmethod(det)
@@ -464,22 +484,6 @@ class DETCurveDisplay(CurveDisplay):
     def _marked(self) -> tuple[float, float] | None:
         """The equal error rate."""
         return (self.eer, self.eer) if self.eer is not None and 0 < self.eer < 1 else None
-
-
-def metric_score(run: Evaluation, metric: str | None = None) -> Any:
-    """The score of `run` under a metric with a PR curve; default: the first it has.
-
-    Raises DataError for another metric, or if the run has none.
-    """
-    if metric is None:
-        curves = registry.with_curve(run.metrics)
-        if not curves:
-            raise DataError(
-                f"{run.name}: none of its metrics has a precision-recall curve "
-                f"({', '.join(run.metrics) or 'no metric'})"
-            )
-        metric = curves[0]
-    return run.score(registry.curve_metric(metric).name)
 
 
 def _deviate(rate: Any) -> Any:

@@ -20,8 +20,8 @@ from bsdsbench.comparison.published import (
 )
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.plotting.curve_display import draw_together
-from bsdsbench.plotting.displays import FThresholdDisplay, PRCurveDisplay, metric_score
+from bsdsbench.plotting.curve_display import draw_together, metric_score
+from bsdsbench.plotting.displays import FThresholdDisplay, PRCurveDisplay
 from bsdsbench.plotting.palette import HUMAN
 from bsdsbench.plotting.scatter import ImageScatterDisplay
 from bsdsbench.plotting.style import for_file, is_grey, place_legend, root_figure, save, sign, style

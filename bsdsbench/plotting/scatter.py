@@ -12,7 +12,7 @@ from matplotlib.text import Text
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
-from bsdsbench.plotting.displays import metric_score
+from bsdsbench.plotting.curve_display import metric_score
 from bsdsbench.plotting.style import (
     GREY,
     line_style,

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.plotting.displays import metric_score
+from bsdsbench.plotting.curve_display import metric_score
 from bsdsbench.plotting.style import new_axes, next_style, root_figure, style
 
 if TYPE_CHECKING:

@@ -326,7 +326,15 @@ POSITIVES: Rule = each(POSITIVE, "numbers above 0, at most 1e6")
 
 @dataclass(frozen=True, slots=True)
 class NMSParams(Settings):
-    """Edge non-maximum suppression as a data set's users run it: `bsdsbench.metrics.maps`."""
+    """Edge non-maximum suppression as a data set's users run it: `bsdsbench.metrics.maps`.
+
+    Examples
+    --------
+    >>> NMSParams.recipe("rcf").describe()
+    'rcf: 2, 5, 1.01 (8 bit, not smoothed)'
+    >>> NMSParams(radius=2).changed()
+    {'radius': 2}
+    """
 
     called: ClassVar[str] = "nms "
 

@@ -56,6 +56,11 @@ class OperatingPoint:
         Recall, in [0, 1].
     f : float
         F, in [0, 1].
+
+    Examples
+    --------
+    >>> OperatingPoint(0.5, 0.75, 0.6, 2 / 3).to_mapping()
+    {'threshold': 0.5, 'recall': 0.6, 'precision': 0.75, 'f': 0.6666666666666666}
     """
 
     threshold: float | None
@@ -99,6 +104,15 @@ class PRCurve(ShownCurve):
     ------
     ShapeError
         For arrays of different lengths.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> line = np.eye(20)
+    >>> curve = bb.boundary_score(bb.boundary_counts(line, [line], "bsds500")).curve
+    >>> curve.precision.shape, float(curve.f[0])
+    ((99,), 1.0)
     """
 
     thresholds: F8

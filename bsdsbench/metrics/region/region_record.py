@@ -59,6 +59,15 @@ class RegionCounts(Counts):
     ------
     ShapeError
         For arrays of different lengths.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> labels = np.repeat([[1, 2]], 4, axis=0)
+    >>> counts = bb.region_counts([labels], [labels])
+    >>> counts.thresholds.tolist()
+    [1.0]
     """
 
     adds: ClassVar[bool] = False

@@ -142,6 +142,16 @@ class RegionScore(ReadOnly, ShownScore):
         (van_dongen), bgm, bce, gce, lce.
     per_image : tuple of tuple of str, dict of str to float
         (image id, each measure's best and its threshold), in id order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> labels = np.repeat([[1, 2]], 4, axis=0)
+    >>> record = bb.ImageRecord("a", (4, 2), {"region": bb.region_counts([labels], [labels])})
+    >>> score = bb.region_score([record])
+    >>> score.covering.ods, score.voi.ods
+    (1.0, 0.0)
     """
 
     thresholds: F8
