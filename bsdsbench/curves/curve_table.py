@@ -45,8 +45,8 @@ class AreaRow:
     --------
     >>> from bsdsbench import curves
     >>> row = curves.area_table([1, -1, 1], [0.9, 0.5, 0.4])[0]
-    >>> isinstance(row, AreaRow)
-    True
+    >>> row.name, round(row.value, 3)
+    ('scikit-learn average_precision_score', 0.833)
     """
 
     name: str

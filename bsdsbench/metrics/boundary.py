@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,9 +42,6 @@ from bsdsbench.scores.curve import (
 )
 from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.read_only import ReadOnly
-
-if TYPE_CHECKING:
-    pass
 
 # Kernels are imported where they are called: scores are read and shown without them.
 Bool = NDArray[np.bool_]

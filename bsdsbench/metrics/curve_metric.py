@@ -216,8 +216,8 @@ class CurveScore(ShownScore):
     >>> import bsdsbench as bb
     >>> line = np.eye(20)
     >>> score = bb.boundary_score(bb.boundary_counts(line, [line], "bsds500"))
-    >>> isinstance(score, CurveScore), score.ois.f
-    (True, 1.0)
+    >>> score.ois.f, score.per_image[0]
+    (1.0, ('image', OperatingPoint(threshold=0.01, precision=1.0, recall=1.0, f=1.0)))
     """
 
     ods: OperatingPoint

@@ -79,22 +79,19 @@ def as_runs(runs: Iterable[Any]) -> list[Any]:
 
 def named_apart(runs: list[Any], paths: Sequence[str | Path]) -> list[Any]:
     """Runs that share a name get the last folders of their paths beside it, as few as differ."""
-    where: dict[str, list[tuple[str, ...]]] = {}
-    for run, path in zip(runs, paths, strict=True):
-        where.setdefault(run.name, []).append(Path(path).absolute().parts)
-    told = {name: _last_folders(parts) for name, parts in where.items() if len(parts) > 1}
-    return [
-        replace(run, name=f"{run.name} ({told[run.name].pop(0)})") if run.name in told else run
-        for run in runs
-    ]
+    places = [(run, Path(path).absolute().parts) for run, path in zip(runs, paths, strict=True)]
+    named = []
+    for run, own in places:
+        same = [parts for other, parts in places if other.name == run.name]
+        end = _last_folders(own, same)
+        named.append(run if len(same) == 1 else replace(run, name=f"{run.name} ({end})"))
+    return named
 
 
-def _last_folders(places: list[tuple[str, ...]]) -> list[str]:
-    """The ends of paths, of the least length at which they differ; nothing private before it."""
-    longest = max(len(parts) for parts in places)
-    lengths = (n for n in range(1, longest) if len({p[-n:] for p in places}) == len(places))
-    count = next(lengths, 1)
-    return ["/".join(parts[-count:]) for parts in places]
+def _last_folders(own: tuple[str, ...], same: list[tuple[str, ...]]) -> str:
+    """The end of a path, of the least length at which all differ; nothing private before it."""
+    lengths = (n for n in range(1, len(own)) if len({p[-n:] for p in same}) == len(same))
+    return "/".join(own[-next(lengths, 1) :])
 
 
 def write_drawn(

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 LIMIT = 1536
@@ -105,6 +106,8 @@ def child(target: str, seconds: int, keep: Path) -> None:
 
 def run(only: str, seconds: int, seed: int) -> list[str]:
     """Fuzz the targets whose name holds `only`, each for some seconds; the failures."""
+    if not find_spec("atheris"):
+        sys.exit("guided: atheris is not there (pip install atheris)")
     KEEP.mkdir(exist_ok=True)
     failures = []
     for target in (name for name in TARGETS if only in name):
