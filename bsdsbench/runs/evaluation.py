@@ -19,7 +19,7 @@ from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.files.manifest import verified, write_results
 from bsdsbench.files.writing import WAIT, path_from
 from bsdsbench.loaders.identity import Identity
-from bsdsbench.metrics import metric_options, registry
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.columns import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
@@ -430,7 +430,7 @@ class Evaluation(Shown):
             if not isinstance(found, dict) or found.get("schema") != SCHEMA:
                 raise FaultError(f"expected schema {SCHEMA!r}")
             run = cls(
-                metric_options.stored(fields.table(found, "protocol")),
+                registry.stored(fields.table(found, "protocol")),
                 fields.text(found, "name"),
                 unpack_records(path / "counts.npz", counts),
                 fields.table(found, "provenance"),

@@ -28,7 +28,7 @@ from bsdsbench.loaders.groundtruth import empty_truth
 from bsdsbench.loaders.identity import image_fingerprint
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.photos import read_photo
-from bsdsbench.metrics import metric_options, registry
+from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import clipped
 from bsdsbench.runs.counts_file import pack_records
@@ -242,7 +242,7 @@ def protocol_of(protocol: Protocol | str | None, metrics: Sequence[str]) -> Prot
     what a metric needs, or if there is no default.
     """
     given = Protocol.of(usual_protocol(metrics) if protocol is None else protocol)
-    proto = metric_options.settled(given)
+    proto = registry.settled(given)
     for metric in metrics:
         registry.get(metric).check(proto)
     return proto

@@ -21,7 +21,7 @@ from typing import Any
 from bsdsbench.files.errors import is_text
 from bsdsbench.files.writing import write_atomic
 from bsdsbench.loaders.identity import Identity, KnownSet, identify
-from bsdsbench.metrics import metric_options
+from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import UNKNOWN, Signature
 from bsdsbench.scores.counts import ImageRecord
@@ -54,7 +54,7 @@ def signature_of(
     forms = sorted({r.form for r in records} - {"none"}) if len(records) <= MOST else []
     size = identity.to_mapping()["of"] if identity else None
     metrics = tuple(records[0].counts) if records else ()
-    unused = metric_options.unused(metrics, protocol)
+    unused = registry.unused(metrics, protocol)
     stored = "reference" in provenance
     return Signature(
         protocol,

@@ -19,7 +19,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.kinds import read_truth
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.loaders.pairing import Pair, read_split
-from bsdsbench.metrics import metric_options, registry
+from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
@@ -157,7 +157,7 @@ class ClassesEvaluator(ABC):
         found = Protocol.preset(self.PRESET).replace(
             thresholds=thresholds_of(thresholds), options={METRIC: semantic}, **self._changes
         )
-        return metric_options.settled(found)
+        return registry.settled(found)
 
     def evaluate_category(
         self,
