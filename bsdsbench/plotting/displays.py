@@ -22,7 +22,7 @@ from bsdsbench.plotting.curve_display import (
     visible_points,
 )
 from bsdsbench.plotting.style import name_axes, new_axes
-from bsdsbench.runs.references import reference_of
+from bsdsbench.runs.run_identity import reference_of
 from bsdsbench.scores.curve import OperatingPoint
 
 if TYPE_CHECKING:

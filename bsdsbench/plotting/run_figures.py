@@ -25,9 +25,8 @@ from bsdsbench.plotting.displays import FThresholdDisplay, PRCurveDisplay
 from bsdsbench.plotting.palette import HUMAN
 from bsdsbench.plotting.scatter import ImageScatterDisplay
 from bsdsbench.plotting.style import for_file, is_grey, place_legend, root_figure, save, sign, style
-from bsdsbench.runs.references import incomparable, reference_of
 from bsdsbench.runs.run_folder import as_runs
-from bsdsbench.runs.run_tasks import not_beside
+from bsdsbench.runs.run_identity import incomparable, not_beside, reference_of
 from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
 

@@ -26,9 +26,8 @@ from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.palette import ISO_LEVELS, iso_f_points, lines_of
 from bsdsbench.runs.evaluation import Evaluation, Progress
-from bsdsbench.runs.references import incomparable, is_reference, reference_of
 from bsdsbench.runs.run_folder import load_runs
-from bsdsbench.runs.run_tasks import shared_task
+from bsdsbench.runs.run_identity import incomparable, is_reference, reference_of, shared_task
 from bsdsbench.runs.score_tables import Speed, speed_of
 
 METRIC = registry.DEFAULT[0]

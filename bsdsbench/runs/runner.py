@@ -36,9 +36,7 @@ from bsdsbench.runs.job import (
     protocol_of,
 )
 from bsdsbench.runs.record_store import RecordStore, run_locked
-from bsdsbench.runs.run_identity import absolute
-from bsdsbench.runs.run_tasks import KEY as TASK
-from bsdsbench.runs.run_tasks import check_truth, fixed_by
+from bsdsbench.runs.run_identity import TASK, absolute, check_truth, fixed_by
 from bsdsbench.scores.counts import ImageRecord
 
 Progress = Callable[[int, int, str], None]

@@ -10,7 +10,7 @@ from typing import Any
 
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.columns import Column, column_values
-from bsdsbench.runs.references import incomparable, reference_notes
+from bsdsbench.runs.run_identity import incomparable, reference_notes
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Table
 
