@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_paths, given_word
+from bsdsbench.files.bounded import FaultError, listed, reading, show
 from bsdsbench.files.errors import EmptyTruthError, FileFormatError
-from bsdsbench.loaders.formats import FaultError, id_of, listed, read_arrays, reading, show
+from bsdsbench.loaders.formats import id_of, read_arrays
 from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair

@@ -28,9 +28,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.bounded import FaultError, reading, show
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.depth_files import depth_prediction, depth_truth
-from bsdsbench.loaders.formats import FaultError, read_arrays, reading, show
+from bsdsbench.loaders.formats import read_arrays
 from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.line_files import (

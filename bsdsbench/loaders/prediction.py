@@ -12,17 +12,10 @@ from numpy.typing import NDArray
 
 from bsdsbench.files import bounded
 from bsdsbench.files.arguments import given_paths, given_word
+from bsdsbench.files.bounded import FaultError, check_size, listed, reading
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders import inputs as checks
-from bsdsbench.loaders.formats import (
-    PREDICTION_SUFFIXES,
-    FaultError,
-    check_size,
-    id_of,
-    listed,
-    read_arrays,
-    reading,
-)
+from bsdsbench.loaders.formats import PREDICTION_SUFFIXES, id_of, read_arrays
 from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.loaders.pairing import Pair
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.bounded import MAX_DECODED_BYTES, FaultError, listed, read_bytes, reading
 from bsdsbench.files.json_fields import MAX_TEXT, MAX_WHOLE
-from bsdsbench.loaders.arrays import unpack_npz
+from bsdsbench.loaders.formats import unpack_npz
 from bsdsbench.metrics import registry
 from bsdsbench.scores.counts import ImageRecord, stacked_rows
 

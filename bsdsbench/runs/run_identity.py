@@ -22,10 +22,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError, is_text
 from bsdsbench.files.writing import write_atomic
 from bsdsbench.loaders import ground_truths
-from bsdsbench.loaders.formats import show
 from bsdsbench.loaders.identity import (
     Identity,
     KnownSet,

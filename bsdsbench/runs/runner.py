@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from bsdsbench.files.arguments import kind_of_value
+from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError, InputWarning
 from bsdsbench.loaders import ground_truths, pair
-from bsdsbench.loaders.formats import show
 from bsdsbench.loaders.pairing import maps_in
 from bsdsbench.loaders.photos import find_photos, photos_beside
 from bsdsbench.metrics import registry
