@@ -35,8 +35,8 @@ from bsdsbench.files.errors import DataError, FileFormatError, clip
 from bsdsbench.files.writing import write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation, Progress
+from bsdsbench.runs.record_store import pack_records, unpack_records
 from bsdsbench.runs.run_folder import as_runs
 from bsdsbench.runs.score_list import flat_scores, full_name
 from bsdsbench.scores.counts import ImageRecord

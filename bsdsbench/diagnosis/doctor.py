@@ -33,9 +33,9 @@ from bsdsbench.loaders import load_ground_truth, load_prediction
 from bsdsbench.loaders.formats import read_arrays
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.maps import ALL_ZERO, faint_set
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Progress
-from bsdsbench.runs.faint import ALL_ZERO, faint_set
 from bsdsbench.runs.first_look import Look, look_at
 from bsdsbench.runs.job import protocol_of
 

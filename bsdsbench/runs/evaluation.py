@@ -24,8 +24,7 @@ from bsdsbench.metrics.columns import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.protocol.tasks import Task
-from bsdsbench.runs.counts_file import pack_records, unpack_records
-from bsdsbench.runs.record_store import refuse_unfinished, run_locked
+from bsdsbench.runs.record_store import pack_records, refuse_unfinished, run_locked, unpack_records
 from bsdsbench.runs.run_identity import MARK, identity_of, is_own, mark_of, signature_of, tasks_of
 from bsdsbench.runs.score_tables import image_table, score_tables
 from bsdsbench.scores.counts import ImageRecord

@@ -28,9 +28,8 @@ from bsdsbench.files.errors import DataError, EmptyTruthError
 from bsdsbench.loaders import read_prediction, read_truth
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.maps import unit
+from bsdsbench.metrics.maps import ALL_ZERO, faint_set, unit
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.faint import ALL_ZERO, faint_set
 from bsdsbench.runs.job import Job
 
 F8 = NDArray[np.float64]

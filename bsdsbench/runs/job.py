@@ -29,10 +29,10 @@ from bsdsbench.loaders.identity import image_fingerprint
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.photos import read_photo
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.maps import form_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import clipped
-from bsdsbench.runs.counts_file import pack_records
-from bsdsbench.runs.faint import form_of
+from bsdsbench.runs.record_store import pack_records
 from bsdsbench.scores.counts import ImageRecord
 
 

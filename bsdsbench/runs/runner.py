@@ -18,11 +18,11 @@ from bsdsbench.loaders import ground_truths, pair
 from bsdsbench.loaders.pairing import maps_in
 from bsdsbench.loaders.photos import find_photos, photos_beside
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.maps import without_tops
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.runs.evaluation import EMPTY, Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
-from bsdsbench.runs.faint import without_tops
 from bsdsbench.runs.first_look import first_look
 from bsdsbench.runs.job import (
     Failure,
