@@ -14,9 +14,9 @@ from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.integrations.compat.py_edge_eval import named_scores
 from bsdsbench.integrations.compat.shared import thresholds_of, write_official
 from bsdsbench.loaders import load_prediction
+from bsdsbench.loaders.groundtruth import read_truth
 from bsdsbench.loaders.images import read_image
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.loaders.kinds import read_truth
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.loaders.pairing import Pair, read_split
 from bsdsbench.metrics import registry
