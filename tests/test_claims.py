@@ -13,7 +13,7 @@ import bsdsbench as bb
 from bsdsbench.cli import VERBS, cli
 from bsdsbench.integrations.baselines import BASELINES
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
-from bsdsbench.runs.references import references
+from bsdsbench.runs.run_identity import references
 from bsdsbench.scores.curve import best, pr_curve
 from bsdsbench.scores.ratios import f_measure
 

@@ -246,7 +246,7 @@ def protocol_from(
 
     Raises ProtocolError, UsageError for a field that is given in two ways.
     """
-    from bsdsbench.metrics.metric_options import settled
+    from bsdsbench.metrics.registry import settled
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.settings import NMSParams
     from bsdsbench.protocol.signature import Signature, parse_overrides

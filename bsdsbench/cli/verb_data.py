@@ -127,7 +127,7 @@ def _mapping(found: Identity) -> dict[str, Any]:
 
 
 def _lines(path: str, found: Identity, images: dict[str, str], sets: list[KnownSet]) -> list[str]:
-    from bsdsbench.loaders.formats import listed, show
+    from bsdsbench.files.bounded import listed, show
     from bsdsbench.loaders.identity import homes
 
     lines = [f"{show(path)}: {found.describe()}", f"fingerprint {found.fingerprint}"]

@@ -84,7 +84,7 @@ def command(
 
     from bsdsbench.cli.evaluating import print_json, progress
     from bsdsbench.diagnosis.explain import explain, metric_of, parse_targets, run_of
-    from bsdsbench.metrics.metric_options import describe
+    from bsdsbench.metrics.registry import describe
 
     if between:
         return _between(*between)

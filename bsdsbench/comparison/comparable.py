@@ -9,7 +9,7 @@ from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.references import reference_notes, reference_of
+from bsdsbench.runs.run_identity import reference_notes, reference_of
 
 FEW_IMAGES = 20
 # Words of a signature that do not make scores incomparable

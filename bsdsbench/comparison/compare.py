@@ -47,10 +47,10 @@ from bsdsbench.comparison.significance import (
 )
 from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError
-from bsdsbench.metrics import metric_options
+from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation, Progress
-from bsdsbench.runs.references import SOLVER_MOVES, reference_of
 from bsdsbench.runs.run_folder import as_runs
+from bsdsbench.runs.run_identity import SOLVER_MOVES, reference_of
 from bsdsbench.runs.score_tables import speeds_of
 
 F8 = NDArray[np.float64]
@@ -172,9 +172,7 @@ def compare(
         level=level,
         interval=interval,
         test=test,
-        protocol=" / ".join(
-            dict.fromkeys(metric_options.describe(metrics, r.protocol) for r in kept)
-        ),
+        protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in kept)),
         notes=tuple(notes),
         signatures=tuple(str(run.signature) for run in kept),
         speeds=speeds_of(labels, kept),

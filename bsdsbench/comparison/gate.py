@@ -33,10 +33,10 @@ from bsdsbench.files.arguments import given_number, given_share
 from bsdsbench.files.bounded import FaultError, read_json, reading
 from bsdsbench.files.errors import DataError, FileFormatError, clip
 from bsdsbench.files.writing import write_atomic
-from bsdsbench.metrics import metric_options
+from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation, Progress
+from bsdsbench.runs.record_store import pack_records, unpack_records
 from bsdsbench.runs.run_folder import as_runs
 from bsdsbench.runs.score_list import flat_scores, full_name
 from bsdsbench.scores.counts import ImageRecord
@@ -111,7 +111,7 @@ class Baseline:
                 raise FaultError("was altered (its checksum differs), expected it as it was made")
             return cls(
                 fields.text(found, "name"),
-                metric_options.stored(fields.table(found, "protocol")),
+                registry.stored(fields.table(found, "protocol")),
                 fields.numbers(found, "scores"),
                 fields.whole(found, "n_images"),
                 tolerances,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.tasks import tasks
-from bsdsbench.runs.run_tasks import not_beside, tasks_of
+from bsdsbench.runs.run_identity import not_beside, tasks_of
 from bsdsbench.scores.curve import AP_RULES, OperatingPoint
 
 # The point drawn for human agreement on the BSDS500 test split: recall, precision (F = .803).

@@ -9,7 +9,7 @@ be intended.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,11 +30,12 @@ from bsdsbench.diagnosis.name_findings import Files, doubled, listing, unmatched
 from bsdsbench.files.arguments import given_path
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders import load_ground_truth, load_prediction
+from bsdsbench.loaders.formats import read_arrays
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.maps import ALL_ZERO, faint_set
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Progress
-from bsdsbench.runs.faint import ALL_ZERO, faint_set
 from bsdsbench.runs.first_look import Look, look_at
 from bsdsbench.runs.job import protocol_of
 
@@ -216,20 +217,10 @@ def _alike(broken: Sequence[tuple[str, str]]) -> list[tuple[str, list[str]]]:
 
 def _largest(path: Path) -> float:
     """The largest value of a float array in a file, or -1 where there is none."""
-    from bsdsbench.loaders.arrays import read_npy, read_npz
-    from bsdsbench.loaders.images import read_image
-    from bsdsbench.loaders.matlab import read_mat
-
-    readers: dict[str, Callable[[Path], object]] = {
-        ".npy": read_npy,
-        ".npz": read_npz,
-        ".mat": read_mat,
-    }
     try:
-        got = readers.get(path.suffix.lower(), read_image)(path)
+        arrays = read_arrays(path).values()
     except DataError:
         return -1.0
-    arrays = got.values() if isinstance(got, dict) else [got]
     tops = [
         float(a.max())
         for a in arrays

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bsdsbench.loaders.formats import listed
+from bsdsbench.files.bounded import listed
 from bsdsbench.runs.evaluation import Progress
 
 _T = TypeVar("_T")

@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.diagnosis.findings import counted
+from bsdsbench.files.bounded import listed
 from bsdsbench.files.errors import DataError, visible
 from bsdsbench.files.writing import png_bytes
 from bsdsbench.integrations.call_identity import identity_of
 from bsdsbench.integrations.detector_maps import DetectorMaps
 from bsdsbench.integrations.opened_files import marks_of, noted_in
-from bsdsbench.loaders.formats import listed
 from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
 from bsdsbench.metrics import registry

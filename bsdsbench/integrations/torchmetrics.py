@@ -32,11 +32,11 @@ from bsdsbench.files.arguments import to_numpy
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.columns import column_values
+from bsdsbench.metrics.maps import without_tops
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.faint import without_tops
 from bsdsbench.runs.job import protocol_of
+from bsdsbench.runs.record_store import pack_records, unpack_records
 from bsdsbench.runs.streaming import annotator_maps, image_items, measure
 from bsdsbench.scores.counts import ImageRecord
 

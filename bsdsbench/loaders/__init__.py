@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bsdsbench.loaders.groundtruth import load_ground_truth, load_labels
-from bsdsbench.loaders.kinds import read_prediction, read_truth
+from bsdsbench.loaders.groundtruth import load_ground_truth, load_labels, read_truth
 from bsdsbench.loaders.pairing import Pair, ground_truths, pair
-from bsdsbench.loaders.prediction import load_prediction
+from bsdsbench.loaders.prediction import load_prediction, read_prediction
 
 __all__ = [
     "Pair",

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.bounded import FaultError, parse_json, read_bytes, reading
+from bsdsbench.files.bounded import FaultError, parse_json, read_bytes, reading, show
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.formats import show
 from bsdsbench.loaders.photos import read_photo
 from bsdsbench.protocol.protocol import Protocol
 

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.loaders.formats import FaultError, check_size, read_arrays, read_bytes, reading
+from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading
+from bsdsbench.loaders.formats import read_arrays
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import Pair
 

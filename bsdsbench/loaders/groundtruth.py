@@ -1,9 +1,19 @@
-"""One file, or one file per annotator -> inputs.GroundTruth."""
+"""One file, or one file per annotator -> inputs.GroundTruth.
+
+| kind | what the files hold |
+|---|---|
+| annotators | boundaries of every annotator, and segmentations where there are any |
+| classes    | (H, W) class labels, (C, H, W) boundaries, or the struct GTcls of SBD |
+| mask       | one binary mask; gray above 128 is foreground |
+| lines      | straight lines, drawn |
+| oriented   | boundaries of every annotator, and an angle at each pixel |
+| depth-map  | a depth map, and edges, valid pixels, a matte where there are |
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +21,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_paths, given_word
-from bsdsbench.files.errors import EmptyTruthError, FileFormatError
-from bsdsbench.loaders.formats import FaultError, id_of, listed, read_arrays, reading, show
+from bsdsbench.files.bounded import FaultError, listed, reading, show
+from bsdsbench.files.errors import DataError, EmptyTruthError, FileFormatError
+from bsdsbench.loaders.depth_files import depth_truth
+from bsdsbench.loaders.formats import id_of, read_arrays
 from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.loaders.labels import seg2bdry
+from bsdsbench.loaders.line_files import lines_truth, oriented_truth
 from bsdsbench.loaders.pairing import Pair
-from bsdsbench.loaders.prediction import check_total, flat, is_map, is_numeric, label_map
+from bsdsbench.loaders.prediction import (
+    check_total,
+    flat,
+    is_map,
+    is_numeric,
+    label_map,
+    only_array,
+)
+from bsdsbench.protocol.protocol import Protocol
 
 PathLike = str | os.PathLike[str]
 KINDS = ("boundaries", "labels")
@@ -220,3 +241,104 @@ def _check_shapes(maps: Sequence[NDArray[Any]]) -> None:
     if len(shapes) > 1:
         sizes = listed([f"{h} x {w}" for h, w in shapes])
         raise FaultError(f"annotations of sizes {sizes} (rows x columns), expected one size")
+
+
+def read_truth(pair: Pair, kind: str, protocol: Protocol, instances: bool = False) -> GroundTruth:
+    """An image's ground truth of a kind, of classes with instances where they are asked for.
+
+    Raises FileFormatError, DataError.
+    """
+    if kind == "classes":
+        return _class_truth(pair, instances)
+    return _TRUTHS[kind](pair, protocol)
+
+
+def _annotators(pair: Pair, protocol: Protocol) -> GroundTruth:
+    return load_ground_truth(pair, **protocol.gt_options())
+
+
+def _class_truth(pair: Pair, wanted: bool) -> GroundTruth:
+    path = pair.gt_path
+    found = read_arrays(path, indices=True)
+    if "GTcls" in found:
+        struct = found["GTcls"]
+        if not isinstance(struct, dict) or not {"Boundaries", "Segmentation"} <= struct.keys():
+            raise DataError(f"{show(path)}: no struct GTcls with Boundaries and Segmentation")
+        drawn = np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]])
+        labels = _labels_of(struct["Segmentation"], path)
+        instances = _instances(path, drawn) if wanted else None
+        return GroundTruth(
+            pair.image_id, path=path, class_boundaries=drawn, labels=labels, instances=instances
+        )
+    array = only_array(found, path)
+    if array.ndim == 2:
+        array = _labels_of(array, path)
+        instances = _instances(path) if wanted else None
+        return GroundTruth(pair.image_id, path=path, labels=array, instances=instances)
+    return GroundTruth(pair.image_id, path=path, class_boundaries=array != 0)
+
+
+def _instances(path: Path, drawn: NDArray[np.bool_] | None = None) -> NDArray[Any] | None:
+    """The instance map of a file of classes: the file of its name in the folder `inst` (SBD) or
+    `instances` beside its own. None where there is none.
+
+    The boundaries of SBD's struct GTinst, one per instance, or one per class in the refined
+    annotations, take the place of those in `drawn`, as in SEAL's program.
+    """
+    places = (path.parents[1] / folder / path.name for folder in ("inst", "instances"))
+    file = next((place for place in places if place.is_file()), None)
+    if file is None:
+        return None
+    found = read_arrays(file, indices=True)
+    if "GTinst" not in found:
+        return _labels_of(only_array(found, file), file)
+    struct = found["GTinst"]
+    wanted = {"Boundaries", "Categories", "Segmentation"}
+    if not isinstance(struct, dict) or not wanted <= struct.keys():
+        raise DataError(f"{show(file)}: no struct GTinst with {', '.join(sorted(wanted))}")
+    if drawn is not None:
+        outlines = [np.asarray(b) != 0 for b in struct["Boundaries"]]
+        classes = np.ravel(struct["Categories"]).astype(int)
+        if len(outlines) == len(drawn) != classes.size:
+            classes = np.arange(1, len(drawn) + 1)
+        if len(outlines) != classes.size or not np.isin(classes, np.arange(len(drawn)) + 1).all():
+            raise DataError(
+                f"{show(file)}: {len(outlines)} Boundaries and {classes.size} Categories, expected "
+                f"as many, of the classes 1 .. {len(drawn)}"
+            )
+        drawn[:] = False
+        for category, outline in zip(classes.tolist(), outlines, strict=True):
+            drawn[category - 1] |= outline
+    return _labels_of(struct["Segmentation"], file)
+
+
+def _labels_of(value: Any, path: Path) -> NDArray[Any]:
+    """A label map; MATLAB often stores one as double."""
+    array = np.asarray(value)
+    if array.dtype.kind != "f":
+        return array
+    with reading(path, "a label map"):
+        return label_map(array)
+
+
+def _mask(pair: Pair, protocol: Protocol) -> GroundTruth:
+    path = pair.gt_path
+    array = only_array(read_arrays(path), path)
+    with reading(path, "a mask"):
+        if array.ndim != 2:
+            raise FaultError(f"an array of shape {array.shape}, expected one mask (H, W)")
+        # Masks are often resized or saved as JPEG; the field cuts them at 128.
+        cut = {"u1": 128, "u2": 128 * 257}.get(array.dtype.str[1:], 0.5)
+        if array.max(initial=0) <= 1 and array.dtype.kind in "bui":
+            cut = 0
+        mask = array > cut
+    return GroundTruth(pair.image_id, path=path, mask=mask)
+
+
+_TRUTHS: dict[str, Callable[[Pair, Protocol], GroundTruth]] = {
+    "annotators": _annotators,
+    "mask": _mask,
+    "lines": lambda pair, protocol: lines_truth(pair),
+    "oriented": lambda pair, protocol: oriented_truth(pair),
+    "depth-map": lambda pair, protocol: depth_truth(pair),
+}

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.files import bounded
-from bsdsbench.loaders.formats import MAX_DEPTH, Budget, FaultError, check_size, read_bytes, reading
+from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading
+from bsdsbench.loaders.formats import MAX_DEPTH, Budget
 
 ITEM_COST = 1 << 15  # bytes charged per item of a cell or struct: they may lead round in circles
 CHUNK_COST = 8

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from bsdsbench.files.bounded import read_bytes, show
 from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.files.writing import write_atomic
-from bsdsbench.loaders.formats import read_bytes, show
 from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.loaders.pairing import Pair, ground_truths

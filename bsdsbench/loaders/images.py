@@ -24,7 +24,7 @@ from imageio.v3 import imopen
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
-from bsdsbench.loaders.formats import FaultError, check_size, listed, read_bytes, reading
+from bsdsbench.files.bounded import FaultError, check_size, listed, read_bytes, reading
 
 FORMATS = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
 # Pillow's way to 16-bit gray differs between formats and versions

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.format_table import IMAGE_SUFFIXES
-from bsdsbench.loaders.formats import FaultError, check_size, read_arrays, read_bytes, reading
+from bsdsbench.loaders.formats import IMAGE_SUFFIXES, read_arrays
 from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.line_maps import GRID, score_map, truth_map
 from bsdsbench.loaders.pairing import Pair

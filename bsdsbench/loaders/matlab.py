@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files import bounded
-from bsdsbench.loaders.formats import MAX_DEPTH, Budget, FaultError, check_size, read_bytes, reading
+from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading
+from bsdsbench.loaders.formats import MAX_DEPTH, Budget
 from bsdsbench.loaders.hdf5 import read_hdf5
 
 # "mi" storage types and "mx" classes -> numpy type codes

@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.bounded import FaultError, read_bytes, reading, show
 from bsdsbench.files.errors import FileFormatError
 from bsdsbench.files.manifest import MANIFEST, Manifest, manifest_over
-from bsdsbench.loaders.formats import FaultError, id_of, read_bytes, reading, show
+from bsdsbench.loaders.formats import id_of
 from bsdsbench.scores.counts import BoundaryCounts
 
 COLUMNS = {

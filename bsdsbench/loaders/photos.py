@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.loaders.format_table import IMAGE_SUFFIXES
-from bsdsbench.loaders.formats import id_of
+from bsdsbench.loaders.formats import IMAGE_SUFFIXES, id_of
 from bsdsbench.loaders.pairing import find_files
 
 

@@ -1,9 +1,19 @@
-"""One file (or folder of label maps) -> inputs.Prediction."""
+"""One file (or folder of label maps) -> inputs.Prediction.
+
+| kind | what the files hold |
+|---|---|
+| soft    | boundary strengths; or ucm2, segs in .mat and .npz |
+| labels  | label maps, one per file or several in a file |
+| classes | (H, W) class labels, (C, H, W) maps, or one soft map per class |
+| lines   | straight lines with scores, drawn as a map of the scores |
+| oriented | a soft map, and an angle at each pixel |
+| depth-map | a depth map |
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +22,16 @@ from numpy.typing import NDArray
 
 from bsdsbench.files import bounded
 from bsdsbench.files.arguments import given_paths, given_word
-from bsdsbench.files.errors import DataError
+from bsdsbench.files.bounded import FaultError, check_size, listed, reading, show
+from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders import inputs as checks
-from bsdsbench.loaders.formats import (
-    PREDICTION_SUFFIXES,
-    FaultError,
-    check_size,
-    id_of,
-    listed,
-    read_arrays,
-    reading,
-)
+from bsdsbench.loaders.depth_files import depth_prediction
+from bsdsbench.loaders.formats import PREDICTION_SUFFIXES, id_of, read_arrays
 from bsdsbench.loaders.inputs import Prediction
+from bsdsbench.loaders.line_files import lines_prediction, oriented_prediction
 from bsdsbench.loaders.pairing import Pair
 
+Shape = tuple[int, int]
 PathLike = str | os.PathLike[str]
 # where a file holds several maps, the one of such a name is meant
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
@@ -268,3 +274,48 @@ def _same_shape(maps: Sequence[NDArray[Any]]) -> None:
         raise FaultError(
             f"label maps of sizes {listed([str(s) for s in shapes])}, expected one size"
         )
+
+
+def read_prediction(pair: Pair, kind: str, shape: Shape, n_classes: int = 1) -> Prediction:
+    """An image's prediction of a kind; where it has no files, nothing is predicted.
+
+    shape is that of its ground truth. Raises FileFormatError, ShapeError.
+    """
+    if kind == "classes" and not pair.pred_paths:
+        return Prediction(pair.image_id, classes=np.zeros((n_classes, *shape), bool))
+    if kind in ("soft", "labels"):
+        if not pair.pred_paths:
+            return Prediction(pair.image_id, soft=np.zeros(shape, np.uint8))
+        return load_prediction(pair, kind=kind)
+    return _PREDICTIONS[kind](pair, shape)
+
+
+def _classes(pair: Pair, shape: Shape) -> Prediction:
+    maps = [_one_array(path) for path in pair.pred_paths]
+    if len({m.shape for m in maps}) > 1:
+        raise ShapeError(
+            f"{show(pair.pred_paths[0].parent.parent)}: the maps of the classes of "
+            f"{pair.image_id} have several sizes, expected one"
+        )
+    found = maps[0] if len(maps) == 1 else np.stack(maps)
+    return Prediction(pair.image_id, pair.pred_paths[0], classes=found)
+
+
+def _one_array(path: Path) -> NDArray[Any]:
+    return only_array(read_arrays(path, indices=True), path)
+
+
+def only_array(found: dict[str, Any], path: Path) -> NDArray[Any]:
+    """The array of a file that holds just one. Raises DataError."""
+    arrays = [a for a in found.values() if isinstance(a, np.ndarray)]
+    if len(arrays) != 1:
+        raise DataError(f"{show(path)}: {len(arrays)} arrays, expected one")
+    return arrays[0]
+
+
+_PREDICTIONS: dict[str, Callable[[Pair, Shape], Prediction]] = {
+    "classes": _classes,
+    "lines": lines_prediction,
+    "oriented": oriented_prediction,
+    "depth-map": depth_prediction,
+}

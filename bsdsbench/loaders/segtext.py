@@ -7,7 +7,7 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.loaders.formats import FaultError, check_size, read_bytes, reading
+from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading
 
 MAX_SEG_BYTES = 16 << 20  # a BSDS300 file has some 100 KB
 

@@ -1,22 +1,24 @@
 """The available metrics: built-in ones, and those in the entry point group `bsdsbench.metrics`.
+Their options in a protocol.
 
-Their names are known without importing numpy, so the command line's help can list them.
+The names are known without importing numpy, so the command line's help can list them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bsdsbench.files.errors import DataError
+from bsdsbench.files.errors import DataError, ProtocolError, did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from bsdsbench.metrics.base import Metric
     from bsdsbench.metrics.curve_metric import CurveMetric
+    from bsdsbench.protocol.protocol import Protocol
 
 GROUP = "bsdsbench.metrics"
 DEFAULT = ("boundary",)
@@ -109,3 +111,52 @@ def _others() -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points
 
     return {e.name: e for e in entry_points(group=GROUP) if e.name not in BUILT_IN}
+
+
+def settled(protocol: Protocol) -> Protocol:
+    """The protocol with its options checked, those of a default value left out.
+
+    So protocols that mean the same are equal. Raises ProtocolError for options of no metric,
+    unknown ones and wrong values.
+    """
+    if not protocol.options:
+        return protocol
+    for name in protocol.options:
+        if name not in names():
+            raise ProtocolError(
+                f"options {name!r}: expected the name of a metric, one of {', '.join(names())}"
+                f"{did_you_mean(name, names())}"
+            )
+    given = [m for m in names() if m in protocol.options]
+    return protocol.with_options({m: get(m).options_of(protocol) for m in given})
+
+
+def stored(values: Mapping[str, Any]) -> Protocol:
+    """The protocol of a saved run, settled. Raises ProtocolError."""
+    from bsdsbench.protocol.protocol import Protocol
+
+    protocol = Protocol.stored(values)
+    if protocol.options and "options" not in values:  # saved before options had metrics
+        given = dict(protocol.options)
+        for metric in map(get, BUILT_IN):
+            if metric.options and metric.options_were in given:
+                table, known = given[metric.options_were], metric.options.names()
+                given[metric.name] = {k: v for k, v in table.items() if k in known}
+        protocol = protocol.with_options(given)
+    return settled(protocol)
+
+
+def describe(metrics: Sequence[str], protocol: Protocol) -> str:
+    """How the scores of some metrics are made: what they use of the protocol, and their own."""
+    found = [get(m) for m in metrics]
+    used = {name for m in found for name in m.used(protocol)}
+    own = [text for m in found if (text := m.describe(protocol))]
+    return protocol.describe(used, own)
+
+
+def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
+    """Fields of a protocol, and names in its options, that no score of the metrics depends on."""
+    if not metrics:
+        return frozenset()
+    used = {name for m in metrics for name in get(m).used(protocol)}
+    return frozenset({*protocol.names(), *protocol.options} - {*used, *metrics})

@@ -10,7 +10,7 @@ _HOME = {
     "DETCurveDisplay": "displays",
     "FThresholdDisplay": "displays",
     "ImageScatterDisplay": "scatter",
-    "PRCurveDisplay": "displays",
+    "PRCurveDisplay": "curve_display",
     "ROCCurveDisplay": "displays",
     "plot_f": "run_figures",
     "plot_curves": "curve_display",

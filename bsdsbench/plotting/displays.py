@@ -1,20 +1,21 @@
-"""Curves as pictures: precision and recall, F over threshold, ROC, DET."""
+"""Other curves as pictures: F over threshold, ROC, DET."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves import DETResult, PRResult, ROCResult, det, pr, roc
+from bsdsbench.curves import DETResult, ROCResult, det, roc
 from bsdsbench.curves.ranked import VARIANTS
 from bsdsbench.curves.results import Variant
 from bsdsbench.files.errors import DataError
 from bsdsbench.plotting.curve_display import (
     F8,
+    ROOM,
     CurveDisplay,
     apart,
     metric_score,
@@ -22,17 +23,12 @@ from bsdsbench.plotting.curve_display import (
     visible_points,
 )
 from bsdsbench.plotting.style import name_axes, new_axes
-from bsdsbench.runs.references import reference_of
 from bsdsbench.scores.curve import OperatingPoint
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.curve_band import CurveBand
-    from bsdsbench.comparison.published import PublishedResult
     from bsdsbench.runs.evaluation import Evaluation
 
 Scale = Literal["normal", "log"]
-# Beyond 0 and 1, so that the line of a ranking, which may run along an edge, is not cut in half.
-ROOM = 0.01
 STAR: dict[str, Any] = {"marker": "*", "markersize": 11, "markeredgewidth": 0.7}
 # Rates at which normal-deviate axes have their ticks.
 _RATES = (1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
@@ -42,161 +38,6 @@ _RATE_NAMES = {
     "fp": "False positive rate",
     "fn": "False negative rate",
 }
-
-
-class PRCurveDisplay(CurveDisplay):
-    """A precision-recall curve of a run or of a ranking, with lines of equal F.
-
-    Parameters
-    ----------
-    recall, precision : array_like
-        (K,) in the order of the curve.
-    name : str
-        The name in tables and legends.
-    best : OperatingPoint or None
-        The point to mark, or None.
-    band : CurveBand or None
-        (recall, low, high), each (B,), or None.
-    ap, chance : float or None
-        Of a ranking: the number in the legend where there is no best point, and the height of the
-        line of a random one.
-    title : str
-        Over a figure of this curve alone.
-
-    Raises
-    ------
-    DataError
-        For arrays of different lengths.
-
-    Examples
-    --------
-    >>> shown = PRCurveDisplay.from_scores([1, -1, 1], [0.9, 0.5, 0.4], name="made").plot()
-    >>> shown.ax_.get_xlabel(), shown.line_.get_label()
-    ('Recall', 'made (AP 0.833)')
-    """
-
-    curve_of = staticmethod(pr)
-    number = "AP", "ap"
-    axis_names = "Recall", "Precision"
-    iso_f = True
-    mark: ClassVar[dict[str, Any]] = {**CurveDisplay.mark, "markeredgewidth": 0.8}
-
-    def __init__(
-        self,
-        recall: ArrayLike,
-        precision: ArrayLike,
-        *,
-        name: str = "",
-        best: OperatingPoint | None = None,
-        band: CurveBand | None = None,
-        ap: float | None = None,
-        chance: float | None = None,
-        title: str = "",
-    ) -> None:
-        self.recall, self.precision = pair(recall, precision, "recall", "precision", least=0)
-        self.name, self.best, self.band = name, best, band
-        self.ap, self.chance, self.title = ap, chance, title
-        self.room = 0.0 if chance is None else ROOM
-
-    @classmethod
-    def from_evaluation(
-        cls,
-        run: Evaluation,
-        name: str | None = None,
-        metric: str | None = None,
-        band: CurveBand | None = None,
-    ) -> PRCurveDisplay:
-        """The curve of a run's score with its ODS point.
-
-        Thresholds above every prediction (precision 0/0) are not drawn.
-
-        Parameters
-        ----------
-        run : Evaluation
-            The run.
-        name : str or None
-            Its name in the legend; default: the run's.
-        metric : str or None
-            A metric with a precision-recall curve; default: the run's first.
-        band : CurveBand or None
-            Drawn around the curve.
-
-        Returns
-        -------
-        PRCurveDisplay
-            The display, not drawn yet.
-
-        Raises
-        ------
-        DataError
-            If the run has no counts of that metric.
-        """
-        score = metric_score(run, metric)
-        recall, precision = score.curve.recall, score.curve.precision
-        drawn = (precision > 0) | (recall > 0)
-        name = run.name if name is None else name
-        shown = cls(recall[drawn], precision[drawn], name=name, best=score.ods, band=band)
-        about = reference_of(run)
-        shown.joined = about is None or about.ordered
-        return shown
-
-    @classmethod
-    def from_published(cls, result: PublishedResult) -> PRCurveDisplay:
-        """The stored curve of a published result, with the ODS point of its summary line.
-
-        Parameters
-        ----------
-        result : PublishedResult
-            One with a curve.
-
-        Returns
-        -------
-        PRCurveDisplay
-            The display, not drawn yet.
-
-        Raises
-        ------
-        DataError
-            For a result without a curve.
-        """
-        curve = result.curve
-        if curve is None:
-            raise DataError(f"published {result.key!r}: no curve is stored, expected one with")
-        drawn = (curve.precision > 0) | (curve.recall > 0)
-        return cls(curve.recall[drawn], curve.precision[drawn], name=result.label, best=curve.ods)
-
-    @classmethod
-    def from_curve(cls, curve: PRResult, name: str = "") -> PRCurveDisplay:
-        """The curve and summary numbers of a result.
-
-        Parameters
-        ----------
-        curve : PRResult
-            What `curves.pr` gives (not a stable one).
-        name : str
-            Its name in the legend.
-
-        Returns
-        -------
-        PRCurveDisplay
-            The display, not drawn yet.
-        """
-        numbers = (("AUC", curve.auc), ("AP", curve.ap), ("AP11", curve.ap_11))
-        title = ", ".join(f"{word} {100 * v:.1f} %" for word, v in numbers)
-        own = {"ap": curve.ap, "chance": curve.chance, "title": title}
-        return cls(curve.recall, curve.precision, name=name, **own)  # type: ignore[arg-type]
-
-    def _points(self) -> tuple[F8, F8]:
-        """Recall and precision."""
-        return visible_points(self.recall, self.precision)
-
-    def _random(self) -> tuple[Any, Any] | None:
-        """A level line, of a ranking."""
-        return None if self.chance is None else ((0, 1), (self.chance, self.chance))
-
-    def _marked(self) -> tuple[float, float] | None:
-        """The best point."""
-        return (self.best.recall, self.best.precision) if self.best else None
 
 
 class FThresholdDisplay(CurveDisplay):

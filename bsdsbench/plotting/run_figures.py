@@ -20,14 +20,13 @@ from bsdsbench.comparison.published import (
 )
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.plotting.curve_display import draw_together, metric_score
-from bsdsbench.plotting.displays import FThresholdDisplay, PRCurveDisplay
+from bsdsbench.plotting.curve_display import PRCurveDisplay, draw_together, metric_score
+from bsdsbench.plotting.displays import FThresholdDisplay
 from bsdsbench.plotting.palette import HUMAN
 from bsdsbench.plotting.scatter import ImageScatterDisplay
 from bsdsbench.plotting.style import for_file, is_grey, place_legend, root_figure, save, sign, style
-from bsdsbench.runs.references import incomparable, reference_of
 from bsdsbench.runs.run_folder import as_runs
-from bsdsbench.runs.run_tasks import not_beside
+from bsdsbench.runs.run_identity import incomparable, not_beside, reference_of
 from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
 
@@ -86,9 +85,9 @@ def plot_runs(
         other images than the runs'.
     """
     runs = as_runs(runs)
-    extra = published_curves_of(published)
+    extra = published_curves_of(published) if published else []
     named = _names(runs, names, least=0 if extra else 1)
-    point = _human(runs, human, "human" in published_keys(published), metric)
+    point = _human(runs, human, bool(published) and "human" in published_keys(published), metric)
     if not force:
         _check(runs, [result.tasks[0] for result in extra], human)
     bands = bands or [None] * len(runs)

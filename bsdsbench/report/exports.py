@@ -30,8 +30,8 @@ from bsdsbench.files.writing import WAIT, locked
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.tasks import Task
-from bsdsbench.runs.counts_file import content_hash, pack_records
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.record_store import content_hash, pack_records
 from bsdsbench.runs.run_folder import load_runs, named_apart
 from bsdsbench.tables.as_csv import to_csv
 from bsdsbench.tables.table import Column, Table

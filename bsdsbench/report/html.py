@@ -24,7 +24,7 @@ from bsdsbench.plotting.palette import PIXELS, lines_of
 from bsdsbench.report.picture_set import BUDGET, PictureSet, by_interest
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.run_folder import as_runs, write_drawn
-from bsdsbench.runs.run_tasks import not_beside
+from bsdsbench.runs.run_identity import not_beside
 from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.tables.as_csv import to_csv

@@ -23,12 +23,11 @@ from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.files.manifest import SITE, Manifest, write_results
 from bsdsbench.files.writing import WAIT, locked
 from bsdsbench.loaders.official_txt import safe_name
-from bsdsbench.metrics import metric_options, registry
+from bsdsbench.metrics import registry
 from bsdsbench.plotting.palette import ISO_LEVELS, iso_f_points, lines_of
 from bsdsbench.runs.evaluation import Evaluation, Progress
-from bsdsbench.runs.references import incomparable, is_reference, reference_of
 from bsdsbench.runs.run_folder import load_runs
-from bsdsbench.runs.run_tasks import shared_task
+from bsdsbench.runs.run_identity import incomparable, is_reference, reference_of, shared_task
 from bsdsbench.runs.score_tables import Speed, speed_of
 
 METRIC = registry.DEFAULT[0]
@@ -181,7 +180,7 @@ def _board(
     ranked = tuple(sorted(rows, key=lambda row: -row.order))
     if task:
         title = f"{task.name}: {title}"
-    how = metric_options.describe([METRIC], first.protocol)
+    how = registry.describe([METRIC], first.protocol)
     name = task.name if task else ""
     return Board(title, how, told.notes, ranked, tuple(curves), name)
 

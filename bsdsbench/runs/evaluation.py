@@ -19,15 +19,13 @@ from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.files.manifest import verified, write_results
 from bsdsbench.files.writing import WAIT, path_from
 from bsdsbench.loaders.identity import Identity
-from bsdsbench.metrics import metric_options, registry
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.columns import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.protocol.tasks import Task
-from bsdsbench.runs.counts_file import pack_records, unpack_records
-from bsdsbench.runs.record_store import refuse_unfinished, run_locked
-from bsdsbench.runs.run_identity import MARK, identity_of, is_own, mark_of, signature_of
-from bsdsbench.runs.run_tasks import tasks_of
+from bsdsbench.runs.record_store import pack_records, refuse_unfinished, run_locked, unpack_records
+from bsdsbench.runs.run_identity import MARK, identity_of, is_own, mark_of, signature_of, tasks_of
 from bsdsbench.runs.score_tables import image_table, score_tables
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.as_html import to_html
@@ -430,7 +428,7 @@ class Evaluation(Shown):
             if not isinstance(found, dict) or found.get("schema") != SCHEMA:
                 raise FaultError(f"expected schema {SCHEMA!r}")
             run = cls(
-                metric_options.stored(fields.table(found, "protocol")),
+                registry.stored(fields.table(found, "protocol")),
                 fields.text(found, "name"),
                 unpack_records(path / "counts.npz", counts),
                 fields.table(found, "provenance"),

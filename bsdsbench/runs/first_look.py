@@ -23,14 +23,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.bounded import listed, show
 from bsdsbench.files.errors import DataError, EmptyTruthError
 from bsdsbench.loaders import read_prediction, read_truth
-from bsdsbench.loaders.formats import listed, show
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.maps import unit
+from bsdsbench.metrics.maps import ALL_ZERO, faint_set, unit
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.faint import ALL_ZERO, faint_set
 from bsdsbench.runs.job import Job
 
 F8 = NDArray[np.float64]

@@ -19,20 +19,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import kind_of_value
+from bsdsbench.files.bounded import read_bytes, show
 from bsdsbench.files.errors import DataError, FileFormatError, ShapeError, is_text
 from bsdsbench.files.manifest import digest as hash_of
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.loaders import Pair, read_prediction, read_truth
-from bsdsbench.loaders.formats import read_bytes, show
 from bsdsbench.loaders.groundtruth import empty_truth
 from bsdsbench.loaders.identity import image_fingerprint
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.photos import read_photo
-from bsdsbench.metrics import metric_options, registry
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.maps import form_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import clipped
-from bsdsbench.runs.counts_file import pack_records
-from bsdsbench.runs.faint import form_of
+from bsdsbench.runs.record_store import pack_records
 from bsdsbench.scores.counts import ImageRecord
 
 
@@ -242,7 +242,7 @@ def protocol_of(protocol: Protocol | str | None, metrics: Sequence[str]) -> Prot
     what a metric needs, or if there is no default.
     """
     given = Protocol.of(usual_protocol(metrics) if protocol is None else protocol)
-    proto = metric_options.settled(given)
+    proto = registry.settled(given)
     for metric in metrics:
         registry.get(metric).check(proto)
     return proto

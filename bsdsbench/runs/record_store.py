@@ -1,21 +1,172 @@
-"""The records of a run in OUT/.records: what an interrupted or repeated run need not do again."""
+"""Records on disk: the bytes of counts.npz, and what a run has done so far.
+
+Records are written in columns, and checked when they are read. Those in OUT/.records an interrupted
+or repeated run need not make again.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from bsdsbench.files.bounded import MAX_DECODED_BYTES, show
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.files.bounded import MAX_DECODED_BYTES, FaultError, listed, read_bytes, reading, show
 from bsdsbench.files.errors import DataError, FileFormatError
+from bsdsbench.files.json_fields import MAX_TEXT, MAX_WHOLE
 from bsdsbench.files.manifest import digest, is_run
 from bsdsbench.files.writing import inside, locked, write_atomic
+from bsdsbench.loaders.formats import unpack_npz
 from bsdsbench.loaders.official_txt import PER_IMAGE
-from bsdsbench.runs.counts_file import unpack_records
-from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.metrics import registry
+from bsdsbench.scores.counts import ImageRecord, stacked_rows
+
+MAX_IMAGES = 200_000
+ABOUT = {"ids": "U", "sizes": "iu", "fingerprints": "U"}
+LATER = ("truths", "forms")  # text, not in counts of the first version
+Columns = dict[str, NDArray[Any]]
+
+
+def columns(rows: Sequence[ImageRecord]) -> Columns:
+    """`ids`, `sizes`, `fingerprints`, `truths`, `forms`, and METRIC.FIELD stacked, image first.
+
+    Raises ValueError if the images have arrays of different shapes.
+    """
+    arrays: Columns = {
+        "ids": np.array([r.image_id for r in rows], np.str_),
+        "sizes": np.array([r.size for r in rows], np.int64).reshape(-1, 2),
+        "fingerprints": np.array([r.fingerprint for r in rows], np.str_),
+        "truths": np.array([r.truth for r in rows], np.str_),
+        "forms": np.array([r.form for r in rows], np.str_),
+    }
+    for metric in dict.fromkeys(m for r in rows for m in r.counts):
+        counts = [r.counts[metric] for r in rows if metric in r.counts]
+        for name, what in counts[0].declared().items():
+            put = stacked_rows if what.ragged else np.stack
+            arrays[f"{metric}.{name}"] = put([getattr(c, name) for c in counts])
+    return arrays
+
+
+def pack_records(records: Iterable[ImageRecord]) -> bytes:
+    """Records as the bytes of an .npz with the arrays of `columns`. Same records, same bytes.
+
+    Raises ValueError if the images have arrays of different shapes.
+    """
+    buffer = BytesIO()
+    np.savez_compressed(buffer, **columns(list(records)))  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def content_hash(records: Sequence[ImageRecord]) -> str:
+    """sha256 of the records' columns, whatever packs them: ids, sizes, ground truth and counts.
+
+    Not of the fingerprints of jobs, which tell of the files on one machine.
+    """
+    found = hashlib.sha256()
+    for key, array in columns(records).items():
+        if key == "fingerprints":
+            continue
+        plain = array.astype("U") if array.dtype.kind == "U" else np.ascontiguousarray(array)
+        body = "\0".join(plain.tolist()).encode() if plain.dtype.kind == "U" else plain.tobytes()
+        kind = "text" if plain.dtype.kind == "U" else plain.dtype.newbyteorder("<").str
+        found.update(f"{key} {kind} {plain.shape}\n".encode() + body)
+    return found.hexdigest()
+
+
+def unpack_records(path: Path, data: bytes | None = None) -> tuple[ImageRecord, ...]:
+    """Read what `pack_records` wrote into `path`, or `data` found there. Raises FileFormatError."""
+    data = read_bytes(path) if data is None else data
+    with reading(path, "a bsdsbench counts file"):
+        arrays = unpack_npz(data, text=True, limit=MAX_DECODED_BYTES)
+        check_columns(arrays)
+        return tuple(_row(arrays, i) for i in range(len(arrays["ids"])))
+
+
+def _row(arrays: Columns, i: int) -> ImageRecord:
+    counts: dict[str, Any] = {}
+    for key, array in arrays.items():
+        metric, dot, name = key.partition(".")
+        if dot:
+            counts.setdefault(metric, {})[name] = array[i]
+    rows, cols = arrays["sizes"][i]
+    return ImageRecord(
+        str(arrays["ids"][i]),
+        (int(rows), int(cols)),
+        {m: registry.get(m).counts_type(**values) for m, values in counts.items()},
+        str(arrays["fingerprints"][i]),
+        truth=str(arrays["truths"][i]) if "truths" in arrays else "",
+        form=str(arrays["forms"][i]) if "forms" in arrays else "",
+    )
+
+
+def check_columns(arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise FaultError unless the arrays are whole columns of sound counts. See `columns`."""
+    for name, kinds in ABOUT.items():
+        if name not in arrays or arrays[name].dtype.kind not in kinds:
+            raise FaultError(f"has no sound array {name!r}, expected it in a counts file")
+    count = len(arrays["ids"]) if arrays["ids"].ndim == 1 else -1
+    if count > MAX_IMAGES:
+        raise FaultError(f"has {count} images, expected at most {MAX_IMAGES}")
+    expected = {"ids": (count,), "sizes": (count, 2), "fingerprints": (count,)}
+    if any(arrays[name].shape != shape for name, shape in expected.items()):
+        raise FaultError("ids, sizes and fingerprints of different lengths, expected one per image")
+    if arrays["ids"].dtype.itemsize > 4 * MAX_TEXT:
+        raise FaultError(f"has ids of over {MAX_TEXT} characters, expected shorter ones")
+    _check_range("sizes", arrays["sizes"])
+    named: dict[str, dict[str, NDArray[Any]]] = {}
+    for key, array in arrays.items():
+        metric, dot, name = key.partition(".")
+        if dot:
+            named.setdefault(metric, {})[name] = array
+        elif key in LATER and (array.dtype.kind != "U" or array.ndim != 1):
+            raise FaultError(
+                f"{key}: {array.dtype} of shape {array.shape}, expected text per image"
+            )
+        elif key not in (*ABOUT, *LATER):
+            raise FaultError(f"has an array {key[:40]!r}, expected METRIC.FIELD")
+        if array.shape[:1] != (count,):
+            raise FaultError(f"{key[:80]}: shape {array.shape}, expected one row per image")
+    for metric, found in named.items():
+        if count:
+            _check_metric(metric, found)
+
+
+def _check_metric(metric: str, found: Mapping[str, NDArray[Any]]) -> None:
+    """The fields of the metric's counts, each of its type and in its range."""
+    expected = registry.get(metric).counts_type.declared()
+    needed = {name for name, what in expected.items() if not what.later}
+    if not needed <= set(found) <= set(expected):
+        raise FaultError(
+            f"{metric}: has {listed(sorted(found))}, expected exactly {', '.join(expected)}"
+        )
+    for name, array in found.items():
+        what, field = f"{metric}.{name}", expected[name]
+        if field.dtype is np.float64:
+            if array.dtype.kind != "f" or np.isinf(array).any():
+                raise FaultError(f"{what}: not finite numbers, expected measures")
+            if not field.undefined and np.isnan(array).any():
+                raise FaultError(f"{what}: has NaN, expected numbers")
+        else:
+            _check_range(what, array)
+        if name == "thresholds" and not (np.diff(array, axis=-1) > 0).all():
+            raise FaultError(f"{what}: not increasing, expected thresholds")
+        if field.at_most and (array > found[field.at_most]).any():
+            raise FaultError(f"{what}: more than there are, expected at most {field.at_most}")
+
+
+def _check_range(what: str, array: NDArray[Any]) -> None:
+    """Whole numbers from 0 to 2^53: what a count may be."""
+    if array.dtype.kind not in "iu":
+        raise FaultError(f"{what}: {array.dtype}, expected whole numbers")
+    if array.size and not (array.min() >= 0 and array.max() <= MAX_WHOLE):
+        raise FaultError(f"{what}: from {array.min()} to {array.max()}, expected counts")
+
 
 FOLDER = ".records"
 LOG = "records"

@@ -11,9 +11,7 @@ and total_pred are stored as differences along T, split into planes of bytes. `i
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
 from io import BytesIO
@@ -26,56 +24,13 @@ from bsdsbench.files.errors import DataError, did_you_mean
 from bsdsbench.loaders.identity import shipped_sets
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.run_identity import PREFIX, SOURCE, references
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 
-PREFIX = "ref:"
 SET = "bsds500-test"
-SOURCE = "stored results of SEISM v3 (Pont-Tuset and Marques, PAMI 2016)"
-SOLVER = "the official randomised solver"
-# How much that solver changes ODS; in an image, at most 19 of some thousands of counts.
-SOLVER_MOVES = 0.0003
 _PARTS = ("matched_gt", "unmatched_pred", "total_pred")
-_MUST_AGREE = ("max_dist", "max_dist_px", "ap_rule")
 _SHIFTS = (0, 8, 16)
 Arrays = dict[str, NDArray[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A reference run: its form, parameters and source.
-
-    key       : what follows `ref:`
-    form      : "contours", "segmentations", or "hierarchy" for thresholds of an ultrametric map
-    parameter : the method's own axis, in words
-    ordered   : False if the axis is a list of combinations, which cannot be interpolated
-    paper     : where the method is described; note : a remark about the counts
-    """
-
-    key: str
-    name: str
-    year: int | None
-    form: str
-    parameter: str
-    paper: str
-    ordered: bool = True
-    note: str = ""
-
-    def describe(self, count: int) -> str:
-        """One line: form, parameters and source of the counts, and who matched."""
-        said = f"{self.form}, {count} {self.parameter}; {SOURCE}, matched by {SOLVER}"
-        return f"{said}; {self.note}" if self.note else said
-
-
-@lru_cache(maxsize=1)
-def references() -> dict[str, Reference]:
-    """Key -> what it is, in the order of the shipped table (references.json)."""
-    text = resources.files("bsdsbench.runs").joinpath("references.json").read_text("utf-8")
-    return {row["key"]: Reference(**row) for row in json.loads(text)}
-
-
-def is_reference(name: Any) -> bool:
-    """Whether this is `ref:NAME`, no folder."""
-    return isinstance(name, str) and name.startswith(PREFIX)
 
 
 def reference_parts(name: str) -> tuple[Protocol, str, tuple[ImageRecord, ...], dict[str, Any]]:
@@ -107,57 +62,6 @@ def reference_parts(name: str) -> tuple[Protocol, str, tuple[ImageRecord, ...], 
 
 
 _FORMS = {"contours": "contours", "hierarchy": "ucm2", "segmentations": "segs"}
-
-
-def reference_of(run: Any) -> Reference | None:
-    """What the reference run `run` is; None for any other run."""
-    key = run.provenance.get("reference") if isinstance(run.provenance, Mapping) else None
-    return references().get(key) if isinstance(key, str) else None
-
-
-def by_rules_of(runs: list[Any]) -> list[Any]:
-    """The runs, with the AP and ODS rules of the first other run given to reference runs.
-
-    Their counts allow any rule, except that combinations of parameters cannot be interpolated.
-    """
-    own = next((run.protocol for run in runs if reference_of(run) is None), None)
-    if own is None or not own.stated:
-        return runs
-    fitted = []
-    for run in runs:
-        about = reference_of(run)
-        if about is not None:
-            rule = own.ods_rule if about.ordered else "maximum"
-            protocol = run.protocol.replace(ap_rule=own.ap_rule, ods_rule=rule)
-            run = replace(run, protocol=protocol)
-        fitted.append(run)
-    return fitted
-
-
-def incomparable(a: Any, b: Any) -> list[str]:
-    """The differences of protocol that make the scores of two runs incomparable, one per line.
-
-    A reference run has its own parameters and was matched and thinned by its program. Only its
-    tolerance and AP rule are compared, and `by_rules_of` sets the latter.
-    """
-    found = a.protocol.differences(b.protocol)
-    if reference_of(a) is None and reference_of(b) is None:
-        return found
-    return [line for line in found if line.partition(":")[0] in _MUST_AGREE]
-
-
-def reference_notes(names: Sequence[str], runs: Sequence[Any]) -> list[str]:
-    """A line about each reference run among these."""
-    found = [(n, run, reference_of(run)) for n, run in zip(names, runs, strict=True)]
-    lines = [f"{n}: reference run, {run.provenance['about']}." for n, run, about in found if about]
-    rules = {run.protocol.ods_rule for run in runs}
-    odd = [n for n, run, about in found if about and not about.ordered]
-    if odd and len(rules) > 1:
-        lines.append(
-            f"{', '.join(odd)}: ODS is the best of the combinations; that of other runs is "
-            "interpolated."
-        )
-    return lines
 
 
 def axis_of(parameter: NDArray[Any]) -> NDArray[np.float64]:

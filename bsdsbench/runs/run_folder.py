@@ -14,7 +14,8 @@ from bsdsbench.files.writing import WAIT, inside, write_atomic
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.official import ReportedRun, reported_run
 from bsdsbench.runs.record_store import refuse_unfinished, run_locked
-from bsdsbench.runs.references import by_rules_of, is_reference, reference_parts
+from bsdsbench.runs.references import reference_parts
+from bsdsbench.runs.run_identity import by_rules_of, is_reference
 
 
 def load_run(folder: str | Path, name: str | None = None) -> Evaluation | ReportedRun:

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from bsdsbench.files.arguments import kind_of_value
+from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError, InputWarning
 from bsdsbench.loaders import ground_truths, pair
-from bsdsbench.loaders.formats import show
 from bsdsbench.loaders.pairing import maps_in
 from bsdsbench.loaders.photos import find_photos, photos_beside
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.maps import without_tops
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.runs.evaluation import EMPTY, Evaluation
 from bsdsbench.runs.executors import available_cores, outcomes
-from bsdsbench.runs.faint import without_tops
 from bsdsbench.runs.first_look import first_look
 from bsdsbench.runs.job import (
     Failure,
@@ -36,9 +36,7 @@ from bsdsbench.runs.job import (
     protocol_of,
 )
 from bsdsbench.runs.record_store import RecordStore, run_locked
-from bsdsbench.runs.run_identity import absolute
-from bsdsbench.runs.run_tasks import KEY as TASK
-from bsdsbench.runs.run_tasks import check_truth, fixed_by
+from bsdsbench.runs.run_identity import TASK, absolute, check_truth, fixed_by
 from bsdsbench.scores.counts import ImageRecord
 
 Progress = Callable[[int, int, str], None]

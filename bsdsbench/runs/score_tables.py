@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bsdsbench.metrics import metric_options, registry
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.columns import Column, column_values
-from bsdsbench.runs.references import incomparable, reference_notes
+from bsdsbench.runs.run_identity import incomparable, reference_notes
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Table
 
@@ -187,9 +187,7 @@ def made_how(runs: Sequence[Any], names: Sequence[str]) -> dict[str, Any]:
     """Caption, notes where the runs differ, and signatures: how the scores of a table were made."""
     ways: dict[str, list[str]] = {}
     for run, name in zip(runs, names, strict=True):
-        ways.setdefault(
-            f"protocol {metric_options.describe(run.metrics, run.protocol)}", []
-        ).append(name)
+        ways.setdefault(f"protocol {registry.describe(run.metrics, run.protocol)}", []).append(name)
     signatures = signature_lines(names, [str(getattr(run, "signature", "")) for run in runs])
     known = reference_notes(names, runs)
     if len({run.protocol for run in runs}) < 2:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders import Pair, pair, read_prediction, read_truth
-from bsdsbench.loaders.formats import show
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
 from bsdsbench.metrics import registry

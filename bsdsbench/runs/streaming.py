@@ -24,9 +24,9 @@ from bsdsbench.files.arguments import kind_of_value, to_numpy
 from bsdsbench.files.errors import DataError, MergeError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.maps import form_of, without_tops
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.faint import form_of, without_tops
 from bsdsbench.runs.job import is_left_out, kind_of, protocol_of
 from bsdsbench.scores.counts import ImageRecord
 

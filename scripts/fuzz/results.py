@@ -24,8 +24,7 @@ from bsdsbench.files.errors import LINE, DataError
 from bsdsbench.files.manifest import MANIFEST, write_results
 from bsdsbench.loaders.official_txt import format_ev1, read_ev1, read_rows
 from bsdsbench.loaders.scores import read_scores
-from bsdsbench.runs.counts_file import pack_records
-from bsdsbench.runs.record_store import FOLDER, RecordStore
+from bsdsbench.runs.record_store import FOLDER, RecordStore, pack_records
 from bsdsbench.runs.run_folder import load_run
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 

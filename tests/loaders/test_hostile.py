@@ -18,9 +18,10 @@ from PIL import Image
 from scipy.io import savemat
 
 from bsdsbench.files import bounded as shared
+from bsdsbench.files.bounded import read_bytes, show
 from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.loaders import load_ground_truth, load_prediction
-from bsdsbench.loaders.formats import id_of, read_bytes, show
+from bsdsbench.loaders.formats import id_of
 from tests.helpers.runs import refused
 
 GRAY = (np.arange(30 * 50).reshape(30, 50) % 256).astype(np.uint8)

@@ -12,7 +12,7 @@ from scipy.io import savemat
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders import load_ground_truth, load_prediction
-from bsdsbench.loaders.arrays import read_npy
+from bsdsbench.loaders.formats import npy_arrays
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.matlab import read_mat
 from bsdsbench.loaders.segtext import read_seg
@@ -29,7 +29,7 @@ many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ANY_ARRAY, st.booleans())
 def test_npy(tmp_path, array, fortran):
     np.save(tmp_path / "a.npy", np.asfortranarray(array) if fortran else array)
-    found = read_npy(tmp_path / "a.npy")
+    found = npy_arrays(tmp_path / "a.npy")[""]
     assert found.dtype == array.dtype.newbyteorder("=")
     np.testing.assert_array_equal(found, array)
 

@@ -6,7 +6,7 @@ from PIL import Image
 from scipy import ndimage
 
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.metrics import class_maps, metric_options
+from bsdsbench.metrics import class_maps, registry
 from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries, prepare_classes
 from bsdsbench.metrics.imresize import bicubic
 from bsdsbench.metrics.semantic import SemanticMetric, semantic_counts
@@ -265,7 +265,7 @@ def test_missing_instances_are_said():
 def test_fields_are_checked(change):
     name = next(iter(change))
     with pytest.raises(ProtocolError, match=f"^semantic {name} .*: expected"):
-        metric_options.settled(Protocol.preset("sbd").replace(options={"semantic": change}))
+        registry.settled(Protocol.preset("sbd").replace(options={"semantic": change}))
 
 
 def test_published_forms():

@@ -11,7 +11,7 @@ from scipy.io import savemat
 import bsdsbench as bb
 from bsdsbench.cli.verb_evaluate import command
 from bsdsbench.files.errors import DataError, PairingError, ProtocolError, ShapeError
-from bsdsbench.loaders.kinds import read_truth
+from bsdsbench.loaders.groundtruth import read_truth
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.metrics import registry

@@ -21,7 +21,7 @@ from bsdsbench.files.manifest import digest
 from bsdsbench.loaders.identity import folder_fingerprints, set_fingerprint
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report.exports import check_import, export
-from bsdsbench.runs.counts_file import content_hash
+from bsdsbench.runs.record_store import content_hash
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted, refused
 

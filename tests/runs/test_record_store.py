@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import bsdsbench as bb
 from bsdsbench.files.errors import DataError
-from bsdsbench.runs.counts_file import pack_records
-from bsdsbench.runs.record_store import FOLDER, HEAD, LOG, RecordStore
+from bsdsbench.runs.record_store import FOLDER, HEAD, LOG, RecordStore, pack_records
 from tests.helpers.runs import bits
 from tests.helpers.simulated import simulated_run
 from tests.runs.test_runner import TEN

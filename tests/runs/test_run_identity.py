@@ -13,8 +13,7 @@ from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.run_identity import identity_of
-from bsdsbench.runs.run_tasks import not_beside
+from bsdsbench.runs.run_identity import identity_of, not_beside
 from bsdsbench.tables.table import mark
 from tests.helpers.simulated import simulated_run
 

@@ -14,12 +14,12 @@ from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.integrations.compat.py_edge_eval import named_scores
 from bsdsbench.integrations.compat.shared import thresholds_of, write_official
 from bsdsbench.loaders import load_prediction
+from bsdsbench.loaders.groundtruth import read_truth
 from bsdsbench.loaders.images import read_image
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.loaders.kinds import read_truth
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.loaders.pairing import Pair, read_split
-from bsdsbench.metrics import metric_options, registry
+from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
@@ -157,7 +157,7 @@ class ClassesEvaluator(ABC):
         found = Protocol.preset(self.PRESET).replace(
             thresholds=thresholds_of(thresholds), options={METRIC: semantic}, **self._changes
         )
-        return metric_options.settled(found)
+        return registry.settled(found)
 
     def evaluate_category(
         self,

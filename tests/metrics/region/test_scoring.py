@@ -12,8 +12,8 @@ from bsdsbench.metrics.region.metric import region_score
 from bsdsbench.metrics.region.region_record import RegionCounts
 from bsdsbench.metrics.region.scoring import ADAPTED_RAND
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.counts_file import pack_records, unpack_records
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.record_store import pack_records, unpack_records
 from bsdsbench.scores.counts import ImageRecord
 from tests.helpers.runs import refused
 

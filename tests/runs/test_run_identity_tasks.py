@@ -17,7 +17,7 @@ from bsdsbench.protocol import tasks as module
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task, tasks
 from bsdsbench.runs.run_folder import load_run
-from bsdsbench.runs.run_tasks import not_beside, tasks_of
+from bsdsbench.runs.run_identity import not_beside, tasks_of
 from tests.helpers.runs import call, counted, refused
 
 DATASETS = Path(__file__).parents[2] / "datasets"

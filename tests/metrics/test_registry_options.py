@@ -6,7 +6,7 @@ import re
 import pytest
 
 from bsdsbench.files.errors import ProtocolError
-from bsdsbench.metrics import metric_options, registry
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour.label_options import ContourOptions
 from bsdsbench.metrics.saliency import SaliencyOptions
 from bsdsbench.protocol.constants import MATCHED
@@ -20,8 +20,8 @@ CONTOUR = registry.get("contour")
 @pytest.mark.parametrize("name", preset_names())
 def test_presets_are_settled(name):
     preset = Protocol.preset(name)
-    assert metric_options.settled(preset) is preset or metric_options.settled(preset) == preset
-    assert metric_options.settled(preset).to_mapping() == preset.to_mapping()
+    assert registry.settled(preset) is preset or registry.settled(preset) == preset
+    assert registry.settled(preset).to_mapping() == preset.to_mapping()
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
@@ -41,13 +41,13 @@ def test_what_is_said_by_default_is_not_kept():
     preset = Protocol.preset("saliency")
     explicit = preset.replace(options={"saliency": {"beta2": 0.3, "cap": "one"}})
     assert explicit.name == "saliency*"
-    assert metric_options.settled(explicit) == preset
-    half = metric_options.settled(preset.replace(options={"saliency": {"beta2": 0.5}}))
+    assert registry.settled(explicit) == preset
+    half = registry.settled(preset.replace(options={"saliency": {"beta2": 0.5}}))
     assert (half.name, half.options) == ("saliency*", {"saliency": {"beta2": 0.5}})
-    assert metric_options.settled(half.replace(options={"saliency": {"beta2": 0.3}})) == preset
+    assert registry.settled(half.replace(options={"saliency": {"beta2": 0.3}})) == preset
     given = Protocol(options={"saliency": SaliencyOptions(beta2=0.5)})
     assert given.options == half.options
-    assert {given, metric_options.settled(given)} == {given}
+    assert {given, registry.settled(given)} == {given}
     with pytest.raises(TypeError, match="read-only"):
         given.options["saliency"]["beta2"] = 1
 
@@ -75,7 +75,7 @@ def test_what_is_said_by_default_is_not_kept():
 )
 def test_wrong_options_are_named(options, message):
     with pytest.raises(ProtocolError, match=re.escape(message)):
-        metric_options.settled(Protocol(options=options))
+        registry.settled(Protocol(options=options))
 
 
 @pytest.mark.parametrize(
@@ -85,11 +85,11 @@ def test_any_wrong_value_of_any_option_is_a_protocol_error(value):
     for metric in METRICS:
         for name in metric.options.names() if metric.options else ():
             try:
-                read = metric_options.settled(Protocol(options={metric.name: {name: value}}))
+                read = registry.settled(Protocol(options={metric.name: {name: value}}))
             except ProtocolError as error:
                 assert "\n" not in str(error)  # noqa: PT017
             else:
-                assert metric_options.settled(read) == read
+                assert registry.settled(read) == read
 
 
 def test_contour_options():
@@ -107,25 +107,23 @@ def test_contour_options():
 
 def test_a_caption_and_a_signature_say_what_the_metric_uses():
     mask = Protocol.preset("masks")
-    assert metric_options.describe(["segmentation"], mask).startswith("masks v1: masks; pixels and")
+    assert registry.describe(["segmentation"], mask).startswith("masks v1: masks; pixels and")
     saliency = Protocol.preset("saliency").replace(max_dist=0.02, invert=True)
-    line = metric_options.describe(["saliency"], saliency)
+    line = registry.describe(["saliency"], saliency)
     assert line.startswith("saliency* v2: inverted; beta^2 0.3; maps stretched to 0 .. 1; levels")
-    assert metric_options.describe(["boundary"], Protocol()) == Protocol().describe()
-    assert metric_options.unused(["saliency"], Protocol(options={"semantic": {"radius": 1}})) == (
+    assert registry.describe(["boundary"], Protocol()) == Protocol().describe()
+    assert registry.unused(["saliency"], Protocol(options={"semantic": {"radius": 1}})) == (
         {*Protocol.names(), "semantic"} - {"invert"}
     )
-    assert metric_options.unused(["boundary"], mask) == {*Protocol.names()} - {*MATCHED}
-    assert metric_options.unused(["superpixel", "boundary"], mask) == metric_options.unused(
-        ["boundary"], mask
-    )
+    assert registry.unused(["boundary"], mask) == {*Protocol.names()} - {*MATCHED}
+    assert registry.unused(["superpixel", "boundary"], mask) == registry.unused(["boundary"], mask)
 
 
 def test_files_and_set_change_the_options_named(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text('base = "sbd"\n[semantic]\nradius = 2\n[saliency]\nbeta2 = 1\n')
     mine = Protocol.load(file).replace(**parse_overrides(["semantic.interior=keep"]))
-    settled = metric_options.settled(mine)
+    settled = registry.settled(mine)
     assert settled.options["saliency"] == {"beta2": 1}
     assert settled.options["semantic"].keys() == {"classes", "first", "radius", "absent"}
     assert Protocol.from_toml(settled.to_toml()) == settled
@@ -146,16 +144,16 @@ OLD = """{"name": "NAME", "version": 1, "thin": false, "saliency": null, "semant
 
 def test_runs_saved_before_options_had_metrics_are_read():
     preset = Protocol.preset("boundary-iou-coco")
-    assert metric_options.stored(json.loads(OLD.replace("NAME", preset.name))) == preset
-    mine = metric_options.stored(json.loads(OLD.replace("NAME", "mine")))
+    assert registry.stored(json.loads(OLD.replace("NAME", preset.name))) == preset
+    mine = registry.stored(json.loads(OLD.replace("NAME", "mine")))
     assert mine.options == preset.options
     table = {"beta2": 0.5, "stretch": True, "levels": "floor", "operator": ">", "cap": "one"}
     old = {**Protocol().to_mapping(), "contour": None, "semantic": None, "saliency": table}
     del old["options"]
-    assert metric_options.stored(old).options == {"saliency": {"beta2": 0.5}}
-    assert metric_options.stored(mine.to_mapping()) == mine
+    assert registry.stored(old).options == {"saliency": {"beta2": 0.5}}
+    assert registry.stored(mine.to_mapping()) == mine
     with pytest.raises(ProtocolError, match="options 'contuor': expected the name of a metric"):
-        metric_options.stored({**old, "contuor": {"unit": "id"}})
+        registry.stored({**old, "contuor": {"unit": "id"}})
 
 
 def test_a_signature_of_depth_names_matching_only_where_edges_are_matched():
@@ -163,6 +161,6 @@ def test_a_signature_of_depth_names_matching_only_where_edges_are_matched():
         Protocol.preset("depth").replace(**parse_overrides([f"depth.measures={what}"]))
         for what in ("si", "dbe", "si,edges")
     ]
-    said = [metric_options.describe(("depth",), protocol) for protocol in words]
+    said = [registry.describe(("depth",), protocol) for protocol in words]
     assert ["max_dist" in text for text in said] == [False, False, True]
     assert ["AP rule" in text for text in said] == [False, False, True]
