@@ -1,7 +1,8 @@
 """Jobs to outcomes: processes, threads, a Dask cluster, or any concurrent.futures executor.
 
-Outcomes come in the order they are finished. A few jobs per worker are under way at a time, so
-that memory stays flat however many there are.
+Outcomes come in the order they are finished. A few tasks per worker are under way at a time, so
+that memory stays flat however many there are. A task costs this process some .2 ms, so images that
+take little time go several to a task.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import (
     BrokenExecutor,
     Executor,
@@ -24,6 +25,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
 )
 from contextlib import contextmanager
+from itertools import islice
 from multiprocessing.connection import wait as wait_for_sentinel
 from queue import Empty, SimpleQueue
 from types import ModuleType
@@ -44,9 +46,12 @@ from bsdsbench.runs.server import (
     set_safe_path,
 )
 
-JOBS_PER_WORKER = 3
+TASKS_PER_WORKER = 3
+TASK_SECONDS = 0.1  # how long a task of several jobs is to take, and how many they are at most
+MOST_JOBS = 16
 CHECK_SECONDS = 2.0
 LOG = logging.getLogger(__name__)
+_Done = tuple[list[Outcome], float]  # of a task, and the seconds it took
 
 
 def available_cores() -> int:
@@ -62,6 +67,7 @@ class Waiting:
     def __init__(self, jobs: Iterable[Job]) -> None:
         self._rest = iter(jobs)
         self._ahead: deque[Job] = deque()
+        self.suspects = 0  # how many of the next were under way when a worker died
 
     def ahead(self, count: int) -> int:
         """How many of the next `count` jobs there are."""
@@ -86,9 +92,20 @@ class Waiting:
         self.ahead(1)
         return self._ahead.popleft()
 
-    def put_back(self, jobs: Iterable[Job]) -> None:
-        """Put some in front, in their order."""
-        self._ahead.extendleft(reversed(list(jobs)))
+    def few(self, most: int, tasks: int) -> list[Job]:
+        """The next for one task: up to `most`, if as many are there for each of so many tasks.
+
+        Those that hold arrays go alone, so that few are read ahead.
+        """
+        if self.first.arrays is not None:
+            return [self.first]
+        count = max(1, self.ahead(most * tasks) // tasks)
+        return list(islice(self._ahead, count))
+
+    def put_back(self, jobs: Sequence[Job]) -> None:
+        """Put those that were under way in front, in their order."""
+        self._ahead.extendleft(reversed(jobs))
+        self.suspects = len(jobs)
 
 
 def outcomes(
@@ -114,7 +131,7 @@ def outcomes(
         yield from map(run_job, jobs)
     elif executor == "thread":
         with ThreadPoolExecutor(workers) as pool:
-            yield from _through(pool, Waiting(jobs), JOBS_PER_WORKER * workers)
+            yield from _through(pool, Waiting(jobs), TASKS_PER_WORKER * workers)
     elif fault := no_semaphores():
         LOG.warning("bsdsbench: no processes here (%s); working in threads", fault)
         yield from outcomes(jobs, "thread", workers)
@@ -129,19 +146,22 @@ def _through(
     check: Callable[..., None] | None = None,
     work: Callable[[Job], Outcome] = run_job,
 ) -> Generator[Outcome, None, None]:
-    """Feed the pool, at most `window` jobs at a time.
+    """Feed the pool, at most `window` tasks at a time.
 
     If the pool breaks, the jobs that were under way are put back in front of `waiting`. `check` is
     called before each look at what is done, and while there is nothing; it raises to end the run.
     """
-    under_way: dict[Future[Outcome], Job] = {}
-    done: SimpleQueue[Future[Outcome]] = SimpleQueue()
+    under_way: dict[Future[_Done], list[Job]] = {}
+    done: SimpleQueue[Future[_Done]] = SimpleQueue()
+    most = 1
     try:
         while waiting or under_way:
             while waiting and len(under_way) < window:
-                begun = pool.submit(work, waiting.first)
-                under_way[begun] = waiting.first
-                waiting.popleft()
+                jobs = waiting.few(most, window)
+                begun = pool.submit(_each, work, jobs)
+                under_way[begun] = jobs
+                for _ in jobs:
+                    waiting.popleft()
                 begun.add_done_callback(done.put)
             try:
                 future = done.get(timeout=CHECK_SECONDS if check else None)
@@ -153,70 +173,85 @@ def _through(
                 continue
             if check and _is_cancelled(future):  # the cluster may be lost, so all of them are
                 check(True)
-            yield _outcome(future, under_way[future])
+            found, seconds = _result(future, under_way[future])
             del under_way[future]
+            most = max(1, min(MOST_JOBS, int(TASK_SECONDS * len(found) / max(seconds, 1e-9))))
+            yield from found
     except BrokenExecutor:
-        waiting.put_back(under_way.values())
+        waiting.put_back([job for jobs in under_way.values() for job in jobs])
         raise
     finally:
         for future in under_way:
             future.cancel()
 
 
-def _is_cancelled(future: Future[Outcome]) -> bool:
+def _each(work: Callable[[Job], Outcome], jobs: Iterable[Job]) -> _Done:
+    """What a worker does as one task: the jobs' outcomes, and the seconds they took."""
+    started = time.perf_counter()
+    return [work(job) for job in jobs], time.perf_counter() - started
+
+
+def _is_cancelled(future: Future[_Done]) -> bool:
     """Whether nobody works on it any more; Dask has several errors that say so."""
     if future.cancelled():
         return True
     return any(kind.__name__ == "CancelledError" for kind in type(future.exception()).__mro__)
 
 
-def _outcome(future: Future[Outcome], job: Job) -> Outcome:
+def _result(future: Future[_Done], jobs: Iterable[Job]) -> _Done:
     try:
         return future.result()
     except BrokenExecutor:
         raise
     except Exception as error:  # a bug in bsdsbench or the cluster: the other images continue
-        return Failure(
-            job.pair.image_id, (f"{job.pair.image_id}: {type(error).__name__}: {error}",)
-        )
+        why = f"{type(error).__name__}: {error}"
+        names = [job.pair.image_id for job in jobs]
+        return [Failure(name, (f"{name}: {why}",)) for name in names], TASK_SECONDS
 
 
 def _in_processes(waiting: Waiting, workers: int) -> Generator[Outcome, None, None]:
     """A pool of processes. When a worker dies, what was under way is tried again one by one."""
-    window = JOBS_PER_WORKER * workers
     while waiting:
         try:
             with _pool(waiting.ahead(workers), waiting.first.metrics) as pool:
-                yield from _through(pool, waiting, window)
+                yield from _through(pool, waiting, TASKS_PER_WORKER * workers)
         except BrokenExecutor:
-            for _ in range(waiting.ahead(window)):
-                yield _alone(waiting.popleft())
+            yield from _one_by_one(waiting, max(1, waiting.suspects))
 
 
-def _alone(job: Job, last: bool = False) -> Outcome:
-    """A job in a worker of its own, which has shown that it can start: else the job is blamed."""
-    try:
-        with _pool(1, job.metrics) as pool:
-            pool.submit(os.getpid).result()
-            return _blamed(pool, job)
-    except BrokenExecutor:
-        died = f"a worker process died while starting ({pool.last_words()})"
-    if last:
-        raise DataError(
-            f"{died}, twice; expected memory and permission to start processes "
-            "(--executor thread or --workers 1 need none)"
-        )
-    LOG.warning("bsdsbench: %s; trying once again", died)
-    return _alone(job, last=True)
+def _one_by_one(waiting: Waiting, count: int) -> Generator[Outcome, None, None]:
+    """Jobs in a worker that has shown that it can start; after a death, in another one."""
+    died = ""
+    while count > 0:
+        try:
+            with _pool(1, waiting.first.metrics) as pool:
+                pool.submit(os.getpid).result()
+                died = ""
+                for outcome in _until_a_death(pool, waiting, count):
+                    count -= 1
+                    yield outcome
+        except BrokenExecutor:
+            again, died = died, f"a worker process died while starting ({pool.last_words()})"
+            if again:
+                raise DataError(
+                    f"{died}, twice; expected memory and permission to start processes "
+                    "(--executor thread or --workers 1 need none)"
+                ) from None
+            LOG.warning("bsdsbench: %s; trying once again", died)
 
 
-def _blamed(pool: _Pool, job: Job) -> Outcome:
-    name = job.pair.image_id
-    try:
-        return _outcome(pool.submit(run_job, job), job)
-    except BrokenExecutor:
-        why = pool.last_words()
-    return Failure(name, (f"{name}: the worker process died on this image ({why})",))
+def _until_a_death(pool: _Pool, waiting: Waiting, count: int) -> Generator[Outcome, None, None]:
+    """The next outcomes up to that of the job that the worker dies on, which is blamed."""
+    for _ in range(count):
+        job = waiting.popleft()
+        name = job.pair.image_id
+        try:
+            found, _ = _result(pool.submit(_each, run_job, [job]), [job])
+        except BrokenExecutor:
+            why = pool.last_words()
+            yield Failure(name, (f"{name}: the worker process died on this image ({why})",))
+            return
+        yield from found
 
 
 class _Pool(ProcessPoolExecutor):

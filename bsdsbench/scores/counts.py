@@ -162,7 +162,7 @@ class Counts(ReadOnly):
                 raise ShapeError(f"{name}: shape {array.shape}, expected {wanted}")
             if what.dtype is np.int64 and array.size and array.min() < 0:
                 raise DataError(f"{name}: from {array.min()} to {array.max()}, expected counts")
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, _one_for_all(array) if what.shared else array)
         for name, what in about.items():
             if what.at_most and (getattr(self, name) > getattr(self, what.at_most)).any():
                 raise DataError(f"{name}: more than there are, expected at most {what.at_most}")
@@ -233,6 +233,16 @@ class Counts(ReadOnly):
                 raise ShapeError(f"images have different {name}, expected the same")
             out[name] = first if what.shared else np.stack(arrays)
         return out
+
+
+_shared: dict[tuple[str, tuple[int, ...], bytes], NDArray[Any]] = {}
+
+
+def _one_for_all(array: NDArray[Any]) -> NDArray[Any]:
+    """The first read-only array with these values: images of a data set hold one in common."""
+    if len(_shared) > 64:
+        _shared.clear()
+    return _shared.setdefault((array.dtype.str, array.shape, array.tobytes()), array)
 
 
 @cache

@@ -8,11 +8,13 @@ workers only sleep for so many ms an image, so that many of them run on few core
 """
 
 import argparse
+import copy
 import os
 import tempfile
 import time
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +53,8 @@ def asleep(ms: float, job: Job) -> Packed:
     if not answers:
         answers.append(run_job(job))
     time.sleep(ms / 1e3)
-    return replace(answers[0], record=replace(answers[0].record, image_id=job.pair.image_id))
+    mine = copy.deepcopy(answers[0])  # else those of one task would share their arrays
+    return replace(mine, record=replace(mine.record, image_id=job.pair.image_id))
 
 
 class Sleeping(ProcessPoolExecutor):
@@ -61,8 +64,8 @@ class Sleeping(ProcessPoolExecutor):
         super().__init__(workers, context(["boundary"]))
         self.ms = ms
 
-    def submit(self, work: Any, *args: Any, **options: Any) -> Future[Packed]:
-        return super().submit(asleep, self.ms, *args)
+    def submit(self, task: Any, work: Any, jobs: Any, **options: Any) -> Future[Any]:
+        return super().submit(task, partial(asleep, self.ms), jobs)
 
 
 def resident_mb() -> float:
@@ -101,6 +104,8 @@ def main() -> None:
             pred, gt, workers=args.workers, executor=executor, out=out, progress=report
         )
         print(f"   saved {'':>15}  parent {resident_mb():6.1f} MB")
+        if isinstance(executor, Sleeping):
+            executor.shutdown()
         size = (out / "counts.npz").stat().st_size
         print(
             f"{len(run.records)} records, counts.npz {size / len(run.records):.0f} bytes per image"

@@ -18,7 +18,8 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.loaders import pair
-from bsdsbench.runs.executors import _Pool, _pool, outcomes
+from bsdsbench.runs import executors
+from bsdsbench.runs.executors import Waiting, _Pool, _pool, outcomes
 from bsdsbench.runs.job import Failure, Job
 from bsdsbench.runs.record_store import RecordStore
 from tests.helpers.making import make_set
@@ -33,11 +34,14 @@ def jobs_of(tiny):
     return [Job(p, proto, ("boundary",)) for p in pair(*tiny)]
 
 
+@pytest.mark.parametrize("seconds", [0.0, 1e9])
 @pytest.mark.process
 def test_an_image_that_kills_its_worker_is_blamed_and_the_others_are_done(
-    tiny, tmp_path, monkeypatch
+    tiny, tmp_path, monkeypatch, seconds
 ):
-    """A sitecustomize makes every worker process die when it meets image im003."""
+    """A sitecustomize makes every worker die when it meets image im003, alone or among others."""
+    monkeypatch.setattr(executors, "TASK_SECONDS", seconds)
+    monkeypatch.setattr(executors, "TASKS_PER_WORKER", 1)
     (tmp_path / "sitecustomize.py").write_text(DEADLY)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(ROOT)]))
     monkeypatch.setenv("BSDSBENCH_START_METHOD", "spawn")
@@ -46,6 +50,31 @@ def test_an_image_that_kills_its_worker_is_blamed_and_the_others_are_done(
     assert [f.image_id for f in failed] == ["im003"]
     assert "worker process died" in failed[0].problems[0]
     assert sorted(o.image_id for o in found) == [f"im{k:03d}" for k in range(6)]
+
+
+@pytest.mark.parametrize(("seconds", "arrays"), [(0.0, None), (1e9, None), (1e9, ())])
+def test_images_that_take_little_time_go_several_to_a_task(monkeypatch, seconds, arrays):
+    """Fewer towards the end, and those that hold arrays alone."""
+    tasks, total, at_a_time = [], 400, 4
+    monkeypatch.setattr(executors, "TASK_SECONDS", seconds)
+
+    class Counting(Executor):
+        def submit(self, task, work, jobs):
+            tasks.append(len(jobs))
+            future = Future()
+            future.set_result(task(work, jobs))
+            return future
+
+    jobs = (SimpleNamespace(arrays=arrays, number=k) for k in range(total))
+    find = executors._through(Counting(), Waiting(jobs), at_a_time, work=lambda job: job.number)
+    assert sorted(find) == list(range(total))
+    several = bool(seconds) and arrays is None
+    assert tasks[0] == tasks[-1] == 1
+    assert max(tasks) == (executors.MOST_JOBS if several else 1)
+    left = total
+    for count in tasks:
+        assert count <= max(1, left // at_a_time)
+        left -= count
 
 
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
@@ -430,7 +459,6 @@ def test_workers_of_another_version_are_refused_before_the_work(tiny, version, w
 @pytest.mark.parametrize("how", ["cancelled", "raised"])
 def test_a_cluster_that_is_lost_is_one_line(tiny, how):
     from bsdsbench.runs.cluster import _Watch
-    from bsdsbench.runs.executors import Waiting, _through
 
     client = SimpleNamespace(status="running", nthreads=lambda: {"w": 1})
 
@@ -446,5 +474,5 @@ def test_a_cluster_that_is_lost_is_one_line(tiny, how):
             return future
 
     with pytest.raises(bb.DataError, match="the Dask scheduler has gone") as caught:
-        list(_through(Lost(), Waiting(jobs_of(tiny)), 9, _Watch(client, "dask://a:1")))
+        list(executors._through(Lost(), Waiting(jobs_of(tiny)), 9, _Watch(client, "dask://a:1")))
     assert len(caught.value.problems) == 1

@@ -7,7 +7,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.loaders.inputs import Prediction
-from bsdsbench.runs.executors import JOBS_PER_WORKER, Waiting
+from bsdsbench.runs.executors import TASKS_PER_WORKER, Waiting
 from bsdsbench.runs.record_store import FOLDER, HEAD, LOG, RecordStore
 from tests.helpers.making import edge_map, noisy_map
 from tests.helpers.runs import counted, refused, write_maps
@@ -63,7 +63,7 @@ def test_a_few_images_at_a_time():
     log.clear()
     most.clear()
     bb.evaluate_items(items(log), workers=2, executor="thread", progress=watch)
-    assert max(most) <= JOBS_PER_WORKER * 2
+    assert max(most) <= TASKS_PER_WORKER * 2
     assert len(log) == len(NAMES)
 
 
@@ -131,6 +131,7 @@ def test_waiting_takes_as_much_as_is_asked_for():
     assert taken == [1, 2, 3]
     first, second = waiting.popleft(), waiting.popleft()
     waiting.put_back([first, second])
+    assert waiting.suspects == 2
     assert [waiting.popleft() for _ in range(5)] == [1, 2, 3, 4, 5]
     assert not waiting
     assert waiting.ahead(2) == 0

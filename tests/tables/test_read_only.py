@@ -113,6 +113,14 @@ def test_binned_curves_keep_their_thresholds_read_only():
     assert np.array_equal(again.state, 2 * bins.state)
 
 
+def test_copies_of_counts_have_their_thresholds_in_common():
+    """They are a fifth of the numbers that a run of many images keeps."""
+    counts = counts_of("boundary")
+    again = pickle.loads(pickle.dumps(counts))
+    assert again.thresholds is counts.thresholds
+    assert again.matched_gt is not counts.matched_gt
+
+
 @pytest.mark.parametrize("executor", [pytest.param("process", marks=pytest.mark.process), "thread"])
 def test_records_of_workers_are_read_only(tiny, executor):
     run = bb.evaluate(*tiny, THREE, workers=2, executor=executor)
