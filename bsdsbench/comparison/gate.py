@@ -28,9 +28,17 @@ from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_tables import lower_is_better
 from bsdsbench.comparison.significance import holm, least_p
 from bsdsbench.files import bounded
-from bsdsbench.files import json_fields as fields
 from bsdsbench.files.arguments import given_number, given_share
-from bsdsbench.files.bounded import FaultError, read_json, reading
+from bsdsbench.files.bounded import (
+    FaultError,
+    number_fields,
+    only_fields,
+    read_json,
+    reading,
+    table_field,
+    text_field,
+    whole_field,
+)
 from bsdsbench.files.errors import DataError, FileFormatError, clip
 from bsdsbench.files.writing import write_atomic
 from bsdsbench.metrics import registry
@@ -105,18 +113,18 @@ class Baseline:
                     f"schema {clip(repr(found.get('schema')), 60)}, expected {SCHEMA!r}: make the "
                     "baseline again from a run that is known to be good"
                 )
-            fields.only(found, FIELDS)
-            tolerances = fields.numbers(found, "tolerances")
-            if fields.text(found, "checksum") != _checksum(found):
+            only_fields(found, FIELDS)
+            tolerances = number_fields(found, "tolerances")
+            if text_field(found, "checksum") != _checksum(found):
                 raise FaultError("was altered (its checksum differs), expected it as it was made")
             return cls(
-                fields.text(found, "name"),
-                registry.stored(fields.table(found, "protocol")),
-                fields.numbers(found, "scores"),
-                fields.whole(found, "n_images"),
+                text_field(found, "name"),
+                registry.stored(table_field(found, "protocol")),
+                number_fields(found, "scores"),
+                whole_field(found, "n_images"),
                 tolerances,
-                _records(fields.text(found, "counts", bounded.MAX_FILE_BYTES)),
-                fields.text(found, "tasks").split(", ") if found.get("tasks") else (),
+                _records(text_field(found, "counts", bounded.MAX_FILE_BYTES)),
+                text_field(found, "tasks").split(", ") if found.get("tasks") else (),
             )
 
 

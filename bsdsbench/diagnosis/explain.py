@@ -25,7 +25,7 @@ from bsdsbench.diagnosis.other_images import counted, groups_beside, other_choic
 from bsdsbench.diagnosis.recount import METRIC, Counting, counting_of
 from bsdsbench.diagnosis.rule_variants import MEASURES, READINGS, Table, measure
 from bsdsbench.files.errors import DataError
-from bsdsbench.files.manifest import is_run
+from bsdsbench.files.writing import is_run
 from bsdsbench.loaders.identity import shipped_sets
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol

@@ -4,6 +4,8 @@ Bounds, so that no file can take the machine's memory: `MAX_FILE_BYTES` on disk,
 any one array (checked from the header, before anything is decoded), `MAX_DECODED_BYTES` in all
 arrays of a file together, `MAX_VALUES` in a JSON or TOML text. Including later processing, one file
 takes at most three times `MAX_DECODED_BYTES`.
+
+The fields of a JSON object are each of a type and in a range; anything else is a FaultError.
 """
 
 from __future__ import annotations
@@ -13,11 +15,11 @@ import math
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from bsdsbench.files.errors import DataError, FileFormatError, clip, visible
+from bsdsbench.files.errors import DataError, FileFormatError, clip, is_text, visible
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -32,6 +34,8 @@ MAX_JSON_BYTES = 1 << 27
 MAX_TOML_BYTES = 1 << 20
 MAX_NESTING = 32
 MAX_DIGITS = 19  # of an integer of 64 bits
+MAX_TEXT = 4096
+MAX_WHOLE = 2**53
 
 PathLike = str | os.PathLike[str]
 
@@ -200,3 +204,65 @@ def _check_nesting(value: Any, depth: int = 0) -> None:
         for item in value.values() if isinstance(value, dict) else value:
             if isinstance(item, dict | list):
                 _check_nesting(item, depth + 1)
+
+
+def only_fields(found: Mapping[str, Any], known: Collection[str]) -> None:
+    """Refuse an object that has a field which is not `known`."""
+    unknown = sorted(set(found) - set(known))
+    if unknown:
+        raise FaultError(f"has fields {listed(unknown, 3)}, expected {', '.join(known)}")
+
+
+def text_field(found: Mapping[str, Any], name: str, limit: int = MAX_TEXT) -> str:
+    """A text of at most `limit` characters that can be written as UTF-8."""
+    value = _field(found, name)
+    if not isinstance(value, str) or len(value) > limit or not is_text(value):
+        raise _wrong(name, value, f"text of at most {limit} characters")
+    return value
+
+
+def whole_field(found: Mapping[str, Any], name: str, low: int = 0, high: int = MAX_WHOLE) -> int:
+    """A whole number in low .. high."""
+    value = _field(found, name)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise _wrong(name, value, f"a whole number from {low} to {high}")
+    return value
+
+
+def number_field(found: Mapping[str, Any], name: str) -> float:
+    """A finite number."""
+    value = _field(found, name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise _wrong(name, value, "a number")
+    return float(value)
+
+
+def table_field(found: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """An object."""
+    value = _field(found, name)
+    if not isinstance(value, dict):
+        raise _wrong(name, value, "an object")
+    return value
+
+
+def number_fields(found: Mapping[str, Any], name: str) -> dict[str, float]:
+    """An object of finite numbers."""
+    table = table_field(found, name)
+    return {key: number_field(table, key) for key in table}
+
+
+def text_fields(found: Mapping[str, Any], name: str) -> dict[str, str]:
+    """An object of texts."""
+    return {
+        key: text_field(table_field(found, name), key, 1 << 20) for key in table_field(found, name)
+    }
+
+
+def _field(found: Mapping[str, Any], name: str) -> Any:
+    if name not in found:
+        raise FaultError(f"has no {name!r}, expected it")
+    return found[name]
+
+
+def _wrong(name: str, value: Any, expected: str) -> FaultError:
+    return FaultError(f"{clip(name, 80)} is {clip(repr(value), 60)}, expected {expected}")

@@ -18,11 +18,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files import json_fields as fields
-from bsdsbench.files.bounded import FaultError, read_bytes, show
+from bsdsbench.files.bounded import FaultError, number_field, read_bytes, show, text_field
 from bsdsbench.files.errors import DataError, FileFormatError
-from bsdsbench.files.manifest import FINISHED, MAPS, UNFINISHED, Manifest, digest
-from bsdsbench.files.writing import inside, remove_leftovers, write_atomic
+from bsdsbench.files.writing import (
+    FINISHED,
+    MAPS,
+    UNFINISHED,
+    Manifest,
+    digest,
+    inside,
+    remove_leftovers,
+    write_atomic,
+)
 from bsdsbench.integrations.call_identity import CallIdentity
 from bsdsbench.integrations.opened_files import changed
 
@@ -171,10 +178,10 @@ def _images(earlier: Manifest) -> dict[str, Kept]:
     for image_id, told in images.items() if isinstance(images, dict) else ():
         try:
             one = Kept(
-                fields.text(told, "file"),
-                fields.text(told, "kind"),
-                fields.number(told, "ms"),
-                fields.text(told, "picture"),
+                text_field(told, "file"),
+                text_field(told, "kind"),
+                number_field(told, "ms"),
+                text_field(told, "picture"),
             )
         except (FaultError, TypeError):
             continue

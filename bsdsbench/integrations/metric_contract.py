@@ -31,8 +31,7 @@ from bsdsbench.comparison.compare import INTERVALS, compare
 from bsdsbench.comparison.significance import bca_interval, percentile_interval
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.columns import column_values
+from bsdsbench.metrics.base import Metric, column_values
 from bsdsbench.metrics.curve_metric import CurveMetric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation

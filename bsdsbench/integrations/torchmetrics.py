@@ -31,7 +31,7 @@ except ImportError as error:
 from bsdsbench.files.arguments import to_numpy
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.columns import column_values
+from bsdsbench.metrics.base import column_values
 from bsdsbench.metrics.maps import without_tops
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.bounded import FaultError, read_bytes, reading, show
 from bsdsbench.files.errors import FileFormatError
-from bsdsbench.files.manifest import MANIFEST, Manifest, manifest_over
+from bsdsbench.files.writing import MANIFEST, Manifest, manifest_over
 from bsdsbench.loaders.formats import id_of
 from bsdsbench.scores.counts import BoundaryCounts
 

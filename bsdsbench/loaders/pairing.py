@@ -18,7 +18,7 @@ from pathlib import Path
 from bsdsbench.files.arguments import given_path, given_word
 from bsdsbench.files.bounded import listed, read_bytes, show
 from bsdsbench.files.errors import DataError, FileFormatError, PairingError, is_text
-from bsdsbench.files.manifest import MAPS, Manifest
+from bsdsbench.files.writing import MAPS, Manifest
 from bsdsbench.loaders.formats import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES, id_of
 
 MISSING = ("error", "zero", "skip")

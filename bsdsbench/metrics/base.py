@@ -440,3 +440,16 @@ def at_least_two(gt: GroundTruth, found: int) -> None:
         raise DataError(
             f"{gt.path or gt.image_id}: {found} annotator(s), expected two or more to compare"
         )
+
+
+def column_values(columns: Sequence[Column], mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """Key of each column -> its number in a score's `to_mapping()`; None where undefined."""
+    return {c.key: _value_at(mapping, c.key.split(".")) for c in columns}
+
+
+def _value_at(value: Any, path: Sequence[str]) -> float | None:
+    for part in path:
+        value = value.get(part) if isinstance(value, Mapping) else None
+    if isinstance(value, Mapping):
+        value = value.get("f")
+    return None if value is None or value != value else value

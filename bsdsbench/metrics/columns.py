@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,16 +111,3 @@ def within(values: Mapping[str, float], part: str) -> dict[str, float]:
     """The scores of one part: {"seval.ods": 1.0} as {"ods": 1.0}."""
     start = f"{part}."
     return {k.removeprefix(start): v for k, v in values.items() if k.startswith(start)}
-
-
-def column_values(columns: Sequence[Column], mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """Key of each column -> its number in a score's `to_mapping()`; None where undefined."""
-    return {c.key: _value_at(mapping, c.key.split(".")) for c in columns}
-
-
-def _value_at(value: Any, path: Sequence[str]) -> float | None:
-    for part in path:
-        value = value.get(part) if isinstance(value, Mapping) else None
-    if isinstance(value, Mapping):
-        value = value.get("f")
-    return None if value is None or value != value else value

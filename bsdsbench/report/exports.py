@@ -25,8 +25,7 @@ from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
 from bsdsbench.files.bounded import FaultError, parse_json, reading
 from bsdsbench.files.errors import DataError
-from bsdsbench.files.manifest import MANIFEST, Manifest, verified, write_results
-from bsdsbench.files.writing import WAIT, locked
+from bsdsbench.files.writing import MANIFEST, WAIT, Manifest, locked, verified, write_results
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.tasks import Task
@@ -203,7 +202,7 @@ def _samples(found: Any, usual: int) -> int:
 
 def _scores(run: Evaluation) -> Iterator[tuple[Task, Any, float]]:
     """Each task of a run with its score columns and their values; undefined ones are left out."""
-    from bsdsbench.metrics.columns import column_values
+    from bsdsbench.metrics.base import column_values
 
     for task in run.tasks:
         columns = [c for c in registry.get(task.metric).columns if c.score and c.shown != "never"]

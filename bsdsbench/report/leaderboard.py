@@ -20,8 +20,7 @@ from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_result import Interval
 from bsdsbench.comparison.published import PublishedResult, published_results
 from bsdsbench.files.errors import DataError, FileFormatError
-from bsdsbench.files.manifest import SITE, Manifest, write_results
-from bsdsbench.files.writing import WAIT, locked
+from bsdsbench.files.writing import SITE, WAIT, Manifest, locked, write_results
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.palette import ISO_LEVELS, iso_f_points, lines_of

@@ -12,15 +12,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bsdsbench import __version__
-from bsdsbench.files import json_fields as fields
 from bsdsbench.files.arguments import given_list, given_path, kind_of_value
-from bsdsbench.files.bounded import FaultError, parse_json, reading
+from bsdsbench.files.bounded import (
+    FaultError,
+    parse_json,
+    reading,
+    table_field,
+    text_field,
+    text_fields,
+    whole_field,
+)
 from bsdsbench.files.errors import DataError, MergeError
-from bsdsbench.files.manifest import verified, write_results
-from bsdsbench.files.writing import WAIT, path_from
+from bsdsbench.files.writing import WAIT, path_from, verified, write_results
 from bsdsbench.loaders.identity import Identity
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.columns import column_values
+from bsdsbench.metrics.base import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.protocol.tasks import Task
@@ -428,18 +434,18 @@ class Evaluation(Shown):
             if not isinstance(found, dict) or found.get("schema") != SCHEMA:
                 raise FaultError(f"expected schema {SCHEMA!r}")
             run = cls(
-                registry.stored(fields.table(found, "protocol")),
-                fields.text(found, "name"),
+                registry.stored(table_field(found, "protocol")),
+                text_field(found, "name"),
                 unpack_records(path / "counts.npz", counts),
-                fields.table(found, "provenance"),
-                fields.texts(found, "failed"),
+                table_field(found, "provenance"),
+                text_fields(found, "failed"),
                 is_own(path, text),
                 {
                     what: os.path.normpath(path.absolute() / folder)
-                    for what, folder in fields.texts({"places": {}, **found}, "places").items()
+                    for what, folder in text_fields({"places": {}, **found}, "places").items()
                 },
             )
-            if fields.whole(found, "n_images") != len(run.records):
+            if whole_field(found, "n_images") != len(run.records):
                 raise FaultError(f"n_images is not the {len(run.records)} of counts.npz")
             return run
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.arguments import kind_of_value
 from bsdsbench.files.bounded import read_bytes, show
 from bsdsbench.files.errors import DataError, FileFormatError, ShapeError, is_text
-from bsdsbench.files.manifest import digest as hash_of
+from bsdsbench.files.writing import digest as hash_of
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.loaders import Pair, read_prediction, read_truth
 from bsdsbench.loaders.groundtruth import empty_truth

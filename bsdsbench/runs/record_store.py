@@ -17,11 +17,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.bounded import MAX_DECODED_BYTES, FaultError, listed, read_bytes, reading, show
+from bsdsbench.files.bounded import (
+    MAX_DECODED_BYTES,
+    MAX_TEXT,
+    MAX_WHOLE,
+    FaultError,
+    listed,
+    read_bytes,
+    reading,
+    show,
+)
 from bsdsbench.files.errors import DataError, FileFormatError
-from bsdsbench.files.json_fields import MAX_TEXT, MAX_WHOLE
-from bsdsbench.files.manifest import digest, is_run
-from bsdsbench.files.writing import inside, locked, write_atomic
+from bsdsbench.files.writing import digest, inside, is_run, locked, write_atomic
 from bsdsbench.loaders.formats import unpack_npz
 from bsdsbench.loaders.official_txt import PER_IMAGE
 from bsdsbench.metrics import registry

@@ -9,8 +9,7 @@ from typing import Any
 
 from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError, FileFormatError
-from bsdsbench.files.manifest import DRAWN, Manifest, digest, is_run
-from bsdsbench.files.writing import WAIT, inside, write_atomic
+from bsdsbench.files.writing import DRAWN, WAIT, Manifest, digest, inside, is_run, write_atomic
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.official import ReportedRun, reported_run
 from bsdsbench.runs.record_store import refuse_unfinished, run_locked

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.columns import column_values
+from bsdsbench.metrics.base import column_values
 
 
 def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.columns import Column, column_values
+from bsdsbench.metrics.base import column_values
+from bsdsbench.metrics.columns import Column
 from bsdsbench.runs.run_identity import incomparable, reference_notes
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Table

@@ -24,7 +24,7 @@ from results import made
 
 import bsdsbench as bb
 from bsdsbench.files.errors import LINE, DataError
-from bsdsbench.files.manifest import MANIFEST
+from bsdsbench.files.writing import MANIFEST
 from bsdsbench.report.html import write_report
 from bsdsbench.report.leaderboard import write_leaderboard
 from bsdsbench.runs.run_folder import load_run, load_runs

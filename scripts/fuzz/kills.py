@@ -237,7 +237,7 @@ def _scores(run: bb.Evaluation) -> object:
 
 
 def _whole_site(out: Path) -> bool:
-    from bsdsbench.files.manifest import SITE, Manifest
+    from bsdsbench.files.writing import SITE, Manifest
 
     found = Manifest.read(out)
     if found is None or found.what != SITE:

@@ -21,7 +21,7 @@ from files import Attempt, damage
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline
 from bsdsbench.files.errors import LINE, DataError
-from bsdsbench.files.manifest import MANIFEST, write_results
+from bsdsbench.files.writing import MANIFEST, write_results
 from bsdsbench.loaders.official_txt import format_ev1, read_ev1, read_rows
 from bsdsbench.loaders.scores import read_scores
 from bsdsbench.runs.record_store import FOLDER, RecordStore, pack_records

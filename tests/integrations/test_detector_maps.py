@@ -13,7 +13,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.files.errors import RunLockedError
-from bsdsbench.files.manifest import MANIFEST
+from bsdsbench.files.writing import MANIFEST
 from bsdsbench.integrations.call_identity import identity_of
 from bsdsbench.integrations.detectors import machine
 from tests.helpers.runs import call

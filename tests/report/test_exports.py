@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 import bsdsbench as bb
-from bsdsbench.files.manifest import digest
+from bsdsbench.files.writing import digest
 from bsdsbench.loaders.identity import folder_fingerprints, set_fingerprint
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report.exports import check_import, export

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.files.errors import FileFormatError
-from bsdsbench.files.manifest import MANIFEST, READ_BACK, Manifest
+from bsdsbench.files.writing import MANIFEST, READ_BACK, Manifest
 from bsdsbench.runs.record_store import FOLDER
 from bsdsbench.runs.run_folder import load_run, write_drawn
 from tests.helpers.runs import refused

@@ -10,7 +10,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.files.errors import LINE, DataError, FileFormatError
-from bsdsbench.files.manifest import MANIFEST, write_results
+from bsdsbench.files.writing import MANIFEST, write_results
 from bsdsbench.runs.record_store import unpack_records
 from bsdsbench.runs.run_folder import load_run
 from tests.helpers.runs import refused

@@ -5,9 +5,9 @@ from contextlib import suppress
 
 import pytest
 
-from bsdsbench.files import manifest
+from bsdsbench.files import writing
 from bsdsbench.files.errors import FileFormatError
-from bsdsbench.files.manifest import MANIFEST, is_run, verified, write_results
+from bsdsbench.files.writing import MANIFEST, is_run, verified, write_results
 from tests.helpers.runs import refused
 
 FILES = {"a.txt": "1 2\n", "per_image/b.txt": "3\n", "result.json": "{}", "counts.npz": b"\0\1"}
@@ -48,10 +48,10 @@ def test_a_folder_that_is_none_of_ours_says_what_to_do(tmp_path):
     for text, words in (
         ("{}", "expected schema"),
         ("[]", "no object"),
-        (json.dumps({"schema": manifest.SCHEMA, "state": 3}), "state is 3, expected text"),
-        (json.dumps({"schema": manifest.SCHEMA, "state": "finished"}), "has no 'files'"),
+        (json.dumps({"schema": writing.SCHEMA, "state": 3}), "state is 3, expected text"),
+        (json.dumps({"schema": writing.SCHEMA, "state": "finished"}), "has no 'files'"),
         (
-            json.dumps({"schema": manifest.SCHEMA, "state": "finished", "files": {"a": 1}}),
+            json.dumps({"schema": writing.SCHEMA, "state": "finished", "files": {"a": 1}}),
             "a is 1, expected text",
         ),
     ):
@@ -77,7 +77,7 @@ def test_a_writer_that_dies_anywhere_leaves_a_whole_result_or_none(last, tmp_pat
         return step
 
     for name in ("write_aside", "write_atomic", "move", "_clear"):
-        monkeypatch.setattr(manifest, name, dying(getattr(manifest, name)))
+        monkeypatch.setattr(writing, name, dying(getattr(writing, name)))
     new = {name: b"new" for name in FILES}
     with suppress(KeyboardInterrupt):
         write_results(out, new.items())
