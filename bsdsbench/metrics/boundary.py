@@ -80,13 +80,6 @@ class BoundaryScore(CurveScore):
     edges_r50: float
 
     def more(self) -> dict[str, Any]:
-        """r50 and edges_r50.
-
-        Returns
-        -------
-        dict
-            Name -> value, None where undefined.
-        """
         return {"r50": or_none(self.r50), "edges_r50": self.edges_r50}
 
 
@@ -103,29 +96,24 @@ class BoundaryMetric(MatchingMetric):
     )
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> BoundaryCounts:
-        """See `boundary_counts`."""
         return boundary_counts(pred, gt, protocol)
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol) -> BoundaryCounts:
-        """See `human_boundary_counts`."""
         return human_boundary_counts(gt, protocol)
 
     def result(
         self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
     ) -> BoundaryScore:
-        """ODS, OIS, AP and R50, and the curve."""
         return boundary_result(values, stack["thresholds"], self.four(stack), ids, protocol)
 
     def match_maps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
     ) -> MatchMaps:
-        """See `boundary_match_maps`."""
         return boundary_match_maps(pred, gt, protocol, threshold)
 
     def files(
         self, score: BoundaryScore, records: Sequence[ImageRecord], protocol: Protocol
     ) -> Iterator[tuple[str, str]]:
-        """The official tables, and ID_ev1.txt of every image."""
         return boundary_files(score, counts_in_order(records, self.name))
 
     def has_tables(self, tables: Mapping[str, Any]) -> bool:
@@ -160,7 +148,6 @@ class BoundaryMetric(MatchingMetric):
         )
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        """A line of a few pixels."""
         edges = np.zeros((12, 16), np.uint8)
         edges[3:9, 5] = 200
         truth = GroundTruth("a", (edges > 0,))

@@ -85,13 +85,6 @@ class Score(ShownScore):
         return Score(inner, self.n_images)
 
     def to_mapping(self) -> dict[str, Any]:
-        """The metric's object in result.json: undefined values as None.
-
-        Returns
-        -------
-        dict
-            Ready for JSON.
-        """
         return {**nested(self.values), "n_images": self.n_images}
 
 

@@ -39,7 +39,6 @@ class CrackMetric(Metric):
     image_columns: ClassVar[tuple[Column, ...]] = (Column("aiu", "AIU"),)
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> PixelCounts:
-        """See `pixel_counts`."""
         return pixel_counts(pred, gt, protocol)
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
@@ -48,11 +47,9 @@ class CrackMetric(Metric):
         return {"aiu": weighted_mean(weights, iou).mean(axis=-1)}
 
     def image_values(self, counts: PixelCounts) -> dict[str, float]:
-        """The image's mean over thresholds."""
         return {"aiu": float(_iou(counts.tp, counts.fp, counts.fn).mean())}
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        """That of pixels."""
         return PixelMetric().example()
 
 

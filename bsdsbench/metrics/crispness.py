@@ -84,7 +84,6 @@ class CrispnessScore(ShownScore):
     per_image: tuple[tuple[str, float], ...]
 
     def to_mapping(self) -> dict[str, Any]:
-        """The `crispness` object of result.json."""
         return {
             "average": None if np.isnan(self.average) else self.average,
             "seval": self.seval.to_mapping(),
@@ -155,7 +154,6 @@ class CrispnessMetric(Metric):
     def result(
         self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
     ) -> CrispnessScore:
-        """The average, both evaluations, every image's crispness."""
         parts = {
             part: boundary_result(
                 within(values, part), stack["thresholds"], stack[part], ids, protocol
@@ -167,12 +165,10 @@ class CrispnessMetric(Metric):
         return CrispnessScore(values["average"], **parts, n_images=len(ids), per_image=per_image)
 
     def image_values(self, counts: CrispnessCounts) -> dict[str, float]:
-        """The image's crispness, and its best F in each evaluation."""
         best = {p: best_point(pr_curve(counts.counts_of(p))).f for p in ("seval", "ceval")}
         return {"crispness": _share(counts.kept, counts.total), **best}
 
     def parts(self, score: CrispnessScore) -> Mapping[str, Any]:
-        """SEval and CEval."""
         return {"SEval": score.seval, "CEval": score.ceval}
 
     def describe(self, protocol: Protocol) -> str:
@@ -182,18 +178,15 @@ class CrispnessMetric(Metric):
     def files(
         self, score: CrispnessScore, records: Sequence[ImageRecord], protocol: Protocol
     ) -> Iterator[tuple[str, str]]:
-        """The official tables of both evaluations, in the folders seval and ceval."""
         for part in ("seval", "ceval"):
             images = ((k, c.counts_of(part)) for k, c in counts_in_order(records, self.name))
             for name, text in boundary_files(getattr(score, part), images):
                 yield f"{part}/{name}", text
 
     def same_truth(self, a: CrispnessCounts, b: CrispnessCounts) -> bool:
-        """True if both have the same numbers of annotated pixels."""
         return set(a.ceval[:, 1].tolist()) == set(b.ceval[:, 1].tolist())
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        """A line of a few pixels."""
         pred, gt, protocol = BoundaryMetric().example()
         return pred, gt, protocol.replace(nms=True)
 

@@ -82,75 +82,17 @@ class CurveMetric(Metric):
         return np.stack([stack[name] for name in names], axis=-1)
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
-        """ODS, OIS, AP and R50 of summed counts.
-
-        Parameters
-        ----------
-        stack : dict of str to array
-            Field -> (N, ...), see `Counts.stacked`.
-        weights : array
-            (S, N), how often each image is in each data set.
-        protocol : Protocol
-            Its settings and options.
-
-        Returns
-        -------
-        dict
-            Key of a column -> f8 (S,).
-        """
         return curve_columns(stack["thresholds"], self.four(stack), weights, protocol)
 
     def result(
         self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
     ) -> CurveScore:
-        """The scores, the curve of summed counts, every image's best point.
-
-        Parameters
-        ----------
-        values : dict of str to float
-            What `scores` gives for weights of one.
-        stack : dict of str to array
-            Field -> (N, ...), see `Counts.stacked`.
-        ids : sequence of str
-            Image ids, in the order of the stack.
-        protocol : Protocol
-            Its settings and options.
-
-        Returns
-        -------
-        CurveScore
-            The score as an object.
-        """
         return CurveScore.of(values, stack["thresholds"], self.four(stack), ids, protocol)
 
     def image_values(self, counts: CurveCounts) -> dict[str, float]:
-        """The image's best point: threshold, recall, precision, f.
-
-        Parameters
-        ----------
-        counts : Counts
-            One image's.
-
-        Returns
-        -------
-        dict
-            Name -> value.
-        """
         return best_point(pr_curve(counts)).to_mapping()
 
     def same_truth(self, a: CurveCounts, b: CurveCounts) -> bool:
-        """True if both have the same numbers of annotated pixels.
-
-        Parameters
-        ----------
-        a, b : Counts
-            Of one image in two runs.
-
-        Returns
-        -------
-        bool
-            False if the ground truths must differ.
-        """
         return set(a.total_gt.tolist()) == set(b.total_gt.tolist())
 
 
@@ -282,13 +224,6 @@ class CurveScore(ShownScore):
         return {}
 
     def to_mapping(self) -> dict[str, Any]:
-        """The metric's object in result.json.
-
-        Returns
-        -------
-        dict
-            Ready for JSON; undefined values are None.
-        """
         return {
             "ods": self.ods.to_mapping(),
             "ois": self.ois.to_mapping(),

@@ -203,7 +203,6 @@ class DepthScore(CurveScore):
     matched: bool
 
     def to_mapping(self) -> dict[str, Any]:
-        """The metric's object in result.json."""
         base = CurveScore.to_mapping(self) if self.matched else {"n_images": self.n_images}
         return {**nested(self.measures), **base}
 
@@ -255,11 +254,9 @@ class DepthMetric(MatchingMetric):
         return self.uses if self.draws(protocol) else ()
 
     def draws(self, protocol: Protocol) -> bool:
-        """True if edges are matched."""
         return "edges" in self.options_of(protocol).measures
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> DepthCounts:
-        """See `depth_counts`."""
         return self._named(depth_counts, pred, gt, protocol, self.options_of(protocol))
 
     def _named(self, function: Any, pred: Prediction, gt: GroundTruth, *more: Any) -> Any:
@@ -284,7 +281,6 @@ class DepthMetric(MatchingMetric):
     def result(
         self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
     ) -> DepthScore:
-        """The measures, and the curve."""
         once = np.ones((1, len(ids)), np.int64)
         curve = {k: float(v[0]) for k, v in super().scores(stack, once, protocol).items()}
         own: Any = {k: v for k, v in values.items() if k not in curve}
@@ -300,7 +296,6 @@ class DepthMetric(MatchingMetric):
     def match_maps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
     ) -> MatchMaps:
-        """Matched edges of the prediction's depth."""
         at = self.options_of(protocol)
 
         def drawn(depth: NDArray[Any], gt: GroundTruth) -> MatchMaps:
@@ -319,12 +314,10 @@ class DepthMetric(MatchingMetric):
         yield from depth_symptoms(maps, at)
 
     def same_truth(self, a: Any, b: Any) -> bool:
-        """True if both have the same true pairs and edges."""
         same = np.array_equal(a.si[..., 2], b.si[..., 2]) and a.dbe_n[2] == b.dbe_n[2]
         return bool(same) and super().same_truth(a, b)
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        """A box in front of a wall."""
         depth = np.full((12, 16), 4.0)
         depth[3:9, 5:9] = 2.0
         truth = GroundTruth("a", (log_steps(depth) > 0,), depth=depth)

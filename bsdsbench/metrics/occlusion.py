@@ -95,7 +95,6 @@ class OcclusionScore(ShownScore):
     n_images: int
 
     def to_mapping(self) -> dict[str, Any]:
-        """The `occlusion` object of result.json."""
         parts = {part: getattr(self, part).to_mapping() for part in PARTS}
         return {**parts, "n_images": self.n_images}
 
@@ -129,7 +128,6 @@ class OcclusionMetric(Metric):
     )
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> OcclusionCounts:
-        """See `occlusion_counts`."""
         if pred.soft is None or pred.angles is None or len(gt.angles) != len(gt.boundaries):
             what = pred.path or pred.image_id
             raise DataError(f"{what}: no angles, expected them beside prediction and ground truth")
@@ -140,7 +138,6 @@ class OcclusionMetric(Metric):
         return True
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
-        """ODS, OIS, AP and R50 of the three curves."""
         out: dict[str, F8] = {}
         for part in PARTS:
             found = curve_columns(stack["thresholds"], _four(stack, part), weights, protocol)
@@ -150,7 +147,6 @@ class OcclusionMetric(Metric):
     def result(
         self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
     ) -> OcclusionScore:
-        """The three curves and their scores."""
         t = stack["thresholds"]
         parts = {
             part: boundary_result(within(values, part), t, _four(stack, part), ids, protocol)
@@ -163,7 +159,6 @@ class OcclusionMetric(Metric):
         return {p: best_point(pr_curve(counts.counts_of(p))).f for p in PARTS[:2]}
 
     def parts(self, score: OcclusionScore) -> Mapping[str, Any]:
-        """Edge, orientation and accuracy."""
         return {part.capitalize(): getattr(score, part) for part in PARTS}
 
     def files(
@@ -179,11 +174,9 @@ class OcclusionMetric(Metric):
             yield f"per_image/{safe_name(image_id)}_ev1_occ.txt", format_rows(rows)
 
     def same_truth(self, a: OcclusionCounts, b: OcclusionCounts) -> bool:
-        """True if both have the same numbers of annotated pixels."""
         return set(a.total_gt.tolist()) == set(b.total_gt.tolist())
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        """A line of a few pixels."""
         pred, gt, protocol = BoundaryMetric().example()
         flat = np.zeros(gt.shape)
         return replace(pred, angles=flat), replace(gt, angles=(flat,)), protocol

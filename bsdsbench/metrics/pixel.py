@@ -127,13 +127,6 @@ class PixelScore(CurveScore):
     mae: float
 
     def more(self) -> dict[str, Any]:
-        """auc_roc, eer and mae.
-
-        Returns
-        -------
-        dict
-            Name -> value, None where undefined.
-        """
         eer = None if math.isnan(self.eer) else self.eer
         return {"auc_roc": self.auc_roc, "eer": eer, "mae": self.mae}
 
@@ -157,16 +150,13 @@ class PixelMetric(CurveMetric):
     uses = (*MAPS, *ANNOTATED, *CURVE)
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> PixelCounts:
-        """See `pixel_counts`."""
         return pixel_counts(pred, gt, protocol)
 
     def four(self, stack: Stack) -> I8:
-        """As in `CurveMetric`, at each pixel's own place."""
         tp, fp, fn = stack["tp"], stack["fp"], stack["fn"]
         return np.stack([tp, tp + fn, tp, tp + fp], axis=-1)
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
-        """ODS, OIS, AP, area under ROC, equal error rate, mean absolute error."""
         tp, fp, fn, tn, error = (
             weighted_sum(weights, stack[name]) for name in ("tp", "fp", "fn", "tn", "abs_error_sum")
         )
@@ -182,12 +172,10 @@ class PixelMetric(CurveMetric):
     def result(
         self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
     ) -> PixelScore:
-        """The scores, the curve of summed counts, every image's best point."""
         more = {name: values[name] for name in ("auc_roc", "eer", "mae")}
         return PixelScore.of(values, stack["thresholds"], self.four(stack), ids, protocol, **more)
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        """An empty map."""
         empty = np.zeros((12, 16), np.uint8)
         truth = GroundTruth("a", (empty > 0,))
         return Prediction("a", soft=empty), truth, Protocol(thresholds=(0.25, 0.5))

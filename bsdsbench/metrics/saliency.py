@@ -249,7 +249,6 @@ class SaliencyMetric(Metric):
     )
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> SaliencyCounts:
-        """See `saliency_counts`."""
         what = str(pred.path or pred.image_id)
         if pred.soft is None or gt.mask is None:
             raise DataError(f"{what}: expected one soft map and one mask")
@@ -268,7 +267,6 @@ class SaliencyMetric(Metric):
         return {**out, **_summed_values(stack, weights, rules)}
 
     def image_values(self, counts: SaliencyCounts) -> dict[str, float]:
-        """The image's best F over the levels, MAE, S and weighted F."""
         f = measures.f_beta(counts.tp, counts.fp, counts.positives)[:256]
         return {
             "max_f": float(f.max()),
@@ -291,11 +289,9 @@ class SaliencyMetric(Metric):
             )
 
     def same_truth(self, a: SaliencyCounts, b: SaliencyCounts) -> bool:
-        """True if both have the same numbers of mask pixels."""
         return int(a.positives) == int(b.positives) and int(a.pixels) == int(b.pixels)
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        """A square."""
         soft = np.zeros((12, 16), np.uint8)
         soft[3:9, 5:9] = 200
         truth = GroundTruth("a", mask=soft > 0)

@@ -194,7 +194,6 @@ class ClassSegmentation(ShownScore):
     gt_pixels: int
 
     def to_mapping(self) -> dict[str, Any]:
-        """Plain values."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
@@ -210,7 +209,6 @@ class SegmentationScore(ShownScore):
     n_images: int
 
     def to_mapping(self) -> dict[str, Any]:
-        """The `segmentation` object of result.json."""
         per_class = {name: part.to_mapping() for name, part in self.per_class.items()}
         return {**self.values, "per_class": per_class, "n_images": self.n_images}
 
@@ -258,19 +256,16 @@ class SegmentationMetric(Metric):
     )
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> SegmentationCounts:
-        """See `segmentation_counts`."""
         at = self.options_of(protocol)
         with faults_named(pred, gt):
             return segmentation_counts(*label_maps(pred, gt, at), at)
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
-        """The scores of the sums."""
         return _values(summed(stack, weights))
 
     def result(
         self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
     ) -> SegmentationScore:
-        """The scores, those of each class besides."""
         total = summed(stack, np.ones((1, len(ids)), np.int64))
         names, gt = self.options_of(protocol).class_names, _parts(total.confusion)[2][0]
         columns = {key: value[0] for key, value in _class_values(total).items()}
@@ -284,21 +279,17 @@ class SegmentationMetric(Metric):
         return SegmentationScore(means, per_class if len(names) > 1 else {}, len(ids))
 
     def parts(self, score: SegmentationScore) -> Mapping[str, Any]:
-        """The classes, where there are several."""
         return score.per_class
 
     def image_values(self, counts: SegmentationCounts) -> dict[str, float]:
-        """The image's own scores."""
         return {name: float(value) for name, value in _values(counts).items()}
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol
     ) -> Iterator[tuple[str, str, str]]:
-        """See `label_symptoms`."""
         return label_symptoms(pred, gt, self.options_of(protocol))
 
     def same_truth(self, a: SegmentationCounts, b: SegmentationCounts) -> bool:
-        """True if both have the same annotated pixels in each class."""
         return np.array_equal(a.confusion.sum(axis=1), b.confusion.sum(axis=1))
 
     def describe(self, protocol: Protocol) -> str:
@@ -309,7 +300,6 @@ class SegmentationMetric(Metric):
         )
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        """Two halves."""
         labels = np.zeros((12, 16), np.uint8)
         labels[:, 8:] = 1
         protocol = Protocol(options={self.name: LabelOptions(classes=("left", "right"))})

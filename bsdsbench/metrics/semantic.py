@@ -88,7 +88,6 @@ class SemanticScore(ShownScore):
     n_images: int
 
     def to_mapping(self) -> dict[str, Any]:
-        """The `semantic` object of result.json."""
         return {
             "ods_mean": self.ods_mean,
             "ois_mean": self.ois_mean,
@@ -189,7 +188,6 @@ class SemanticMetric(Metric):
         return found
 
     def class_names(self, protocol: Protocol) -> tuple[str, ...]:
-        """The classes."""
         return self.options_of(protocol).classes
 
     def reads_instances(self, protocol: Protocol) -> bool:
@@ -197,7 +195,6 @@ class SemanticMetric(Metric):
         return self.options_of(protocol).instances
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> SemanticCounts:
-        """See `semantic_counts`."""
         if pred.classes is None:
             raise DataError(f"{pred.path or pred.image_id}: no class maps, expected them")
         # a band on both sides is drawn from the labels, whatever boundaries are stored
@@ -257,7 +254,6 @@ class SemanticMetric(Metric):
         return SemanticScore(per_class, tuple(absent), **means, n_images=len(ids))
 
     def parts(self, score: SemanticScore) -> Mapping[str, Any]:
-        """The classes that the ground truth has."""
         return score.per_class
 
     def image_values(self, counts: SemanticCounts) -> dict[str, float]:
@@ -269,7 +265,6 @@ class SemanticMetric(Metric):
     def files(
         self, score: SemanticScore, records: Sequence[ImageRecord], protocol: Protocol
     ) -> Iterator[tuple[str, str]]:
-        """The official tables of each class, in a folder of its name."""
         images = dict(counts_in_order(records, self.name))
         for k, name in enumerate(self.options_of(protocol).classes):
             if name not in score.per_class:
@@ -278,11 +273,9 @@ class SemanticMetric(Metric):
                 yield f"{safe_name(name)}/{file}", text
 
     def same_truth(self, a: SemanticCounts, b: SemanticCounts) -> bool:
-        """True if both have the same numbers of annotated pixels in each class."""
         return np.array_equal(a.total_gt.max(axis=1), b.total_gt.max(axis=1))
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        """Two halves."""
         labels = np.ones((12, 16), np.uint8)
         labels[:, 8:] = 2
         options = SemanticOptions(classes=("left", "right"), first=1)

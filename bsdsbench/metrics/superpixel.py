@@ -275,7 +275,6 @@ class SuperpixelMetric(Metric):
         return out
 
     def image_values(self, counts: SuperpixelCounts) -> dict[str, float]:
-        """The means over annotators, and the number of superpixels."""
         out = {name: float(getattr(counts, name)[0]) for name in MEASURES}
         rest = {n: float(getattr(counts, n)) for n in ("compactness", "variation", "n_superpixels")}
         return {**out, **rest}
@@ -288,7 +287,6 @@ class SuperpixelMetric(Metric):
         )
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        """Two halves."""
         labels = np.ones((12, 16), np.int32)
         labels[:, 8:] = 2
         truth = GroundTruth("a", (labels == 2,), (labels,))

@@ -96,7 +96,6 @@ class WireframeScore(CurveScore):
     map_j: float
 
     def more(self) -> dict[str, Any]:
-        """The scores of lines by their names."""
         return {name: or_none(getattr(self, name)) for name in MORE}
 
 
@@ -165,7 +164,6 @@ class WireframeMetric(MatchingMetric):
     def result(
         self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
     ) -> WireframeScore:
-        """The scores of lines, and the curve."""
         more = {name: values[name] for name in MORE}
         return WireframeScore.of(
             values, stack["thresholds"], self.four(stack), ids, protocol, **more
@@ -174,11 +172,9 @@ class WireframeMetric(MatchingMetric):
     def match_maps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
     ) -> MatchMaps:
-        """See `boundary_match_maps`."""
         return boundary_match_maps(self._drawn(pred, gt, protocol), gt, protocol, threshold)
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        """A line of a few pixels."""
         drawn = np.zeros((12, 16))
         drawn[3:9, 5] = 0.8
         protocol = Protocol(thresholds=(0.5, 0.7), operator=">", thin=False)

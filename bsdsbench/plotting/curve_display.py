@@ -347,27 +347,12 @@ class PRCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_curve(cls, curve: PRResult, name: str = "") -> PRCurveDisplay:
-        """The curve and summary numbers of a result.
-
-        Parameters
-        ----------
-        curve : PRResult
-            What `curves.pr` gives (not a stable one).
-        name : str
-            Its name in the legend.
-
-        Returns
-        -------
-        PRCurveDisplay
-            The display, not drawn yet.
-        """
         numbers = (("AUC", curve.auc), ("AP", curve.ap), ("AP11", curve.ap_11))
         title = ", ".join(f"{word} {100 * v:.1f} %" for word, v in numbers)
         own = {"ap": curve.ap, "chance": curve.chance, "title": title}
         return cls(curve.recall, curve.precision, name=name, **own)  # type: ignore[arg-type]
 
     def _points(self) -> tuple[F8, F8]:
-        """Recall and precision."""
         return visible_points(self.recall, self.precision)
 
     def _random(self) -> tuple[Any, Any] | None:
@@ -375,7 +360,6 @@ class PRCurveDisplay(CurveDisplay):
         return None if self.chance is None else ((0, 1), (self.chance, self.chance))
 
     def _marked(self) -> tuple[float, float] | None:
-        """The best point."""
         return (self.best.recall, self.best.precision) if self.best else None
 
 

@@ -87,15 +87,12 @@ class FThresholdDisplay(CurveDisplay):
         return cls(score.curve.thresholds, score.curve.f, name=shown, best=score.ods)
 
     def _new_axes(self) -> Axes:
-        """Wider than high."""
         return new_axes(square=False, size=3.4)
 
     def _points(self) -> tuple[F8, F8]:
-        """Threshold and F."""
         return self.thresholds, self.f
 
     def _marked(self) -> tuple[float, float] | None:
-        """The best point."""
         best = self.best
         return None if best is None or best.threshold is None else (best.threshold, best.f)
 
@@ -168,16 +165,13 @@ class ROCCurveDisplay(CurveDisplay):
         return cls(curve.fpr, curve.tpr, name=name, auc=curve.auc, eer=curve.eer, plot=curve.plot)
 
     def _points(self) -> tuple[F8, F8]:
-        """The rates of the axes."""
         rate = {"fp": self.fpr, "tp": self.tpr, "tn": 1 - self.fpr, "fn": 1 - self.tpr}
         return visible_points(rate[self.variant[:2]], rate[self.variant[2:]])
 
     def _random(self) -> tuple[Any, Any]:
-        """A diagonal."""
         return (0, 1), (0, 1) if self.variant == "fptp" else (1, 0)
 
     def _marked(self) -> tuple[float, float] | None:
-        """The equal error rate."""
         e = self.eer
         if e is None or not np.isfinite(e):
             return None
@@ -323,7 +317,6 @@ class DETCurveDisplay(CurveDisplay):
         return x, 1 - x
 
     def _marked(self) -> tuple[float, float] | None:
-        """The equal error rate."""
         return (self.eer, self.eer) if self.eer is not None and 0 < self.eer < 1 else None
 
 

@@ -196,17 +196,9 @@ class Evaluation(Shown):
         return [*score_tables([self]), image_table(self)] if self.records else []
 
     def summary(self) -> str:
-        """The scores as text.
-
-        Returns
-        -------
-        str
-            Several lines.
-        """
         return to_text(score_tables([self]))
 
     def _repr_html_(self) -> str:
-        """The scores, for notebooks."""
         return to_html(score_tables([self]))
 
     def score(self, metric: str) -> Any:

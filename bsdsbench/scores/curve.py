@@ -170,24 +170,10 @@ class PRCurve(ShownCurve):
         return f_measure(self.precision, self.recall)
 
     def points(self) -> dict[str, F8]:
-        """Name -> array, each (T,): thresholds, precision, recall, f.
-
-        Returns
-        -------
-        dict
-            Name -> array.
-        """
         points = {name: getattr(self, name) for name in ("thresholds", "precision", "recall")}
         return {**points, "f": self.f}
 
     def numbers(self) -> dict[str, float]:
-        """The largest F at a threshold; none without thresholds.
-
-        Returns
-        -------
-        dict
-            Name -> value.
-        """
         return {"best_f": float(self.f.max())} if self.f.size else {}
 
 

@@ -92,13 +92,6 @@ class ShownScore(Shown):
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def tables(self) -> list[Table]:
-        """One table: a row per score.
-
-        Returns
-        -------
-        list of Table
-            One table.
-        """
         columns = [Column("score", "Score"), Column("value", "Value", "", ".4f")]
         rows = list(flat(self.to_mapping()).items())
         return [Table("score", type(self).__name__, columns, rows)]
@@ -160,13 +153,6 @@ class ShownCurve(ReadOnly, Shown):
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def tables(self) -> list[Table]:
-        """One table: a row per number. The points are in `to_dataframe`.
-
-        Returns
-        -------
-        list of Table
-            One table.
-        """
         columns = [Column("number", "Number"), Column("value", "Value", "", ".6g")]
         return [Table("curve", type(self).__name__, columns, list(self.numbers().items()))]
 

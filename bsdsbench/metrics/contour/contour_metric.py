@@ -88,7 +88,6 @@ class ContourScore(ShownScore):
     n_images: int
 
     def to_mapping(self) -> dict[str, Any]:
-        """The `contour` object of result.json."""
         return {
             **self.values,
             "pooled": self.pooled,
@@ -107,7 +106,6 @@ class ClassContours(ShownScore):
     n_images: int
 
     def to_mapping(self) -> dict[str, Any]:
-        """Plain values."""
         return {**self.values, "n_images": self.n_images}
 
 
@@ -138,7 +136,6 @@ class ContourMetric(Metric):
     )
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> ContourCounts:
-        """See `contour_counts`."""
         at = self.options_of(protocol)
         with faults_named(pred, gt):
             return contour_counts(*label_maps(pred, gt, at), at)
@@ -156,7 +153,6 @@ class ContourMetric(Metric):
     def result(
         self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
     ) -> ContourScore:
-        """The means, those of each class besides."""
         at = self.options_of(protocol)
         keys = [key_of(m) for m in at.measures()]
         total = summed(stack, np.ones((1, len(ids)), np.int64))
@@ -179,7 +175,6 @@ class ContourMetric(Metric):
         )
 
     def parts(self, score: ContourScore) -> Mapping[str, Any]:
-        """The classes, where there are several."""
         return score.per_class
 
     def image_values(self, counts: ContourCounts) -> dict[str, float]:
@@ -197,11 +192,9 @@ class ContourMetric(Metric):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol
     ) -> Iterator[tuple[str, str, str]]:
-        """See `label_symptoms`."""
         return label_symptoms(pred, gt, self.options_of(protocol))
 
     def same_truth(self, a: ContourCounts, b: ContourCounts) -> bool:
-        """True if both have the same annotated pixels in each class."""
         return np.array_equal(a.areas[:, 2], b.areas[:, 2])
 
     def describe(self, protocol: Protocol) -> str:
@@ -210,7 +203,6 @@ class ContourMetric(Metric):
         return f"{super().describe(protocol)}; means over {over}, then over classes"
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        """Two halves."""
         labels = np.zeros((12, 16), np.uint8)
         labels[:, 8:] = 1
         options = {self.name: ContourOptions(classes=("left", "right"))}

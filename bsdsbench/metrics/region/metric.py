@@ -89,26 +89,22 @@ class RegionMetric(Metric):
     uses = ("thresholds", *MAPS, *ANNOTATED, "regions_from_soft")
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> RegionCounts:
-        """See `region_counts`."""
         from bsdsbench.metrics.region.counting import region_counts
 
         return region_counts(pred, gt, protocol)
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol) -> RegionCounts:
-        """See `human_region_counts`."""
         from bsdsbench.metrics.region.counting import human_region_counts
 
         at_least_two(gt, len(gt.segmentations))
         return human_region_counts(gt)
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
-        """See `region_columns`."""
         return region_columns(stack, weights)
 
     def result(
         self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
     ) -> RegionScore:
-        """The scores and their curves."""
         return region_result(values, stack, ids)
 
     def image_values(self, counts: RegionCounts) -> dict[str, float]:
@@ -137,7 +133,6 @@ class RegionMetric(Metric):
     def files(
         self, score: RegionScore, records: Sequence[ImageRecord], protocol: Protocol
     ) -> Iterator[tuple[str, str]]:
-        """The official tables, and every measure at each threshold."""
         yield from table_files(score.official_rows())
         yield "region_curves.csv", _csv(score.curves())
 
@@ -158,7 +153,6 @@ class RegionMetric(Metric):
         return ReportedRegions(found, len(tables.get("eval_cover_img.txt", ())))
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        """Two halves."""
         labels = np.ones((12, 16), np.int32)
         labels[:, 8:] = 2
         ucm2 = np.zeros((25, 33))

@@ -172,13 +172,6 @@ class RegionScore(ReadOnly, ShownScore):
             object.__setattr__(self, name, ReadOnlyDict(getattr(self, name)))
 
     def to_mapping(self) -> dict[str, Any]:
-        """The `region` object of result.json.
-
-        Returns
-        -------
-        dict
-            Ready for JSON.
-        """
         named = {name: getattr(self, name) for name in ("covering", "pri", "voi", "fop", "pair_f")}
         mapped = {name: s.to_mapping() for name, s in {**named, **self.others}.items()}
         mapped["fop"]["summed"] = self.fop_summed.f
