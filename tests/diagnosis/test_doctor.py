@@ -51,7 +51,7 @@ def gt(tmp_path):
 def change(folder, function, names="*.png"):
     """Replace pictures by what `function` makes of them."""
     for path in sorted(folder.glob(names)):
-        iio.imwrite(path, function(iio.imread(path)))
+        iio.imwrite(path, function(iio.imread(path)), compress_level=1)
 
 
 def only(findings):
@@ -176,7 +176,7 @@ def test_jpeg(method, keep_suffix, tmp_path, six):
         if keep_suffix:
             (folder / f"{path.stem}.jpg").write_bytes(data)
         else:
-            iio.imwrite(folder / path.name, iio.imread(data))
+            iio.imwrite(folder / path.name, iio.imread(data), compress_level=1)
     found = only(doctor(folder, six, Protocol.preset("bsds500").replace(nms=method == RAW)))
     assert (found.code, found.level) == ("jpeg", "warning")
     assert len(found.files) == 6

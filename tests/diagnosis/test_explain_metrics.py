@@ -159,10 +159,12 @@ def test_what_nothing_reaches_has_status_1(rooms, tmp_path):
     run = counted(rooms, "blurred", "gt", "depth", "depth", **SI)
     run.save(tmp_path / "out")
     arguments = ["explain", str(tmp_path / "out"), "--workers", "1", "--quiet", "--target"]
-    done = CliRunner().invoke(cli, [*arguments, "depth.si_f1=0.987654"], standalone_mode=False)
+    asked = [*arguments, "depth.si_f1=0.987654", "--format", "json"]
+    done = CliRunner().invoke(cli, asked, standalone_mode=False)
     assert done.return_value == 1
-    assert "not reachable by any known reading of these 8 images" in done.stdout
-    assert json.loads(call(*arguments, "depth.si_f1=0.99", "--format", "json"))["trials"]
+    found = json.loads(done.stdout)
+    assert "not reachable by any known reading of these 8 images" in found["sentence"]
+    assert found["trials"]
     for wrong, fault in (
         ("depth.ods=0.5", "expected any of si_f1"),
         ("depth.si_f1=0.5,ap=0.4", "of several metrics"),
@@ -202,7 +204,7 @@ def test_the_whole_way_of_a_depth_data_set(rooms, tmp_path):
         assert (tmp_path / name / "pr.png").is_file()
     runs = [tmp_path / "moved", tmp_path / "blurred"]
     assert "DBE accuracy" in run("compare", *runs, "--n-boot", 200)
-    run("report", *runs, "-o", tmp_path / "report.html")
+    run("report", *runs, "-o", tmp_path / "report.html", "--n-boot", 200)
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "Depth boundaries" in page
     assert "SI-F1" in page
@@ -220,7 +222,7 @@ def test_the_whole_way_of_a_depth_data_set(rooms, tmp_path):
     run("evaluate", rooms / "moved", "--gt", gt, "-o", tmp_path / "si", *given)
     run("plot", tmp_path / "si", "-o", tmp_path / "si.png")
     assert "overlays" not in run("worst", tmp_path / "si")
-    run("report", tmp_path / "si", "-o", tmp_path / "si.html")
+    run("report", tmp_path / "si", "-o", tmp_path / "si.html", "--n-boot", 200)
     assert "no pictures:" not in (tmp_path / "si.html").read_text("utf-8")
     drawn = ("evaluate", rooms / "moved", "--gt", gt, "--overlays", "-o", tmp_path / "drawn")
     refused("matches pixels", run, *drawn, *given, error=click.UsageError)

@@ -36,7 +36,7 @@ def changed(folder, function):
             np.save(path.with_suffix(".npy"), made)
             path.unlink()
         else:
-            iio.imwrite(path, made)
+            iio.imwrite(path, made, compress_level=1)
     return folder
 
 

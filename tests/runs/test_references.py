@@ -189,13 +189,12 @@ def test_combinations_are_drawn_as_points():
 
 
 @pytest.mark.parametrize("key", sorted(published_curves()))
-def test_every_published_curve_is_drawn_from_the_command_line(tmp_path, key):
+def test_every_published_curve_is_drawn(tmp_path, key):
     """Its points, and the ODS of its summary line, as the plain maximum or interpolated."""
     out = tmp_path / "pr.svg"
-    call("plot", "--published", key, "-o", out)
+    drawn_lines = plot_runs([], published=[key], human=False, path=out).axes[0].lines
     result, curve = published_results()[key], published_curves()[key]
-    (line,) = [x for x in plot_runs([], published=[key], human=False).axes[0].lines
-               if result.label in str(x.get_label())]  # fmt: skip
+    (line,) = [x for x in drawn_lines if result.label in str(x.get_label())]
     drawn = (curve.precision > 0) | (curve.recall > 0)
     np.testing.assert_array_equal(line.get_xdata(), curve.recall[drawn])
     np.testing.assert_array_equal(line.get_ydata(), curve.precision[drawn])
@@ -211,6 +210,13 @@ def test_every_published_curve_is_drawn_from_the_command_line(tmp_path, key):
     words = "with its thresholds" if curve.thresholds is not None else "without thresholds"
     assert words in out.read_text("utf-8")
     assert (curve.thresholds is None) == (key != "rds")
+
+
+def test_published_curves_are_drawn_from_the_command_line(tmp_path):
+    call("plot", "--published", "rds,cob", "-o", tmp_path / "pr.svg")
+    drawn = (tmp_path / "pr.svg").read_text("utf-8")
+    for key in ("rds", "cob"):
+        assert published_curves()[key].describe() in drawn
 
 
 def test_every_gathered_curve_is_shipped(stored):
