@@ -309,6 +309,7 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_same_bits(cluster, tmp_pat
     assert bits(tmp_path / "there") == bits(tmp_path / "here")
 
 
+@pytest.mark.slow
 def test_no_scheduler_is_one_line(tiny):
     pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
     refused("no Dask scheduler answers", bb.evaluate, *tiny, executor="dask://127.0.0.1:1")

@@ -97,6 +97,7 @@ def test_annotated_pixels_are_ours(bsds500_bench, request):
         assert sum(int(np.count_nonzero(b)) for b in drawn) == totals[each.image_id], each.image_id
 
 
+@pytest.mark.slow
 def test_two_are_compared_as_a_slow_bootstrap_does():
     """Images drawn with replacement, summed, the best F of the sums: interval, p and least."""
     runs = load_runs(["ref:mcg", "ref:se"])
@@ -148,6 +149,7 @@ def test_another_tolerance_or_set_is_refused(tmp_path):
     refused("no such reference run, expected ref: and one of cob", load_run, "ref:cobb")
 
 
+@pytest.mark.slow
 def test_what_the_solver_may_have_made_is_marked():
     cob = load_run("ref:cob")
     row = cob.records[0].counts["boundary"]
@@ -166,6 +168,7 @@ def test_what_the_solver_may_have_made_is_marked():
     assert not any(d.solver for d in far.differences if d.score == "boundary.ods")
 
 
+@pytest.mark.slow
 def test_they_stand_in_every_verb(tmp_path):
     """A run folder's places: compare, plot, report as table and page, leader board."""
     assert "ref:cob" in call("compare", "ref:cob", "ref:se", "--n-boot", 20)
@@ -212,6 +215,7 @@ def test_every_published_curve_is_drawn(tmp_path, key):
     assert (curve.thresholds is None) == (key != "rds")
 
 
+@pytest.mark.slow
 def test_published_curves_are_drawn_from_the_command_line(tmp_path):
     call("plot", "--published", "rds,cob", "-o", tmp_path / "pr.svg")
     drawn = (tmp_path / "pr.svg").read_text("utf-8")
