@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -63,10 +64,13 @@ def nodes(tree):
             yield from nodes(node)
 
 
-GRAPH = {
-    name: {m for m in imported(path) if m in MODULES and m != name}
-    for name, path in MODULES.items()
-}
+@cache
+def graph():
+    """Each module -> those of ours that it imports."""
+    return {
+        name: {m for m in imported(path) if m in MODULES and m != name}
+        for name, path in MODULES.items()
+    }
 
 
 def package(module):
@@ -77,13 +81,13 @@ def package(module):
 def test_imports_go_one_way(name):
     mine = RANK.get(package(name), 99)
     above = {
-        m for m in GRAPH[name] if package(m) != package(name) and RANK.get(package(m), -1) >= mine
+        m for m in graph()[name] if package(m) != package(name) and RANK.get(package(m), -1) >= mine
     }
     assert above == set()
 
 
 def test_kernels_import_nothing_of_ours():
-    used = {m for name in MODULES if package(name) == "kernels" for m in GRAPH[name]}
+    used = {m for name in MODULES if package(name) == "kernels" for m in graph()[name]}
     assert {m for m in used if package(m) != "kernels"} == set()
 
 
@@ -96,7 +100,7 @@ def test_there_is_no_circle():
         if name in done:
             return
         path.append(name)
-        for other in sorted(GRAPH[name]):
+        for other in sorted(graph()[name]):
             visit(other)
         done.add(path.pop())
 

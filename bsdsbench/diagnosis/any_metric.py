@@ -56,11 +56,18 @@ class MetricSearch:
             known = ", ".join(k for k, v in self.base.items() if v is not None)
             raise DataError(f"target {lacking[:1] or 'missing'}: expected any of {known}")
         self.kept: dict[int, Any] = {}
+        self.known: dict[tuple[int, ...], Scores] = {}
         self.made: dict[str, dict[int, Any]] = {}
 
     def scores(self, counts: Sequence[Any], protocol: Protocol) -> Scores:
         """The score columns of a data set."""
         return self._subsets(counts, protocol, np.ones((1, len(counts)), np.int64))[0]
+
+    def own_on(self, at: tuple[int, ...]) -> Scores:
+        """The run's own score columns on some of its images."""
+        if at not in self.known:
+            self.known[at] = self.scores([self.own[k] for k in at], self.run.protocol)
+        return self.known[at]
 
     def _subsets(
         self, counts: Sequence[Any], protocol: Protocol, weights: NDArray[np.int64]
@@ -169,13 +176,13 @@ class MetricSearch:
     def filled(self, settings: Sequence[Setting], at: NDArray[np.int64]) -> list[Setting]:
         """Count images under settings while there is time; those that could be, and differ."""
         faulty: set[str] = set()
+        protocols = [setting.of(self.run.protocol) for setting in settings]
 
         def one(k: int) -> None:
-            for setting in settings:
+            for setting, protocol in zip(settings, protocols, strict=True):
                 made = self.made.setdefault(setting.label, {})
                 if k not in made and setting.label not in faulty and self.left > 0:
                     try:
-                        protocol = setting.of(self.run.protocol)
                         pred, gt = self._read(k, protocol)
                         made[k] = self.metric.count(pred, gt, protocol)
                     except DataError:
@@ -197,7 +204,7 @@ class MetricSearch:
         exact = len(at) == len(self.ids)
         scores = self.scores([made[k] for k in at], protocol)
         if not exact:
-            own = self.scores([self.own[k] for k in at], self.run.protocol)
+            own = self.own_on(tuple(at))
             both = scores.keys() & own.keys() & self.base.keys()
             scores = {t: self.base[t] + scores[t] - own[t] for t in both}
         moved = [abs(scores[t] - self.base[t]) for t in self.targets if t in scores]

@@ -139,8 +139,9 @@ def _imported(source: bytes, name: str, is_package: bool) -> Iterator[str]:
     for level, module, names in _imports(source):
         above = package.split(".")[: len(package.split(".")) + 1 - level]
         base = ".".join([*(above if level else ()), *filter(None, [module])])
-        inner = [f"{base}.{each}" for each in names]
-        yield from (base, *(n for n in inner if _is_user(base) and _file_of(n)))
+        yield base
+        if names and _is_user(base):
+            yield from (n for n in (f"{base}.{each}" for each in names) if _file_of(n))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -176,8 +177,12 @@ def _file_of(name: str) -> Path | None:
 def in_library(path: Path) -> bool:
     """True for a file of Python or of an installed package."""
     found = path.resolve()
-    standard = Path(sysconfig.get_path("stdlib")).resolve()
-    return bool(LIBRARY_FOLDERS & set(found.parts)) or found.is_relative_to(standard)
+    return bool(LIBRARY_FOLDERS & set(found.parts)) or found.is_relative_to(_standard())
+
+
+@functools.cache
+def _standard() -> Path:
+    return Path(sysconfig.get_path("stdlib")).resolve()
 
 
 def _version(package: str) -> str:

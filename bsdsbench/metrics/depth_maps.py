@@ -255,8 +255,8 @@ def _aligned(depth: F8, truth: F8, known: Bool, align: str) -> F8:
 
 
 def inverse(depth: F8) -> F8:
-    """1 / depth, of 1e-6 where it is less; NaN stays."""
-    return np.asarray(1 / np.maximum(depth, NEAREST))
+    """1 / depth, of 1e-6 where it is less; NaN stays. By rows, as the kernels are compiled for."""
+    return np.ascontiguousarray(1 / np.maximum(depth, NEAREST))
 
 
 def true_depth(maps: DepthMaps) -> F8:
@@ -342,7 +342,7 @@ def _distances(a: Bool, b: Bool) -> F8:
 
     rows, cols = zip(np.nonzero(a), np.nonzero(b), strict=True)
     sides = [
-        (np.array([0, r.size]), r.astype(np.int64), c.astype(np.int64))
+        (np.array([0, r.size]), r.astype(np.int32), c.astype(np.int32))
         for r, c in zip(rows, cols, strict=True)
     ]
     return np.asarray(np.sqrt(nearest(*sides[0], *sides[1], 1.0, 1.0)))

@@ -1,5 +1,6 @@
 """Every verb that may take over two seconds says how far it is, and can be interrupted."""
 
+import os
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -7,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from bsdsbench.cli import cli
-from tests.helpers.runs import counted
+from tests.helpers.runs import command, counted
 from tests.helpers.simulated import simulated_run
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -57,9 +58,25 @@ def test_it_says_how_far_it_is(verb, words, monkeypatch):
     assert all(0 < done <= total for _, done, total in told)
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("verb", VERBS)
-def test_ctrl_c_is_one_line(verb, words):
+def test_ctrl_c_is_one_line(verb, words, monkeypatch):
+    @contextmanager
+    def progress(*_):
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        yield stop
+
+    monkeypatch.setattr("bsdsbench.cli.evaluating.progress", progress)
+    monkeypatch.setattr("multiprocessing.util._run_finalizers", lambda _: None)  # of other tests
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    done = command(*words[verb])
+    assert done.returncode == 130
+    (line,) = done.stderr.strip().splitlines()
+    assert line.startswith("bsdsbench: interrupted")
+
+
+def test_ctrl_c_ends_the_process(words):
     script = (
         "import sys, contextlib, bsdsbench.cli as cli\n"
         "from bsdsbench.cli import evaluating\n"
@@ -70,7 +87,10 @@ def test_ctrl_c_is_one_line(verb, words):
         "cli.main()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, *words[verb]], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", script, *words["doctor"]],
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 130
     (line,) = done.stderr.strip().splitlines()

@@ -53,6 +53,7 @@ def test_demo_ranks_the_detectors_by_ods(ran):
     assert f"{scores[best_first[0]]:.3f}" in rows[0]
 
 
+@pytest.mark.slow
 def test_demo_shows_each_difference_once_and_what_to_beware_of(ran):
     result, out = ran
     score = {m: Evaluation.load(out / m).boundary_score().ods.f for m in sample.DETECTORS}
@@ -64,6 +65,7 @@ def test_demo_shows_each_difference_once_and_what_to_beware_of(ran):
     assert "note: 4 images only" in result.output
 
 
+@pytest.mark.slow
 def test_demo_writes_plots_that_are_pictures(ran):
     _, out = ran
     for name in ("pr.png", "f_threshold.png", "images.png"):

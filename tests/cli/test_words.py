@@ -203,6 +203,7 @@ def test_shell_completion(shell):
     assert "bsdsbench" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_says_how_many_records_were_kept(tiny, tmp_path, capsys):
     words = ["evaluate", tiny[0], "--gt", tiny[1], "--thresholds", 5, "--workers", 1]
     said = [run_cli(*words, "-o", tmp_path / "out", *more) for more in ([], [], ["--fresh"])]

@@ -3,6 +3,8 @@
 import json
 import re
 
+import pytest
+
 import bsdsbench as bb
 from bsdsbench.comparison.published import published_beside
 from bsdsbench.report import score_tables, to_latex, write_report
@@ -34,6 +36,7 @@ def test_human_agreement_on_bsds500_stands_beside_its_test_images_only(tmp_path)
     assert not any("human" in note for note in notes)
 
 
+@pytest.mark.slow
 def test_a_report_and_compare_have_the_same_intervals_and_p(tmp_path):
     runs = [simulated_run(name, 12, quality=q) for name, q in (("a", 0.1), ("b", 0.0))]
     write_report(runs, tmp_path / "r.html")

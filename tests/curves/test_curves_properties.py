@@ -145,6 +145,7 @@ def test_swapping_the_classes_and_the_order_mirrors_the_roc(data):
 
 @SETTINGS
 @given(st.integers(1, 12), st.integers(1, 12), st.data())
+@pytest.mark.slow
 def test_hull_is_the_upper_hull(p, n, data):
     points = data.draw(chain(p, n))
     fpr, tpr = rates(points, p, n)

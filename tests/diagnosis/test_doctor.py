@@ -51,7 +51,7 @@ def gt(tmp_path):
 def change(folder, function, names="*.png"):
     """Replace pictures by what `function` makes of them."""
     for path in sorted(folder.glob(names)):
-        iio.imwrite(path, function(iio.imread(path)))
+        iio.imwrite(path, function(iio.imread(path)), compress_level=1)
 
 
 def only(findings):
@@ -87,6 +87,7 @@ def test_never_nmsed():
 
 
 @pytest.mark.parametrize("protocol", ["crispness-seval", "crispness-ceval"])
+@pytest.mark.slow
 def test_already_thinned(protocol):
     found = only(doctor(sample_results(CLEAN), ALL, Protocol.preset(protocol)))
     assert (found.code, found.level) == ("thinned", "warning")
@@ -166,7 +167,7 @@ def test_off_by_some_pixels(pred, shift, six):
 
 
 @pytest.mark.parametrize("method", [*DETECTORS, RAW])
-@pytest.mark.parametrize("keep_suffix", [True, False])
+@pytest.mark.parametrize("keep_suffix", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_jpeg(method, keep_suffix, tmp_path, six):
     """Saved as JPEG, or as JPEG and then as PNG."""
     folder = tmp_path / "pred"
@@ -176,7 +177,7 @@ def test_jpeg(method, keep_suffix, tmp_path, six):
         if keep_suffix:
             (folder / f"{path.stem}.jpg").write_bytes(data)
         else:
-            iio.imwrite(folder / path.name, iio.imread(data))
+            iio.imwrite(folder / path.name, iio.imread(data), compress_level=1)
     found = only(doctor(folder, six, Protocol.preset("bsds500").replace(nms=method == RAW)))
     assert (found.code, found.level) == ("jpeg", "warning")
     assert len(found.files) == 6
@@ -278,6 +279,7 @@ def test_no_folder(tmp_path):
 
 
 @pytest.mark.parametrize(("method", "status"), [(CLEAN, 0), (RAW, 0), ("inverted", 2)])
+@pytest.mark.slow
 def test_exit_status(method, status, pred, six):
     if method == "inverted":
         change(pred, lambda a: 255 - a)
@@ -322,6 +324,7 @@ def test_values_of_hundredths_flip_at_23_thresholds():
     assert (np.arange(1, 100) / 100 < thresholds).sum() == 23
 
 
+@pytest.mark.slow
 def test_level_ridges_under_nms(tmp_path, six):
     folder = copy(sample_results(RAW), tmp_path / "pred")
     soft = iio.imread(folder / "fruit1.png")

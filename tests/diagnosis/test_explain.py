@@ -99,6 +99,7 @@ def test_every_reading_of_ap_is_found_from_counts(many, label):
         assert told.answer.kind == "reading"
 
 
+@pytest.mark.slow
 def test_some_of_the_images_are_a_coincidence_unless_named(many, tmp_path):
     """The first five, every second one, all but one; those of a split file are a finding."""
     ids = [r.image_id for r in many.records]

@@ -91,7 +91,8 @@ PRESETS = {"depth": "depth", "saliency": "saliency", "segmentation": "masks", "c
 
 
 @pytest.mark.parametrize(
-    ("pred", "metric", "own", "planted", "keys", "label"), CASES, ids=[c[-1] for c in CASES]
+    ("pred", "metric", "own", "planted", "keys", "label"),
+    [pytest.param(*c, id=c[-1], marks=[pytest.mark.slow] * (c[1] == "depth")) for c in CASES],
 )
 def test_a_planted_option_is_the_first_answer(rooms, pred, metric, own, planted, keys, label):
     place = pred, TRUTHS[metric], metric, PRESETS[metric]
@@ -120,6 +121,7 @@ def test_another_column_of_the_quantity_is_a_reading(rooms, pred, metric, own, a
     assert len(told.fitting) == 1
 
 
+@pytest.mark.slow
 def test_two_options_are_found_together(rooms):
     place = "shifted", "gt", "depth", "depth"
     other = counted(rooms, *place, align="scale-shift", strict=True)
@@ -128,6 +130,7 @@ def test_two_options_are_found_together(rooms):
     assert set(told.answer.label.split(" + ")) == {"depth.align scale-shift", "depth.strict True"}
 
 
+@pytest.mark.slow
 def test_some_of_the_images_are_a_coincidence(rooms):
     """They are listed last, with how many were tried; the target counts as out of reach."""
     run = counted(rooms, "blurred", "gt", "depth", "depth", **SI)
@@ -144,6 +147,7 @@ def test_some_of_the_images_are_a_coincidence(rooms):
     assert 0 < told.coincidences[0].chance < 1
 
 
+@pytest.mark.slow
 def test_several_that_fit_identify_none(rooms):
     """Fitting a scale moves depth that is fitted afterwards by nothing: two options do the same."""
     place = "shifted", "gt", "depth", "depth"
@@ -155,14 +159,17 @@ def test_several_that_fit_identify_none(rooms):
     assert "so none is identified" in told.sentence()
 
 
+@pytest.mark.slow
 def test_what_nothing_reaches_has_status_1(rooms, tmp_path):
     run = counted(rooms, "blurred", "gt", "depth", "depth", **SI)
     run.save(tmp_path / "out")
     arguments = ["explain", str(tmp_path / "out"), "--workers", "1", "--quiet", "--target"]
-    done = CliRunner().invoke(cli, [*arguments, "depth.si_f1=0.987654"], standalone_mode=False)
+    asked = [*arguments, "depth.si_f1=0.987654", "--format", "json"]
+    done = CliRunner().invoke(cli, asked, standalone_mode=False)
     assert done.return_value == 1
-    assert "not reachable by any known reading of these 8 images" in done.stdout
-    assert json.loads(call(*arguments, "depth.si_f1=0.99", "--format", "json"))["trials"]
+    found = json.loads(done.stdout)
+    assert "not reachable by any known reading of these 8 images" in found["sentence"]
+    assert found["trials"]
     for wrong, fault in (
         ("depth.ods=0.5", "expected any of si_f1"),
         ("depth.si_f1=0.5,ap=0.4", "of several metrics"),
@@ -171,6 +178,7 @@ def test_what_nothing_reaches_has_status_1(rooms, tmp_path):
         refused(fault, call, *arguments, wrong)
 
 
+@pytest.mark.slow
 def test_scores_that_no_reading_moves_give_no_warning(tmp_path):
     """A box whose sides move by a pixel scores the same at every ratio."""
     box = np.full((24, 32), 4.0)
@@ -182,6 +190,7 @@ def test_scores_that_no_reading_moves_give_no_warning(tmp_path):
     assert not any(trial.reached for trial in told.trials)
 
 
+@pytest.mark.slow
 def test_the_whole_way_of_a_depth_data_set(rooms, tmp_path):
     """evaluate, compare, report, plot, check and explain, as a user types them."""
     gt = str(rooms / "gt")
@@ -202,7 +211,7 @@ def test_the_whole_way_of_a_depth_data_set(rooms, tmp_path):
         assert (tmp_path / name / "pr.png").is_file()
     runs = [tmp_path / "moved", tmp_path / "blurred"]
     assert "DBE accuracy" in run("compare", *runs, "--n-boot", 200)
-    run("report", *runs, "-o", tmp_path / "report.html")
+    run("report", *runs, "-o", tmp_path / "report.html", "--n-boot", 200)
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "Depth boundaries" in page
     assert "SI-F1" in page
@@ -220,7 +229,7 @@ def test_the_whole_way_of_a_depth_data_set(rooms, tmp_path):
     run("evaluate", rooms / "moved", "--gt", gt, "-o", tmp_path / "si", *given)
     run("plot", tmp_path / "si", "-o", tmp_path / "si.png")
     assert "overlays" not in run("worst", tmp_path / "si")
-    run("report", tmp_path / "si", "-o", tmp_path / "si.html")
+    run("report", tmp_path / "si", "-o", tmp_path / "si.html", "--n-boot", 200)
     assert "no pictures:" not in (tmp_path / "si.html").read_text("utf-8")
     drawn = ("evaluate", rooms / "moved", "--gt", gt, "--overlays", "-o", tmp_path / "drawn")
     refused("matches pixels", run, *drawn, *given, error=click.UsageError)

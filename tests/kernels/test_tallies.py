@@ -61,7 +61,7 @@ def test_totals(lists):
         assert one == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("q", [0, 0.3, 0.5, 0.95, 1])
+@pytest.mark.parametrize("q", [0.0, 0.3, 0.5, 0.95, 1.0])
 def test_quantiles(lists, q):
     start, distance, other = lists
     distance = np.minimum(distance, 8)  # numpy has NaN between two infinite ones

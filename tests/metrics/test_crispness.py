@@ -125,6 +125,7 @@ def test_range_must_be_one(text):
         tolerance_sweep("a", "b", Protocol(max_dist_px=3), (0.1,))
 
 
+@pytest.mark.slow
 def test_sweep_on_the_command_line(raw, tmp_path):
     from bsdsbench.plotting.tolerance import ToleranceDisplay
 

@@ -31,6 +31,7 @@ def colours(figure):
     return {line.get_label().split()[-1]: to_hex(line.get_color()).upper() for line in named}
 
 
+@pytest.mark.slow
 def test_a_method_keeps_its_colour_whatever_else_is_drawn(runs):
     whole = colours(plot_runs(runs))
     assert len(set(whole.values())) == 3
@@ -123,6 +124,7 @@ def test_a_page_is_filled_to_both_sides(runs, draw):
     assert gap < 0.05 * figure.bbox.width
 
 
+@pytest.mark.slow
 def test_pyplot_shows_what_is_drawn_and_not_what_is_written(runs, tmp_path):
     shown = PRCurveDisplay.from_evaluation(runs[0]).plot()
     assert plt.get_fignums() == [shown.figure_.number]

@@ -82,6 +82,7 @@ def test_the_hubs_yaml_and_csv_have_the_same_numbers(made, tmp_path):
         assert str(made[0]) not in (folder / name).read_text("utf-8")  # no folders of ours
 
 
+@pytest.mark.slow
 def test_import_takes_what_export_wrote(made, tmp_path):
     for to in ("csv", "eee"):
         call("export", _saved(made, tmp_path), "--to", to, "-o", tmp_path / to)

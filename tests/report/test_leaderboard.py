@@ -127,6 +127,7 @@ def test_the_command_line_and_its_faults(tmp_path):
         write_leaderboard([one, tmp_path / "other"], tmp_path / "s")
 
 
+@pytest.mark.slow
 def test_only_reports_of_the_result_that_is_there_are_published(tmp_path):
     runs, site = tmp_path / "runs", tmp_path / "site"
     for name in ("a", "b", "c", "d"):

@@ -117,6 +117,7 @@ def test_files_of_the_overlays(made, tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="separates folders there")
+@pytest.mark.slow
 def test_ids_with_a_backslash(made, tmp_path):
     _, folders, _, _ = made
     for folder in folders:
@@ -212,6 +213,7 @@ def sized_runs(tmp_path, count, names):
     return [counted(folder, folders[-2], PROTOCOL) for folder in folders[: len(names)]]
 
 
+@pytest.mark.slow
 def test_a_report_draws_what_is_looked_at_first_within_its_budget(tmp_path, monkeypatch):
     runs = sized_runs(tmp_path, 12, ("m", "n"))
     values = [{k: row["f"] for k, row in run.image_values("boundary").items()} for run in runs]
@@ -267,6 +269,7 @@ def test_palette_png_is_lossless_and_transparent_where_nothing_is():
     np.testing.assert_array_equal(pixels[..., :3][shown], paint(classes)[shown])
 
 
+@pytest.mark.slow
 def test_evaluate_writes_them(made, tmp_path):
     _, folders, _, _ = made
     out = tmp_path / "out"

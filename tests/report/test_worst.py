@@ -1,24 +1,30 @@
 """The worst images of a run, and those on which two differ most."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import bsdsbench as bb
-from tests.helpers.runs import call, refused
+from tests.helpers.making import make_set
+from tests.helpers.runs import call, counted, refused, write_maps
 
-FIVE = ["--thresholds", 5, "--workers", 1, "--quiet"]
+FIVE = bb.Protocol.preset("bsds500").replace(thresholds=5)
 
 
-@pytest.fixture
-def outs(tiny, tmp_path):
-    pred, gt = tiny
-    call("evaluate", pred, "--gt", gt, "-o", tmp_path / "a", "--name", "a", *FIVE)
-    call(
-        "evaluate", pred, "--gt", gt, "-o", tmp_path / "b", "--name", "b", *FIVE, "--max-dist", 0.02
-    )
-    return tmp_path / "a", tmp_path / "b"
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    return make_set(tmp_path_factory.mktemp("tiny") / "set")
+
+
+@pytest.fixture(scope="module")
+def outs(tiny, tmp_path_factory):
+    root = tmp_path_factory.mktemp("outs")
+    for name, far in (("a", 0.0075), ("b", 0.02)):
+        run = counted(*tiny, FIVE.replace(max_dist=far), out=root / name)
+        replace(run, name=name).save(root / name)
+    return root / "a", root / "b"
 
 
 def rows(*words):
@@ -42,14 +48,13 @@ def test_overlays_of_the_listed_images_are_drawn_and_named(outs):
 
 
 @pytest.mark.filterwarnings("ignore::bsdsbench.files.errors.InputWarning")
-def test_two_runs_by_the_size_of_their_difference(outs, tiny):
+def test_two_runs_by_the_size_of_their_difference(outs, tiny, tmp_path):
     refused("not comparable", call, "worst", *outs)
-    pred, gt = tiny
-    half = outs[0].parent / "half"
-    for path in pred.iterdir():
-        np.save(pred / f"{path.stem}.npy", np.zeros((40, 52), np.float32))
-        path.unlink()
-    call("evaluate", pred, "--gt", gt, "-o", half, "--name", "half", *FIVE)
+    half = tmp_path / "half"
+    empty = write_maps(
+        tmp_path / "empty", {path.stem: np.zeros((40, 52)) for path in tiny[0].iterdir()}
+    )
+    counted(empty, tiny[1], FIVE, out=half)
     found = rows(outs[0], half)
     gaps = [abs(row["difference"]) for row in found]
     assert len(found) == 6

@@ -133,6 +133,7 @@ GRAINS = {
 }
 
 
+@pytest.mark.slow
 def test_the_programs_files_by_hand(tmp_path):
     """Rows chosen by hand. Image a: run 1 has F .727, .667, 0, run 2 .778, .667, .462; image b:
     .706, .714, .4 and .615, .769, .364. Sums: 18 18 11 100, 13 18 13 17, 11 18 11 13, 5 18 5 5.

@@ -78,23 +78,22 @@ def test_images_that_take_little_time_go_several_to_a_task(monkeypatch, seconds,
 
 
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
-@pytest.mark.parametrize("stdin", [True, False])
 @pytest.mark.process
-def test_a_script_needs_no_main_guard(tiny, tmp_path, monkeypatch, method, stdin):
+def test_a_script_needs_no_main_guard(tiny, monkeypatch, method):
+    """One that is read from standard input; the next test has one in a file."""
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} on this system")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("BSDSBENCH_START_METHOD", method)
     pred, gt = map(str, tiny)
-    script = tmp_path / "script.py"
-    script.write_text(
+    script = (
         "import bsdsbench as bb\n"
         f"run = bb.evaluate({pred!r}, {gt!r}, workers=2)\n"
         "print(len(run.records))\n"
     )
     found = subprocess.run(
-        [sys.executable, "-" if stdin else str(script)],
-        input=script.read_text() if stdin else None,
+        [sys.executable, "-"],
+        input=script,
         capture_output=True,
         text=True,
         timeout=300,
@@ -105,7 +104,8 @@ def test_a_script_needs_no_main_guard(tiny, tmp_path, monkeypatch, method, stdin
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 @pytest.mark.process
 def test_workers_import_nothing_from_the_current_folder(tiny, tmp_path, method):
-    """A clone of another version, or a user's signal.py, may lie where the command is run."""
+    """A clone of another version, or a user's signal.py, may lie where the command is run. The
+    script has no main guard."""
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} on this system")
     (tmp_path / "bsdsbench").mkdir()
@@ -309,6 +309,7 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_same_bits(cluster, tmp_pat
     assert bits(tmp_path / "there") == bits(tmp_path / "here")
 
 
+@pytest.mark.slow
 def test_no_scheduler_is_one_line(tiny):
     pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
     refused("no Dask scheduler answers", bb.evaluate, *tiny, executor="dask://127.0.0.1:1")

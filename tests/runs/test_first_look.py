@@ -36,7 +36,7 @@ def changed(folder, function):
             np.save(path.with_suffix(".npy"), made)
             path.unlink()
         else:
-            iio.imwrite(path, made)
+            iio.imwrite(path, made, compress_level=1)
     return folder
 
 
@@ -131,6 +131,7 @@ def test_maps_in_a_wrong_place_are_one_line_each(kind, method, tmp_path):
 
 
 @pytest.mark.parametrize("kind", PLACES)
+@pytest.mark.slow
 def test_the_doctor_finds_them_too(kind, tmp_path):
     found = bb.doctor(planted(kind, "canny", tmp_path / "pred"), sample_ground_truth())
     (finding,) = [f for f in found if f.level == "error"]

@@ -81,6 +81,7 @@ def test_records_that_no_longer_count_leave_the_file(tmp_path):
     assert stored(tmp_path) == dict.fromkeys((r.image_id for r in RECORDS), 4)
 
 
+@pytest.mark.slow
 def test_damaged_records_are_counted_again(tiny, tmp_path):
     out = tmp_path / "out"
     run = bb.evaluate(*tiny, TEN, workers=1, out=out)

@@ -97,6 +97,7 @@ def test_annotated_pixels_are_ours(bsds500_bench, request):
         assert sum(int(np.count_nonzero(b)) for b in drawn) == totals[each.image_id], each.image_id
 
 
+@pytest.mark.slow
 def test_two_are_compared_as_a_slow_bootstrap_does():
     """Images drawn with replacement, summed, the best F of the sums: interval, p and least."""
     runs = load_runs(["ref:mcg", "ref:se"])
@@ -148,6 +149,7 @@ def test_another_tolerance_or_set_is_refused(tmp_path):
     refused("no such reference run, expected ref: and one of cob", load_run, "ref:cobb")
 
 
+@pytest.mark.slow
 def test_what_the_solver_may_have_made_is_marked():
     cob = load_run("ref:cob")
     row = cob.records[0].counts["boundary"]
@@ -166,6 +168,7 @@ def test_what_the_solver_may_have_made_is_marked():
     assert not any(d.solver for d in far.differences if d.score == "boundary.ods")
 
 
+@pytest.mark.slow
 def test_they_stand_in_every_verb(tmp_path):
     """A run folder's places: compare, plot, report as table and page, leader board."""
     assert "ref:cob" in call("compare", "ref:cob", "ref:se", "--n-boot", 20)
@@ -189,13 +192,12 @@ def test_combinations_are_drawn_as_points():
 
 
 @pytest.mark.parametrize("key", sorted(published_curves()))
-def test_every_published_curve_is_drawn_from_the_command_line(tmp_path, key):
+def test_every_published_curve_is_drawn(tmp_path, key):
     """Its points, and the ODS of its summary line, as the plain maximum or interpolated."""
     out = tmp_path / "pr.svg"
-    call("plot", "--published", key, "-o", out)
+    drawn_lines = plot_runs([], published=[key], human=False, path=out).axes[0].lines
     result, curve = published_results()[key], published_curves()[key]
-    (line,) = [x for x in plot_runs([], published=[key], human=False).axes[0].lines
-               if result.label in str(x.get_label())]  # fmt: skip
+    (line,) = [x for x in drawn_lines if result.label in str(x.get_label())]
     drawn = (curve.precision > 0) | (curve.recall > 0)
     np.testing.assert_array_equal(line.get_xdata(), curve.recall[drawn])
     np.testing.assert_array_equal(line.get_ydata(), curve.precision[drawn])
@@ -211,6 +213,14 @@ def test_every_published_curve_is_drawn_from_the_command_line(tmp_path, key):
     words = "with its thresholds" if curve.thresholds is not None else "without thresholds"
     assert words in out.read_text("utf-8")
     assert (curve.thresholds is None) == (key != "rds")
+
+
+@pytest.mark.slow
+def test_published_curves_are_drawn_from_the_command_line(tmp_path):
+    call("plot", "--published", "rds,cob", "-o", tmp_path / "pr.svg")
+    drawn = (tmp_path / "pr.svg").read_text("utf-8")
+    for key in ("rds", "cob"):
+        assert published_curves()[key].describe() in drawn
 
 
 def test_every_gathered_curve_is_shipped(stored):

@@ -52,6 +52,7 @@ def test_each_kind_of_change_is_made_once(tmp_path, monkeypatch):
     ]
 
 
+@pytest.mark.slow
 def test_a_module_is_tested_by_the_files_of_its_name_or_that_say_it():
     assert mutate.tests_of("bsdsbench/metrics/saliency.py")[0] == ["tests/metrics/test_saliency.py"]
     for file in mutate.files_of(mutate.SCORES):

@@ -54,6 +54,7 @@ def test_a_row_cannot_hide_a_difference(script):
     refused("a: 1 and 1, 'why'", script.Row, "a", "1", "1", "why", error=ValueError)
 
 
+@pytest.mark.slow
 def test_the_page_names_every_picture_and_misprint(script, found):
     misprints = json.loads((SCRIPTS / "note" / "misprints.json").read_text("utf-8"))
     text = script.page(found, misprints)

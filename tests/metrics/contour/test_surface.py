@@ -47,10 +47,9 @@ def plain(pred, gt, spacing=(1.0, 1.0)):
     if skeleton[0].any() and skeleton[1].any():
         p, r = gt[skeleton[0]].mean(), pred[skeleton[1]].mean()
         values["cldice"] = 2 * p * r / (p + r) if p + r else 0.0
-    if ref.side(pred).any() and ref.side(gt).any():
-        for radius in (1, 3, 9):
-            d = ref.both_ways(ref.side, pred, gt)
-            values[f"f{radius}"] = ref.f_of(*d, radius)
+    d = ref.both_ways(ref.side, pred, gt)
+    if d[0].size and d[1].size:
+        values |= {f"f{radius}": ref.f_of(*d, radius) for radius in (1, 3, 9)}
     return values
 
 
