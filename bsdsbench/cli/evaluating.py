@@ -147,12 +147,12 @@ def write_plots(run: Evaluation, out: str) -> None:
 
     if registry.with_curve(run.metrics):
         from bsdsbench.plotting import plot_runs
-        from bsdsbench.plotting.style import for_file, picture
+        from bsdsbench.plotting.style import for_file, pictures
         from bsdsbench.runs.run_folder import write_drawn
 
         with for_file():
             figure, names = plot_runs([run]), ("pr.png", "pr.svg")
-        write_drawn([run], Path(out), names, [picture(figure, Path(name)) for name in names])
+        write_drawn([run], Path(out), names, pictures(figure, list(map(Path, names))))
 
 
 def load_drawing() -> None:

@@ -329,24 +329,43 @@ def save(fig: Figure, path: str | Path) -> Path:
     Raises DataError for another suffix or a folder that does not exist.
     """
     path = Path(path)
-    data = picture(fig, path)
+    (data,) = pictures(fig, [path])
     if not path.parent.is_dir():
         raise DataError(f"{path}: folder {path.parent} does not exist, expected an existing one")
     write_atomic(path, data, durable=False)
     return path
 
 
-def picture(fig: Figure, path: Path) -> bytes:
-    """The bytes that `save` writes to `path`."""
-    kind = path.suffix.lower().lstrip(".")
-    if kind not in _METADATA:
-        raise DataError(f"{path}: suffix {path.suffix!r}, expected .pdf, .svg or .png")
+def pictures(fig: Figure, paths: Sequence[Path]) -> list[bytes]:
+    """The bytes that `save` writes to each of `paths`."""
+    kinds = [path.suffix.lower().lstrip(".") for path in paths]
+    for path, kind in zip(paths, kinds, strict=True):
+        if kind not in _METADATA:
+            raise DataError(f"{path}: suffix {path.suffix!r}, expected .pdf, .svg or .png")
+    with style(), _laid_out(fig):
+        return [_file(fig, kind) for kind in kinds]
+
+
+def _file(fig: Figure, kind: str) -> bytes:
     buffer = io.BytesIO()
     signed = _signed.get(fig)
     more = {_SIGNATURE[kind]: signed} if signed else {}
-    with style():
-        fig.savefig(buffer, format=kind, metadata={**_METADATA[kind], **more})
+    fig.savefig(buffer, format=kind, metadata={**_METADATA[kind], **more})
     return buffer.getvalue()
+
+
+@contextmanager
+def _laid_out(fig: Figure) -> Iterator[None]:
+    """Keep a layout that is still true: savefig makes one, and draws twice, for each file."""
+    engine = fig.get_layout_engine()
+    if fig.stale:
+        fig.draw_without_rendering()
+    fig.set_layout_engine(None)
+    try:
+        yield
+    finally:
+        fig.set_layout_engine(engine)
+        fig.stale = False  # savefig puts back what it changes
 
 
 def root_figure(ax: Axes) -> Figure:

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from bsdsbench.comparison.curve_band import CurveBand, bootstrap_band
 from bsdsbench.integrations.baselines import BASELINES
 from bsdsbench.plotting import PRCurveDisplay, ROCCurveDisplay, plot_curves, plot_runs, plot_scatter
 from bsdsbench.plotting.palette import PIXELS, color_of, lines_of
-from bsdsbench.plotting.style import for_file, style
+from bsdsbench.plotting.style import for_file, pictures, style
 from tests.helpers.simulated import simulated_run
 
 
@@ -122,6 +123,23 @@ def test_a_page_is_filled_to_both_sides(runs, draw):
     assert right - left > 0.95 * figure.bbox.width
     gap = 0 if draw is plot_scatter else boxes[1].x0 - boxes[0].x1
     assert gap < 0.05 * figure.bbox.width
+
+
+@pytest.mark.slow
+def test_files_of_a_figure_share_one_layout_until_it_changes(runs, tmp_path, monkeypatch):
+    engine, layouts = ConstrainedLayoutEngine, []
+    execute = engine.execute
+    monkeypatch.setattr(engine, "execute", lambda self, fig: layouts.append(execute(self, fig)))
+    figure, names = plot_runs(runs), [tmp_path / "a.png", tmp_path / "a.svg"]
+    assert len(layouts) == 1  # for the legend
+    first, again = pictures(figure, names), pictures(figure, names)
+    assert first == again
+    before, count = figure.axes[0].get_position().y0, len(layouts)
+    figure.axes[0].set_xlabel("two\nlines")
+    assert pictures(figure, names) != first
+    assert len(layouts) == count + 1
+    assert figure.axes[0].get_position().y0 > before
+    assert isinstance(figure.get_layout_engine(), engine)
 
 
 @pytest.mark.slow
