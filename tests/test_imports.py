@@ -225,6 +225,14 @@ def test_scores_are_read_without_compiled_kernels():
     assert printed(program) == ["False"]
 
 
+@pytest.mark.process
+def test_the_server_of_workers_imports_kernels_and_nothing_that_they_do_not_use(monkeypatch):
+    monkeypatch.setenv("BSDSBENCH_PRELOAD", "boundary")
+    asked = ("bsdsbench.kernels.matching", "scipy.linalg", "coverage")
+    program = f"import bsdsbench.runs.preload, sys; print(*(m in sys.modules for m in {asked}))"
+    assert printed(program) == ["True", "False", "False"]
+
+
 def test_every_public_name_is_there():
     import bsdsbench as bb
 

@@ -46,6 +46,12 @@ def names() -> tuple[str, ...]:
     return (*BUILT_IN, *sorted(_others()))
 
 
+def in_order(wanted: Iterable[str]) -> tuple[str, ...]:
+    """Names of metrics, each once, in the order of tables."""
+    given = set(wanted)
+    return (*(m for m in BUILT_IN if m in given), *sorted(given - BUILT_IN.keys()))
+
+
 @cache
 def get(name: str) -> Metric:
     """The metric of that name. Raises DataError, which lists those there are."""
@@ -76,17 +82,16 @@ def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
     from bsdsbench.files.arguments import given_list, kind_of_value
 
     asked = [wanted] if isinstance(wanted, str) else given_list(wanted, "metrics", "names")
-    known = names()
     faults = [
-        DataError(f"metrics {kind_of_value(m)}: expected one of {', '.join(known)}")
+        DataError(f"metrics {kind_of_value(m)}: expected one of {', '.join(names())}")
         for m in asked
-        if not isinstance(m, str) or m not in known
+        if not isinstance(m, str) or not (m in BUILT_IN or m in _others())
     ]
     if not asked:
         faults.append(DataError("metrics: none given, expected at least one"))
     if faults:
         raise DataError.collect(faults)
-    return tuple(m for m in known if m in asked)
+    return in_order(asked)
 
 
 def curve_metric(name: str) -> CurveMetric:
@@ -106,7 +111,7 @@ def with_curve(metrics: Sequence[str]) -> tuple[str, ...]:
     return tuple(m for m in metrics if isinstance(get(m), CurveMetric))
 
 
-@cache
+@cache  # it reads what every installed package says of itself
 def _others() -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points
 

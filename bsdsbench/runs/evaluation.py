@@ -124,11 +124,7 @@ class Evaluation(Shown):
     @property
     def metrics(self) -> tuple[str, ...]:
         """The metrics of the records, in the order of tables."""
-        if not self.records:
-            return ()
-        counted = self.records[0].counts
-        known = tuple(m for m in registry.names() if m in counted)
-        return known + tuple(m for m in counted if m not in known)
+        return registry.in_order(self.records[0].counts) if self.records else ()
 
     @property
     def image_ids(self) -> list[str]:
