@@ -136,7 +136,9 @@ class MetricContract:
         assert not np.isnan(list(expected.values())).all()
         for key, value in case.plain(case.run.protocol).items():
             assert found[key][0] == pytest.approx(value, **CLOSE), key
-        for values in case.run.image_values(case.metric.name).values():
+        own = [case.metric.image_values(c) for c in case.counted()]
+        np.testing.assert_equal([*case.run.image_values(case.metric.name).values()], own)
+        for values in own:
             assert {c.key for c in case.metric.image_columns} <= values.keys()
 
     def test_a_sample_has_the_scores_of_its_images_repeated(self, case: MetricCase) -> None:

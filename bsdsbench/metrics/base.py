@@ -127,6 +127,21 @@ class Metric(ABC):
             One image's.
         """
 
+    def values_of_images(self, counts: Sequence[Any]) -> list[dict[str, float]]:
+        """`image_values` of each of several images; a metric may have a quicker way.
+
+        Parameters
+        ----------
+        counts : sequence of Counts
+            Of images with the same shared fields.
+
+        Returns
+        -------
+        list of dict
+            In their order.
+        """
+        return [self.image_values(c) for c in counts]
+
     def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> Any:
         """The score of a data set: `scores` with weights of one, as an object to look at.
 

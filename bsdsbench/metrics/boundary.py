@@ -94,6 +94,7 @@ class BoundaryMetric(MatchingMetric):
         Column("r50", "R50", undefined="the curve does not pass a precision of 0.5"),
         CurveMetric.columns[-1],
     )
+    values_of_images = CurveMetric.best_of_images
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> BoundaryCounts:
         return boundary_counts(pred, gt, protocol)

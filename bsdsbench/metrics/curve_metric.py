@@ -92,6 +92,25 @@ class CurveMetric(Metric):
     def image_values(self, counts: CurveCounts) -> dict[str, float]:
         return best_point(pr_curve(counts)).to_mapping()
 
+    def best_of_images(self, counts: Sequence[Any]) -> list[dict[str, float]]:
+        """`values_of_images` of a metric whose image values are these: all curves at once.
+
+        Parameters
+        ----------
+        counts : sequence of Counts
+            Of images with the same thresholds.
+
+        Returns
+        -------
+        list of dict
+            In their order.
+        """
+        if not counts:
+            return []
+        stack = self.counts_type.stacked(counts)
+        points = best(PRCurve.of_counts(stack["thresholds"], self.four(stack)))
+        return [OperatingPoint(*map(float, p)).to_mapping() for p in zip(*points, strict=True)]
+
     def same_truth(self, a: CurveCounts, b: CurveCounts) -> bool:
         return set(a.total_gt.tolist()) == set(b.total_gt.tolist())
 

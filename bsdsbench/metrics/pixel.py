@@ -148,6 +148,7 @@ class PixelMetric(CurveMetric):
     image_columns: ClassVar[tuple[Column, ...]] = (Column("f", "pixel F", "F"),)
 
     uses = (*MAPS, *ANNOTATED, *CURVE)
+    values_of_images = CurveMetric.best_of_images
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> PixelCounts:
         return pixel_counts(pred, gt, protocol)

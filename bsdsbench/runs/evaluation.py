@@ -261,7 +261,8 @@ class Evaluation(Shown):
         if self.records and metric not in self.metrics:
             had = ", ".join(self.metrics) or "none"
             raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {had}")
-        return {r.image_id: found.image_values(r.counts[metric]) for r in self.records}
+        values = found.values_of_images([r.counts[metric] for r in self.records])
+        return dict(zip(self.image_ids, values, strict=True))
 
     def __add__(self, other: Evaluation) -> Evaluation:
         if not isinstance(other, Evaluation):
@@ -394,13 +395,13 @@ class Evaluation(Shown):
         }
 
     def _image_table(self) -> list[dict[str, Any]]:
-        metrics = {m: registry.get(m) for m in self.metrics}
+        values = {m: self.image_values(m) for m in self.metrics}
         return [
             {
                 "id": r.image_id,
                 "size": list(r.size),
                 "fingerprint": r.fingerprint,
-                **{m: plain_values(f.image_values(r.counts[m])) for m, f in metrics.items()},
+                **{m: plain_values(each[r.image_id]) for m, each in values.items()},
             }
             for r in self.records
         ]

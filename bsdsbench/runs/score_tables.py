@@ -165,10 +165,10 @@ def image_table(run: Any) -> Table:
             keys.append((metric, c.key))
             columns.append(table_column(c, 4, f"{metric}_" if several else ""))
     rows: list[list[Cell]] = []
+    values = {m: run.image_values(m) for m in run.metrics}
     for record in run.records:
-        values = {m: registry.get(m).image_values(record.counts[m]) for m in run.metrics}
         row: list[Cell] = [record.image_id, *record.size]
-        rows.append([*row, *(values[m].get(key) for m, key in keys)])
+        rows.append([*row, *(values[m][record.image_id].get(key) for m, key in keys)])
     title = f"{run.name}, image by image"
     return Table("images", title, columns, rows, **made_how([run], [run.name]))
 
