@@ -57,6 +57,8 @@ def to_numpy(value: Any) -> NDArray[Any]:
 
 def given_list(value: Any, what: str, expected: str) -> list[Any]:
     """The items of any iterable but text. Raises DataError."""
+    if type(value) in (list, tuple):
+        return list(value)
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
     refuse_mask(value, what)

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.jit import inner, kernel
+from bsdsbench.kernels.jit import inlined, inner, kernel
 from bsdsbench.kernels.thinning import ones, pack, unpack
 
 FAR = 2**61  # beyond any length
@@ -69,7 +69,8 @@ NODE = record(
 # bit 8 (row & 7) + (col & 7) is a pixel's. Edges are found to the `live` ones among the vertices;
 # `before` counts the vertices of the tiles before this one
 TILE = record([("bits", "u8"), ("live", "u8"), ("before", "u4")])
-EDGE = record([("weight", "i8"), ("to", "u4")])  # a list begins with one that says where it ends
+# A list begins with one that says whose it is, and where it ends.
+EDGE = record([("weight", "i8"), ("to", "u4")])
 
 # What both sides share. cols: of the image; down, across: its tiles;
 # mask u8 (8, 8, T, T): see Disk;  gain i8 ((2R+1)^2,): (C - c) * 2^shift, row by row; top: that of
@@ -189,10 +190,11 @@ def clear(node):
 @kernel(inline="always")
 def forget(own):
     """The edges of a side's vertices are unknown."""
-    if own.used[0] > 0:
-        own.used[0] = 0
-        for i in range(own.node.size):
-            own.node[i].first = UNKNOWN
+    node, edge, at = own.node, own.edge, np.int64(0)
+    while at < own.used[0]:
+        node[edge[at].weight].first = UNKNOWN
+        at = np.int64(edge[at].to)
+    own.used[0] = 0
 
 
 def vertices(bmap: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.void]]:
@@ -331,7 +333,7 @@ def _add_values(i, begin, end, own, others):
     return best
 
 
-@inner
+@inlined
 def find_edges(start, stop, own, other, geo):
     """Put the edges of vertices start .. stop-1 into `own`'s arena."""
     node, edge, nearest, tile = own.node, own.edge, own.nearest, other.tile
@@ -347,7 +349,8 @@ def find_edges(start, stop, own, other, geo):
             end = 0
         begin = end
         end += 1
-        row, col = divmod(np.int64(own.pixel[i]), geo.cols)
+        above, left = row_col(own.pixel[i], geo.cols)
+        row, col = np.int64(above), np.int64(left)
         y, x, mask = row >> 3, col >> 3, geo.mask[row & 7, col & 7]
         key = np.uint64(own.pixel[i]) * own.mult + geo.salt
         best = np.int64(-1)
@@ -375,7 +378,7 @@ def find_edges(start, stop, own, other, geo):
                     edge[end].weight = weight
                     end += 1
                     best = max(best, weight)
-        node[i].first, edge[begin].to = begin, end
+        node[i].first, edge[begin].to, edge[begin].weight = begin, end, i
         if own.value.size:
             best = _add_values(i, begin + 1, end, own, other.value)
         nearest[i] = (geo.top - best) >> geo.shift if end > begin + 1 else -1

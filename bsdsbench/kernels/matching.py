@@ -72,7 +72,7 @@ from bsdsbench.kernels.graph import (
     vertices,
     vertices_of,
 )
-from bsdsbench.kernels.jit import inner, kernel
+from bsdsbench.kernels.jit import inlined, kernel
 from bsdsbench.kernels.thinning import ones
 
 # Room for one search: the vertices to go on from as near as the last one, those farther off, their
@@ -89,7 +89,7 @@ def work(n: int) -> Work:
     return Work(tight, front, ahead, slot, touched, waiting, freed)
 
 
-@inner
+@inlined
 def enter(roots, own, other, geo, work, step):
     """Give each of the free vertices `roots` its place. Returns how many pairs that brings.
 
@@ -257,6 +257,7 @@ def leave(i, node, bits, step):
 
 I8 = NDArray[np.int64]
 I4 = NDArray[np.int32]
+U8 = NDArray[np.uint64]
 Bool = NDArray[np.bool_]
 
 BAND = 18  # an image is cut into bands of 2^BAND pixels, what belongs to one fits a cache
@@ -265,16 +266,28 @@ BAND = 18  # an image is cut into bands of 2^BAND pixels, what belongs to one fi
 Order = namedtuple("Order", "bands by_cost batch slot events order")
 
 
-def match_steps(start: I8, pixel: I4, added: Bool, gts: Bool, max_dist_px: float) -> tuple[I8, I8]:
+def near_any(gts: Bool, max_dist_px: float) -> U8:
+    """The pixels within reach of a pixel of any of (A, H, W) maps, as bits (thinning.pack).
+
+    Raises ValueError for too long a reach (graph.disk).
+    """
+    half = disk(max_dist_px, gts.shape[1:]).half
+    return bits_within_reach(gts[0] if len(gts) == 1 else np.any(gts, axis=0), half)
+
+
+def match_steps(
+    start: I8, pixel: I4, added: Bool, gts: Bool, max_dist_px: float, near: U8 | None = None
+) -> tuple[I8, I8]:
     """Matched pixels after each of n steps: (ground truth summed over annotators, predicted).
 
     start, pixel, added : as `thinning.thinning_events` gives them
     gts : (A, H, W) bool
+    near : what `near_any` gives, if that is known
     Returns two i8 (n,). Raises ValueError where the costs would not be exact (graph.geometry).
     """
     steps = start.size - 1
     reach = disk(max_dist_px, gts.shape[1:])
-    near = bits_within_reach(gts[0] if len(gts) == 1 else np.any(gts, axis=0), reach.half)
+    near = near_any(gts, max_dist_px) if near is None else near
     tile, kept = empty_tiles(gts.shape[1:]), np.empty_like(start)
     vertex, enters = np.empty(pixel.size, np.int32), np.empty(pixel.size, np.bool_)
     _keep(start, pixel, added, near, gts.shape[2], kept, vertex, enters, tile)
@@ -371,6 +384,9 @@ def _run(start, vertex, added, pred, gt, geo, work, ordering, matched_gt):
     batch, order, freed = ordering.batch[:: ordering.bands], ordering.order, work.freed
     node, matched = pred.node, 0
     for step in range(steps):
+        if batch[2 * step] == batch[2 * step + 2]:
+            matched_gt[step] += matched
+            continue
         forget(gt)
         for i in order[batch[2 * step] : batch[2 * step + 2]]:
             row, col = row_col(pred.pixel[i], geo.cols)

@@ -53,10 +53,12 @@ Events = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]
 NEVER = 2**30  # when a tile is due that no pixel was ever in
 
 # What _changes works in. Kernels are given their arrays: numpy makes them, with nothing to compile.
-# bits    u8 (4, words)  the map, thinned now and a step before, what leaves it; with a frame
+# bits    u8 (5, words)  the map, thinned now and a step before, what leaves it, what is near;
+#                        with a frame
 # due     i4 (tiles,)    see thin_tiles; with a frame
 # tiles   i4 (3, tiles)  lists of tiles;  differs bool (rows of tiles,)
 Room = namedtuple("Room", "bits due tiles differs")
+EVERYWHERE = np.zeros((0, 0), np.uint64)
 
 
 def thin(bmap: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -88,7 +90,20 @@ def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> 
     leave the thinned map, then those that enter it (`added`), each by increasing flat index
     (row-major in (H, W)). The map at threshold i is what steps 0..n-1-i leave.
     Without `do_thin` the events are those of the map itself, additions only.
-    Memory: 4 bytes a pixel that is ever on, a byte a pixel of their box, some 10 an event.
+    """
+    return events_near(levels, n, do_thin)[0]
+
+
+def events_near(
+    levels: NDArray[np.int16],
+    n: int,
+    do_thin: bool = True,
+    near: NDArray[np.uint64] = EVERYWHERE,
+) -> tuple[Events, NDArray[np.int64]]:
+    """`thinning_events`, and how many pixels are on after each step, int64 (n,).
+
+    near : bits of the pixels whose events are needed (`pack`); those of others may be left out
+    Memory: 8 bytes a pixel that is ever on, a byte a pixel of their box, some 10 an event.
     """
     levels = np.ascontiguousarray(levels, np.int16)
     on, first = levels > 0, np.zeros(n + 2, np.int64)
@@ -96,15 +111,15 @@ def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> 
     _pixels(bits, levels.shape[1], flat)
     _by_level(levels.ravel(), flat, first, order)
     first = first[:-1]
-    if do_thin:
-        batch = np.zeros(2 * n + 1, np.int64)
-        box = _box(bits)
-        pixel = _changes(order, first, box, levels.shape[1], _room(box), batch)
-    else:
-        batch, pixel = np.repeat(first, 2)[:-1], order
+    if not do_thin:
+        return (first, order, np.ones(order.size, np.bool_)), first[1:]
+    batch, size, box = np.zeros(2 * n + 1, np.int64), np.empty(n, np.int64), _box(bits)
+    room = _room(box)
+    _look(near, box, room.bits[4])
+    pixel = _changes(order, first, box, levels.shape[1], room, batch, size, flat)
     added = np.zeros(pixel.size, np.bool_)
     _mark(batch, added)
-    return batch[::2].copy(), pixel, added
+    return (batch[::2].copy(), pixel, added), size
 
 
 def stack_events(bmaps: NDArray[np.bool_]) -> Events:
@@ -183,45 +198,57 @@ def _room(box: Box) -> Room:
     words, tiles = (right - left + 63) >> 6, (bottom - top + TILE - 1) // TILE
     framed = (words + 2) * (tiles + 2)
     return Room(
-        np.zeros((4, framed * TILE), np.uint64),
+        np.zeros((5, framed * TILE), np.uint64),
         np.full(framed, NEVER, np.int32),
         np.empty((3, words * tiles), np.int32),
         np.zeros(tiles, np.bool_),
     )
 
 
+@kernel(_nrt=False)
+def _look(near, box, framed):
+    """Write the bits of the pixels that are near where those of the box are, or all if `near` has
+    none."""
+    top, left, bottom, right = box
+    words, stride = (right - left + 63) >> 6, ((bottom - top + TILE - 1) // TILE + 2) * TILE
+    shift, back = np.uint64(left & 63), np.uint64(64 - (left & 63))
+    for c in range(words):
+        k, at = (left >> 6) + c, (c + 1) * stride + TILE
+        for row in range(top, bottom):
+            word = ~np.uint64(0)
+            if near.size:
+                word = near[row, k] >> shift
+                if shift and k + 1 < near.shape[1]:
+                    word |= near[row, k + 1] << back
+            framed[at + row - top] = word
+
+
 @kernel
-def _changes(order, first, box, cols, room, batch):
+def _changes(order, first, box, cols, room, batch, size, entering):
     """The events: pixel[batch[2k] : batch[2k+1]] leave at step k, those up to batch[2k+2] enter.
 
     The word of the box's pixels (row, 64 c .. 64 c + 63) has index (c + 1) stride + TILE + row:
     a frame of empty words is around them all. Tile q is words q TILE to (q + 1) TILE - 1.
+    size : becomes how many pixels are on after each step;  entering : room for as many
     """
     full, now, before, gone = room.bits[0], room.bits[1], room.bits[2], room.bits[3]
     lit, active, changed = room.tiles[0], room.tiles[1], room.tiles[2]
-    due, differs = room.due, room.differs
+    due, differs, near = room.due, room.differs, room.bits[4]
     tiles = differs.size
     pixel, n_lit = np.empty(order.size + 64, np.int32), np.int64(0)
+    n, end = np.int64(0), np.int64(0)
     for k in range(first.size - 1):
-        n_leave = n_enter = 0
+        leaving = end
         if first[k] < first[k + 1]:
             n_lit = _light(order[first[k] : first[k + 1]], box, cols, full, due, lit, n_lit)
             before, now = now, before
             thin_tiles(lit[:n_lit], full, now, gone, due, active, changed, tiles + 2, None)
-            for t in range(tiles):
-                differs[t] = False
-            for q in lit[:n_lit]:
-                leave, enter = _compare(before, now, q * TILE)
-                n_leave += leave
-                n_enter += enter
-                if leave + enter > 0:
-                    differs[q % (tiles + 2) - 1] = True
-        batch[2 * k + 1] = batch[2 * k] + n_leave
-        batch[2 * k + 2] = batch[2 * k + 1] + n_enter
-        if batch[2 * k + 2] > pixel.size:
-            pixel = _longer(pixel, max(2 * pixel.size, batch[2 * k + 2]))
-        if n_leave + n_enter > 0:
-            _emit(before, now, differs, box, cols, pixel, batch[2 * k], batch[2 * k + 1])
+            most = n  # that leave
+            n = _compare(before, now, near, lit[:n_lit], gone, differs)
+            if end + most + n > pixel.size:
+                pixel = _longer(pixel, max(2 * pixel.size, end + most + n))
+            leaving, end = _emit(now, gone, differs, box, cols, pixel, end, entering)
+        size[k], batch[2 * k + 1], batch[2 * k + 2] = n, leaving, end
     return pixel[: batch[-1]]
 
 
@@ -311,30 +338,46 @@ def _leave(now, gone):
 
 
 @kernel(inline="always")
-def _compare(before, now, at):
-    """How many pixels of the tile at `at` leave, and enter."""
-    leave = enter = np.int64(0)
-    for k in range(at, at + TILE):
-        leave += ones(before[k] & ~now[k])
-        enter += ones(now[k] & ~before[k])
-    return leave, enter
+def _compare(before, now, near, lit, turned, differs):
+    """How many pixels are on now; which of those near were turned, and in which rows of tiles."""
+    for t in range(differs.size):
+        differs[t] = False
+    n = np.int64(0)
+    for q in lit:
+        some = np.uint64(0)
+        for k in range(q * TILE, (q + 1) * TILE):
+            n += ones(now[k])
+            turned[k] = (before[k] ^ now[k]) & near[k]
+            some |= turned[k]
+        if some:
+            differs[q % (differs.size + 2) - 1] = True
+    return n
 
 
 @kernel(inline="always")
-def _emit(before, now, differs, box, cols, pixel, leave, enter):
-    """Write the flat indices of what leaves from pixel[leave] on, of what enters from [enter]."""
+def _emit(now, turned, differs, box, cols, pixel, end, entering):
+    """Write the flat indices of what leaves from pixel[end] on, then those of what enters.
+
+    Where the first end, and where the second.
+    """
     top, left, _, right = box
     words, stride = (right - left + 63) >> 6, (differs.size + 2) * TILE
+    n_entering = np.int64(0)
     for t in range(differs.size):
         if not differs[t]:
             continue
         for row in range(t * TILE, (t + 1) * TILE):
             for c in range(words):
                 at = (c + 1) * stride + TILE + row
-                if before[at] != now[at]:
+                if turned[at]:
                     begin = (top + row) * cols + left + (c << 6)
-                    leave = _write(before[at] & ~now[at], begin, pixel, leave)
-                    enter = _write(now[at] & ~before[at], begin, pixel, enter)
+                    end = _write(turned[at] & ~now[at], begin, pixel, end)
+                    n_entering = _write(turned[at] & now[at], begin, entering, n_entering)
+    leaving = end
+    for k in range(n_entering):
+        pixel[end] = entering[k]
+        end += 1
+    return leaving, end
 
 
 @kernel(inline="always")

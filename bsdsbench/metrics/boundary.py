@@ -28,7 +28,14 @@ from bsdsbench.loaders.official_txt import boundary_files
 from bsdsbench.metrics.base import at_least_two, counts_in_order
 from bsdsbench.metrics.columns import Column
 from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric, MatchMaps
-from bsdsbench.metrics.maps import threshold_events, truth_maps, with_whole_image, without
+from bsdsbench.metrics.maps import (
+    events_near,
+    sizes,
+    threshold_events,
+    truth_maps,
+    with_whole_image,
+    without,
+)
 from bsdsbench.protocol.constants import MATCHED, MAX_PX
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord, Stack, frozen
@@ -310,23 +317,27 @@ def boundary_counts(
     >>> int(counts.matched_pred[0]), int(counts.total_pred[0])
     (30, 30)
     """
-    from bsdsbench.kernels.matching import match_steps
+    from bsdsbench.kernels.matching import match_steps, near_any
 
     protocol = Protocol.of(protocol)
     gt_maps = truth_maps(gts, protocol)
-    thresholds, events = threshold_events(pred, gt_maps.shape[1:], protocol)
-    if dropped is not None:
-        dropped = binary_map(dropped, "dropped")
-        same_shape(dropped.shape, gt_maps.shape[1:], "dropped")
-        events = without(events, dropped)
-    start, pixel, added = events
-    radius = protocol.radius(gt_maps.shape[1:])
+    shape = gt_maps.shape[1:]
+    radius = protocol.radius(shape)
     with _refusals():
-        matched_gt, matched_pred = match_steps(start, pixel, added, gt_maps, radius)
-    entered = np.concatenate([[0], np.cumsum(added)])
-    present = (2 * entered[start] - start)[:0:-1]  # less what left
+        near = near_any(gt_maps, radius)
+    if dropped is None:
+        thresholds, events, present = events_near(pred, shape, protocol, near)
+    else:
+        thresholds, events = threshold_events(pred, shape, protocol)
+        dropped = binary_map(dropped, "dropped")
+        same_shape(dropped.shape, shape, "dropped")
+        events = without(events, dropped)
+        present = sizes(events)
+    with _refusals():
+        matched_gt, matched_pred = match_steps(*events, gt_maps, radius, near)
     total_gt = np.full(thresholds.size, np.count_nonzero(gt_maps))
-    counts = BoundaryCounts(thresholds, matched_gt[::-1], total_gt, matched_pred[::-1], present)
+    four = matched_gt[::-1], total_gt, matched_pred[::-1], present[::-1]
+    counts = BoundaryCounts(thresholds, *four)
     segs = isinstance(pred, Prediction) and pred.segs is not None
     return with_whole_image(counts, gt_maps) if protocol.whole_image and not segs else counts
 

@@ -104,6 +104,13 @@ def replayed(events: Any, shape: tuple[int, ...]) -> Bool:
     return maps.reshape(n, *shape)
 
 
+def sizes(events: Any) -> NDArray[np.int64]:
+    """How many pixels are on after each step, where all events are there."""
+    start, _, added = events
+    entered = np.concatenate([[0], np.cumsum(added)])
+    return (2 * entered[start] - start)[1:]  # less what left
+
+
 def without(events: Any, dropped: Bool) -> Any:
     """Thinning's events but for those of the pixels in `dropped`, (H, W)."""
     start, pixel, added = events
@@ -275,6 +282,20 @@ def threshold_events(
     pred: NDArray[Any] | Prediction, shape: tuple[int, ...], protocol: Protocol
 ) -> tuple[NDArray[np.float64], Events]:
     """Increasing thresholds, and the changes of the thinned map from the highest downwards."""
+    thresholds, events, _ = events_near(pred, shape, protocol)
+    return thresholds, events
+
+
+def events_near(
+    pred: NDArray[Any] | Prediction,
+    shape: tuple[int, ...],
+    protocol: Protocol,
+    near: NDArray[np.uint64] | None = None,
+) -> tuple[NDArray[np.float64], Events, NDArray[np.int64]]:
+    """The same, and the size of the thinned map after each step.
+
+    near : bits of the pixels whose changes are needed; those of others may be left out
+    """
     from bsdsbench.kernels import thinning
     from bsdsbench.kernels.thresholding import levels
 
@@ -286,17 +307,20 @@ def threshold_events(
             bmaps = np.stack([seg2bdry(seg) for seg in pred.segs])
             if protocol.thin:
                 bmaps = thinning.thin_each(bmaps)
-            return np.arange(1.0, len(bmaps) + 1), thinning.stack_events(bmaps)
+            events = thinning.stack_events(bmaps)
+            return np.arange(1.0, len(bmaps) + 1), events, sizes(events)
         pred = pred.boundary_map()
     soft = soft_map(pred)
     same_shape(soft.shape, shape)
     start = int(protocol.whole_image)  # that row needs no matching
     level = levels(prepare(soft, protocol), protocol.cuts()[start:])
     thresholds = protocol.threshold_array()[start:]
-    events = thinning.thinning_events(level, thresholds.size, protocol.thin)
+    if near is None or protocol.clean:
+        near = thinning.EVERYWHERE
+    events, size = thinning.events_near(level, thresholds.size, protocol.thin, near)
     if protocol.clean:
         events = thinning.stack_events(clean(replayed(events, soft.shape)))
-    return thresholds, events
+    return thresholds, events, size
 
 
 def is_faint(soft: NDArray[Any], protocol: Protocol, curve: bool = True) -> bool:

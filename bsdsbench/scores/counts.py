@@ -28,7 +28,9 @@ _C = TypeVar("_C", bound="Counts")
 
 def frozen(array: Any, dtype: Any, what: str = "array") -> NDArray[Any]:
     """A contiguous read-only copy of `array` as `dtype`; `what` names it in errors."""
-    out = np.array(given_floats(array, what, dtype), order="C", copy=True)
+    if type(array) is not np.ndarray or array.dtype != dtype:
+        array = given_floats(array, what, dtype)
+    out = array.copy()
     out.flags.writeable = False
     return out
 
@@ -160,11 +162,11 @@ class Counts(ReadOnly):
             if array.ndim != len(what.axes) or array.shape != expected:
                 wanted = f"{expected}" if array.ndim == len(what.axes) else f"{len(what.axes)} axes"
                 raise ShapeError(f"{name}: shape {array.shape}, expected {wanted}")
-            if what.dtype is np.int64 and array.size and array.min() < 0:
+            if what.dtype is np.int64 and np.count_nonzero(array < 0):
                 raise DataError(f"{name}: from {array.min()} to {array.max()}, expected counts")
             object.__setattr__(self, name, _one_for_all(array) if what.shared else array)
         for name, what in about.items():
-            if what.at_most and (getattr(self, name) > getattr(self, what.at_most)).any():
+            if what.at_most and np.count_nonzero(getattr(self, name) > getattr(self, what.at_most)):
                 raise DataError(f"{name}: more than there are, expected at most {what.at_most}")
 
     def __add__(self: _C, other: object) -> _C:

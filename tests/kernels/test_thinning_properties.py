@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.ndimage import gaussian_filter
 
-from bsdsbench.kernels.thinning import stack_events, thin, thinning_events
+from bsdsbench.kernels.thinning import events_near, pack, stack_events, thin, thinning_events
+from bsdsbench.metrics.maps import sizes, without
 from tests.reference import thinning as reference
 from tests.reference.thinning import replay
 
@@ -49,6 +50,22 @@ def test_events_over_several_words_and_tiles(shape, blur):
         maps = replay(thinning_events(levels, 8), shape)
         for i, found in enumerate(maps):
             assert np.array_equal(found, reference.thin(levels > i)), i
+
+
+@pytest.mark.parametrize("do_thin", [True, False])
+@pytest.mark.parametrize("shape", [(9, 14), (33, 64), (75, 200)])
+def test_events_of_what_is_near_and_the_size_of_every_map(shape, do_thin):
+    rng = np.random.default_rng(shape[1])
+    levels = np.floor(9 * gaussian_filter(rng.random(shape), 0.7)).astype(np.int16)
+    for frame in (0, 3):
+        levels[:frame], levels[:, :frame] = 0, 0
+        every, near = thinning_events(levels, 9, do_thin), rng.random(shape) < 0.3
+        some, size = events_near(levels, 9, do_thin, pack(near))
+        assert np.array_equal(size, sizes(every))
+        assert np.array_equal(size[::-1], replay(every, shape).sum((1, 2)))
+        for found, expected in zip(without(some, ~near), without(every, ~near), strict=True):
+            assert np.array_equal(found, expected)
+        assert not do_thin or near.ravel()[some[1]].all()
 
 
 @settings(max_examples=100, deadline=None)
