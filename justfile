@@ -37,7 +37,7 @@ shuffled seed="1":
 mutants *args="named":
     {{ python }} scripts/mutate.py {{ args }}
 
-# The tests with line coverage; fails below the floor in pyproject.toml.
+# The tests, with the line coverage of those not marked slow; fails below the floor in pyproject.toml.
 coverage:
     {{ python }} -m pytest -q --cov --cov-report=term
 

@@ -264,10 +264,10 @@ def run(first: int, count: int, seed: int, only: str = "") -> list[str]:
         warm = Path(folder) / "warm"  # what is imported and compiled here is not in every child
         both(partial(runs_of, data, FIVE), board)(warm, 1)
         found = {k: s for k, s in scenarios(data).items() if only in k}
-        truths = {k: _truth(s, Path(folder) / k.replace(" ", "_"), data) for k, s in found.items()}
-        for number in range(first, first + count):
+        turns = [list(found)[number % len(found)] for number in range(first, first + count)]
+        truths = {k: _truth(found[k], Path(folder) / k.replace(" ", "_"), data) for k in {*turns}}
+        for number, name in enumerate(turns, first):
             rng = random.Random(f"{seed}/{number}")
-            name = list(found)[number % len(found)]
             verdict, faults = _one(found[name], truths[name], Path(folder) / "now", data, rng)
             seen[verdict] += 1
             if not seen.total() % 25:
