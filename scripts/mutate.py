@@ -4,22 +4,22 @@
     python scripts/mutate.py modules [FILE ...]    every change of these files (default: scores)
         --sample N   of each file, drawn by --seed
         --jobs N     at a time
+    python scripts/mutate.py record [FILE]         again, which tests run which lines
 
-A file is tested by the test files that have its name or say it; what they let live, by more of
-those, the contract of the metrics and the tables of the made set. Each change runs in a fork of a
-process that has the libraries already and reads one file's changed text in place of it: nothing is
-written into the tree. Kernels run without the compiler, whose kept functions would not be the
-changed ones.
+A change is tested by the tests that run its line, which coverage.py records once (in .mutants;
+again after tests or lines have moved): first those of one test file, then all others. Each runs in
+a fork of a process that has the libraries already and reads one file's changed text in place of
+it: nothing is written into the tree. Kernels run without the compiler, whose kept functions would
+not be the changed ones.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
-import copy
 import importlib
 import importlib.machinery
 import importlib.util
+import json
 import os
 import random
 import re
@@ -29,154 +29,118 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from changes import ROOT, Mutant, mutants_of
+
 LISTED = ROOT / "scripts" / "mutants.toml"
 SCORES = ["bsdsbench/scores", "bsdsbench/metrics", "bsdsbench/comparison", "bsdsbench/curves"]
-CONTRACT = "tests/metrics/test_contract.py"
-TABLES = "tests/conformance/test_made_tables.py"
-MOST = 4  # test files that name a module, where none has its name
+PLAIN = ("kernels", "metrics", "curves", "conformance")  # whose tests run kernels
+LONGEST = 5  # seconds of processor time of a test, and ...
+ENOUGH = 8.0  # ... of tests of other modules for one change
 LIBRARIES = "pytest hypothesis numpy numba scipy.io scipy.ndimage scipy.sparse imageio.v3 PIL.Image"
 LIBRARIES += " click.testing sklearn.metrics skimage.segmentation h5py filelock rich jinja2 pandas"
-WORDS_ONLY = ("example", "describe", "__repr__")  # what warms workers up, and words: no score
 PROFILE = "mutants"
-PATIENCE = 4.0  # times what the unchanged code takes, and as many seconds
-OPPOSITE = {
-    **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt},
-    **{ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is},
-    **{ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And},
-    **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult},
-    **{ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult},
-    **{ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.BitXor: ast.BitOr},
-    **{ast.LShift: ast.RShift, ast.RShift: ast.LShift},
-}
-OTHER_CALL = {"min": "max", "any": "all", "argmin": "argmax", "floor": "ceil", "cumsum": "asarray"}
-OTHER_CALL |= {"minimum": "maximum", "less": "less_equal", "zeros": "ones"}
-OTHER_CALL |= {new: old for old, new in OTHER_CALL.items() if new != "asarray"}
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """A changed file: kind, place and words for people; the text that is imported."""
-
-    file: str
-    kind: str
-    words: str
-    text: str
-    line: int = 0
-
-
-# --- making them
-
-
-def mutants_of(file: str) -> Iterator[Mutant]:
-    """Every change of a file, in the order of its lines."""
-    tree = ast.parse((ROOT / file).read_text("utf-8"))
-    for owner, field, index, new, kind in _changes(tree):
-        held = getattr(owner, field)
-        old = held if index is None else held[index]
-        before = ast.unparse(owner)
-        _put(owner, field, index, new)
-        words = _differing(before, ast.unparse(owner))
-        yield Mutant(file, kind, words, ast.unparse(tree), getattr(owner, "lineno", 0))
-        _put(owner, field, index, old)
-
-
-def _put(owner: Any, field: str, index: int | None, value: Any) -> None:
-    if index is None:
-        setattr(owner, field, value)
-    else:
-        getattr(owner, field)[index] = value
-
-
-def _differing(before: str, after: str) -> str:
-    return f"{' '.join(before.split())[:100]}  ->  {' '.join(after.split())[:100]}"
-
-
-def _changes(node: ast.AST) -> Iterator[tuple[Any, str, int | None, Any, str]]:
-    """(node, field, index, new value, kind) of each change below a node."""
-    if isinstance(node, (ast.Raise, ast.JoinedStr, ast.Import, ast.ImportFrom)):
-        return
-    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-        return
-    if isinstance(node, ast.FunctionDef) and node.name in WORDS_ONLY:
-        return
-    if isinstance(node, ast.keyword) and node.arg == "strict":  # lists that are of one length
-        return
-    yield from _own_changes(node)
-    for field, value in ast.iter_fields(node):
-        if field in ("annotation", "returns", "decorator_list", "type_params", "type_comment"):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST):
-                yield from _changes(child)
-
-
-def _own_changes(node: ast.AST) -> Iterator[tuple[Any, str, int | None, Any, str]]:
-    match node:
-        case ast.Compare():
-            for k, op in enumerate(node.ops):
-                yield node, "ops", k, OPPOSITE[type(op)](), "comparison"
-        case ast.BinOp(op=op) | ast.AugAssign(op=op) if type(op) in OPPOSITE:
-            if not (isinstance(op, ast.BitOr) and "None" in ast.unparse(node)):
-                yield node, "op", None, OPPOSITE[type(op)](), "arithmetic"
-        case ast.BoolOp():
-            yield node, "op", None, OPPOSITE[type(node.op)](), "condition"
-        case ast.UnaryOp(op=ast.Not()):
-            yield node, "op", None, ast.UAdd(), "condition"
-        case ast.UnaryOp(op=ast.Invert()):
-            yield node, "op", None, ast.UAdd(), "condition"
-        case ast.If(test=test) | ast.IfExp(test=test) if isinstance(
-            test, (ast.Name, ast.Attribute, ast.Call)
-        ):
-            yield node, "test", None, ast.UnaryOp(ast.Not(), test), "condition"
-        case ast.Constant(value=bool()):
-            yield node, "value", None, not node.value, "constant"
-        case ast.Constant(value=int() | float()):
-            yield node, "value", None, node.value + 1, "constant"
-        case ast.Call():
-            yield from _call_changes(node)
-
-
-def _call_changes(node: ast.Call) -> Iterator[tuple[Any, str, int | None, Any, str]]:
-    name = node.func
-    word = name.attr if isinstance(name, ast.Attribute) else getattr(name, "id", "")
-    if word in OTHER_CALL:
-        other = copy.deepcopy(name)
-        setattr(other, "attr" if isinstance(name, ast.Attribute) else "id", OTHER_CALL[word])
-        yield node, "func", None, other, "call"
-    plain = (ast.Name, ast.Attribute, ast.Subscript)
-    for k, (a, b) in enumerate(zip(node.args, node.args[1:], strict=False)):
-        if isinstance(a, plain) and isinstance(b, plain) and ast.dump(a) != ast.dump(b):
-            swapped = [*node.args[:k], b, a, *node.args[k + 2 :]]
-            yield node, "args", None, swapped, "arguments"
+STARTS, PATIENCE = 15.0, 4.0  # seconds to import, times what the unchanged code takes
 
 
 # --- which tests
 
 
-def tests_of(file: str) -> tuple[list[str], list[str]]:
-    """The test files with a module's name, or else the smallest of those that name it; and more:
-    others that name it, the contract of metrics, and the tables of the made set."""
-    module, stem = file[:-3].replace("/", "."), Path(file).stem
-    package, _, name = module.rpartition(".")
-    named = re.compile(
-        rf"{re.escape(module)}\b|from {re.escape(package)} import [^\n]*\b{name}\b"
-        rf"|from {re.escape(package)} import \([^)]*\b{name}\b"
-    )
-    tests = sorted(ROOT.glob("tests/**/test_*.py"), key=lambda p: p.stat().st_size)
+def record(folder: Path, jobs: int, compiled: bool) -> dict[str, Any]:
+    """Which tests run which lines, as coverage.py sees it: {"seconds": {test: seconds},
+    "lines": {file: {line: [test, ...]}}}. One fork for each test file."""
+    tests = sorted(ROOT.glob("tests/*/**/test_*.py"), key=lambda p: -p.stat().st_size)
+    if not compiled:
+        tests = [p for p in tests if p.parts[len(ROOT.parts) + 1] in PLAIN]
     tests = [p for p in tests if not {"browser", "scripts", "outside"} & {*p.parts}]
-    same = [p for p in tests if re.match(rf"test_{stem}\.|test_{stem}_(?!.*peer)", p.name)]
-    found = [p for p in tests if named.search(p.read_text("utf-8"))]
-    near, more = ([str(p.relative_to(ROOT)) for p in some] for some in (same or found, found))
-    if "/kernels/" in file:
-        return near[:MOST], []
-    wide = [t for t in [CONTRACT, TABLES, *more[: 2 * MOST]] if t not in near[:MOST]]
-    return (near[:MOST], wide) if near else (wide, [])
+    waiting, running = [str(p.relative_to(ROOT)) for p in reversed(tests)], []
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            running.append(start(None, [waiting.pop()], folder, 3600, Watch(folder)))
+        time.sleep(0.1)
+        codes = {id(each): ended(each) for each in running}
+        for each in running:
+            if codes[id(each)] not in (None, 0, 1, 5):
+                raise SystemExit(each.log.read_text("utf-8", "replace"))
+        running = [each for each in running if codes[id(each)] is None]
+    found: dict[str, Any] = {"seconds": {}, "lines": {}}
+    for part in sorted(folder.glob("*.reached")):
+        read = json.loads(part.read_text("utf-8"))
+        found["seconds"].update(read["seconds"])
+        for file, lines in read["lines"].items():
+            into = found["lines"].setdefault(file, {})
+            for line, names in lines.items():
+                into.setdefault(line, []).extend(names)
+    return found
+
+
+class Watch:
+    """A plugin of pytest that writes which test ran which lines, and how long each took."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.seconds, self.failed = folder, Counter[str](), set[str]()
+
+    def pytest_sessionstart(self) -> None:
+        import coverage
+
+        self.coverage = coverage.Coverage(None, source=["bsdsbench"], config_file=False)
+        self.coverage.set_option("run:disable_warnings", ["no-data-collected"])
+        self.coverage.start()
+        signal.signal(signal.SIGVTALRM, _too_long)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.coverage.switch_context(nodeid)
+        signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self.seconds[report.nodeid] += report.duration
+        if not report.passed:
+            self.failed.add(report.nodeid)
+
+    def pytest_runtest_logfinish(self) -> None:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        self.coverage.switch_context("")
+
+    def pytest_sessionfinish(self) -> None:
+        self.coverage.stop()
+        data = self.coverage.get_data()
+        lines = {}
+        for file in data.measured_files():
+            by_line = data.contexts_by_lineno(file)
+            kept = {n: sorted({*names} - {"", *self.failed}) for n, names in by_line.items()}
+            lines[str(Path(file).relative_to(ROOT))] = {n: k for n, k in kept.items() if k}
+        text = json.dumps({"seconds": self.seconds, "lines": lines})
+        (self.folder / f"{os.getpid()}.reached").write_text(text, "utf-8")
+
+
+def _too_long(*_: object) -> None:
+    raise TimeoutError
+
+
+def tests_of(mutant: Mutant, reached: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """The tests that run a mutant's lines, quick ones first: those of the file with the module's
+    name or else of the file that has most of them, and all others for as long as ENOUGH."""
+    lines, seconds = reached["lines"].get(mutant.file, {}), reached["seconds"]
+    if mutant.inside:
+        numbers = range(mutant.line, mutant.last + 1)
+        names = {name for n in numbers for name in lines.get(str(n), [])}
+    else:  # runs while the module is imported
+        names = {name for several in lines.values() for name in several}
+    files = Counter(name.partition("::")[0] for name in names)
+    own = f"test_{Path(mutant.file).stem}"
+    first = sorted(files, key=lambda f: (not Path(f).stem.startswith(own), -files[f], f))
+    rank = {name: (first.index(name.partition("::")[0]), seconds[name], name) for name in names}
+    near = sorted((name for name in names if not rank[name][0]), key=rank.get)
+    spent, wide = 0.0, []
+    for name in sorted(names - {*near}, key=lambda name: (seconds[name], name)):
+        if (spent := spent + seconds[name]) > ENOUGH:
+            break
+        wide.append(name)
+    return near, sorted(wide, key=rank.get)
 
 
 # --- running them
@@ -218,7 +182,9 @@ class Running:
     ends: float
 
 
-def start(mutant: Mutant | None, tests: Sequence[str], folder: Path, seconds: float) -> Running:
+def start(
+    mutant: Mutant | None, tests: Sequence[str], folder: Path, seconds: float, *plugins: object
+) -> Running:
     """Fork; the child runs the tests with the changed file (None: nothing is changed)."""
     log = folder / f"{time.monotonic_ns()}.txt"
     sys.stdout.flush()
@@ -233,7 +199,8 @@ def start(mutant: Mutant | None, tests: Sequence[str], folder: Path, seconds: fl
                 sys.meta_path.insert(0, _Finder(mutant))  # type: ignore[arg-type]
             import pytest
 
-            code = int(pytest.main([*_options(folder), *tests]))
+            first = [] if plugins else ["-x"]
+            code = int(pytest.main([*_options(folder), *first, *tests], plugins))
         except BaseException:
             traceback.print_exc()
         finally:
@@ -243,8 +210,8 @@ def start(mutant: Mutant | None, tests: Sequence[str], folder: Path, seconds: fl
 
 
 def _options(folder: Path) -> list[str]:
-    words = f"-x -q --assert=plain --no-header --tb=no -p no:cacheprovider --basetemp={folder}/"
-    quick = ["-m", "not (heavy or browser or process or slow)"]
+    words = f"-q --assert=plain --no-header --tb=no -p no:cacheprovider --basetemp={folder}/"
+    quick = ["-m", "not (heavy or browser or process)"]
     # Without the compiler, sums that wrap around as they are to do are warned of.
     more = ["-Wignore::RuntimeWarning"] if "NUMBA_DISABLE_JIT" in os.environ else []
     return [*f"{words}{os.getpid()}".split(), f"--hypothesis-profile={PROFILE}", *quick, *more]
@@ -263,24 +230,26 @@ def ended(running: Running) -> int | None:
 
 
 def survivors(
-    mutants: Sequence[Mutant], tests: Sequence[str], jobs: int, folder: Path
+    mutants: Sequence[Mutant], reached: dict[str, Any], jobs: int, folder: Path
 ) -> list[Mutant]:
     """The mutants with which the tests pass."""
-    begin = time.monotonic()
-    base = _finish(start(None, tests, folder, 900))
-    if base:
-        raise SystemExit(f"{' '.join(tests)}: exit status {base} without any change")
-    limit = PATIENCE * (time.monotonic() - begin + 1)
-    waiting, running, alive = list(reversed(mutants)), [], []
+    waiting = [(m, tests) for m in reversed(mutants) if (tests := tests_of(m, reached))[0]]
+    alive = [m for m in mutants if not any(m is each for each, _ in waiting)]
+    running: list[tuple[Running, list[str]]] = []
     while waiting or running:
         while waiting and len(running) < jobs:
-            running.append(start(waiting.pop(), tests, folder, limit))
+            mutant, (tests, more) = waiting.pop()
+            limit = PATIENCE * (STARTS + sum(reached["seconds"][name] for name in tests))
+            running.append((start(mutant, tests, folder, limit), more))
         time.sleep(0.02)
-        for each in [*running]:
+        for each, more in [*running]:
             if (code := ended(each)) is not None:
-                running.remove(each)
+                running.remove((each, more))
                 if code == 0 and each.mutant:
-                    alive.append(each.mutant)
+                    if more:
+                        waiting.append((each.mutant, (more, [])))
+                    else:
+                        alive.append(each.mutant)
     return sorted(alive, key=lambda m: m.line)
 
 
@@ -343,25 +312,25 @@ def listed() -> dict[str, Any]:
     return tomllib.loads(LISTED.read_text("utf-8"))
 
 
-def modules(files: Sequence[str], sample: int, seed: int, jobs: int, folder: Path) -> int:
+def modules(
+    files: Sequence[str], sample: int, seed: int, jobs: int, folder: Path, reached: dict[str, Any]
+) -> int:
     """Mutate files; prints those that live by kind. The number that no reason excuses."""
     same = {(e["file"], e["change"]) for e in listed().get("equivalent", [])}
     kinds, dead, tried, unexcused = Counter(), Counter(), 0, 0
     for file in files:
-        every = [m for m in mutants_of(file) if (m.file, m.words) not in same]
+        every = [*mutants_of(file)]
         some = random.Random(f"{seed}{file}").sample(every, min(sample or len(every), len(every)))
         if not some:
             continue
-        near, wide = tests_of(file)
-        left = survivors(some, near, jobs, folder)
-        first = len(left)
-        if left and wide:
-            left = survivors(left, wide, jobs, folder)
+        left = survivors(some, reached, jobs, folder)
+        excused = [m for m in left if (m.file, m.words) in same]
+        left = [m for m in left if m not in excused]
         tried, unexcused = tried + len(some), unexcused + len(left)
         kinds.update(m.kind for m in left)
         dead.update(m.kind for m in some)
-        outlived = f"{first} outlive {len(near)} files, {len(left)} all"
-        print(f"{file}: {len(some)} of {len(every)}, {outlived}", flush=True)
+        print(f"{file}: {len(some)} of {len(every)}, {len(left)} live", end="", flush=True)
+        print(f", {len(excused)} equivalent" if excused else "", flush=True)
         for m in left:
             print(f"    line {m.line}, {m.kind}: {m.words}", flush=True)
     share = 100 * unexcused / max(tried, 1)
@@ -379,22 +348,32 @@ def files_of(paths: Sequence[str]) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=["named", "modules"])
+    parser.add_argument("what", choices=["named", "modules", "record"])
     parser.add_argument("paths", nargs="*", default=SCORES)
     parser.add_argument("--only", default="")
     parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--reached", type=Path, default=ROOT / ".mutants")
     given = parser.parse_args()
     files = files_of(given.paths)
     kernels = [f for f in files if "/kernels/" in f]
-    if given.what == "modules" and kernels and len(kernels) < len(files):
+    if given.what != "named" and kernels and len(kernels) < len(files):
         parser.error("kernels are mutated without the compiler: give them alone")
-    prepare(bool(kernels) and given.what == "modules")
-    with tempfile.TemporaryDirectory() as folder:
+    prepare(bool(kernels) and given.what != "named")
+    reached = given.reached / ("kernels.json" if kernels else "others.json")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         if given.what == "named":
-            return bool(named(Path(folder), given.only))
-        return bool(modules(files, given.sample, given.seed, given.jobs, Path(folder)))
+            return bool(named(folder, given.only))
+        if given.what == "record" or not reached.is_file():
+            given.reached.mkdir(exist_ok=True)
+            found = record(folder, given.jobs, not kernels)
+            reached.write_text(json.dumps(found), "utf-8")
+        found = json.loads(reached.read_text("utf-8"))
+        if given.what == "record":
+            return 0
+        return bool(modules(files, given.sample, given.seed, given.jobs, folder, found))
 
 
 if __name__ == "__main__":

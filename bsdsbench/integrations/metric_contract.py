@@ -32,7 +32,7 @@ from bsdsbench.comparison.significance import bca_interval, percentile_interval
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import Metric, column_values
-from bsdsbench.metrics.curve_metric import CurveMetric
+from bsdsbench.metrics.curve_metric import CurveMetric, MatchingMetric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.record_store import FOLDER, LOG
@@ -174,6 +174,19 @@ class MetricContract:
             found, plain = case.columns([1] * len(case.images), protocol), case.plain(protocol)
             for key in found.keys() & plain.keys():
                 assert found[key] == pytest.approx(plain[key], **CLOSE), (key, ods, ap)
+
+    def test_what_is_drawn_as_matched_is_what_is_counted(self, case: MetricCase) -> None:
+        metric, protocol = case.metric, case.run.protocol
+        if not isinstance(metric, MatchingMetric) or not metric.draws(protocol):
+            pytest.skip("no matched pixels")
+        for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
+            each: Any = counts
+            for k, threshold in enumerate(each.thresholds):
+                maps = metric.match_maps(pred, gt, protocol, float(threshold))
+                assert maps.matched_gt.sum() == each.matched_gt[k]
+                assert (maps.matched_gt | maps.missed_gt).sum() == each.total_gt[k]
+                assert maps.true_pred.sum() == each.matched_pred[k]
+                assert (maps.true_pred | maps.false_pred).sum() == each.total_pred[k]
 
     def test_options_said_and_left_out_are_the_same(self, case: MetricCase) -> None:
         metric, protocol = case.metric, case.run.protocol

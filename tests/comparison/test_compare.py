@@ -325,7 +325,7 @@ def test_refusals_name_the_fault(pair):
     assert bb.compare([a, fewer], n_boot=10, common=True).n_images == 24
     refused(r"tolerance: .0075d / .011d.*are not comparable", bb.compare, [a, other])
     forced = bb.compare([a, other], n_boot=10, force=True)
-    assert "tolerance" in forced.notes[0]
+    assert ["tolerance" in note for note in forced.notes].count(True) == 1
     for run in (a, other):
         assert run.protocol.describe() in forced.tables()[0].caption
     strange = simulated_run("strange", 25, images_seed=3)

@@ -54,10 +54,14 @@ def seeds(request):
     return range(request.param)
 
 
+def protocol_of(**at):
+    return bb.Protocol.preset("depth").replace(options={"depth": at})
+
+
 def scored(pred, gt, at):
     truth = gt if isinstance(gt, bb.GroundTruth) else bb.GroundTruth("a", depth=gt)
-    protocol = bb.Protocol.preset("depth").replace(options={"depth": at})
-    return METRIC.image_values(METRIC.count(bb.Prediction("a", depth=pred), truth, protocol))
+    counts = METRIC.count(bb.Prediction("a", depth=pred), truth, protocol_of(**at))
+    return METRIC.image_values(counts)
 
 
 def same(found, expected):
@@ -161,9 +165,7 @@ def test_alignment_moves_si_and_is_in_the_signature():
     assert scored(pred, gt, {"align": "scale-shift"})["si_f1"] == 1
     assert scored(1 / (2 / gt + 0.1), gt, {"align": "disparity-scale-shift"})["si_f1"] == 1
     assert scored(1 / gt, gt, {"pred_holds": "inverse"})["si_f1"] == 1
-    stream = bb.StreamingEvaluator(
-        bb.Protocol.preset("depth").replace(options={"depth": {"align": "scale-shift"}}), "depth"
-    )
+    stream = bb.StreamingEvaluator(protocol_of(align="scale-shift"), "depth")
     stream.update(pred, gt, image_id="a")
     run = stream.compute()
     assert run.score("depth").to_mapping()["si_f1"] == 1
@@ -175,13 +177,23 @@ def test_a_flat_truth_leaves_the_mean_unless_strict():
     step, flat = np.ones((6, 8)), np.ones((6, 8))
     step[:, 4:] = 2
     for strict, expected in ((False, 1.0), (True, 0.125)):
-        proto = bb.Protocol.preset("depth").replace(options={"depth": {"strict": strict}})
-        stream = bb.StreamingEvaluator(proto, "depth")
+        stream = bb.StreamingEvaluator(protocol_of(strict=strict), "depth")
         stream.update(step, step, "a")
         stream.update(step, flat, "b")
         found = stream.compute().score("depth").to_mapping()
         # one direction of four has edges: recall and precision .25, and 0 for the flat image
         assert found["si_f1"] == pytest.approx(expected)
+
+
+def test_dbe_of_images_without_predicted_edges_is_the_radius():
+    drawn = np.eye(9, 12, 2, dtype=bool)
+    stream = bb.StreamingEvaluator(protocol_of(measures=("dbe",), radius=3.0), "depth")
+    for name in "ab":
+        truth = bb.GroundTruth(name, (drawn,), depth=np.ones(drawn.shape))
+        stream.update(bb.Prediction(name, depth=np.ones(drawn.shape)), truth)
+    found = stream.compute().score("depth").to_mapping()
+    for key in ("dbe_accuracy", "dbe_completeness"):
+        assert (found[key], found[f"{key}_pooled"]) == (3.0, 3.0)
 
 
 def test_the_two_forms_of_dbe_differ_by_factors():

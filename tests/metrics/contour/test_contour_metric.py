@@ -83,11 +83,26 @@ def test_means_are_over_images_and_then_over_classes(runs, maps):
 def test_every_measure_of_the_presets_has_a_column_and_a_value(runs):
     columns = {c.key: c for c in registry.get("contour").columns}
     keys = [key_of(name) for name in ContourOptions(groups=GROUPS).measures()]
-    assert set(keys) <= set(columns)
+    sizes = {"boundary_sizes": (0.02, 0.005, 0.01), "davis_bounds": (0.008, 1, 2, 3, 5, 9, 12)}
+    sizes |= {"tolerances": (0.5, 1, 2, 3, 5, 10), "trimap_widths": (1, 2, 3, 5, 10, 20)}
+    every = {key_of(name) for name in ContourOptions(groups=GROUPS, **sizes).measures()}
+    assert set(columns) == {*every, "pooled.iou", "n_images"}
     lower = {key for key in keys if columns[key].lower}
     assert lower == {key for key in keys if key.startswith(("hd", "assd"))}
     found = bb.compare(runs, n_boot=3).scores
     assert {f"contour.{key}" for key in keys if key != "cldice"} <= set(found)
+
+
+def test_a_class_in_no_image_is_left_out_of_the_mean(maps):
+    gt, near, _ = maps
+    protocol = bb.Protocol(options={"contour": ContourOptions(classes=(*CLASSES, "none"))})
+    found = bb.StreamingEvaluator(protocol, "contour")
+    for k in gt:
+        found.update(near[k], gt[k], k)
+    score = found.compute().score("contour")
+    alone = [score.per_class[name].values["iou"] for name in CLASSES]
+    assert score.values["iou"] == pytest.approx(np.mean(alone))
+    assert score.per_class["none"].to_mapping() == {**dict.fromkeys(score.values), "n_images": 0}
 
 
 def test_pooled_values_are_those_of_all_pixels(runs, maps):

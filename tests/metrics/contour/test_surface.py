@@ -121,15 +121,17 @@ def test_trimap_of_a_label_map_is_the_band_around_all_its_labels():
                 close(found[k], ref.iou(a, b))
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int64])
-def test_ignored_pixels_are_cleared_on_both_sides(dtype):
+@pytest.mark.parametrize(
+    ("dtype", "ignore"), [(np.uint8, 255), (np.uint16, 255), (np.int64, 255), (np.uint8, 0)]
+)
+def test_ignored_pixels_are_cleared_on_both_sides(dtype, ignore):
     rng = np.random.default_rng(3)
     for _, pred, gt, classes in list(label_pairs())[:4]:
-        void = rng.random(gt.shape) < 0.2
-        marked = np.where(void, 255, gt).astype(dtype)
-        found = ours(pred.astype(dtype), marked, classes=classes, ignore=255)
+        marked = np.where(rng.random(gt.shape) < 0.2, ignore, gt).astype(dtype)
+        void = marked == ignore
+        found = ours(pred.astype(dtype), marked, classes=classes, ignore=ignore)
         found.pop("trimap")
-        for k in range(classes):
+        for k in range(ignore == 0, classes):
             single = ours((pred == k) & ~void, (gt == k) & ~void)
             for key, values in found.items():
                 close(np.nan_to_num(values[k], nan=-1), np.nan_to_num(single[key], nan=-1))
@@ -200,10 +202,16 @@ def test_bad_input_is_one_clear_line(pred, gt, options, message):
     refused(message, bc.hausdorff, pred, gt, **options, error=(DataError, ShapeError))
 
 
+@pytest.mark.parametrize("width", [0, math.inf, math.nan])
+def test_a_boundary_has_a_width(width):
+    refused(f"boundary width {width}: expected a fraction", shell_width, (3, 4), width)
+
+
 def test_widths_and_radii_round_as_their_programs_do():
     assert shell_width((100, 75), 0.02) == 2  # 2.5 to even
     assert shell_width((4, 3), 0.02) == 1
-    assert shell_width((480, 640), 0.02) == 16
+    assert shell_width((480, 640), bc.COCO) == 16
+    assert shell_width((1024, 2048), bc.CITYSCAPES) == 11  # 11.4
     assert davis_radius((480, 854)) == 8.0
     assert davis_radius((1024, 2048), 0.00088) == 3.0
     for shift in range(6):  # the tolerances of an image of 180 x 240: 0.0075 x 300 and 0.008 x 300

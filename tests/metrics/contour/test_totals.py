@@ -68,6 +68,9 @@ def test_counts_of_masks():
     expected = single(pred, gt)
     found = dict(zip(EVERY.measures(), means(counts)[0], strict=True))
     assert found == pytest.approx(expected)
+    for theta in (1, 2):  # from 1 on a distance in pixels
+        found = contour_counts(pred, gt, ContourOptions(groups=("bf",), bf_theta=theta))
+        assert means(found)[0, -1] == bc.bf_score(pred, gt, theta)
 
 
 def test_counts_of_other_options_do_not_add():
@@ -127,6 +130,7 @@ def test_instances_of_classes_pair_within_their_class():
             "value 25 is class 2, expected 1 .. 1",
         ),
         ({}, [[1, 4]], "prediction: values other than 0 and 1"),
+        ({"empty": "error"}, [[1, 0]], "label 0: the ground truth empty"),
     ],
 )
 def test_labels_of_no_class_are_named(params, labels, message):
