@@ -2,9 +2,9 @@
 the difference of two runs beside them: permutation, Wilcoxon's signed ranks.
 
 Sources: Efron and Tibshirani, An Introduction to the Bootstrap (1993), percentile (13.3) and BCa
-(14.3) intervals; Holm, Scand. J. Statist. 6 (1979); Piepho, J. Comput. Graph. Stat. 13 (2004);
-Good, Permutation, Parametric and Bootstrap Tests of Hypotheses (2005), 3.7, the paired comparison;
-Wilcoxon, Biometrics Bulletin 1 (1945).
+(14.3) intervals; Holm, Scand. J. Statist. 6 (1979); Piepho, J. Comput. Graph. Stat. 13 (2004).
+Of the tests: Good, Permutation, Parametric and Bootstrap Tests of Hypotheses (2005), 3.7,
+the paired comparison; Wilcoxon, Biometrics Bulletin 1 (1945).
 """
 
 from __future__ import annotations
