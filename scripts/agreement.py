@@ -243,8 +243,8 @@ def random_cases(count: int) -> Iterator[Row]:
     from fractions import Fraction
 
     from bsdsbench.metrics import class_maps
-    from bsdsbench.metrics.region import measures
     from bsdsbench.metrics.superpixel import recall_radius
+    from tests.helpers.regions import against
     from tests.metrics.test_class_maps import imresize_nearest
     from tests.reference import regions as slow
 
@@ -256,7 +256,7 @@ def random_cases(count: int) -> Iterator[Row]:
         for labels in (seg, *gts[: int(rng.integers(0, 3))]):
             labels[0, : shape[1] // 10] = 99
         hit, of, found, candidates = slow.fop(seg, gts)
-        cells.append(largest(measures.fop(seg, gts), (hit / of, found / candidates)))
+        cells.append(largest(against(seg, *gts).fop, (hit / of, found / candidates)))
     yield "objects and parts, 300 random maps", "plain definition", *together(cells)
     cells = []
     for size in range(1, 200):

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED, WeightedRun
-from bsdsbench.runs.best_of import best_of
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.merging import best_of
 from bsdsbench.runs.run_folder import load_run
 from bsdsbench.runs.run_identity import references
 from bsdsbench.scores.counts import BoundaryCounts

@@ -31,13 +31,13 @@ def command(
     """
     import bsdsbench as bb
     from bsdsbench.cli.evaluating import progress, show_run, write_plots
-    from bsdsbench.runs import best_of as choosing
+    from bsdsbench.runs import merging
     from bsdsbench.runs.run_folder import load_runs
 
     if Path(out).resolve() in [Path(each).resolve() for each in outs]:
         raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")
     if best_of:
-        run = choosing.best_of(load_runs(outs), name)
+        run = merging.best_of(load_runs(outs), name)
     else:
         run = bb.merge([bb.Evaluation.load(each) for each in outs])
         run = replace(run, name=name) if name else run

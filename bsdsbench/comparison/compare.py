@@ -35,15 +35,17 @@ from bsdsbench.comparison.comparison_result import (
     Interval,
 )
 from bsdsbench.comparison.comparison_tables import lower_is_better
-from bsdsbench.comparison.paired_tests import TESTS, permutation_p, wilcoxon_p
 from bsdsbench.comparison.significance import (
+    TESTS,
     bca_interval,
     holm,
     least_p,
     letters,
     p_value,
     percentile_interval,
+    permutation_p,
     smallest_told,
+    wilcoxon_p,
 )
 from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError

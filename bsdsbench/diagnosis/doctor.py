@@ -17,16 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.diagnosis import symptoms
-from bsdsbench.diagnosis.findings import Finding, Findings, Steps, counted
-from bsdsbench.diagnosis.map_findings import (
+from bsdsbench.diagnosis.findings import (
+    Files,
+    Finding,
+    Findings,
+    Steps,
     an_error,
+    counted,
+    doubled,
     grid_values,
     level_ridges,
+    listing,
     many_to_one,
+    unmatched,
     wrong_places,
 )
 from bsdsbench.diagnosis.metric_doctor import examine
-from bsdsbench.diagnosis.name_findings import Files, doubled, listing, unmatched
 from bsdsbench.files.arguments import given_path
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders import load_ground_truth, load_prediction

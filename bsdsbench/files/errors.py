@@ -149,14 +149,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def grouped(problems: Sequence[str], few: int = 3) -> list[str]:
-    """Problems with the equal faults of more than `few` files as one line each.
+    """Problems with the equal faults of more than `few` files as one line each, which names `few`.
 
-    Parameters
-    ----------
-    problems : sequence of str
-        Lines "FILE: what is wrong"; two are equal where only the file and numbers differ.
-    few : int
-        How many are named; so many equal ones still have a line each.
+    Lines are "FILE: what is wrong"; two are equal where only the file and numbers differ.
 
     Examples
     --------

@@ -125,22 +125,7 @@ BASELINES: dict[str, Callable[[Image], Any]] = {
 
 
 def baseline(name: str) -> Callable[[Image], Any]:
-    """A baseline by its name.
-
-    Parameters
-    ----------
-    name : str
-        One of `BASELINES`.
-
-    Returns
-    -------
-    callable
-        From an (H, W, 3) uint8 picture to a soft map or label maps.
-
-    Raises
-    ------
-    DataError
-        For another name.
+    """A baseline by its name, one of `BASELINES`. Raises DataError for another name.
 
     Examples
     --------

@@ -297,21 +297,8 @@ def _run_and_score(
 def load_function(spec: str) -> Detector:
     """The function that "MODULE:FUNCTION" names, or a baseline; the current folder comes first.
 
-    Parameters
-    ----------
-    spec : str
-        An importable module, a colon, and the name of a callable in it (dots reach inside); or the
-        name of a baseline.
-
-    Returns
-    -------
-    callable
-        The function.
-
-    Raises
-    ------
-    DataError
-        If there is no such baseline, the module cannot be imported, or it has no such callable.
+    Dots in FUNCTION reach inside. Raises DataError if there is no such baseline, the module cannot
+    be imported, or it has no such callable.
     """
     if ":" not in spec:
         from bsdsbench.integrations.baselines import baseline
@@ -403,24 +390,11 @@ class _Calls:
 
 
 def encoded(result: Any, shape: tuple[int, ...]) -> tuple[str, str, bytes]:
-    """What a detector returned as a file.
+    """What a detector returned for a picture (H, W), as a file: kind, suffix, bytes.
 
-    Parameters
-    ----------
-    result : array or sequence of arrays
-        See `run`.
-    shape : tuple of int
-        Height and width of the picture.
-
-    Returns
-    -------
-    kind, suffix, data : str, str, bytes
-        "soft" or "labels" and a PNG, or "segs" and a MATLAB file of several label maps.
-
-    Raises
-    ------
-    DataError
-        For another shape than the picture's, NaN, values out of range, or another type.
+    The kinds are "soft" and "labels", a PNG, and "segs", a MATLAB file of several label maps.
+    Raises DataError for another shape than the picture's, NaN, values out of range, or another
+    type.
     """
     if isinstance(result, list | tuple):
         maps = [_labels(np.asarray(one), shape) for one in result]

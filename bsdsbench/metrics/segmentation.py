@@ -134,11 +134,6 @@ def class_accuracy(confusion: ArrayLike) -> F8:
     return np.where(gt > 0, ratio(right, gt), np.nan)
 
 
-def mean_of(values: F8) -> float:
-    """Mean over the classes that are defined; NaN if none is."""
-    return float(mean_over_classes(values))
-
-
 def frequency_weighted_iou(confusion: ArrayLike) -> Any:
     """Mean IoU, each class weighted by its annotated pixels; NaN without any."""
     _, _, gt = _parts(confusion)

@@ -85,17 +85,8 @@ def style(look: str | None = None, grey: bool | None = None) -> Iterator[None]:
 
     Starts from matplotlib's defaults, so that a user's own settings do not change our files.
 
-    Parameters
-    ----------
-    look : str, optional
-        One of `LOOKS`; default: that of the style around this one, outermost "screen".
-    grey : bool, optional
-        Greys and dashes that print without colour; default as for `look`.
-
-    Raises
-    ------
-    DataError
-        Another look.
+    look : one of `LOOKS`; default: that of the style around this one, outermost "screen"
+    grey : greys and dashes that print without colour; default as for `look`
     """
     if look is not None and look not in LOOKS:
         raise DataError(f"style {look!r}: expected one of {', '.join(LOOKS)}")

@@ -38,17 +38,7 @@ _FIELDS = {
 
 
 def decode(signature: Signature) -> list[tuple[str, str]]:
-    """Each word of the line with a sentence that says what it means.
-
-    Parameters
-    ----------
-    signature : Signature
-        A run's own, or one that was read from a line.
-
-    Returns
-    -------
-    list of tuple of str, str
-        In the order of the line.
+    """Each word of the line, in its order, with a sentence that says what it means.
 
     Examples
     --------
@@ -100,16 +90,6 @@ def _images(signature: Signature) -> str:
 
 def sentence(signature: Signature) -> str:
     """How the scores were made, for the text of a paper; it says what the line says.
-
-    Parameters
-    ----------
-    signature : Signature
-        A run's own, or one that was read from a line.
-
-    Returns
-    -------
-    str
-        One sentence.
 
     Examples
     --------

@@ -1,4 +1,13 @@
-"""Shards of one run joined into one, after all that must fit has been compared."""
+"""Runs joined into one: shards, after all that must fit has been compared, and best of M.
+
+Models with a granularity are run at M of them. Their programs (UAED, MuGE, SAUGE, DDN) take, for
+each image and threshold, the run of the largest F there, of equal ones the first that is given; its
+four counts are the image's row. ODS (interpolated) and OIS are then made of those rows as of any
+others; AP of all rows, so by the rule edter where the row of threshold 0 is one of them. SAUGE's
+loop over the curve also joins its first and last row: not done here, as it can only give an ODS of
+about .5. The choice needs the ground truth, so such scores are not comparable with others, and the
+name says so.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +16,20 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bsdsbench.files.arguments import given_list, kind_of_value
-from bsdsbench.files.errors import MergeError
+from bsdsbench.files.errors import DataError, MergeError
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.protocol.settings import clipped
 from bsdsbench.runs.evaluation import EMPTY, Evaluation
 from bsdsbench.runs.score_tables import KEY as SPEED
 from bsdsbench.runs.score_tables import joined_speed
+from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
+from bsdsbench.scores.curve import four_counts
+from bsdsbench.scores.ratios import f_measure, ratio
 
 FEW = 10  # missing shards that are named
 
@@ -117,3 +134,71 @@ def _joined(runs: Sequence[Evaluation]) -> Evaluation:
         all(each.own for each in runs),
         runs[0].places,
     )
+
+
+I8 = NDArray[np.int64]
+METRIC = registry.DEFAULT[0]
+
+
+def best_rows(tables: I8) -> tuple[I8, I8]:
+    """The run of the largest F at each threshold, and its counts.
+
+    tables : i8 (M, T, 4), matched_gt, total_gt, matched_pred, total_pred of one image in M runs
+    Returns (i8 (T,), i8 (T, 4)). Of equal F the first run stays; 0/0 counts as 0.
+
+    Examples
+    --------
+    >>> one, two = [[4, 8, 4, 8], [2, 8, 2, 2]], [[4, 8, 4, 6], [1, 8, 1, 1]]
+    >>> chosen, counts = best_rows(np.array([one, two]))
+    >>> chosen.tolist(), counts.tolist()
+    ([1, 0], [[4, 8, 4, 6], [2, 8, 2, 2]])
+    """
+    precision, recall = ratio(tables[..., 2], tables[..., 3]), ratio(tables[..., 0], tables[..., 1])
+    chosen = np.argmax(f_measure(precision, recall), axis=0)
+    return chosen, tables[chosen, np.arange(tables.shape[1])]
+
+
+def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
+    """One evaluation of the best rows of several, by the ground truth.
+
+    Its name says of how many runs it is and how it chose; provenance has the runs' names and how
+    often each was chosen. Raises DataError for fewer than two runs or one without boundary counts,
+    MergeError for other protocols, images or thresholds.
+    """
+    if len(runs) < 2:
+        raise DataError(f"best of {len(runs)} runs: expected two or more")
+    first = runs[0]
+    for run in runs[1:]:
+        if first.protocol.differences(run.protocol):
+            raise MergeError(f"{run.name}: its protocol differs from that of {first.name}")
+    tables = [dict(counts_in_order(run.records, METRIC)) for run in runs]
+    for run, table in zip(runs[1:], tables[1:], strict=True):
+        _same_images(first.name, tables[0], run.name, table)
+    records, times = [], np.zeros(len(runs), np.int64)
+    for record in first.records:
+        found = [table[record.image_id] for table in tables]
+        chosen, rows = best_rows(np.stack([four_counts(c) for c in found]))
+        times += np.bincount(chosen, minlength=len(runs))
+        counts = BoundaryCounts(found[0].thresholds, *rows.T)
+        kind = f"best-of-{len(runs)}"
+        found_at = record.image_id, record.size
+        records.append(ImageRecord(*found_at, {METRIC: counts}, truth=record.truth, form=kind))
+    title = f"{name or first.name} (best of {len(runs)} by the ground truth)"
+    names = [run.name for run in runs]
+    chosen_by: dict[str, Any] = {"best_of": names, "chosen": times.tolist()}
+    kept = {k: first.provenance[k] for k in ("gt",) if k in first.provenance}
+    protocol = first.protocol
+    if not protocol.stated and protocol.whole_image:  # what the programs make of 100 rows
+        protocol = protocol.replace(ap_rule="edter", name=protocol.name)
+    return Evaluation(protocol, title, tuple(records), {**kept, **chosen_by}, places=first.places)
+
+
+def _same_images(a: str, mine: dict[str, Any], b: str, theirs: dict[str, Any]) -> None:
+    other = sorted(mine.keys() ^ theirs.keys())
+    if other:
+        raise MergeError(f"{b}: image {other[0]!r} is not in both it and {a}, expected the same")
+    for image_id, counts in mine.items():
+        if not np.array_equal(counts.thresholds, theirs[image_id].thresholds):
+            raise MergeError(f"{b}: other thresholds than {a}, expected the same")
+        if not np.array_equal(counts.total_gt, theirs[image_id].total_gt):
+            raise MergeError(f"{b}: image {image_id!r} has other ground truth than in {a}")

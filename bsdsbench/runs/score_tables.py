@@ -98,22 +98,13 @@ def score_tables(
 ) -> list[Table]:
     """One table per metric: a row per run, then the extra rows that have scores of it.
 
-    Parameters
-    ----------
-    runs : sequence of Evaluation or ReportedRun
-    names : sequence of str, optional
-        One per run, in place of their own.
-    extra : sequence of (name, scores, marks)
-        Further rows, such as published results; `scores` as in result.json. `marks` has a word for
-        each score that is of another kind than the column; it is shown and is never the best.
-    notes : sequence of str
-        Further lines under each table.
+    A run alone is shown with all that its metrics show, several with what compares. Runs of
+    `bsdsbench run` have a last column, milliseconds per image.
 
-    Returns
-    -------
-    list of Table
-        A run alone is shown with all that its metrics show, several with what compares. Runs of
-        `bsdsbench run` have a last column, milliseconds per image.
+    names : one per run, in place of their own
+    extra : further rows, such as published results: name, scores as in result.json, and a word for
+            each score that is of another kind than the column; it is shown and is never the best
+    notes : further lines under each table
     """
     names = [run.name for run in runs] if names is None else names
     how = made_how(runs, names)

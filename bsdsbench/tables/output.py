@@ -37,20 +37,10 @@ _RENDER = {
 def form_of(out: str | Path | None, form: str | None, forms: Sequence[str] = FORMS) -> str:
     """The form in which to write to `out`: by its suffix, or `form` where that is silent.
 
-    Parameters
-    ----------
-    out : path or None
-        A file; a folder, for CSV (an existing one, or a name that ends in a slash); None for
-        standard output.
-    form : str or None
-        What the user asked for.
-    forms : sequence of str
-        Those that are offered; the first is the default on standard output.
-
-    Raises
-    ------
-    DataError
-        An unknown suffix, or one that contradicts `form`.
+    out   : a file; a folder, for CSV (an existing one, or a name that ends in a slash); None for
+            standard output
+    forms : those that are offered; the first is the default on standard output
+    Raises DataError for an unknown suffix, or one that contradicts `form`.
     """
     if out is None:
         return form or forms[0]

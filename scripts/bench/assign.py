@@ -16,10 +16,11 @@ rounded to 1/256 for all.
 import argparse
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import measures
 import numpy as np
 from scipy.ndimage import gaussian_filter
 from scipy.optimize import linear_sum_assignment
@@ -84,13 +85,6 @@ def sparse(prob: np.ndarray, gt: np.ndarray, radius: float, weight: float) -> tu
     return int(kept.sum()), float((graph[row[kept], col[kept]] + low).sum() / 256)
 
 
-def timed(function: Callable[..., Any], *args: Any) -> tuple[float, Any]:
-    """Milliseconds of the processor, and the result."""
-    start = time.process_time()
-    found = function(*args)
-    return 1000 * (time.process_time() - start), found
-
-
 def cases(maps: Path, truth: Path, images: int, blur: float) -> Iterator[tuple[Any, Any]]:
     """The raw map and the annotators of each image."""
     names = sorted(p for p in truth.iterdir() if p.suffix == ".mat")[:images]
@@ -108,11 +102,11 @@ def table(images: list[tuple[Any, Any]], annotators: int) -> None:
         pairs = lost = 0
         for prob, gts in images:
             for gt in gts[:annotators]:
-                took, found = timed(ours, prob, gt, *rule)
-                spent["ours"].append(min(took, timed(ours, prob, gt, *rule)[0]))
-                took, by_tiles = timed(tiled, prob, gt, *rule)
+                took, found = measures.timed(ours, prob, gt, *rule, repeat=2)
+                spent["ours"].append(took)
+                took, by_tiles = measures.timed(tiled, prob, gt, *rule, repeat=1)
                 spent["tiled"].append(took)
-                took, exact = timed(sparse, prob, gt, *rule)
+                took, exact = measures.timed(sparse, prob, gt, *rule, repeat=1)
                 spent["sparse"].append(took)
                 if found[0] != exact[0] or abs(found[1] - exact[1]) > 1e-6:
                     raise SystemExit(f"{name}: {found} here, {exact} by scipy")
@@ -158,6 +152,7 @@ def main() -> None:
     parser.add_argument("--blur", type=float, default=1.5)
     parser.add_argument("--threads", type=int, default=8)
     args = parser.parse_args()
+    measures.clock = measures.CLOCKS["cpu"]
     images = list(cases(args.maps, args.truth, args.images, args.blur))
     predicted = [int((prob >= DELTA).sum()) for prob, _ in images]
     annotated = [int(gt.sum()) for _, gts in images for gt in gts]

@@ -5,8 +5,8 @@ Processor time on one core, kernels compiled, the least of several alternate cal
 
 import argparse
 
+import measures
 import numpy as np
-from measures import CLOCKS, against
 from scipy import ndimage as ndi
 from skimage.feature import canny
 
@@ -44,10 +44,8 @@ def main() -> None:
     for at in ROWS.values():
         protocol = base.replace(options={"depth": at})
         functions.append(lambda protocol=protocol: metric.count(pred, gt, protocol))
-    import measures
-
-    measures.clock = CLOCKS["cpu"]
-    usual, *spent = against(given.repeat, *functions)
+    measures.clock = measures.CLOCKS["cpu"]
+    usual, *spent = measures.against(given.repeat, *functions)
     print(f"scikit-image's canny, {given.size[0]} x {given.size[1]}: {usual:.1f} ms")
     for name, ms in zip(ROWS, spent, strict=True):
         print(f"{name:30s}{ms:8.1f} ms{ms / usual:7.2f} x canny")

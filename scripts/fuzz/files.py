@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bsdsbench.files.errors import DataError, visible
+from bsdsbench.files.errors import LINE, DataError
 from bsdsbench.loaders import Pair, load_ground_truth, load_prediction
 from bsdsbench.loaders.depth_files import depth_prediction
 from bsdsbench.loaders.official_txt import read_ev1, read_rows
@@ -239,6 +239,16 @@ def _attempt(path: Path, data: bytes, load: Loader, others: list[bytes]) -> Atte
     return attempt
 
 
+def refusal(error: DataError, name: str = "") -> tuple[str, str]:
+    """("refused", ""), or ("failed", why) where a line is none, or does not have the name."""
+    for line in error.problems:
+        if not line.isprintable() or len(line) > LINE:
+            return "failed", f"not one short printable line: {line[:200]!r}"
+        if name not in line:
+            return "failed", f"a line without {name}: {line!r}"
+    return "refused", ""
+
+
 def complaint(load: Loader, path: Path) -> tuple[str, str]:
     """("loaded" | "refused", "") or ("failed", why)."""
     try:
@@ -246,12 +256,7 @@ def complaint(load: Loader, path: Path) -> tuple[str, str]:
             warnings.simplefilter("error")
             load(path)
     except DataError as error:
-        for line in (str(error), *error.problems):
-            if visible(line) != line or len(line) > 2000:  # spaces of other scripts may stay
-                return "failed", f"a line that is not one printable line: {line!r}"
-            if path.name not in line:
-                return "failed", f"a line without the file's name: {line!r}"
-        return "refused", ""
+        return refusal(error, path.name)
     except BaseException as error:
         return "failed", f"{type(error).__name__}: {error}"
     return "loaded", ""

@@ -19,11 +19,11 @@ from typing import Any
 
 import imageio.v3 as iio
 import numpy as np
-from files import Attempt, damage
+from files import Attempt, damage, refusal
 from results import made
 
 import bsdsbench as bb
-from bsdsbench.files.errors import LINE, DataError
+from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import MANIFEST
 from bsdsbench.report.html import write_report
 from bsdsbench.report.leaderboard import write_leaderboard
@@ -182,10 +182,7 @@ def _said(place: Place, work: Callable[[], object], wanted: list[object]) -> tup
         if wanted and found not in wanted:
             verdict, why = "failed", f"another result: {str(found)[:300]}"
     except DataError as error:
-        verdict = "refused"
-        for line in error.problems:
-            if not line.isprintable() or len(line) > LINE:
-                verdict, why = "failed", f"not one short printable line: {line[:200]!r}"
+        verdict, why = refusal(error)
     except OSError as error:  # the command line shows it in one line
         verdict = "refused"
         if not error.filename:
@@ -227,13 +224,9 @@ def attempts(root: Path) -> dict[str, Attempt]:
         "load": (out, lambda p: _counts(bb.Evaluation.load(p)), [truth]),
         "load_run": (out, lambda p: _counts(load_run(p)), []),
         "official": (out, lambda p: _counts(bb.Evaluation.from_official(p)), [truth]),
-        "per_image": (
-            out,
-            lambda p: _counts(bb.Evaluation.from_official(p / "per_image")),
-            [truth],
-        ),
+        "per_image": (out, _per_image, [truth]),
         "save": (out, lambda p: _counts(bb.Evaluation.load(again.save(p))), [truth]),
-        "report": (out, lambda p: _report(p), []),
+        "report": (out, _report, []),
         "merge": (out, lambda p: _counts(bb.merge([bb.Evaluation.load(p)])), [truth]),
         "run": (maps, detect, [scored]),
         "evaluate maps": (maps, lambda p: _evaluated(p / "maps", data), [scored]),

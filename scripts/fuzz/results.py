@@ -16,11 +16,11 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-from files import Attempt, damage
+from files import Attempt, damage, refusal
 
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline
-from bsdsbench.files.errors import LINE, DataError
+from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import MANIFEST, write_results
 from bsdsbench.loaders.official_txt import format_ev1, read_ev1, read_rows
 from bsdsbench.loaders.scores import read_scores
@@ -114,12 +114,7 @@ def verdict_of(name: str, case: Case, forged: bool) -> tuple[str, str]:
             warnings.simplefilter("error")
             found = case.read()
     except DataError as error:
-        for line in error.problems:
-            if not line.isprintable() or len(line) > LINE:
-                return "failed", f"not one short printable line: {line[:200]!r}"
-        if case.path.parent.name not in str(error):
-            return "failed", f"a line that does not name the file: {error}"
-        return "refused", ""
+        return refusal(error, case.path.parent.name)
     except BaseException:
         return "failed", traceback.format_exc(limit=-3)
     if name == "record" and found is None:

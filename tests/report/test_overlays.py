@@ -27,7 +27,7 @@ from bsdsbench.report.overlays import (
     with_legend,
     write_overlays,
 )
-from bsdsbench.report.picture_set import by_interest
+from bsdsbench.report.pictures import by_interest
 from bsdsbench.scores.counts import BoundaryCounts
 from tests.helpers.runs import call, counted, refused
 

@@ -16,24 +16,38 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bsdsbench.kernels import contingency as kernel
 from bsdsbench.kernels.assignment import largest_total
 from bsdsbench.metrics.region.adapted_rand import RULES, Squares, adapted_rand_errors
-from bsdsbench.metrics.region.contingency_table import Table, fop_candidates, table_of
+from bsdsbench.metrics.region.contingency_table import Table, fop_candidates
 
 
 class Measures(NamedTuple):
     """One segmentation against all annotators: sums, and means over annotators.
 
-    covered_gt, covered_pred : sum of b_j (a_i) times the best intersection over union
-    best_gt     : f8 (G,) the best intersection over union of each annotated region
-    pri, voi    : mean Rand index; mean variation of information in bits
-    hamming_gt, hamming_pred : sum over annotators of N - sum_j max_i n, N - sum_i max_j n
-    pair_precision, pair_recall : means over annotators
-    bce, gce, lce : means over annotators, 0 is best
-    nvoi : mean over annotators, 1 is best
+    covered_gt, covered_pred : sum of b_j (a_i) times the best intersection over union, n(i,j) /
+        (a_i + b_j - n(i,j)); over N the covering, in [0, 1]. PAMI 2011, eq. 8
+    best_gt : f8 (G,) the best intersection over union of each annotated region
+    pri     : mean Rand index, the share of pixel pairs that both join or both separate:
+        1 - (sum a^2 + sum b^2 - 2 sum n^2) / (N (N - 1)); 1 for a single pixel. PAMI 2011, eq. 7
+    voi     : mean variation of information in bits, H(seg) + H(gt) - 2 I(seg, gt), a metric, 0 is
+        best. Meila, COLT 2003
+    hamming_gt, hamming_pred : directional Hamming distances in pixels, summed over annotators, 0 is
+        best: N - sum_j max_i n, pixels of annotated regions outside the region they share most
+        with, grows with over-segmentation; N - sum_i max_j n with under-segmentation. Half the sum
+        is van Dongen's distance. Huang and Dom, ICIP 1995; van Dongen, CWI report INS-R0012, 2000
+    pair_precision, pair_recall : over pairs of pixels, 0/0 = 0, means over annotators:
+        n11 = (sum n^2 - N)/2 together in both, n10 = (sum a^2 - sum n^2)/2 in the segmentation
+        only, n01 = (sum b^2 - sum n^2)/2 in the annotator's only; n11/(n11+n10), n11/(n11+n01).
+        Martin, PhD thesis 2003
+    bce, gce, lce : bidirectional, global and local consistency error, in [0, 1], 0 is best, means:
+        (1/N) sum n max(1 - n/a, 1 - n/b); (1/N) min(sum n (1 - n/a), sum n (1 - n/b)), 0 where one
+        refines the other; (1/N) sum n min(1 - n/a, 1 - n/b), 0 where one does place by place.
+        Martin et al., ICCV 2001; Martin 2003
+    nvoi    : mean of 1 - VOI / (2 log2 max(regions of seg, of gt)), 1 is best, 1 where both are one
+        region. The published program of PAMI 2016 (SEISM)
     voi_split, voi_merge : means of H(seg | gt) and H(gt | seg), bits; they sum to voi
     are_region, are_skimage, are_cremi : mean adapted Rand errors by the rule of the label 0
     """
@@ -131,148 +145,7 @@ class FopSums(NamedTuple):
 
 
 def fop_sums(table: Table) -> FopSums:
-    """Objects-and-parts numerators of one table, see `fop`."""
-    gts, area = table.gts, table.row_area()
-    candidate = fop_candidates(area)
-    pred, gt = kernel.fop_sums(
-        *(table.indptr, table.cols, table.counts, area, gts.col_area),
-        *(candidate, gts.candidate, gts.count),
-    )
-    return FopSums(pred, int(candidate.sum()), gt, int(gts.candidate.sum()))
-
-
-def matched_area(table: Table) -> int:
-    """Largest total intersection of a one-to-one assignment of regions, summed over annotators."""
-    return int(largest_total(table.indptr, table.cols, table.counts, table.gts.col_start))
-
-
-def _nvoi(voi: float, most_regions: int) -> float:
-    """1 - VOI / (2 log2 of the larger number of regions); 1 where both are one region."""
-    return 1.0 - voi / (2 * math.log2(most_regions)) if most_regions > 1 else 1.0
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
-# One segmentation and one annotator. All take (H, W) integer label maps and raise DataError for
-# anything else, ShapeError where their shapes differ.
-
-
-def covering(seg: ArrayLike, gt: ArrayLike) -> float:
-    """Covering of `gt` by `seg`: (1/N) sum_j b_j max_i n(i,j) / (a_i + b_j - n(i,j)), in [0, 1].
-
-    Source: PAMI 2011, eq. 8; official match_segmentations.m.
-    """
-    table = table_of(seg, [gt])
-    return measure(table).covered_gt / table.n_pixels
-
-
-def rand_index(seg: ArrayLike, gt: ArrayLike) -> float:
-    """Rand index: the share of pixel pairs that both join or both separate, in [0, 1].
-
-    1 - (sum a^2 + sum b^2 - 2 sum n^2) / (N (N - 1)); 1 for a single pixel. The PRI of an image is
-    its mean over annotators. Source: PAMI 2011, eq. 7; official match_segmentations2.m.
-    """
-    return measure(table_of(seg, [gt])).pri
-
-
-def voi(seg: ArrayLike, gt: ArrayLike) -> float:
-    """Variation of information in bits: H(seg) + H(gt) - 2 I(seg, gt), a metric, 0 is best.
-
-    Source: Meila, COLT 2003; official match_segmentations2.m.
-    """
-    return measure(table_of(seg, [gt])).voi
-
-
-def normalised_voi(seg: ArrayLike, gt: ArrayLike) -> float:
-    """Normalised VOI, a similarity: 1 - VOI / (2 log2 max(regions of seg, of gt)), 1 is best.
-
-    1 where both are one region. Source: the published program of PAMI 2016 (SEISM).
-    """
-    return measure(table_of(seg, [gt])).nvoi
-
-
-def voi_per_log_area(seg: ArrayLike, gt: ArrayLike) -> float:
-    """VOI / log2(N), an error in [0, 1], 0 is best; 0 for a single pixel. Source: Meila 2007."""
-    table = table_of(seg, [gt])
-    return measure(table).voi / math.log2(table.n_pixels) if table.n_pixels > 1 else 0.0
-
-
-def pair_precision_recall(seg: ArrayLike, gt: ArrayLike) -> tuple[float, float]:
-    """Precision-recall for regions, over pairs of pixels; 0/0 = 0.
-
-    n11 = (sum n^2 - N)/2 pairs together in both, n10 = (sum a^2 - sum n^2)/2 in `seg` only,
-    n01 = (sum b^2 - sum n^2)/2 in `gt` only; precision n11/(n11+n10), recall n11/(n11+n01).
-    Source: Martin, PhD thesis 2003; PAMI 2016.
-    """
-    found = measure(table_of(seg, [gt]))
-    return found.pair_precision, found.pair_recall
-
-
-def pair_f(seg: ArrayLike, gt: ArrayLike) -> float:
-    """F = 2PR/(P+R) of `pair_precision_recall`, 0/0 = 0."""
-    precision, recall = pair_precision_recall(seg, gt)
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
-def directional_hamming(seg: ArrayLike, gt: ArrayLike) -> tuple[int, int]:
-    """Directional Hamming distances in pixels, 0 is best: (from gt, from seg).
-
-    N - sum_j max_i n(i,j): pixels of annotated regions outside the region they share most with, so
-    it grows with over-segmentation; N - sum_i max_j n(i,j): the other direction, it grows with
-    under-segmentation. Source: Huang and Dom, ICIP 1995; PAMI 2016.
-    """
-    found = measure(table_of(seg, [gt]))
-    return found.hamming_gt, found.hamming_pred
-
-
-def van_dongen(seg: ArrayLike, gt: ArrayLike) -> float:
-    """Van Dongen distance in pixels: half the sum of both directional Hamming distances.
-
-    N - (sum_j max_i n(i,j) + sum_i max_j n(i,j)) / 2, 0 is best.
-    Source: van Dongen, CWI report INS-R0012, 2000; PAMI 2016.
-    """
-    return sum(directional_hamming(seg, gt)) / 2
-
-
-def bgm(seg: ArrayLike, gt: ArrayLike) -> int:
-    """Bipartite graph matching distance in pixels, 0 is best.
-
-    N - the largest total intersection of a one-to-one assignment of regions.
-    Source: Jiang et al., EURASIP JASP 2006; PAMI 2016.
-    """
-    table = table_of(seg, [gt])
-    return table.n_pixels - matched_area(table)
-
-
-def bce(seg: ArrayLike, gt: ArrayLike) -> float:
-    """Bidirectional consistency error: (1/N) sum n max(1 - n/a, 1 - n/b), in [0, 1], 0 is best.
-
-    Source: Martin, PhD thesis 2003; PAMI 2016.
-    """
-    return measure(table_of(seg, [gt])).bce
-
-
-def lce(seg: ArrayLike, gt: ArrayLike) -> float:
-    """Local consistency error: (1/N) sum n min(1 - n/a, 1 - n/b), in [0, 1], 0 is best.
-
-    0 where each region of one lies in a region of the other, place by place.
-    Source: Martin et al., ICCV 2001; PAMI 2016.
-    """
-    return measure(table_of(seg, [gt])).lce
-
-
-def gce(seg: ArrayLike, gt: ArrayLike) -> float:
-    """Global consistency error: (1/N) min(sum n (1 - n/a), sum n (1 - n/b)), in [0, 1], 0 is best.
-
-    0 where one is a refinement of the other. Source: Martin et al., ICCV 2001; PAMI 2016.
-    """
-    return measure(table_of(seg, [gt])).gce
-
-
-def fop(seg: ArrayLike, gts: Sequence[ArrayLike]) -> tuple[float, float]:
-    """Objects and parts: (precision, recall) of a segmentation against all annotators of an image.
+    """Objects-and-parts numerators of one table: an image's segmentation and all its annotators.
 
     - Candidates: in the segmentation and in each annotator, regions in descending area while
       the share of the image added so far, before the region, is below 0.99; of equal areas the
@@ -288,5 +161,32 @@ def fop(seg: ArrayLike, gts: Sequence[ArrayLike]) -> tuple[float, float]:
 
     Source: Pont-Tuset and Marques, CVPR 2013 and PAMI 2016.
     """
-    found = fop_sums(table_of(seg, gts))
-    return found.pred / found.candidates_pred, found.gt / found.candidates_gt
+    gts, area = table.gts, table.row_area()
+    candidate = fop_candidates(area)
+    pred, gt = kernel.fop_sums(
+        *(table.indptr, table.cols, table.counts, area, gts.col_area),
+        *(candidate, gts.candidate, gts.count),
+    )
+    return FopSums(pred, int(candidate.sum()), gt, int(gts.candidate.sum()))
+
+
+def matched_area(table: Table) -> int:
+    """Largest total intersection of a one-to-one assignment of regions, summed over annotators.
+
+    N minus it is the bipartite graph matching distance in pixels, 0 is best.
+    Source: Jiang et al., EURASIP JASP 2006; PAMI 2016.
+    """
+    return int(largest_total(table.indptr, table.cols, table.counts, table.gts.col_start))
+
+
+def _nvoi(voi: float, most_regions: int) -> float:
+    """1 - VOI / (2 log2 of the larger number of regions); 1 where both are one region."""
+    return 1.0 - voi / (2 * math.log2(most_regions)) if most_regions > 1 else 1.0
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+# One segmentation and one annotator. All take (H, W) integer label maps and raise DataError for
+# anything else, ShapeError where their shapes differ.

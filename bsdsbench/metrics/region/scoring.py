@@ -226,6 +226,7 @@ def _van_dongen(c: RegionCounts) -> F8:
 
 
 def _voi_per_log_area(c: RegionCounts) -> F8:
+    """VOI / log2(N), in [0, 1]; 0 for a single pixel. Source: Meila 2007."""
     return ratio(c.voi, np.log2(np.maximum(c.n_pixels, 1))[..., None])
 
 

@@ -7,7 +7,6 @@ from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.kernels.ucm import join_levels
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.region import contingency_table as tables
-from bsdsbench.metrics.region import measures as rm
 from bsdsbench.metrics.region.counting import (
     close_regions,
     human_region_counts,
@@ -15,6 +14,7 @@ from bsdsbench.metrics.region.counting import (
     ucm_tables,
 )
 from bsdsbench.protocol.protocol import Protocol
+from tests.helpers.regions import against
 from tests.helpers.runs import refused
 from tests.reference import regions as slow
 
@@ -63,23 +63,24 @@ def agree(counts, wanted, names=None):
 def test_hand_counted():
     covering_4 = 4 / 6  # the region of 4 pixels lies in one of 6
     covering_8 = 3 / 8  # three regions share 2, 3 and 3 pixels with the one of 8
-    assert rm.covering(SEG, GT) == pytest.approx((4 * covering_4 + 8 * covering_8) / 12)
-    assert rm.covering(GT, SEG) == pytest.approx((6 * 4 / 6 + 3 * 3 / 8 + 3 * 3 / 8) / 12)
+    found, turned = against(SEG, GT), against(GT, SEG)
+    assert found.covering == pytest.approx((4 * covering_4 + 8 * covering_8) / 12)
+    assert turned.covering == pytest.approx((6 * 4 / 6 + 3 * 3 / 8 + 3 * 3 / 8) / 12)
     n11, n10, n01 = 6 + 1 + 3 + 3, 15 + 3 + 3 - 13, 6 + 28 - 13
-    assert rm.rand_index(SEG, GT) == pytest.approx(1 - (n10 + n01) / 66)
-    assert rm.pair_precision_recall(SEG, GT) == pytest.approx((n11 / 21, n11 / 34))
-    assert rm.pair_f(SEG, GT) == pytest.approx(2 * n11 / (21 + 34))
-    assert rm.directional_hamming(SEG, GT) == (12 - (4 + 3), 12 - (4 + 3 + 3))
-    assert rm.van_dongen(SEG, GT) == 3.5
-    assert rm.bgm(SEG, GT) == 12 - (4 + 3)
+    assert found.pri == pytest.approx(1 - (n10 + n01) / 66)
+    assert found.pairs == pytest.approx((n11 / 21, n11 / 34))
+    assert found.pair_f == pytest.approx(2 * n11 / (21 + 34))
+    assert (found.hamming_gt, found.hamming_pred) == (12 - (4 + 3), 12 - (4 + 3 + 3))
+    assert found.van_dongen == pytest.approx(3.5 / 12)
+    assert found.bgm == 12 - (4 + 3)
     # cells (n, 1 - n/a, 1 - n/b): (4, 2/6, 0), (2, 4/6, 6/8), (3, 0, 5/8), (3, 0, 5/8)
-    assert rm.bce(SEG, GT) == pytest.approx((4 / 3 + 2 * 0.75 + 6 * 0.625) / 12)
-    assert rm.lce(SEG, GT) == pytest.approx((2 * 4 / 6) / 12)
-    assert rm.gce(SEG, GT) == pytest.approx((4 / 3 + 4 / 3) / 12)
-    assert rm.voi_per_log_area(SEG, GT) == pytest.approx(slow.voi(SEG, GT) / np.log2(12))
+    assert found.bce == pytest.approx((4 / 3 + 2 * 0.75 + 6 * 0.625) / 12)
+    assert found.lce == pytest.approx((2 * 4 / 6) / 12)
+    assert found.gce == pytest.approx((4 / 3 + 4 / 3) / 12)
+    assert found.voi_per_log_area == pytest.approx(slow.voi(SEG, GT) / np.log2(12))
     # three regions against two
-    assert rm.normalised_voi(SEG, GT) == pytest.approx(1 - slow.voi(SEG, GT) / (2 * np.log2(3)))
-    assert rm.normalised_voi(GT, SEG) == pytest.approx(rm.normalised_voi(SEG, GT))
+    assert found.nvoi == pytest.approx(1 - slow.voi(SEG, GT) / (2 * np.log2(3)))
+    assert turned.nvoi == pytest.approx(found.nvoi)
 
 
 def test_objects_and_parts_by_hand():
@@ -87,19 +88,19 @@ def test_objects_and_parts_by_hand():
     gt = np.repeat([1, 2], 20).reshape(4, 10)
     seg = np.array([1] * 20 + [2] * 6 + [3] * 14).reshape(4, 10)
     # 6/20 and 14/20 of a region: parts. Over-segmentation 6/20 + 14/20 = 1.
-    assert rm.fop(seg, [gt]) == pytest.approx(((1 + 0.1 + 0.1) / 3, (1 + 1) / 2))
+    assert against(seg, gt).fop == pytest.approx(((1 + 0.1 + 0.1) / 3, (1 + 1) / 2))
     # A part of 4 pixels is below gamma_part: the region is nothing, and has no under-segmentation.
     small = np.array([1] * 20 + [2] * 4 + [3] * 16).reshape(4, 10)
-    assert rm.fop(small, [gt]) == pytest.approx(((1 + 0 + 0.1) / 3, (1 + 1) / 2))
+    assert against(small, gt).fop == pytest.approx(((1 + 0 + 0.1) / 3, (1 + 1) / 2))
     # Merged: the annotator's regions are parts, the one region is under-segmented by 1/2 + 1/2;
     # a second annotator with one region makes it an object, whatever the order.
     one = np.ones((4, 10), int)
-    assert rm.fop(one, [gt]) == pytest.approx((0.5 + 0.5, 0.1))
+    assert against(one, gt).fop == pytest.approx((0.5 + 0.5, 0.1))
     for gts in ([gt, one], [one, gt]):
-        assert rm.fop(one, gts) == pytest.approx((1, (0.1 + 0.1 + 1) / 3))
+        assert against(one, *gts).fop == pytest.approx((1, (0.1 + 0.1 + 1) / 3))
     # Under-segmentation is shared by the annotators: (1/2 + 1/2 + 3 * 1/4 + ...) / 2.
     quarters = np.repeat([1, 2, 3, 4], 10).reshape(4, 10)
-    precision, recall = rm.fop(one, [gt, quarters])
+    precision, recall = against(one, gt, quarters).fop
     assert precision == pytest.approx((0.5 * 2 + 0.25 * 4) / 2)
     assert recall == pytest.approx(0.1)  # six parts of six candidates
 
@@ -108,30 +109,30 @@ def test_objects_and_parts_at_the_very_limits():
     # Region 2 of 10 pixels has 9 in region 1 of 20: precision 0.9, recall 0.45, over 0.55 + 0.45.
     gt = np.repeat([1, 2], 20).reshape(4, 10)
     seg = np.array([1] * 11 + [2] * 10 + [3] * 19).reshape(4, 10)
-    assert rm.fop(seg, [gt]) == pytest.approx(((1 + 0.1 + 0.1) / 3, (1 + 1) / 2))
-    assert rm.fop(gt, [seg]) == pytest.approx(((1 + 1) / 2, (1 + 0.1 + 0.1) / 3))
+    assert against(seg, gt).fop == pytest.approx(((1 + 0.1 + 0.1) / 3, (1 + 1) / 2))
+    assert against(gt, seg).fop == pytest.approx(((1 + 1) / 2, (1 + 0.1 + 0.1) / 3))
     # precision 0.9 and recall 1: an object
     ten, nine = np.full((4, 10), 2), np.full((4, 10), 2)
     ten[0], nine[0, :9] = 1, 1
-    assert rm.fop(ten, [nine]) == rm.fop(nine, [ten]) == (1, 1)
+    assert against(ten, nine).fop == against(nine, ten).fop == (1, 1)
     # recall 0.25 and precision 1: a part
     quarter = np.array([1] * 5 + [2] * 15 + [3] * 20).reshape(4, 10)
-    assert rm.fop(quarter, [gt]) == pytest.approx(((1 + 0.2) / 3, (1 + 1) / 2))
+    assert against(quarter, gt).fop == pytest.approx(((1 + 0.2) / 3, (1 + 1) / 2))
 
 
 def test_candidates_stop_at_99_percent():
     areas = np.array([1, 90, 2, 7])
-    assert rm.fop_candidates(areas).tolist() == [False, True, True, True]
-    assert rm.fop_candidates(np.array([50, 49, 1])).tolist() == [True, True, False]
+    assert tables.fop_candidates(areas).tolist() == [False, True, True, True]
+    assert tables.fop_candidates(np.array([50, 49, 1])).tolist() == [True, True, False]
     # of equal areas the later one in raster order comes first
-    assert rm.fop_candidates(np.array([1, 98, 1])).tolist() == [False, True, True]
+    assert tables.fop_candidates(np.array([1, 98, 1])).tolist() == [False, True, True]
 
 
 def test_candidates_are_those_of_shares_added_as_doubles():
     """SEISM adds areas / N: .83 + .08 + .08 is below .99, and the region of one pixel counts."""
-    assert rm.fop_candidates(np.array([83, 8, 8, 1])).all()
+    assert tables.fop_candidates(np.array([83, 8, 8, 1])).all()
     seg = np.repeat([1, 2, 3, 4], [83, 8, 8, 1]).reshape(10, 10)
-    assert rm.fop(seg, [seg]) == (1, 1)
+    assert against(seg, seg).fop == (1, 1)
     rng = np.random.default_rng(3)
     otherwise = 0
     for _ in range(1500):
@@ -140,7 +141,7 @@ def test_candidates_are_those_of_shares_added_as_doubles():
         small = rng.integers(1, n // 100 + 1)
         cuts = np.unique(np.append(cuts[cuts < n - small], n - small))
         area = rng.permutation(np.diff([0, *cuts, n]))
-        found = np.flatnonzero(rm.fop_candidates(area)).tolist()
+        found = np.flatnonzero(tables.fop_candidates(area)).tolist()
         assert found == sorted(slow._candidates(area.tolist()))
         order = np.argsort(area, kind="stable")[::-1]
         before = np.cumsum(area[order]) - area[order]
@@ -157,7 +158,7 @@ def test_objects_and_parts_of_random_maps(seed):
     for labels in (seg, *gts[: seed % 3]):
         labels[0, : shape[1] // 10] = 99
     hit, of, found, candidates = slow.fop(seg, gts)
-    assert rm.fop(seg, gts) == pytest.approx((hit / of, found / candidates), rel=1e-12)
+    assert against(seg, *gts).fop == pytest.approx((hit / of, found / candidates), rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -216,7 +217,7 @@ def test_bipartite_matching_on_the_whole_table(seed, labels):
     for a, b in ((seg, gt), (gt, seg)):
         n = slow.table(a, b)
         best = n[linear_sum_assignment(n, maximize=True)].sum()
-        assert rm.bgm(a, b) == a.size - best
+        assert against(a, b).bgm == a.size - best
 
 
 def test_forms_of_a_prediction_agree():
@@ -247,7 +248,7 @@ def test_soft_maps_are_closed_when_asked():
 
 def test_empty_soft_map_is_one_region():
     counts = region_counts(Prediction("a", soft=np.zeros(GT.shape, np.uint8)), [GT], FIVE)
-    assert counts.pri.tolist() == [rm.rand_index(np.ones_like(GT), GT)] * 5
+    assert counts.pri.tolist() == [against(np.ones_like(GT), GT).pri] * 5
     everywhere = close_regions(np.ones(GT.shape, np.float32), 0.5)
     assert everywhere.tolist() == np.ones_like(GT).tolist()
 
@@ -279,8 +280,8 @@ def test_humans_are_left_out_in_turn():
 def test_one_pixel():
     counts = region_counts(np.array([[4]]), [np.array([[9]])])
     assert (counts.pri[0], counts.voi[0], counts.covered_gt[0]) == (1, 0, 1)
-    assert rm.voi_per_log_area(np.array([[4]]), np.array([[9]])) == 0
-    assert rm.normalised_voi(np.array([[4]]), np.array([[9]])) == 1
+    found = against(np.array([[4]]), np.array([[9]]))
+    assert (found.voi_per_log_area, found.nvoi) == (0, 1)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint16, np.int32, np.uint64])
@@ -311,7 +312,7 @@ def test_bad_inputs():
     with pytest.raises(DataError, match="no segmentation"):
         region_counts(Prediction("a"), [GT])
     with pytest.raises(DataError, match="float64 array of shape"):
-        rm.covering(SEG.astype(float), GT)
+        tables.table_of(SEG.astype(float), [GT])
     refused("map of integer labels", region_counts, np.zeros((0, 4), int), [np.zeros((0, 4), int)])
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from skimage.metrics import adapted_rand_error, variation_of_information
 
-from bsdsbench.metrics.region import measures as rm
 from bsdsbench.metrics.region.counting import region_counts
+from tests.helpers.regions import against
 from tests.reference import regions as slow
 
 SHAPES = st.tuples(st.integers(1, 7), st.integers(1, 9))
@@ -68,10 +68,11 @@ def test_itself_is_perfect(one):
 @pytest.mark.slow
 def test_voi_is_a_metric(three):
     a, b, c = three
-    assert rm.voi(a, c) <= rm.voi(a, b) + rm.voi(b, c) + 1e-12
-    assert rm.voi(a, b) == pytest.approx(rm.voi(b, a), abs=1e-12)
-    assert 0 <= rm.voi_per_log_area(a, b) <= 1 + 1e-12
-    assert -1e-12 <= rm.normalised_voi(a, b) <= 1
+    found = against(a, b)
+    assert against(a, c).voi <= found.voi + against(b, c).voi + 1e-12
+    assert found.voi == pytest.approx(against(b, a).voi, abs=1e-12)
+    assert 0 <= found.voi_per_log_area <= 1 + 1e-12
+    assert -1e-12 <= found.nvoi <= 1
 
 
 @given(maps(2))
@@ -80,13 +81,14 @@ def test_bounds(two):
     seg, gt = two
     n = slow.table(seg, gt)
     # any region gives at least its own intersection over union: b_j / N for the whole image
-    assert 1 / seg.size <= rm.covering(seg, gt) <= 1 + 1e-12
-    assert rm.covering(np.zeros_like(gt), gt) == pytest.approx((n.sum(0) ** 2).sum() / gt.size**2)
-    assert 0 <= rm.lce(seg, gt) <= rm.gce(seg, gt) + 1e-12
-    assert rm.gce(seg, gt) <= rm.bce(seg, gt) + 1e-12
-    assert rm.bce(seg, gt) < 1
-    assert rm.van_dongen(seg, gt) <= rm.bgm(seg, gt) < seg.size
-    precision, recall = rm.fop(seg, [gt])
+    found, whole = against(seg, gt), against(np.zeros_like(gt), gt)
+    assert 1 / seg.size <= found.covering <= 1 + 1e-12
+    assert whole.covering == pytest.approx((n.sum(0) ** 2).sum() / gt.size**2)
+    assert 0 <= found.lce <= found.gce + 1e-12
+    assert found.gce <= found.bce + 1e-12
+    assert found.bce < 1
+    assert found.van_dongen * seg.size - 1e-9 <= found.bgm < seg.size
+    precision, recall = found.fop
     assert 0 <= precision <= 1 + 1e-12
     assert 0 <= recall <= 1 + 1e-12
 
@@ -96,10 +98,10 @@ def test_bounds(two):
 def test_refining_costs_nothing_in_consistency(two):
     seg, gt = two
     finer = seg * 10 + gt
-    assert rm.lce(finer, gt) == pytest.approx(0, abs=1e-12)
-    assert rm.gce(gt, finer) == pytest.approx(0, abs=1e-12)
-    assert rm.directional_hamming(finer, gt)[1] == 0
-    assert rm.pair_precision_recall(finer, gt)[0] in (0, 1)  # 0 where no pair is together
+    assert against(finer, gt).lce == pytest.approx(0, abs=1e-12)
+    assert against(gt, finer).gce == pytest.approx(0, abs=1e-12)
+    assert against(finer, gt).hamming_pred == 0
+    assert against(finer, gt).pairs[0] in (0, 1)  # 0 where no pair is together
 
 
 @given(maps(2))
@@ -109,10 +111,10 @@ def test_pairs_and_bits_as_others_count_them(two):
     together, only_seg, only_gt, apart = slow.pair_counts(seg, gt)
     pairs = together + only_seg + only_gt + apart
     wanted = (together + apart) / pairs if pairs else 1
-    assert rm.rand_index(seg, gt) == pytest.approx(wanted, abs=1e-12)
-    assert rm.voi(seg, gt) == pytest.approx(slow.voi(seg, gt), abs=1e-9)
+    assert against(seg, gt).pri == pytest.approx(wanted, abs=1e-12)
+    assert against(seg, gt).voi == pytest.approx(slow.voi(seg, gt), abs=1e-9)
     halves = variation_of_information(gt, seg, ignore_labels=())
-    assert rm.voi(seg, gt) == pytest.approx(float(np.sum(halves)), abs=1e-9)
+    assert against(seg, gt).voi == pytest.approx(float(np.sum(halves)), abs=1e-9)
 
 
 @given(maps(2))
@@ -121,6 +123,6 @@ def test_pair_precision_as_skimage_counts_pairs(two):
     if len(np.unique(seg)) == seg.size or len(np.unique(gt)) == gt.size:
         return  # no pair together: skimage divides by zero
     error, *both = adapted_rand_error(gt, seg, ignore_labels=())
-    assert rm.pair_f(seg, gt) == pytest.approx(1 - error, abs=1e-9)
+    assert against(seg, gt).pair_f == pytest.approx(1 - error, abs=1e-9)
     # skimage's two names are the other way round than its description says
-    assert sorted(rm.pair_precision_recall(seg, gt)) == pytest.approx(sorted(both), abs=1e-9)
+    assert sorted(against(seg, gt).pairs) == pytest.approx(sorted(both), abs=1e-9)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.runs.best_of import best_of, best_rows
+from bsdsbench.runs.merging import best_of, best_rows
 from bsdsbench.scores.curve import four_counts
 from tests.helpers.runs import call, refused
 from tests.helpers.simulated import simulated_run

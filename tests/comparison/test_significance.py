@@ -9,8 +9,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
-from bsdsbench.comparison.paired_tests import permutation_p, wilcoxon_p
-from bsdsbench.comparison.significance import holm
+from bsdsbench.comparison.significance import holm, permutation_p, wilcoxon_p
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
 
@@ -50,9 +49,9 @@ def test_permutation_of_few_images_is_the_enumeration(pair):
 
 def test_random_exchanges_count_the_one_observed_and_come_near_the_enumeration(pair):
     wide = bb.compare(pair, n_boot=64, test="permutation")
-    from bsdsbench.comparison import paired_tests
+    from bsdsbench.comparison import significance
 
-    every = paired_tests._random_swaps(6, 4000, 3)
+    every = significance._random_swaps(6, 4000, 3)
     assert every.shape == (4001, 6)
     assert not every[0].any()
     assert every[1:].mean() == pytest.approx(0.5, abs=0.02)
