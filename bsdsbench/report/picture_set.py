@@ -18,7 +18,7 @@ from bsdsbench.report.overlays import overlay_metric
 from bsdsbench.report.pictures import gt_picture, image_pictures
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.executors import available_cores
-from bsdsbench.runs.sources import Sources
+from bsdsbench.runs.sources import Sources, fault_of
 
 BUDGET = 5_000_000  # characters; tables, values and scripts have room below 6 MB
 
@@ -90,7 +90,8 @@ class PictureSet:
                 continue
             if name in self.named:
                 raise error
-            self.notes.append(f"no pictures: {name}: {error.problems[0]}")
+            run = next(run for run in self.runs if run.name == name)
+            self.notes.append(f"no pictures: {name}: {fault_of(run, error)}")
             del self.sources[name]
         kept = {i: mine for i, mine in found["runs"].items() if self._name(i) in self.sources}
         return {**found, "runs": kept}
