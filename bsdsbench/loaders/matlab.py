@@ -145,9 +145,9 @@ def _header(cursor: Cursor) -> Header:
     name = bytes(cursor.element()[1])
     if word.size != 2 or word.dtype.kind != "u" or dims.dtype.kind != "i":
         raise FaultError("a damaged array header, expected a sound MATLAB file")
-    if not 2 <= dims.size <= 8 or dims.min() < 0:
-        raise FaultError(f"an array of {dims.size} dimensions, expected a sound MATLAB file")
-    shape = tuple(int(d) for d in dims)
+    shape = tuple(dims.tolist())
+    if not 2 <= len(shape) <= 8 or min(shape) < 0:
+        raise FaultError(f"an array of {len(shape)} dimensions, expected a sound MATLAB file")
     flags = int(word[0])
     return Header(flags & 0xFF, flags >> 8 & 0xFF, shape, name.decode("latin-1"))
 

@@ -26,7 +26,7 @@ from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.run_folder import as_runs, write_drawn
 from bsdsbench.runs.run_identity import not_beside
 from bsdsbench.runs.score_tables import score_tables
-from bsdsbench.runs.sources import Sources, find_sources
+from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.tables.as_csv import to_csv
 from bsdsbench.tables.as_html import to_html
 from bsdsbench.tables.table import Table
@@ -223,7 +223,7 @@ def _sources(
         except DataError as error:
             if run.name in named:
                 raise
-            notes.append(f"no pictures: {error.problems[0]}")
+            notes.append(f"no pictures: {fault_of(run, error)}")
     return out, named
 
 

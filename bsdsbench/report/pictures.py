@@ -25,7 +25,7 @@ from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.report.overlays import COLORS, Overlay, image_threshold, overlay, overlay_metric
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.executors import available_cores
-from bsdsbench.runs.sources import Sources
+from bsdsbench.runs.sources import Sources, fault_of
 from bsdsbench.scores.counts import ImageRecord
 
 THUMBNAIL = 320  # longer side, pixels
@@ -187,7 +187,8 @@ class PictureSet:
                 continue
             if name in self.named:
                 raise error
-            self.notes.append(f"no pictures: {name}: {error.problems[0]}")
+            run = next(run for run in self.runs if run.name == name)
+            self.notes.append(f"no pictures: {name}: {fault_of(run, error)}")
             del self.sources[name]
         kept = {i: mine for i, mine in found["runs"].items() if self._name(i) in self.sources}
         return {**found, "runs": kept}

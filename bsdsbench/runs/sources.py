@@ -110,6 +110,14 @@ def find_sources(
     return Sources(pairs, find_photos(folder) if folder else {}, pred_kind, found)
 
 
+def fault_of(run: Evaluation, error: DataError) -> str:
+    """What is wrong with a run's files, its folders by name only: where they lie is private."""
+    line = error.problems[0]
+    for folder in filter(None, map(run.place, ("pred", "gt", "photos"))):
+        line = line.replace(show(folder), show(Path(folder).name))
+    return line
+
+
 def _kind(run: Evaluation) -> str:
     """Of runs that do not say: segmentations have the thresholds 1 .. n, not the protocol's."""
     counts: Any = run.records[0].counts[run.metrics[0]].arrays().get("thresholds")

@@ -4,6 +4,7 @@ import io
 import os
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import click
 import numpy as np
@@ -154,6 +155,15 @@ def test_files_that_changed_since_the_run_are_refused(made, tmp_path):
     notes = write_report([changed_counts(run)], tmp_path / "r.html", n_boot=10)
     assert "no pictures: maps: a: " in "".join(notes)
     assert (tmp_path / "r.html").exists()
+
+
+@pytest.mark.parametrize("damage", [lambda f: f.write_bytes(b"no picture"), Path.unlink])
+def test_a_page_names_faulty_files_and_not_where_they_lie(made, tmp_path, damage):
+    run, folders, _, _ = made
+    damage(folders[1] / "a.png")
+    (note,) = write_report([run], tmp_path / "r.html", n_boot=10)
+    assert re.search(rf"no pictures: (maps: )?{folders[1].name}", note)
+    assert str(folders[1].parent) not in (tmp_path / "r.html").read_text("utf-8")
 
 
 def test_a_folder_that_was_given_and_does_not_fit_is_an_error(made, tmp_path):
