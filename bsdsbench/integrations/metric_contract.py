@@ -174,6 +174,12 @@ class MetricContract:
             found, plain = case.columns([1] * len(case.images), protocol), case.plain(protocol)
             for key in found.keys() & plain.keys():
                 assert found[key] == pytest.approx(plain[key], **CLOSE), (key, ods, ap)
+        whole: Any = case.run.score(case.metric.name)
+        once = np.ones((1, len(case.images)), int)
+        made = case.metric.scores(case.stack(), once, case.run.protocol)
+        for at in {"ods.precision", "ods.recall", "ois.precision", "ois.recall"} & made.keys():
+            point, _, name = at.partition(".")
+            assert getattr(getattr(whole, point), name) == made[at][0], at
 
     def test_what_is_drawn_as_matched_is_what_is_counted(self, case: MetricCase) -> None:
         metric, protocol = case.metric, case.run.protocol

@@ -4,6 +4,8 @@ import csv
 import io
 import json
 from dataclasses import replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 import pytest
@@ -269,6 +271,12 @@ def test_p_counts_the_observed_one_too(below):
     assert p_value(-draws, 20) == pytest.approx(2 * stats.t(19).cdf(z), rel=1e-9)
 
 
+def test_an_interval_takes_as_many_undefined_draws_as_its_level_leaves():
+    draws = np.r_[np.nan, np.arange(19.0)]
+    assert percentile_interval(draws, 0.95, 9) == percentile_interval(draws[1:], 0.95, 9)
+    assert np.isnan(percentile_interval(np.r_[np.nan, draws], 0.95, 9)).all()
+
+
 def test_bca_agrees_with_scipy():
     rng = np.random.default_rng(0)
     data = rng.exponential(size=30)
@@ -385,7 +393,26 @@ def test_band_holds_the_curve(pair):
     at = np.interp(band.recall, curve.recall[order], curve.precision[order])
     assert band.recall.size > 50
     assert np.mean((band.low <= at) & (at <= band.high)) > 0.95
+    middle, level = band.recall.size // 2, 0.9
+    drawn = []
+    for row in bootstrap_weights(len(pair[0].records), 40, 1):
+        records = [r for r, n in zip(pair[0].records, row, strict=True) for _ in range(n)]
+        total = reduce(add, (r.counts["boundary"] for r in records))
+        points = sorted(
+            (gt / of_gt, hit / n)
+            for gt, of_gt, hit, n in zip(*list(total.arrays().values())[1:], strict=True)
+            if n
+        )
+        drawn.append(np.interp(band.recall[middle], *np.transpose(points)))
+    few = bootstrap_band(pair[0], n_boot=40, seed=1, level=level)
+    expected = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    assert [few.low[middle], few.high[middle]] == pytest.approx(expected)
     assert (band.low < band.high).mean() > 0.9
+    both = simulated_run("both", 4, pixel=True)
+    alone = [replace(r, counts={"pixel": r.counts["pixel"]}) for r in both.records]
+    assert np.array_equal(
+        bootstrap_band(replace(both, records=tuple(alone))).low, bootstrap_band(both, "pixel").low
+    )
     with pytest.raises(bb.DataError, match="no pixel counts"):
         bootstrap_band(simulated_run("x", 3), "pixel")
 

@@ -95,7 +95,7 @@ def test_points_of_the_note():
 def test_impossible_points_of_the_note():
     """3.3.1: with 5 positives and 5 negatives, no ranking is at (0.8, 0.2) or (0.8, 0.3)."""
     with pytest.raises(DataError, match=r"precision 0.2 at recall 0.8: .* rate of 3.2 with 5"):
-        curves.pr_to_roc([0.2, 0.3], [0.8, 0.8], 5, 5)
+        curves.pr_to_roc([0.9, 0.2, 0.3], [0.8, 0.8, 0.8], 5, 5)
     fpr = curves.pr_to_roc([0.2, 0.3], [0.8, 0.8], 5, 5, check=False).fpr
     assert fpr == pytest.approx([3.2, 0.8 * 7 / 3])
     with pytest.raises(DataError, match=r"precision 0 at recall 0\.5"):
@@ -115,6 +115,8 @@ def test_hull_by_hand():
     hull = curves.roc_convex_hull([0.2, 0.1, 0.4, 0.6, 0.7], [0.4, 0.2, 0.8, 0.7, 0.85])
     # (0.1, 0.2) and (0.2, 0.4) lie on the line to (0.4, 0.8); (0.6, 0.7) lies below
     assert hull.fpr.tolist() == [0, 0.4, 1]
+    between = curves.achievable_pr([0.25], [0.85], 10, 10)  # 8.5 and 2.5 of 10 stay what they are
+    assert 8.5 / 11 in between.precision[between.recall == 0.85]
     assert hull.tpr.tolist() == [0, 0.8, 1]
     assert curves.roc_convex_hull([], []).tpr.tolist() == [0, 1]
     worse = curves.roc_convex_hull([0.5], [0.1])

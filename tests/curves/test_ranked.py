@@ -246,6 +246,7 @@ def test_empty_and_one_class():
         ("labels: type complex128", [1j, -1], [1.0, 2], {}),
         ("scores: rows of different lengths", [1, -1], [[1.0], [2.0, 3.0]], {}),
         (r"integers beyond 2\*\*53", [1, -1], [2**60, 2**60 + 1], {}),
+        (r"integers beyond 2\*\*53", [1, -1], [1, -(2**53) - 1], {}),
         ("ties 'best': expected 'sample' or 'merge'", [1, -1], [1.0, 2], {"ties": "best"}),
         ("normalize_prior 2: expected a share", [1, -1], [1.0, 2], {"normalize_prior": 2}),
         ("num_positives -1: expected a whole", [1, -1], [1.0, 2], {"num_positives": -1}),

@@ -93,7 +93,7 @@ def test_missing_classes_and_no_rows():
         (DataError, "scores: 1 NaN", ([1, 0], [1.0, math.nan]), {}),
         (DataError, "num_thresholds -1", ([1, 0], [1.0, 2]), {"num_thresholds": -1}),
         (ShapeError, "instance_count: 3 values", ([1, 0], [1.0, 2]), {"instance_count": [1, 2, 3]}),
-        (DataError, "instance_count: expected", ([1, 0], [1.0, 2]), {"instance_count": -1}),
+        (DataError, "instance_count: expected", ([1, 0], [1.0, 2]), {"instance_count": [1, -1]}),
     ],
 )
 def test_bad_input_says_so(error, match, args, options):

@@ -94,12 +94,13 @@ def test_bsds_mat_faults(tmp_path):
         load_ground_truth(_bsds(tmp_path / "d.mat", turned))
 
 
-@pytest.mark.parametrize("white", [1, 255])
+@pytest.mark.parametrize("white", [True, np.uint8(1), np.uint8(255)])
 def test_plain_pictures(tmp_path, white):
-    Image.fromarray(EDGE.astype(np.uint8) * np.uint8(white)).save(tmp_path / "a.png")
-    gt = load_ground_truth(tmp_path / "a.png")
+    path = tmp_path / ("a.npy" if white is True else "a.png")
+    np.save(path, EDGE) if white is True else Image.fromarray(EDGE * white).save(path)
+    gt = load_ground_truth(path)
     np.testing.assert_array_equal(gt.boundaries, [EDGE])
-    inverted = load_ground_truth(tmp_path / "a.png", gt_invert=True)
+    inverted = load_ground_truth(path, gt_invert=True)
     np.testing.assert_array_equal(inverted.boundaries, [~EDGE])
 
 
@@ -122,6 +123,10 @@ def test_gray_is_refused_or_cut_where_told(tmp_path):
         load_ground_truth(tmp_path / "a.png")
     gt = load_ground_truth(tmp_path / "a.png", gt_threshold=0.5)
     np.testing.assert_array_equal(gt.boundaries[0], gray >= 127.5)
+    for other, half in ((gray / 255, 0.5), (gray.astype(np.uint16) * 257, 32767.5)):
+        np.save(tmp_path / "b.npy", other)
+        found = load_ground_truth(tmp_path / "b.npy", gt_threshold=0.5)
+        np.testing.assert_array_equal(found.boundaries[0], other >= half)
 
 
 def test_label_pictures(tmp_path):

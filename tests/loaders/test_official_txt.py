@@ -45,6 +45,7 @@ def test_ev1_round_trip(tmp_path):
         ("0.5 -1 2 3 4\n", "not whole numbers"),
         ("0.5 nan 2 3 4\n", "not whole numbers"),
         ("0.5 3 2 3 4\n", "more matched than there are"),
+        ("0.5 1 2 5 4\n0.6 1 2 3 4\n", "more matched than there are"),
         ("0.5 1 1e300 3 4\n", "over 2\\^53"),
         ("# only words\n", "has no rows"),
     ],

@@ -11,6 +11,7 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.loaders.inputs import Lines
+from bsdsbench.loaders.line_files import truth_lines
 from bsdsbench.loaders.line_maps import score_map, truth_map
 from bsdsbench.metrics.wireframe import WireframeCounts
 from bsdsbench.protocol.protocol import Protocol
@@ -241,3 +242,9 @@ def test_the_command_line_takes_the_preset_of_the_metric(tmp_path):
     shown = call("evaluate", pred, "--gt", gt, *how)
     assert "F^H" in shown
     assert "proto:wireframe.1" in shown
+
+
+def test_true_lines_end_inside_the_grid():
+    lines = truth_lines(np.array([[1.0, 1, 241, 321], [0, 121, 61, 500]]), (240, 320))
+    assert lines == pytest.approx(np.array([[0, 0, 127.9999, 127.9999], [0, 48, 32, 127.9999]]))
+    assert (lines < 128).all()

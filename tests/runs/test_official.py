@@ -105,6 +105,8 @@ def test_tables_alone_give_scores_and_a_curve(folder, tmp_path):
     for (_, best), (_, expected) in zip(told.per_image, mine.per_image, strict=True):
         assert best.precision == pytest.approx(expected.precision, rel=1e-5)
         assert best.recall == pytest.approx(expected.recall, rel=1e-5)
+        assert best.f == pytest.approx(expected.f, rel=1e-5)
+        assert best.threshold == pytest.approx(expected.threshold, rel=1e-5)
     refused("theirs: no counts per image", bb.compare, [run, theirs])
     assert score_tables([theirs, theirs])[0].text(0, 1) == f"{mine.ods.f:.3f}"
 
@@ -115,6 +117,7 @@ def test_a_table_without_ods_file_takes_the_curve_s_best(folder, tmp_path):
     told = load_run(tmp_path).score("boundary")
     assert told.ods.f == pytest.approx(run.boundary_score().ods.f, abs=2e-6)
     assert np.isnan(told.ois.f)
+    assert (told.n_images, told.per_image) == (0, ())
 
 
 def test_the_official_programs_own_folders(bsds500_bench):

@@ -211,7 +211,7 @@ def test_runs_of_older_versions_are_read_compared_and_saved(tmp_path):
     run.save(tmp_path / "now")
     path = tmp_path / "old.npz"
     with np.load(BytesIO(pack_records(rows))) as arrays:
-        later = {k for k, what in RegionCounts.declared().items() if what.later}
+        later = {"nvoi", "voi_split", "voi_merge", "are_region", "are_skimage", "are_cremi"}
         np.savez(path, **{k: a for k, a in arrays.items() if k[7:] not in later})
     old = Evaluation(protocol, "old", unpack_records(path), {})
     assert np.isnan(old.records[0].counts["region"].nvoi).all()
