@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 
 F8 = NDArray[np.float64]
 REACH = 16
+NEAR = 3  # of the ground truth, in rows and columns
+RIDGE = 6  # pixels around one that is on a level ridge
 
 
-def near_and_far(soft: F8, truth: F8, radius: int = 3) -> tuple[float, float]:
-    """Mean value at most `radius` pixels (in rows and columns) from the ground truth, and beyond.
+def near_and_far(soft: F8, truth: F8) -> tuple[float, float]:
+    """Mean value at most NEAR pixels from the ground truth, and beyond.
 
     NaN where there is no such pixel.
     """
     from scipy import ndimage
 
-    near = ndimage.maximum_filter(truth, 2 * radius + 1) > 0
+    near = ndimage.maximum_filter(truth, 2 * NEAR + 1) > 0
     inside, outside = soft[near], soft[~near]
     return (
         float(inside.mean()) if inside.size else np.nan,
@@ -42,15 +44,15 @@ def on_hundredths(soft: NDArray[Any]) -> float:
     return float(np.mean(values == nearest))
 
 
-def level_ridges(soft: F8, reach: int = 6) -> float:
+def level_ridges(soft: F8) -> float:
     """Share of the values above 0 on ridges that are exactly horizontal, which NMS leaves thick.
 
-    There every row within `reach` is constant from `reach` to the left to as far to the right, so
+    There every row within RIDGE is constant from RIDGE to the left to as far to the right, so
     that the mixed second derivative vanishes, and the rows differ. NaN for an empty map.
     """
     from scipy import ndimage
 
-    size = 2 * reach + 1
+    size = 2 * RIDGE + 1
     flat = ndimage.maximum_filter1d(soft, size, axis=1) == ndimage.minimum_filter1d(
         soft, size, axis=1
     )

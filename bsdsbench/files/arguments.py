@@ -38,10 +38,10 @@ def given_array(value: Any, what: str) -> NDArray[Any]:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def refuse_size(array: NDArray[Any], what: str, limit: int = MAX_GIVEN) -> None:
+def refuse_size(array: NDArray[Any], what: str) -> None:
     """Raise DataError for an array of more values than this package has memory for."""
-    if array.size > limit:
-        raise DataError(f"{what}: {kind_of_value(array)}, expected at most {limit} values")
+    if array.size > MAX_GIVEN:
+        raise DataError(f"{what}: {kind_of_value(array)}, expected at most {MAX_GIVEN} values")
 
 
 def to_numpy(value: Any) -> NDArray[Any]:

@@ -221,11 +221,11 @@ def text_field(found: Mapping[str, Any], name: str, limit: int = MAX_TEXT) -> st
     return value
 
 
-def whole_field(found: Mapping[str, Any], name: str, low: int = 0, high: int = MAX_WHOLE) -> int:
-    """A whole number in low .. high."""
+def whole_field(found: Mapping[str, Any], name: str) -> int:
+    """A whole number from 0 to MAX_WHOLE."""
     value = _field(found, name)
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise _wrong(name, value, f"a whole number from {low} to {high}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_WHOLE:
+        raise _wrong(name, value, f"a whole number from 0 to {MAX_WHOLE}")
     return value
 
 

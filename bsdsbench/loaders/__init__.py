@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bsdsbench.loaders.groundtruth import load_ground_truth, load_labels, read_truth
+from bsdsbench.loaders.groundtruth import load_ground_truth, read_truth
 from bsdsbench.loaders.pairing import Pair, ground_truths, pair
 from bsdsbench.loaders.prediction import load_prediction, read_prediction
 
@@ -10,7 +10,6 @@ __all__ = [
     "Pair",
     "ground_truths",
     "load_ground_truth",
-    "load_labels",
     "load_prediction",
     "pair",
     "read_prediction",

@@ -127,19 +127,6 @@ def empty_truth(where: object, annotations: int) -> EmptyTruthError:
     )
 
 
-def load_labels(path: PathLike) -> NDArray[np.int32]:
-    """One (H, W) int32 label map (class or region labels, values kept) from any format.
-
-    A palette PNG gives its indices. Raises FileFormatError, one line.
-    """
-    file = Path(path)
-    arrays = _only_array(file, read_arrays(file, indices=True, what="a label map"))
-    with reading(file, "a label map"):
-        if len(arrays) != 1:
-            raise FaultError(f"{len(arrays)} maps, expected one label map")
-        return label_map(arrays[0])
-
-
 Annotations = tuple[list[NDArray[np.bool_]], list[NDArray[np.int32]]]
 
 

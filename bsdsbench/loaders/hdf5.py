@@ -6,7 +6,6 @@ import io
 import math
 import os
 import zlib
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -23,8 +22,8 @@ CLASS, EMPTY = "MATLAB_class", "MATLAB_empty"
 SKIPPED = {"char", "function_handle", "opaque", "object"}
 
 
-def read_hdf5(data: bytes, names: Collection[str] | None = None) -> dict[str, Any]:
-    """The variables of a MATLAB 7.3 file given as bytes; the same values as `read_mat`.
+def read_hdf5(data: bytes) -> dict[str, Any]:
+    """The variables of a MATLAB 7.3 file given as bytes; the same values as `mat_arrays`.
 
     Raises FaultError when h5py is not installed or a variable is not plain data of this file
     (external and virtual storage are never followed).
@@ -39,7 +38,7 @@ def read_hdf5(data: bytes, names: Collection[str] | None = None) -> dict[str, An
     with h5py.File(io.BytesIO(data), "r") as file:
         budget = Budget()
         budget.spend(len(file) * ITEM_COST)
-        wanted = [k for k in file if not k.startswith("#") and (names is None or k in names)]
+        wanted = [k for k in file if not k.startswith("#")]
         return {k: _value(file, _own(file, k), budget, 0) for k in wanted}
 
 

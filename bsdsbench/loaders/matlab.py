@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import os
 import struct
-from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,8 +36,8 @@ ITEM_COST = 1024  # bytes charged per item of a cell and name of a field, even i
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
-def read_mat(path: str | os.PathLike[str], names: Collection[str] | None = None) -> dict[str, Any]:
-    """The variables of a .mat file by name; only `names` where given.
+def mat_arrays(path: str | os.PathLike[str], indices: bool = False) -> dict[str, Any]:
+    """The variables of a .mat file by name.
 
     Raises FileFormatError, one line, for anything that is not a sound MATLAB 5, 7 or 7.3 file.
     An empty file raises; a file without variables gives {}.
@@ -46,7 +45,7 @@ def read_mat(path: str | os.PathLike[str], names: Collection[str] | None = None)
     data = read_bytes(path)
     is_hdf5 = data.startswith(HDF5_MAGIC) or data[512:520] == HDF5_MAGIC
     with reading(path, "a MATLAB file, version 5 to 7.3"):
-        return read_hdf5(data, names) if is_hdf5 else _read_v5(data, names)
+        return read_hdf5(data) if is_hdf5 else _read_v5(data)
 
 
 class Header(NamedTuple):
@@ -58,7 +57,7 @@ class Header(NamedTuple):
     name: str
 
 
-def _read_v5(data: bytes, names: Collection[str] | None) -> dict[str, Any]:
+def _read_v5(data: bytes) -> dict[str, Any]:
     if len(data) < 128 or data[126:128] not in (b"IM", b"MI"):
         raise FaultError("no MATLAB header, expected a MATLAB file, version 5 to 7.3")
     order = "<" if data[126:128] == b"IM" else ">"
@@ -73,8 +72,7 @@ def _read_v5(data: bytes, names: Collection[str] | None) -> dict[str, Any]:
             continue
         inner = Cursor(body, order)
         head = _header(inner)
-        if names is None or head.name in names:
-            found[head.name] = _value(inner, head, budget, 0)
+        found[head.name] = _value(inner, head, budget, 0)
     return found
 
 
@@ -246,8 +244,3 @@ def _struct(cursor: Cursor, head: Header, budget: Budget, depth: int) -> Any:
     if not rows:
         return []
     return rows[0] if count == 1 else rows
-
-
-def mat_arrays(path: str | os.PathLike[str], indices: bool) -> dict[str, Any]:
-    """The variables by name, for the table of formats."""
-    return read_mat(path)

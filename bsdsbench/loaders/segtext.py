@@ -12,8 +12,8 @@ from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading
 MAX_SEG_BYTES = 16 << 20  # a BSDS300 file has some 100 KB
 
 
-def read_seg(path: str | os.PathLike[str]) -> NDArray[np.int32]:
-    """The (H, W) label map of one annotator; labels are the file's segment numbers plus one.
+def seg_arrays(path: str | os.PathLike[str], indices: bool = False) -> dict[str, NDArray[np.int32]]:
+    """The (H, W) label map of one annotator as ""; labels are the segment numbers plus one.
 
     The file has `key value` lines (width, height, segments ...), the line `data`, then lines of
     four integers: segment, row, first column, last column. Raises FileFormatError, one line, unless
@@ -21,7 +21,7 @@ def read_seg(path: str | os.PathLike[str]) -> NDArray[np.int32]:
     """
     data = read_bytes(path)
     with reading(path, "a BSDS300 .seg file"):
-        return _parse(data)
+        return {"": _parse(data)}
 
 
 def _parse(data: bytes) -> NDArray[np.int32]:
@@ -62,8 +62,3 @@ def _parse(data: bytes) -> NDArray[np.int32]:
     if not labels.all():
         raise FaultError("the runs do not cover the picture exactly once (truncated?)")
     return labels
-
-
-def seg_arrays(path: str | os.PathLike[str], indices: bool) -> dict[str, NDArray[np.int32]]:
-    """The label map under the name "", for the table of formats."""
-    return {"": read_seg(path)}

@@ -39,7 +39,7 @@ from bsdsbench.scores.counts import (
     thresholds_field,
 )
 from bsdsbench.scores.curve import best_point, curve_columns, four_counts, pr_curve
-from bsdsbench.scores.ratios import Weights, ratio, weighted_mean
+from bsdsbench.scores.ratios import Weights, defined_ratio, weighted_mean
 from bsdsbench.tables.result_object import ShownScore
 
 # Ye et al., arXiv 2306.15172: their eval_crispness.m
@@ -144,7 +144,7 @@ class CrispnessMetric(Metric):
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
         """The mean crispness of the images that have any strength; SEval, CEval."""
-        share = np.where(stack["total"] != 0, ratio(stack["kept"], stack["total"]), np.nan)
+        share = defined_ratio(stack["kept"], stack["total"])
         out = {"average": weighted_mean(weights, share)}
         for part in ("seval", "ceval"):
             found = curve_columns(stack["thresholds"], stack[part], weights, protocol)

@@ -50,7 +50,14 @@ from bsdsbench.metrics.depth_maps import (
 from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack, count_field, thresholds_field
-from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_mean, weighted_sum
+from bsdsbench.scores.ratios import (
+    Weights,
+    defined_ratio,
+    f_measure,
+    ratio,
+    weighted_mean,
+    weighted_sum,
+)
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -141,8 +148,7 @@ def _share(pairs: NDArray[Any], of: int, strict: bool) -> F8:
     sums = ratio(pairs[..., 0], pairs[..., of]).sum(axis=-1)
     if strict:
         return ratio(sums, 4)
-    n = there.sum(axis=-1)
-    return np.where(n > 0, ratio(sums, n), np.nan)
+    return defined_ratio(sums, there.sum(axis=-1))
 
 
 def _over_ratios(values: F8, weights: F8) -> F8:

@@ -22,7 +22,6 @@ from bsdsbench.metrics.contour.contour_metric import (
     faults_named,
     label_maps,
     label_symptoms,
-    mean_over_classes,
     summed,
 )
 from bsdsbench.metrics.contour.instances import class_pair, instances_of, match
@@ -30,7 +29,7 @@ from bsdsbench.metrics.contour.label_options import LabelOptions
 from bsdsbench.metrics.contour.pairs import LabelPair, as_pair
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack, count_field
-from bsdsbench.scores.ratios import Weights, ratio
+from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, ratio
 from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
@@ -119,19 +118,19 @@ def class_iou(confusion: ArrayLike) -> F8:
     """Intersection over union of each class, (C,); NaN of a class that neither map has."""
     right, pred, gt = _parts(confusion)
     union = pred + gt - right
-    return np.where(union > 0, ratio(right, union), np.nan)
+    return defined_ratio(right, union)
 
 
 def class_dice(confusion: ArrayLike) -> F8:
     """Dice (F1) of each class, (C,); NaN of a class that neither map has."""
     right, pred, gt = _parts(confusion)
-    return np.where(pred + gt > 0, ratio(2 * right, pred + gt), np.nan)
+    return defined_ratio(2 * right, pred + gt)
 
 
 def class_accuracy(confusion: ArrayLike) -> F8:
     """Share of each class's annotated pixels that are right, (C,); NaN without such pixels."""
     right, _, gt = _parts(confusion)
-    return np.where(gt > 0, ratio(right, gt), np.nan)
+    return defined_ratio(right, gt)
 
 
 def frequency_weighted_iou(confusion: ArrayLike) -> Any:
@@ -145,8 +144,7 @@ def frequency_weighted_iou(confusion: ArrayLike) -> Any:
 def pixel_accuracy(confusion: ArrayLike) -> Any:
     """Share of the pixels with an annotated class that are right; NaN without any."""
     right, _, gt = _parts(confusion)
-    total = gt.sum(axis=-1)
-    return np.where(total > 0, ratio(right.sum(axis=-1), total), np.nan)[()]
+    return defined_ratio(right.sum(axis=-1), gt.sum(axis=-1))[()]
 
 
 def panoptic(counts: Any) -> tuple[F8, F8, F8]:
@@ -314,7 +312,7 @@ def _class_values(counts: Any) -> dict[str, F8]:
 
 def _values(counts: Any) -> dict[str, Any]:
     """The scores of counts, or of arrays of them (S, ...)."""
-    means = {name: mean_over_classes(value) for name, value in _class_values(counts).items()}
+    means = {name: defined_mean(value) for name, value in _class_values(counts).items()}
     return {
         "mean_iou": means["iou"],
         "fw_iou": frequency_weighted_iou(counts.confusion),

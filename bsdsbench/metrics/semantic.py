@@ -42,7 +42,7 @@ from bsdsbench.scores.counts import (
     thresholds_field,
 )
 from bsdsbench.scores.curve import best_point, curve_columns, pr_curve
-from bsdsbench.scores.ratios import Weights, or_none, ratio, weighted_sum
+from bsdsbench.scores.ratios import Weights, defined_mean, or_none, weighted_sum
 from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
@@ -230,7 +230,9 @@ class SemanticMetric(Metric):
             out |= {f"{k}.{key}": value for key, value in found.items()}
             for key, values in classes.items():
                 values.append(np.where(there[:, k], found[key], np.nan))
-        means = {f"{key}_mean": _mean_of(np.array(values)) for key, values in classes.items()}
+        means = {
+            f"{key}_mean": defined_mean(np.array(values), axis=0) for key, values in classes.items()
+        }
         return {**means, **out}
 
     def result(
@@ -286,13 +288,6 @@ class SemanticMetric(Metric):
 def _four(stack: Stack) -> I8:
     """The counts of each class, (N, C, T, 4)."""
     return np.stack([stack[name] for name in _FOUR], axis=-1)
-
-
-def _mean_of(values: F8) -> F8:
-    """The mean over the first axis of what is defined; NaN where nothing is."""
-    known = ~np.isnan(values)
-    total = np.where(known, values, 0.0).sum(axis=0)
-    return np.where(known.any(axis=0), ratio(total, known.sum(axis=0)), np.nan)
 
 
 def _images_of(

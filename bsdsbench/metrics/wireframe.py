@@ -40,7 +40,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import Settings, one_of, setting
 from bsdsbench.scores.counts import BoundaryCounts, Stack, count_field
 from bsdsbench.scores.curve import PRCurve, summed_curve
-from bsdsbench.scores.ratios import Weights, f_measure, or_none, ratio, weighted_sum
+from bsdsbench.scores.ratios import Weights, defined_ratio, f_measure, or_none, weighted_sum
 
 F8 = NDArray[np.float64]
 SQUARED = (5.0, 10.0, 15.0)  # of lines
@@ -250,4 +250,4 @@ def pooled_ap(ranked: F8, n_true: F8, weights: Weights) -> F8:
     hits = np.ascontiguousarray(rows[order, 1:] != 0)
     sums = hit_sums(image[order], rows[order, 0], hits, np.ascontiguousarray(weights, np.int64))
     total = weighted_sum(weights, np.nan_to_num(n_true))[:, None]
-    return np.where(total > 0, ratio(sums, total), np.nan)
+    return defined_ratio(sums, total)

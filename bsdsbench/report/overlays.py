@@ -156,21 +156,18 @@ def write_overlays(
     run: Evaluation,
     out: str | os.PathLike[str],
     *,
-    pred_dir: str | os.PathLike[str] | None = None,
-    gt_dir: str | os.PathLike[str] | None = None,
-    images_dir: str | os.PathLike[str] | None = None,
     image_ids: Collection[str] | None = None,
     progress: Progress | None = None,
 ) -> list[Path]:
     """Write ID_best.png and ID_ods.png of every image, or of some, into `out`; their paths.
 
     Beneath the pixels of the image is a legend of the colours.
-    best is the image's own threshold of largest F, ods the data set's. The folders default to
-    those the run was made from. Raises DataError if files are gone, OSError.
+    best is the image's own threshold of largest F, ods the data set's. Raises DataError if files
+    are gone, OSError.
     """
     from bsdsbench.loaders.official_txt import safe_name
 
-    sources = find_sources(run, pred_dir, gt_dir, images_dir, metric=overlay_metric(run).name)
+    sources = find_sources(run, metric=overlay_metric(run).name)
     chosen = _chosen(run, image_ids)
     names = [f"{safe_name(r.image_id)}_{kind}.png" for r in chosen for kind in KINDS]
     drawn = draw_overlays(run, sources, progress, image_ids)

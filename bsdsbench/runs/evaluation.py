@@ -356,16 +356,6 @@ class Evaluation(Shown):
             write_results(out, files())
         return out
 
-    def to_json(self) -> str:
-        """The text of result.json: the same bits for the same inputs, whatever the executor.
-
-        Returns
-        -------
-        str
-            JSON.
-        """
-        return _json(self.to_mapping())
-
     def to_mapping(self) -> dict[str, Any]:
         """The content of result.json as plain values.
 

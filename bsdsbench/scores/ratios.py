@@ -50,6 +50,17 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
     return out
 
 
+def defined_ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
+    """`ratio`, but NaN where the denominator is 0: there is nothing to have a share of."""
+    return np.where(np.asarray(denominator) > 0, ratio(numerator, denominator), np.nan)
+
+
+def defined_mean(values: F8, axis: int = -1) -> F8:
+    """The mean over an axis of what is defined, NaN where nothing is."""
+    there = ~np.isnan(values)
+    return defined_ratio(np.where(there, values, 0.0).sum(axis=axis), there.sum(axis=axis))
+
+
 def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
     """2PR / (P + R), with 0/0 = 0; float64, numbers or arrays of one shape.
 
@@ -115,7 +126,7 @@ def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
     there = ~np.isnan(values)
     total = weighted_sum(weights, np.where(there, values, 0.0))
     count = weighted_sum(weights, there)
-    return np.where(count > 0, ratio(total, count), np.nan)
+    return defined_ratio(total, count)
 
 
 def short(value: float, digits: int = 3) -> str:

@@ -14,8 +14,8 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.loaders import load_ground_truth, load_prediction
 from bsdsbench.loaders.formats import npy_arrays
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.loaders.matlab import read_mat
-from bsdsbench.loaders.segtext import read_seg
+from bsdsbench.loaders.matlab import mat_arrays
+from bsdsbench.loaders.segtext import seg_arrays
 
 SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, max_side=9)
 NUMBERS = st.one_of(
@@ -41,7 +41,7 @@ def test_mat(tmp_path, array, packed):
     cell = np.empty((1, 2), object)
     cell[0, 0], cell[0, 1] = array, {"field": array}
     savemat(tmp_path / "a.mat", {"x": array, "cell": cell}, do_compression=packed)
-    found = read_mat(tmp_path / "a.mat")
+    found = mat_arrays(tmp_path / "a.mat")
     for value in (found["x"], found["cell"][0], found["cell"][1]["field"]):
         assert value.dtype == array.dtype.newbyteorder("=")
         np.testing.assert_array_equal(value, array)
@@ -65,7 +65,7 @@ def test_seg_text(tmp_path, labels):
     runs = "".join(f"{labels[r, c] - 1} {r} {c} {c}\n" for r, c in np.ndindex(*labels.shape))
     head = f"width {labels.shape[1]}\nheight {labels.shape[0]}\nsegments 4\ndata\n"
     (tmp_path / "a.seg").write_text(head + runs)
-    np.testing.assert_array_equal(read_seg(tmp_path / "a.seg"), labels)
+    np.testing.assert_array_equal(seg_arrays(tmp_path / "a.seg")[""], labels)
 
 
 @many
@@ -109,6 +109,6 @@ def test_big_endian_matlab():
     stream.write(
         b"MATLAB 5.0".ljust(124) + b"\x01\x00MI" + struct.pack(">II", 14, len(body)) + body
     )
-    found = _read_v5(stream.getvalue(), None)["x"]
+    found = _read_v5(stream.getvalue())["x"]
     assert found.dtype == np.dtype(np.float64)
     np.testing.assert_array_equal(found, [[0, 0.5, 1], [0.25, 0.75, 0]])

@@ -9,6 +9,7 @@ from sklearn import metrics as sk
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics import segmentation as seg
 from bsdsbench.metrics.contour.label_options import LabelOptions
+from bsdsbench.scores.ratios import defined_mean
 from tests.helpers.masks import label_pairs
 
 
@@ -29,7 +30,7 @@ def test_scores_agree_with_scikit_learn():
         assert seg.class_iou(table)[some] == pytest.approx(iou), name
         dice = sk.f1_score(g, p, labels=some, average=None, zero_division=0)
         assert seg.class_dice(table)[some] == pytest.approx(dice), name
-        assert seg.mean_over_classes(seg.class_iou(table)) == pytest.approx(iou.mean())
+        assert defined_mean(seg.class_iou(table)) == pytest.approx(iou.mean())
         there = np.unique(g)
         recall = sk.recall_score(g, p, labels=there, average=None)
         assert seg.class_accuracy(table)[there] == pytest.approx(recall)
@@ -58,7 +59,7 @@ def test_a_class_in_neither_map_is_undefined():
     table = seg.segmentation_counts([[0]], [[0]], params(2)).confusion
     assert seg.class_iou(table) == pytest.approx([1, np.nan], nan_ok=True)
     empty = seg.segmentation_counts([[255]], [[255]], params(2)).confusion
-    assert np.isnan(seg.mean_over_classes(seg.class_iou(empty)))
+    assert np.isnan(defined_mean(seg.class_iou(empty)))
     assert np.isnan(seg.pixel_accuracy(empty))
     assert np.isnan(seg.frequency_weighted_iou(empty))
 

@@ -21,7 +21,14 @@ from bsdsbench.metrics.contour.pairs import SIDES
 from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_sum
+from bsdsbench.scores.ratios import (
+    Weights,
+    defined_mean,
+    defined_ratio,
+    f_measure,
+    ratio,
+    weighted_sum,
+)
 from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
@@ -143,11 +150,9 @@ class ContourMetric(Metric):
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
         """The means over images of each class, then over the classes; pooled.* of all pixels."""
         at, total = self.options_of(protocol), summed(stack, weights)
-        means = mean_over_classes(
-            np.moveaxis(class_means(total.value_sum, total.value_count), 1, -1)
-        )
+        means = defined_mean(np.moveaxis(defined_ratio(total.value_sum, total.value_count), 1, -1))
         out = {key_of(m): means[:, k] for k, m in enumerate(at.measures())}
-        pooled = {f"pooled.{key}": mean_over_classes(v) for key, v in _pooled(total, at).items()}
+        pooled = {f"pooled.{key}": defined_mean(v) for key, v in _pooled(total, at).items()}
         return {**out, **pooled}
 
     def result(
@@ -156,7 +161,7 @@ class ContourMetric(Metric):
         at = self.options_of(protocol)
         keys = [key_of(m) for m in at.measures()]
         total = summed(stack, np.ones((1, len(ids)), np.int64))
-        table = class_means(total.value_sum, total.value_count)[0]
+        table = defined_ratio(total.value_sum, total.value_count)[0]
         per_class = {
             name: ClassContours(
                 dict(zip(keys, map(_plain, table[k]), strict=True)),
@@ -180,11 +185,11 @@ class ContourMetric(Metric):
     def image_values(self, counts: ContourCounts) -> dict[str, float]:
         """Means over the classes of one image: IoU, Boundary IoU and F at their first sizes."""
         return {
-            "iou": float(mean_over_classes(_defined_iou(counts.areas))),
-            "biou": float(mean_over_classes(_defined_iou(counts.shells).T[:1]).mean())
+            "iou": float(defined_mean(_defined_iou(counts.areas))),
+            "biou": float(defined_mean(_defined_iou(counts.shells).T[:1]).mean())
             if counts.shells.shape[1]
             else float("nan"),
-            "f": float(mean_over_classes(_defined_f(counts, 0)))
+            "f": float(defined_mean(_defined_f(counts, 0)))
             if counts.near.shape[1]
             else float("nan"),
         }
@@ -213,18 +218,6 @@ class ContourMetric(Metric):
 def summed(stack: Stack, weights: Weights) -> Any:
     """The counts of each weighted data set: every field (S, ...)."""
     return SimpleNamespace(**{name: weighted_sum(weights, stack[name]) for name in stack})
-
-
-def class_means(sums: NDArray[Any], counts: NDArray[Any]) -> F8:
-    """sums / counts, NaN where the count is 0."""
-    return np.where(counts > 0, ratio(sums, counts), np.nan)
-
-
-def mean_over_classes(values: F8) -> F8:
-    """The mean over the last axis of what is defined, NaN where nothing is."""
-    there = ~np.isnan(values)
-    total, n = np.where(there, values, 0.0).sum(axis=-1), there.sum(axis=-1)
-    return np.where(n > 0, ratio(total, n), np.nan)
 
 
 def _defined_iou(areas: NDArray[Any]) -> F8:
