@@ -320,6 +320,7 @@ def events_near(
     events, size = thinning.events_near(level, thresholds.size, protocol.thin, near)
     if protocol.clean:
         events = thinning.stack_events(clean(replayed(events, soft.shape)))
+        size = sizes(events)
     return thresholds, events, size
 
 

@@ -182,6 +182,18 @@ def test_single_pixels_are_dropped_where_they_are_alone():
     assert clean(np.ones((1, 1), bool)).sum() == 0
 
 
+@pytest.mark.parametrize("thin", [True, False])
+def test_the_total_of_a_cleaned_map_lacks_single_pixels(thin):
+    rng = np.random.default_rng(1)
+    full, gt = rng.random((12, 9)), rng.random((12, 9)) < 0.2
+    protocol = Protocol(thresholds=9, thin=thin, clean=True)
+    counts = bb.boundary_counts(full, [gt], protocol)
+    maps = [full >= t for t in counts.thresholds]
+    maps = [bb.thin(m) for m in maps] if thin else maps
+    assert counts.total_pred.tolist() == [without_lonely(m).sum() for m in maps]
+    assert counts.total_pred.tolist() != [m.sum() for m in maps]
+
+
 def test_one_kind_of_edge_of_bsds_rind(tmp_path):
     """Raw maps and PNG of one kind of edge; NMS of the smoothed map, rounded to 8 bit."""
     gt = np.zeros(SHAPE, np.uint8)
