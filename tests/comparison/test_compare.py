@@ -277,6 +277,16 @@ def test_an_interval_takes_as_many_undefined_draws_as_its_level_leaves():
     assert np.isnan(percentile_interval(np.r_[np.nan, draws], 0.95, 9)).all()
 
 
+def test_bca_by_hand():
+    """Pulls 1, 1, -2: a = (1 + 1 - 8) / (6 x 6^1.5); a quarter of the draws is below: its z."""
+    draws, speed = np.linspace(0, 1, 100_001), -1 / 6**1.5
+    bias = stats.norm.ppf(0.25)
+    z = bias + stats.t(2).ppf([0.3, 0.7]) * np.sqrt(3 / 2)
+    expected = stats.norm.cdf(bias + z / (1 - speed * z))
+    found = bca_interval(0.25, draws, np.array([0.0, 0.0, 3.0]), 0.4)
+    assert found == pytest.approx(tuple(expected), abs=2e-5)
+
+
 def test_bca_agrees_with_scipy():
     rng = np.random.default_rng(0)
     data = rng.exponential(size=30)

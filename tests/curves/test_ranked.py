@@ -380,3 +380,8 @@ def test_the_pixel_benchmark_uses_these_curves():
     assert score.auc_roc == pytest.approx(
         metrics.roc_auc_score(truth.ravel(), np.minimum(levels, 9).ravel()), rel=0, abs=1e-12
     )
+
+
+def test_integers_up_to_2_to_the_53_are_ranked():
+    for scores in ([2**53, 2**53 - 1], [1 - 2**53, -(2**53)]):
+        assert curves.pr([1, -1], np.array(scores)).precision.tolist() == [1, 1, 0.5]

@@ -34,6 +34,12 @@ def test_note_6_2_misses_a_level():
     assert (full.recall[1], full.precision[1], full.fp[1]) == (6 / 17, 1, 0)
 
 
+def test_there_are_100_quantiles_at_most_if_no_number_is_given():
+    targets, scores = np.tile([0, 1], 125), np.arange(250.0)
+    hundred = curves.threshold_curve(targets, scores, num_thresholds=100)
+    assert np.array_equal(curves.threshold_curve(targets, scores).thresholds, hundred.thresholds)
+
+
 @pytest.mark.parametrize("count", [None, 0, 1, 2, 7, 300])
 def test_is_prec_rec(count):
     rng = np.random.default_rng(1)
