@@ -25,6 +25,12 @@ def test_a_named_change_is_one_of_this_code_and_its_tests_are_there(each):
         assert (ROOT / test.partition("::")[0]).is_file()
 
 
+def test_what_is_said_of_modules_is_of_modules_that_there_are():
+    said = mutate.listed()
+    files = {e["file"] for e in said["equivalent"]} | {f"bsdsbench/{f}" for f in said["measured"]}
+    assert [file for file in files if not (ROOT / file).is_file()] == []
+
+
 def test_each_kind_of_change_is_made_once(tmp_path, monkeypatch):
     code = "def f(a, b):\n    if a < 2 and not b:\n        return min(a, b) + 0.5\n"
     code += "    return f(a, b, True)\n"

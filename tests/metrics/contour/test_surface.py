@@ -144,6 +144,8 @@ def test_a_box_counted_by_hand():
     assert bc.boundary_iou(pred, gt, 1) == 7 / 13
     assert bc.boundary_iou(pred, gt, 1, with_mask=True) == 7 / 13
     assert bc.hausdorff(pred, gt) == 2.0
+    for masks in ((pred, gt), (gt, pred)):  # the larger direction
+        assert bc.hausdorff_percent(*masks, percent=100, definition="area") == 2.0
     # From pred only the middle of its right side, (2, 3), is off gt's rim: by 1. From gt 7 are on.
     assert bc.assd(pred, gt) == (1 + 2 * 1 + 3 * 2) / 20
     assert bc.nsd(pred, gt, 0, form="counts") == 14 / 20
