@@ -6,7 +6,6 @@ import json
 import os
 import re
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -156,8 +155,10 @@ def write_plots(run: Evaluation, out: str) -> None:
 
 
 def load_drawing() -> None:
-    """Import what draws and prints beside the run, whose worker processes leave this one idle."""
-    threading.Thread(target=lambda: [import_module(name) for name in _DRAWING]).start()
+    """Import what draws and prints beside a run's worker processes."""
+    from bsdsbench.runs.server import beside_workers
+
+    beside_workers(lambda: [import_module(name) for name in _DRAWING])
 
 
 def check_overlays(metrics: Sequence[str], protocol: Protocol, needs: str | None) -> None:

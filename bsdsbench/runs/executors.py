@@ -44,6 +44,7 @@ from bsdsbench.runs.server import (
     no_semaphores,
     nothing_from_this_folder,
     set_safe_path,
+    workers_asked,
 )
 
 TASKS_PER_WORKER = 3
@@ -309,6 +310,7 @@ class _Pool(ProcessPoolExecutor):
 
 @contextmanager
 def _pool(workers: int, metrics: Iterable[str]) -> Iterator[_Pool]:
+    workers_asked()
     pool = _Pool(workers, context(metrics))
     try:
         yield pool

@@ -12,13 +12,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 SERVER_SECONDS = 5.0
 SAFE_PATH = "PYTHONSAFEPATH"
+_beside: list[Callable[[], object]] = []
 
 
 def start_server(metrics: Iterable[str]) -> None:
@@ -30,6 +31,17 @@ def start_server(metrics: Iterable[str]) -> None:
 
         with ctrl_c_waits(), nothing_from_this_folder(), ctrl_c_masked():
             ensure_running()
+
+
+def beside_workers(call: Callable[[], object]) -> None:
+    """Have a function called in a thread once workers are asked for: this process is idle then."""
+    _beside.append(call)
+
+
+def workers_asked() -> None:
+    """Start what was to be done beside the workers."""
+    while _beside:
+        threading.Thread(target=_beside.pop()).start()
 
 
 def no_semaphores() -> str:
