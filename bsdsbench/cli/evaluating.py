@@ -96,15 +96,22 @@ def announce_compiling(quiet: bool) -> None:
         compile_once()
 
 
-def start_workers(metrics: Sequence[str] | None, executor: str, workers: int | None) -> None:
-    """Start what forks the workers, if there will be any: it imports beside this process."""
+def start_workers(
+    metrics: Sequence[str] | None, executor: str, workers: int | None, *, drawing: bool
+) -> None:
+    """Start what forks the workers, if there will be any: it imports beside this process.
+
+    drawing : what draws and prints is imported here, once the workers are asked for
+    """
     from bsdsbench.kernels import never_compiled
     from bsdsbench.metrics.registry import DEFAULT
-    from bsdsbench.runs.server import start_server
+    from bsdsbench.runs.server import beside_workers, start_server
 
     several = workers or os.cpu_count() or 1
     if executor == "process" and several > 1 and not never_compiled():
         start_server(DEFAULT if metrics is None else metrics)
+        if drawing:
+            beside_workers(lambda: [import_module(name) for name in _DRAWING])
 
 
 def show_run(run: Evaluation, form: str, out: str | None) -> int:
@@ -152,13 +159,6 @@ def write_plots(run: Evaluation, out: str) -> None:
         with for_file():
             figure, names = plot_runs([run]), ("pr.png", "pr.svg")
         write_drawn([run], Path(out), names, pictures(figure, list(map(Path, names))))
-
-
-def load_drawing() -> None:
-    """Import what draws and prints beside a run's worker processes."""
-    from bsdsbench.runs.server import beside_workers
-
-    beside_workers(lambda: [import_module(name) for name in _DRAWING])
 
 
 def check_overlays(metrics: Sequence[str], protocol: Protocol, needs: str | None) -> None:

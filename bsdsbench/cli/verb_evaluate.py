@@ -11,7 +11,6 @@ import click
 from bsdsbench.cli.evaluating import (
     announce_compiling,
     check_overlays,
-    load_drawing,
     run_options,
     show_run,
     start_workers,
@@ -101,10 +100,12 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
 
         options["task"] = Task.load(options["task"])
         options["metrics"] = [options["task"].metric]
-    if os.path.isdir(options["gt_dir"]):  # before numpy is imported here
-        start_workers(options["metrics"], options["executor"], options["workers"])
-    metrics = options["metrics"] = metrics_or_default(options["metrics"])
     out = options["out"]
+    if os.path.isdir(options["gt_dir"]):  # before numpy is imported here
+        start_workers(
+            options["metrics"], options["executor"], options["workers"], drawing=bool(out)
+        )
+    metrics = options["metrics"] = metrics_or_default(options["metrics"])
     coco = str(pred_dir).endswith(".json") and str(options["gt_dir"]).endswith(".json")
     if coco:
         refuse((*ONLY_FOLDERS, *("max_dist",) * bool(tolerances)), "COCO's JSON")
@@ -113,8 +114,6 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     if overlays:
         check_overlays(metrics, protocol, out)
     announce_compiling(quiet)
-    if out:
-        load_drawing()
     with progress("evaluate", quiet) as report:
         if tolerances:
             from bsdsbench.cli.tolerances import sweep
