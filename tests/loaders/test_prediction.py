@@ -11,7 +11,7 @@ from scipy.io import savemat
 from scipy.sparse import csc_matrix
 
 from bsdsbench.files.errors import FileFormatError
-from bsdsbench.loaders import Pair, load_prediction
+from bsdsbench.loaders import Pair, load_prediction, read_prediction
 from bsdsbench.loaders.matlab import mat_arrays
 from tests.helpers.runs import refused
 
@@ -404,3 +404,22 @@ def test_a_ucm2_of_floats_is_read(tmp_path, dtype):
     ucm2[4] = 0.25
     savemat(tmp_path / "a.mat", {"ucm2": ucm2})
     assert np.array_equal(load_prediction(tmp_path / "a.mat").ucm2, ucm2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("soft", {"soft": (3, 5)}),
+        ("labels", {"soft": (3, 5)}),
+        ("classes", {"classes": (2, 3, 5)}),
+        ("lines", {"soft": (3, 5)}),
+        ("oriented", {"soft": (3, 5), "angles": (3, 5)}),
+        ("depth-map", {"depth": (3, 5)}),
+    ],
+)
+def test_without_a_file_nothing_is_predicted(kind, fields):
+    found = read_prediction(Pair("a", (), ()), kind, (3, 5), n_classes=2)
+    for name, shape in fields.items():
+        assert np.array_equal(getattr(found, name), np.zeros(shape)), name
+    if kind == "lines":
+        assert (found.lines.ends.shape, found.lines.scores.shape) == ((0, 4), (0,))
