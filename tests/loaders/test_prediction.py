@@ -10,7 +10,7 @@ from PIL import Image
 from scipy.io import savemat
 from scipy.sparse import csc_matrix
 
-from bsdsbench.files.errors import FileFormatError
+from bsdsbench.files.errors import FileFormatError, ShapeError
 from bsdsbench.loaders import Pair, load_prediction, read_prediction
 from bsdsbench.loaders.matlab import mat_arrays
 from tests.helpers.runs import refused
@@ -423,3 +423,23 @@ def test_without_a_file_nothing_is_predicted(kind, fields):
         assert np.array_equal(getattr(found, name), np.zeros(shape)), name
     if kind == "lines":
         assert (found.lines.ends.shape, found.lines.scores.shape) == ((0, 4), (0,))
+
+
+def test_maps_of_classes_have_one_size(tmp_path):
+    paths = tuple(tmp_path / f"{k}" / "a.npy" for k in "bc")
+    for path, width in zip(paths, (5, 4), strict=True):
+        path.parent.mkdir()
+        np.save(path, np.zeros((3, width), bool))
+    with pytest.raises(ShapeError, match="of a have several sizes, expected one"):
+        read_prediction(Pair("a", paths, ()), "classes", (3, 5))
+    found = read_prediction(Pair("a", paths[:1] * 3, ()), "classes", (3, 5))
+    assert found.classes.shape == (3, 3, 5)
+
+
+@pytest.mark.parametrize(
+    ("labels", "read"),
+    [([-1, 2, 7], [0, 1, 2]), ([2, 0, 70000], [1, 0, 2]), ([2, 0, 65535], [2, 0, 65535])],
+)
+def test_labels_below_0_or_large_are_renumbered(tmp_path, labels, read):
+    np.save(tmp_path / "a.npy", np.array([labels]))
+    assert load_prediction(tmp_path / "a.npy", kind="labels").segs[0].tolist() == [read]

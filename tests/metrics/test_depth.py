@@ -301,7 +301,7 @@ def test_every_map_of_a_truths_file(tmp_path, suffix):
 
 @pytest.mark.parametrize(
     ("given", "read"),
-    [((1, 2, 3), (2, 3)), ((2, 3, 1), (2, 3)), ((1, 1, 3), (1, 3)), ((1, 3), (1, 3))],
+    [((1, 2, 3), (2, 3)), ((2, 3, 1), (2, 3)), ((1, 1, 3), (1, 3)), ((3, 1), (3, 1))],
 )
 def test_axes_of_length_1_beside_a_depth_map(tmp_path, given, read):
     from bsdsbench.loaders.depth_files import depth_prediction
@@ -311,8 +311,11 @@ def test_axes_of_length_1_beside_a_depth_map(tmp_path, given, read):
     np.savez(tmp_path / "a.npz", K=np.eye(3), depth=np.ones((2, 3)), **{"pred": np.ones((4, 4))})
     np.save(tmp_path / "b.npy", values.reshape(given))
     assert depth_prediction(Pair("a", (tmp_path / "a.npz",), ()), (2, 3)).depth.shape == (2, 3)
-    found = depth_prediction(Pair("b", (tmp_path / "b.npy",), ()), read).depth
-    assert np.array_equal(found, values.reshape(read))
+    dpt = struct.pack("<fii", 202021.25, *read[::-1]) + values.astype("<f4").tobytes()
+    (tmp_path / "c.dpt").write_bytes(dpt)
+    for name in ("b.npy", "c.dpt"):
+        found = depth_prediction(Pair("a", (tmp_path / name,), ()), read).depth
+        assert np.array_equal(found, values.reshape(read))
 
 
 def test_what_the_truth_lacks_is_said():
