@@ -38,7 +38,7 @@ from changes import ROOT, Mutant, mutants_of
 
 LISTED = ROOT / "scripts" / "mutants.toml"
 SCORES = ["bsdsbench/scores", "bsdsbench/metrics", "bsdsbench/comparison", "bsdsbench/curves"]
-PLAIN = ("kernels", "metrics", "curves", "conformance")  # whose tests run kernels
+PLAIN = ("kernels", "metrics", "scores", "curves", "conformance")  # whose tests run kernels
 LONGEST = 5  # seconds of processor time of a test, and ...
 ENOUGH = 8.0  # ... of tests of other modules for one change
 LIBRARIES = "pytest hypothesis numpy numba scipy.io scipy.ndimage scipy.sparse imageio.v3 PIL.Image"

@@ -40,8 +40,8 @@ def undersegmentation_error(labels: ArrayLike, gt: ArrayLike) -> float:
     Source: Neubert and Protzel, Forum Bildverarbeitung 2012.
     """
     table = table_of(labels, [gt])
-    rows, _, n = table.cells(0)
-    return float(np.minimum(n, table.row_area()[rows] - n).sum() / table.n_pixels)
+    n = table.counts
+    return float(np.minimum(n, table.row_area()[table.rows()] - n).sum() / table.n_pixels)
 
 
 def undersegmentation_error_levin(labels: ArrayLike, gt: ArrayLike) -> float:
@@ -53,9 +53,8 @@ def undersegmentation_error_levin(labels: ArrayLike, gt: ArrayLike) -> float:
     Source: Levinshtein et al., TurboPixels, PAMI 2009.
     """
     table = table_of(labels, [gt])
-    rows, cols, _ = table.cells(0)
     area = table.gts.col_area
-    met = np.bincount(cols, table.row_area()[rows], area.size)
+    met = np.bincount(table.cols, table.row_area()[table.rows()], area.size)
     return float(((met - area) / area).mean())
 
 

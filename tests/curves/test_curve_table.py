@@ -112,6 +112,13 @@ def test_scores_outside_the_unit_range():
     assert mixed["scikit-learn average_precision_score"] == pytest.approx((1 + 2 / 3) / 2)
 
 
+def test_the_hull_by_hand():
+    """From TP 1, FP 0 straight to (2, 4): precision (1 + s) / (1 + 5 s) from recall 1/2 to 1."""
+    t = numbers([1, -1, -1, -1, -1, 1], [6.0, 5, 4, 3, 2, 1])
+    area = 1 / 2 + (1 / 5 + 4 / 25 * math.log(6)) / 2
+    assert t["Davis-Goadrich, achievable (ROC hull)"] == pytest.approx(area, rel=1e-12)
+
+
 def test_missing_classes_empty_and_infinite_scores():
     for labels, scores in (([], []), ([-1, -1], [0.1, 0.2])):
         t = numbers(labels, scores)

@@ -10,8 +10,8 @@ from PIL import Image
 from scipy.io import savemat
 from scipy.sparse import csc_matrix
 
-from bsdsbench.files.errors import FileFormatError
-from bsdsbench.loaders import Pair, load_prediction
+from bsdsbench.files.errors import FileFormatError, ShapeError
+from bsdsbench.loaders import Pair, load_prediction, read_prediction
 from bsdsbench.loaders.matlab import mat_arrays
 from tests.helpers.runs import refused
 
@@ -404,3 +404,42 @@ def test_a_ucm2_of_floats_is_read(tmp_path, dtype):
     ucm2[4] = 0.25
     savemat(tmp_path / "a.mat", {"ucm2": ucm2})
     assert np.array_equal(load_prediction(tmp_path / "a.mat").ucm2, ucm2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("soft", {"soft": (3, 5)}),
+        ("labels", {"soft": (3, 5)}),
+        ("classes", {"classes": (2, 3, 5)}),
+        ("lines", {"soft": (3, 5)}),
+        ("oriented", {"soft": (3, 5), "angles": (3, 5)}),
+        ("depth-map", {"depth": (3, 5)}),
+    ],
+)
+def test_without_a_file_nothing_is_predicted(kind, fields):
+    found = read_prediction(Pair("a", (), ()), kind, (3, 5), n_classes=2)
+    for name, shape in fields.items():
+        assert np.array_equal(getattr(found, name), np.zeros(shape)), name
+    if kind == "lines":
+        assert (found.lines.ends.shape, found.lines.scores.shape) == ((0, 4), (0,))
+
+
+def test_maps_of_classes_have_one_size(tmp_path):
+    paths = tuple(tmp_path / f"{k}" / "a.npy" for k in "bc")
+    for path, width in zip(paths, (5, 4), strict=True):
+        path.parent.mkdir()
+        np.save(path, np.zeros((3, width), bool))
+    with pytest.raises(ShapeError, match="of a have several sizes, expected one"):
+        read_prediction(Pair("a", paths, ()), "classes", (3, 5))
+    found = read_prediction(Pair("a", paths[:1] * 3, ()), "classes", (3, 5))
+    assert found.classes.shape == (3, 3, 5)
+
+
+@pytest.mark.parametrize(
+    ("labels", "read"),
+    [([-1, 2, 7], [0, 1, 2]), ([2, 0, 70000], [1, 0, 2]), ([2, 0, 65535], [2, 0, 65535])],
+)
+def test_labels_below_0_or_large_are_renumbered(tmp_path, labels, read):
+    np.save(tmp_path / "a.npy", np.array([labels]))
+    assert load_prediction(tmp_path / "a.npy", kind="labels").segs[0].tolist() == [read]

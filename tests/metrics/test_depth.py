@@ -84,7 +84,7 @@ def test_si_is_the_plain_one(strict, seeds):
 
 
 def test_the_recall_of_mattes_is_the_plain_one(seeds):
-    for seed in seeds:
+    for seed in seeds[::3]:
         pred, gt, _ = case(seed)
         mask = np.nan_to_num(gt) > 1.5
         truth, strict = bb.GroundTruth("a", mask=mask), seed % 2 == 0
@@ -273,6 +273,51 @@ def test_files_that_are_no_depth_map(tmp_path, save, fault):
         depth_prediction(Pair("a", (path,), ()), (3, 4))
 
 
+@pytest.mark.parametrize("suffix", [".npz", ".mat"])
+def test_every_map_of_a_truths_file(tmp_path, suffix):
+    """What is not 0 is valid in all three masks, or drawn; of a matte what is above a tenth."""
+    from bsdsbench.loaders.depth_files import depth_truth
+    from bsdsbench.loaders.pairing import Pair
+
+    masks = {"valid": [[0, 2, 2]], "mask_invalid": [[1, 0, 1]], "mask_transp": [[1, 1, 1]]}
+    maps = {"depth": [[1.5, 0, 3]], "edges": [[0, 1, 2]], **masks}
+    mattes = {np.uint8: (25, 26), np.uint16: (6553, 6554), float: (0.1, 0.11)}
+    for kind, (below, above) in mattes.items():
+        given = {**maps, "matte": np.array([[below, above, 0]], kind)}
+        path = tmp_path / f"a{suffix}"
+        np.savez(path, **given) if suffix == ".npz" else savemat(path, {"data": given})
+        found = depth_truth(Pair("a", (), (path,)))
+        assert found.depth.tolist() == maps["depth"]
+        assert [e.tolist() for e in found.boundaries] == [[[False, True, True]]]
+        assert found.valid.tolist() == [[False, False, True]]
+        assert found.mask.tolist() == [[False, True, False]]
+    np.savez(tmp_path / "b.npz", K=np.eye(3), edges=[[0, 1]])
+    found = depth_truth(Pair("b", (), (tmp_path / "b.npz",)))
+    assert (found.depth, found.valid, found.mask) == (None, None, None)
+    np.savez(tmp_path / "c.npz", depth=[[1.0, 2]], edges=[[0, 1, 1]])
+    with pytest.raises(FileFormatError, match=r"sizes \[\(1, 2\), \(1, 3\)\], expected one"):
+        depth_truth(Pair("c", (), (tmp_path / "c.npz",)))
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [((1, 2, 3), (2, 3)), ((2, 3, 1), (2, 3)), ((1, 1, 3), (1, 3)), ((3, 1), (3, 1))],
+)
+def test_axes_of_length_1_beside_a_depth_map(tmp_path, given, read):
+    from bsdsbench.loaders.depth_files import depth_prediction
+    from bsdsbench.loaders.pairing import Pair
+
+    values = np.arange(1.0, 1 + np.prod(given))
+    np.savez(tmp_path / "a.npz", K=np.eye(3), depth=np.ones((2, 3)), **{"pred": np.ones((4, 4))})
+    np.save(tmp_path / "b.npy", values.reshape(given))
+    assert depth_prediction(Pair("a", (tmp_path / "a.npz",), ()), (2, 3)).depth.shape == (2, 3)
+    dpt = struct.pack("<fii", 202021.25, *read[::-1]) + values.astype("<f4").tobytes()
+    (tmp_path / "c.dpt").write_bytes(dpt)
+    for name in ("b.npy", "c.dpt"):
+        found = depth_prediction(Pair("a", (tmp_path / name,), ()), read).depth
+        assert np.array_equal(found, values.reshape(read))
+
+
 def test_what_the_truth_lacks_is_said():
     depth, gt = np.ones((4, 5)), bb.GroundTruth("a", (np.eye(4, 5) > 0,))
     with pytest.raises(DataError, match=r"^a: no true depth"):
@@ -283,7 +328,10 @@ def test_what_the_truth_lacks_is_said():
         scored(depth, depth, {"measures": ("matte",)})
     with pytest.raises(DataError, match=r"to align by"):
         scored(depth, gt, {"measures": ("dbe",), "align": "scale"})
-    with pytest.raises(DataError, match=r"expected the crop"):
-        scored(depth, depth, {"crop": (0, 9, 0, 2)})
+    with pytest.raises(DataError, match=r"4 x 5, expected the crop"):
+        scored(depth, depth, {"crop": (0, 5, 0, 5)})
+    with pytest.raises(DataError, match=r"4 x 5, expected the crop"):
+        scored(depth, depth, {"crop": (0, 4, 0, 6)})
+    assert scored(depth, depth, {"crop": (0, 4, 0, 5)}).keys() == scored(depth, depth, {}).keys()
     with pytest.raises(ProtocolError, match="two ratios from 1"):
         scored(depth, depth, {"ratios": (0.5, 1.25, 10)})

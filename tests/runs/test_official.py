@@ -234,6 +234,22 @@ def test_official_tables_alone_are_reported(name, bsds500_bench, tmp_path):
         assert "interpolated   0.704" in done.output
 
 
+@pytest.mark.parametrize("alone", [None, "covering", "pri and voi"])
+def test_scores_of_region_tables_are_their_cells(tmp_path, alone):
+    """In the order in which the official program writes them; either table may lack."""
+    if alone != "pri and voi":
+        (tmp_path / "eval_cover.txt").write_text("0.1 0.5 0.6 0.7\n")
+        (tmp_path / "eval_cover_img.txt").write_text("1 0.2 0.5 0.6\n2 0.3 0.5 0.6\n")
+    if alone != "covering":
+        (tmp_path / "eval_RI_VOI.txt").write_text("0.2 0.81 0.82 0.3 1.9 1.8\n")
+    score = load_run(tmp_path).score("region")
+    cover, others = {"ods": 0.5, "ois": 0.6, "best": 0.7}, {"pri": {"ods": 0.81, "ois": 0.82}}
+    others["voi"] = {"ods": 1.9, "ois": 1.8}
+    kept = {None: {"covering": cover, **others}, "covering": {"covering": cover}}
+    assert score.to_mapping() == kept.get(alone, others)
+    assert score.n_images == (0 if alone == "pri and voi" else 2)
+
+
 def test_tables_without_thresholds_do_not_say_99(tmp_path):
     """eval_cover.txt alone: neither the report nor the signature invents a grid."""
     (tmp_path / "a").mkdir()

@@ -132,12 +132,11 @@ class Table:
         return cls.of(flat, area.size, gts, zero_region(array, flat))
 
     def merged(self, new_row: NDArray[np.int32], n_rows: int) -> Table:
-        """The table after each row r became part of row new_row[r]."""
+        """The table after each row r became part of row new_row[r], in a hierarchy."""
         n_cols = self.gts.col_area.size
         cells = self.indptr, self.cols, self.counts
         indptr, cols, counts = kernel.merge_rows(*cells, new_row, n_rows, n_cols)
-        zero = int(new_row[self.zero]) if self.zero >= 0 else -1
-        return Table(self.gts, indptr, cols, counts, zero)
+        return Table(self.gts, indptr, cols, counts)
 
     @property
     def n_pixels(self) -> int:
@@ -148,12 +147,9 @@ class Table:
         """a_i, i8 (R,)."""
         return kernel.row_sums(self.indptr, self.counts) // self.gts.count
 
-    def cells(self, annotator: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
-        """Row, column and pixels of the cells with one annotator."""
-        first, last = self.gts.col_start[annotator : annotator + 2]
-        mine = (self.cols >= first) & (self.cols < last)
-        rows = np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
-        return rows[mine], self.cols[mine] - first, self.counts[mine]
+    def rows(self) -> NDArray[Any]:
+        """The row of each cell."""
+        return np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
 
 
 def table_of(seg: ArrayLike, gts: Sequence[ArrayLike]) -> Table:

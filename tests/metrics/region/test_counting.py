@@ -83,6 +83,14 @@ def test_hand_counted():
     assert turned.nvoi == pytest.approx(found.nvoi)
 
 
+@pytest.mark.parametrize("shift", [-(2**40), -(2**31) - 4, 2**31 - 4, 2**40])
+def test_labels_of_any_size_are_names(shift):
+    """Beyond 32 bits, and in part: as the same map with small labels."""
+    small, large = against(SEG, GT), against(SEG + shift, GT - shift)
+    for name, value in vars(small).items():
+        np.testing.assert_array_equal(getattr(large, name), value, err_msg=name)
+
+
 def test_objects_and_parts_by_hand():
     # Annotator: regions of 20 and 20. Segmentation: one object of 20, the other cut 6 + 14.
     gt = np.repeat([1, 2], 20).reshape(4, 10)
