@@ -6,6 +6,7 @@ check failed (such as a regression), 2 invalid input or call, 130 interrupted.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import os
@@ -115,6 +116,8 @@ def main() -> None:
         _say("bsdsbench: not enough memory on this machine; what was done is kept")
         status = 2
     except Exception as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # while a class is made (__set_name__)
+            _interrupted(words)
         _say(f"bsdsbench: {_unexpected(error, words, debug)}")
         status = 2
     gc.freeze()  # Python would look for garbage in all that was imported once more, for 0.15 s
@@ -162,6 +165,8 @@ def _insist_on_ctrl_c() -> None:
             signal.signal(signal.SIGINT, interrupt)
             signal.signal(signal.SIGALRM, interrupt)
             sys.unraisablehook = dropped
+            # While Python ends, all is done and shown.
+            atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
 def _one_line_warnings() -> None:
@@ -192,6 +197,9 @@ def _interrupted(words: list[str]) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
+    # What is still running complains about what is gone, and nobody waits for it.
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     helpers = sys.modules.get("multiprocessing.util")
     if helpers is not None:
         helpers._run_finalizers(0)  # gives semaphores back; those below 0 wait for threads

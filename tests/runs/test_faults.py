@@ -184,7 +184,7 @@ def test_ctrl_c_at_any_moment_of_the_start_is_one_line(many, tmp_path, method, t
         assert gone(process.pid, 60)
         seen.append(process.returncode)
         if process.returncode:
-            assert (process.returncode, err.strip().count("\n")) == (130, 0), err
+            assert (process.returncode, err.strip().count("\n")) == (130, 0), (k, err)
     assert 130 in seen
 
 
