@@ -9,7 +9,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
-from bsdsbench.comparison.significance import holm, permutation_p, wilcoxon_p
+from bsdsbench.comparison.significance import holm, permutation_p, smallest_told, wilcoxon_p
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
 
@@ -132,3 +132,12 @@ def test_command(pair, tmp_path, capsys):
     assert "OIS" not in shown
     with pytest.raises(click.UsageError, match="--columns: not with a page"):
         cli.main(["report", *folders, "--columns", "ods", "-o", "x.html"], standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("draws", "told"),  # t of one degree of freedom at .975 in tables: 12.7062
+    [([0.0, 2.0], 12.7062 * 2), ([2.0], np.nan), ([np.nan, 0.0, 2.0], np.nan)],
+)
+def test_the_smallest_difference_of_two_images_is_that_of_students_t(draws, told):
+    found = smallest_told(np.array(draws), 0.95, 2)
+    assert found == pytest.approx(told, rel=1e-5, nan_ok=True)
