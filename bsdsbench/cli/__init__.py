@@ -107,7 +107,7 @@ def main() -> None:
             _interrupted(words)
     except BrokenPipeError:
         # The reader of our output has gone; nothing more can be said there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _to_nowhere(sys.stdout.fileno())
         status = 0
     except OSError as error:
         _say(f"bsdsbench: {visible(_reason(error))}")
@@ -199,11 +199,15 @@ def _interrupted(words: list[str]) -> NoReturn:
             stream.flush()
     # What is still running complains about what is gone, and nobody waits for it.
     with contextlib.suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        _to_nowhere(2)
     helpers = sys.modules.get("multiprocessing.util")
     if helpers is not None:
         helpers._run_finalizers(0)  # gives semaphores back; those below 0 wait for threads
     os._exit(130)
+
+
+def _to_nowhere(descriptor: int) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
 def _unexpected(error: Exception, words: list[str], debug: bool) -> str:

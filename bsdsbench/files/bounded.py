@@ -253,9 +253,8 @@ def number_fields(found: Mapping[str, Any], name: str) -> dict[str, float]:
 
 def text_fields(found: Mapping[str, Any], name: str) -> dict[str, str]:
     """An object of texts."""
-    return {
-        key: text_field(table_field(found, name), key, 1 << 20) for key in table_field(found, name)
-    }
+    texts = table_field(found, name)
+    return {key: text_field(texts, key, 1 << 20) for key in texts}
 
 
 def _field(found: Mapping[str, Any], name: str) -> Any:

@@ -186,7 +186,3 @@ def _nvoi(voi: float, most_regions: int) -> float:
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
-
-
-# One segmentation and one annotator. All take (H, W) integer label maps and raise DataError for
-# anything else, ShapeError where their shapes differ.
