@@ -4,11 +4,13 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,31 +19,54 @@ import bsdsbench as bb
 from bsdsbench.runs.record_store import FOLDER, LOG, RecordStore
 from tests.helpers.making import make_set
 from tests.helpers.metric_cases import case_of
-from tests.helpers.runs import bits, refused
+from tests.helpers.runs import bits, counted, refused
 from tests.helpers.simulated import simulated_run
 
 ROOT = Path(__file__).parents[2]
-IMAGES = 60
+IMAGES = 24
 
 needs_signals = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="looks for workers in /proc"
 )
 
+# Workers take their time over an image: there is a midst of a run, on a busy machine too.
+UNHURRIED = """
+import sys
+
+if any("multiprocessing.forkserver" in word for word in sys.orig_argv):
+    import time
+
+    import bsdsbench.runs.job as job
+
+    def unhurried(each, evaluate=job._evaluate):
+        time.sleep(0.05)
+        return evaluate(each)
+
+    job._evaluate = unhurried
+"""
+API = "import sys, bsdsbench as bb\npred, gt, out = sys.argv[1:]\n"
+API += "bb.evaluate(pred, gt, workers=2, out=out)\n"
+
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory):
-    return make_set(tmp_path_factory.mktemp("many"), images=IMAGES, shape=(90, 120), annotators=3)
+    return make_set(tmp_path_factory.mktemp("many"), images=IMAGES)
 
 
-def start(many, out, *more, verb="evaluate", **environment):
-    pred, gt = many
-    command = [sys.executable, "-m", "bsdsbench", verb, str(pred), "--gt", str(gt)]
+@pytest.fixture(scope="module")
+def unhurried(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unhurried")
+    (folder / "sitecustomize.py").write_text(UNHURRIED)
+    return os.pathsep.join([str(folder), str(ROOT)])
+
+
+def start(*words, **environment):
     # Where the tests run in the background Ctrl-C is ignored, and the child would inherit that.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return subprocess.Popen(
-            [*command, "-o", str(out), "--workers", "2", *more],
+            [sys.executable, *map(str, words)],
             cwd=ROOT,
             env={**os.environ, **environment},
             stdout=subprocess.PIPE,
@@ -53,146 +78,157 @@ def start(many, out, *more, verb="evaluate", **environment):
         signal.signal(signal.SIGINT, before)
 
 
-def finish(process, seconds=120):
-    out, err = process.communicate(timeout=seconds)
-    assert process.returncode == 0, err
-    return out
+def evaluate(many, out):
+    """Words of the command."""
+    return ("-m", "bsdsbench", "evaluate", many[0], "--gt", many[1], "-o", out, "--workers", 2)
 
 
 HEADS = re.compile(rb"[0-9a-f]{20} [0-9a-f]{32} +[0-9]+ [0-9a-f]{32}\n")
 
 
 def stored(out):
-    """How many records there are, looked at beside the writer."""
+    """How many records there are, looked at beside the writer; -1 if there is no place for them."""
     log = out / FOLDER / LOG
-    return len(HEADS.findall(log.read_bytes())) if log.exists() else 0
+    return len(HEADS.findall(log.read_bytes())) if log.exists() else -1
 
 
-def processes_of(session):
-    """The living processes of a session (Linux: read from /proc)."""
-    found = []
+def fields_of(session):
+    """The living processes of a session (Linux: read from /proc): id -> fields after the name."""
+    found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             fields = stat.read_text().rpartition(")")[2].split()
             if int(fields[3]) == session and fields[0] != "Z":
-                found.append(int(stat.parent.name))
+                found[int(stat.parent.name)] = fields
     return found
 
 
-def gone(session, seconds):
+def gone(session, seconds=60):
     limit = time.monotonic() + seconds
-    while processes_of(session) and time.monotonic() < limit:
+    while fields_of(session) and time.monotonic() < limit:
         time.sleep(0.05)
-    return not processes_of(session)
+    return not fields_of(session)
 
 
-def amid(many, root, records, act):
+def amid(begin, records, act):
     """A run in whose midst `act` fell, after so many records: its folder and process.
 
     On a busy machine a run may end before this process is asked again: then another one is tried.
     """
     for attempt in range(9):
-        out = root / f"amid{attempt}"
-        process = start(many, out)
+        out, process = begin(attempt)
         while stored(out) < records and process.poll() is None:
             time.sleep(0.005)
         with contextlib.suppress(ProcessLookupError):
             act(process)
-            if 0 < stored(out) < IMAGES:
+            if records <= stored(out) < IMAGES:
                 return out, process
         process.communicate(timeout=120)
     raise AssertionError("every run had ended before")
 
 
+@pytest.fixture
+def run(many, unhurried, tmp_path):
+    """Starts one, of which there is a midst."""
+
+    def begin(number, program=None):
+        out = tmp_path / f"out{number}"
+        words = ("-c", program, *many, out) if program else evaluate(many, out)
+        return out, start(*words, PYTHONPATH=unhurried)
+
+    return begin
+
+
 @pytest.fixture(scope="module")
 def undisturbed(many, tmp_path_factory):
-    out = tmp_path_factory.mktemp("undisturbed") / "out"
-    started = time.monotonic()
-    finish(start(many, out))
-    return bits(out), time.monotonic() - started
+    return bits_of(many, tmp_path_factory.mktemp("undisturbed") / "out")
+
+
+def bits_of(many, out):
+    """What a run in this process leaves there, or one that goes on with what is there."""
+    counted(*many, out=out)
+    return bits(out)
 
 
 @needs_signals
 @pytest.mark.process
-def test_a_run_killed_at_two_moments_ends_with_the_same_bytes(many, undisturbed, tmp_path):
-    at_once = start(many, tmp_path / "out")
-    at_once.kill()
-    for out, process in (
-        (tmp_path / "out", at_once),
-        amid(many, tmp_path, 25, lambda process: (process.kill(), process.wait())),
-    ):
-        process.communicate()
-        assert gone(process.pid, 60), "a worker outlived its parent"
-        kept = stored(out)
-        finish(start(many, out))
-        assert bits(out) == undisturbed[0], f"killed with {kept} records kept"
+@pytest.mark.parametrize("records", [0, 8])
+def test_a_killed_run_ends_with_the_same_bytes(many, undisturbed, run, records):
+    out, process = amid(run, records, lambda process: (process.kill(), process.wait()))
+    process.communicate()
+    assert gone(process.pid), "a worker outlived its parent"
+    assert bits_of(many, out) == undisturbed
 
 
-@pytest.mark.process
 def test_what_a_killed_writer_left_half_written_is_swept_away(many, undisturbed, tmp_path):
     out = tmp_path / "out"
     for folder in (out, out / FOLDER, out / "per_image"):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ".im011_ev1.txt.a1b2c3.part").write_bytes(b"0.1")
-    finish(start(many, out))
-    assert bits(out) == undisturbed[0]
+    assert bits_of(many, out) == undisturbed
     assert not list(out.rglob("*.part"))
 
 
 @needs_proc
 @pytest.mark.process
-def test_a_killed_worker_loses_nothing(many, undisturbed, tmp_path):
+def test_a_killed_worker_loses_nothing(undisturbed, run):
     def kill(process):
         # The workers are forked from the server, so not our grandchildren only: take the last.
-        os.kill(max(processes_of(process.pid), default=process.pid), signal.SIGKILL)
+        os.kill(max(fields_of(process.pid), default=process.pid), signal.SIGKILL)
 
-    out, process = amid(many, tmp_path, 5, kill)
-    finish(process)
-    assert bits(out) == undisturbed[0]
+    out, process = amid(partial(run, program=API), 3, kill)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert bits(out) == undisturbed
 
 
 @needs_signals
 @pytest.mark.process
-def test_ctrl_c_stops_soon_keeps_what_is_done_and_leaves_no_child(many, undisturbed, tmp_path):
-    out, process = amid(many, tmp_path, 3, lambda p: os.killpg(p.pid, signal.SIGINT))
+def test_ctrl_c_stops_soon_keeps_what_is_done_and_leaves_no_child(many, undisturbed, run):
+    out, process = amid(run, 3, lambda p: os.killpg(p.pid, signal.SIGINT))
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert "interrupted" in err
     assert "Traceback" not in err
-    assert gone(process.pid, 60)
+    assert gone(process.pid)
     assert stored(out) >= 3
     assert not (out / "result.json").exists()
-    finish(start(many, out))
-    assert bits(out) == undisturbed[0]
+    assert bits_of(many, out) == undisturbed
+
+
+def has_worked(session, seconds):
+    """Whether its processes have used so many processor seconds; seconds where nobody counts."""
+    if not Path("/proc/self/stat").exists():
+        time.sleep(seconds)
+        return True
+    ticks = sum(int(f[11]) + int(f[12]) for f in fields_of(session).values())
+    return ticks >= seconds * os.sysconf("SC_CLK_TCK")
 
 
 @needs_signals
-@pytest.mark.parametrize("method", ["forkserver", "spawn"])
-@pytest.mark.parametrize("to_all", [True, False])
+@pytest.mark.parametrize(
+    ("method", "moments"),
+    [("forkserver", (0.05, 0.3, 0.6, 1.0)), ("spawn", (0.15, 0.45, 0.9, 1.6))],
+)
 @pytest.mark.process
-def test_ctrl_c_at_any_moment_of_the_start_is_one_line(many, tmp_path, method, to_all):
+def test_ctrl_c_at_any_moment_of_the_start_is_one_line(many, tmp_path, method, moments):
     """To the whole group, as a terminal sends it, or to the parent alone; imports included."""
     seen = []
-    for k in range(4):
-        process = start(many, tmp_path / f"out{k}", "--quiet", BSDSBENCH_START_METHOD=method)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=0.3 + 0.5 * k)
+    for k, moment in enumerate(moments):
+        words = (*evaluate(many, tmp_path / f"out{k}"), "--quiet")
+        process = start(*words, BSDSBENCH_START_METHOD=method)
+        while process.poll() is None and not has_worked(process.pid, moment):
+            time.sleep(0.02)
         if process.returncode is None:  # else it was quicker
+            to_all = k % 2 == (method == "spawn")
             (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=120)
         assert "Traceback" not in err, err
-        assert gone(process.pid, 60)
+        assert gone(process.pid)
         seen.append(process.returncode)
         if process.returncode:
             assert (process.returncode, err.strip().count("\n")) == (130, 0), (k, err)
     assert 130 in seen
-
-
-@pytest.mark.process
-def test_spawned_workers_give_the_same_bytes(many, undisturbed, tmp_path):
-    out = tmp_path / "out"
-    finish(start(many, out, BSDSBENCH_START_METHOD="spawn"))
-    assert bits(out) == undisturbed[0]
 
 
 def test_a_full_disk_is_one_line_and_a_later_run_goes_on(tiny, tmp_path, monkeypatch):
@@ -234,22 +270,21 @@ def test_a_shard_that_a_file_tells_is_one_of_some(shard, words):
     assert len(caught.value.problems) == 1
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("name", ["semantic", "saliency"])
 def test_a_killed_run_of_classes_or_masks_goes_on_to_the_same_bytes(name, tmp_path):
-    """Killed after its first image, without a chance to tidy up."""
+    """What is on the disk after its first image is what a process leaves that is killed then."""
     case = case_of(name)
     folders = case.write(tmp_path)
-    (tmp_path / "set.toml").write_text(case.run.protocol.to_toml(), "utf-8")
-    how = {"metrics": name, "workers": 1, "executor": "thread"}
-    script = (
-        "import os, bsdsbench as bb\n"
-        f"bb.evaluate({str(folders[0])!r}, {str(folders[1])!r}, {str(tmp_path / 'set.toml')!r},\n"
-        f"            out={str(tmp_path / 'out')!r}, progress=lambda *_: os._exit(9), **{how})\n"
-    )
-    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT).returncode == 9
-    assert not (tmp_path / "out" / "result.json").exists()
-    for out in ("out", "whole"):
-        bb.evaluate(*folders, tmp_path / "set.toml", out=tmp_path / out, **how)
-    assert bits(tmp_path / "out") == bits(tmp_path / "whole")
-    assert bb.Evaluation.load(tmp_path / "out").scores() == case.run.scores()
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+
+    def keep(done, total, image_id):
+        if done == 1:
+            shutil.copytree(whole, killed)
+
+    how = (*folders, case.run.protocol, name)
+    counted(*how, out=whole, progress=keep)
+    assert stored(killed) == 1
+    assert not (killed / "result.json").exists()
+    run = counted(*how, out=killed)
+    assert bits(killed) == bits(whole)
+    assert run.scores() == bb.Evaluation.load(killed).scores() == case.run.scores()
