@@ -23,6 +23,7 @@ from bsdsbench.kernels import KERNEL_VERSION, source_hash
 from bsdsbench.metrics import registry
 from bsdsbench.runs.job import Failure, Job, Outcome, run_job
 
+ANSWER_SECONDS = 10.0  # until a scheduler answers
 PATIENCE = 30.0  # seconds without any worker, at the start or later
 ASK_SECONDS = 2.0
 NOTICE_SECONDS = 5.0  # until a lost scheduler is noticed
@@ -62,7 +63,7 @@ def cluster(
     with _quiet():
         try:
             tcp = address.replace("dask://", "tcp://").rstrip("/")
-            client = Client(tcp, timeout=10, set_as_default=False)
+            client = Client(tcp, timeout=ANSWER_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
             raise DataError(f"{address}: no Dask scheduler answers there ({error})") from None
         try:

@@ -294,9 +294,12 @@ class _Pool(ProcessPoolExecutor):
 
     def last_words(self) -> str:
         """How the first of the workers ended, once the pool is broken."""
-        children, limit = self.children.values(), time.monotonic() + 1
-        # The pool's own thread may have waited for one and not yet noted how it ended.
-        while any(c.exitcode is None for c in children) and time.monotonic() < limit:
+        children = self.children.values()
+        for _ in range(200):
+            # The pool's own thread may have waited for one and not yet noted how it ended: turns
+            # for it are counted, not seconds, in which a busy machine may give it none.
+            if all(c.exitcode is not None for c in children):
+                break
             time.sleep(0.01)
         codes = [c.exitcode for c in children]
         own = [c for c in codes if c not in (None, 0, 255, -signal.SIGTERM)]

@@ -24,9 +24,16 @@ from bsdsbench.runs.job import Failure, Job
 from bsdsbench.runs.record_store import RecordStore
 from tests.helpers.making import make_set
 from tests.helpers.metric_cases import case_of
-from tests.helpers.runs import bits, refused
+from tests.helpers.processes import gone
+from tests.helpers.runs import bits, counted, refused
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def masks(tmp_path):
+    """Folders of three soft maps and masks: their metric needs no kernels, so workers start soon"""
+    return case_of("saliency").write(tmp_path)
 
 
 def jobs_of(tiny):
@@ -34,12 +41,30 @@ def jobs_of(tiny):
     return [Job(p, proto, ("boundary",)) for p in pair(*tiny)]
 
 
+DEADLY = """
+import os
+import sys
+
+if "--multiprocessing-fork" in sys.orig_argv:
+    import bsdsbench.runs.job as job
+
+    def deadly(each):
+        if each.pair.image_id == "im003":
+            os._exit(9)
+        return job.ImageRecord(each.pair.image_id, (40, 52), {})
+
+    job._evaluate = deadly
+"""
+
+
 @pytest.mark.parametrize("seconds", [0.0, 1e9])
 @pytest.mark.process
 def test_an_image_that_kills_its_worker_is_blamed_and_the_others_are_done(
     tiny, tmp_path, monkeypatch, seconds
 ):
-    """A sitecustomize makes every worker die when it meets image im003, alone or among others."""
+    """A sitecustomize makes every worker die when it meets image im003, alone or among others.
+
+    Of the others it makes empty records, which needs no kernels."""
     monkeypatch.setattr(executors, "TASK_SECONDS", seconds)
     monkeypatch.setattr(executors, "TASKS_PER_WORKER", 1)
     (tmp_path / "sitecustomize.py").write_text(DEADLY)
@@ -77,60 +102,58 @@ def test_images_that_take_little_time_go_several_to_a_task(monkeypatch, seconds,
         left -= count
 
 
-@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+METHODS = pytest.mark.parametrize(
+    "method", [m for m in ("forkserver", "spawn") if m in multiprocessing.get_all_start_methods()]
+)
+
+
+def python(*words, **options):
+    """A script in another process, and what it printed; several seconds on a busy machine."""
+    done = subprocess.run(
+        [sys.executable, *map(str, words)], capture_output=True, text=True, timeout=300, **options
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@METHODS
 @pytest.mark.process
-def test_a_script_needs_no_main_guard(tiny, monkeypatch, method):
+def test_a_script_needs_no_main_guard(masks, monkeypatch, method):
     """One that is read from standard input; the next test has one in a file."""
-    if method not in multiprocessing.get_all_start_methods():
-        pytest.skip(f"no {method} on this system")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("BSDSBENCH_START_METHOD", method)
-    pred, gt = map(str, tiny)
+    pred, gt = map(str, masks)
     script = (
         "import bsdsbench as bb\n"
-        f"run = bb.evaluate({pred!r}, {gt!r}, workers=2)\n"
+        f"run = bb.evaluate({pred!r}, {gt!r}, metrics='saliency', workers=2)\n"
         "print(len(run.records))\n"
     )
-    found = subprocess.run(
-        [sys.executable, "-"],
-        input=script,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert (found.stdout, found.returncode) == ("6\n", 0), found.stderr
+    assert python("-", input=script) == "3\n"
 
 
-@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@METHODS
 @pytest.mark.process
 def test_workers_import_nothing_from_the_current_folder(tiny, tmp_path, method):
     """A clone of another version, or a user's signal.py, may lie where the command is run. The
-    script has no main guard."""
-    if method not in multiprocessing.get_all_start_methods():
-        pytest.skip(f"no {method} on this system")
+    script has no main guard. However they are started, workers give the same bytes."""
     (tmp_path / "bsdsbench").mkdir()
     (tmp_path / "bsdsbench" / "__init__.py").write_text("open('imported', 'w')")
     if sys.version_info >= (3, 11):
         (tmp_path / "signal.py").write_text("open('imported', 'w')")
     (tmp_path / "folder").mkdir()
     script = tmp_path / "folder" / "script.py"
-    pred, gt = map(str, tiny)
+    pred, gt, out = map(str, (*tiny, tmp_path / "out"))
     script.write_text(
         "import os\n"
         "import bsdsbench as bb\n"
-        f"run = bb.evaluate({pred!r}, {gt!r}, workers=2)\n"
-        "print(len(run.records), os.environ.get('PYTHONSAFEPATH'))\n"
+        f"bb.evaluate({pred!r}, {gt!r}, workers=2, out={out!r})\n"
+        "print(os.environ.get('PYTHONSAFEPATH'))\n"
     )
-    found = subprocess.run(
-        [sys.executable, str(script)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "BSDSBENCH_START_METHOD": method},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=tmp_path,
-    )
-    assert (found.stdout, found.returncode) == ("6 None\n", 0), found.stderr
+    own = {**os.environ, "PYTHONPATH": str(ROOT), "BSDSBENCH_START_METHOD": method}
+    assert python(script, env=own, cwd=tmp_path) == "None\n"
     assert not (tmp_path / "imported").exists()
+    counted(*tiny, out=tmp_path / "here")
+    assert bits(tmp_path / "out") == bits(tmp_path / "here")
 
 
 @pytest.mark.process
@@ -162,31 +185,32 @@ def killing(tmp_path, monkeypatch, method, count):
     monkeypatch.setenv("BSDSBENCH_START_METHOD", method)
 
 
-def evaluate(tiny, *words):
-    pred, gt = map(str, tiny)
-    command = [sys.executable, "-m", "bsdsbench", "evaluate", pred, "--gt", gt, "--quiet", *words]
+def evaluate(masks):
+    pred, gt = map(str, masks)
+    command = [sys.executable, "-m", "bsdsbench", "evaluate", pred, "--gt", gt, "--quiet"]
+    command += ["--metrics", "saliency", "--workers", "2"]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@METHODS
 @pytest.mark.process
 def test_helpers_killed_while_starting_are_named_and_tried_again(
-    tiny, tmp_path, monkeypatch, method
+    masks, tmp_path, monkeypatch, method
 ):
     killing(tmp_path, monkeypatch, method, 1)
-    done = evaluate(tiny, "--thresholds", "3", "--workers", "2")
+    done = evaluate(masks)
     assert done.returncode == 0, done.stderr
     assert "interrupted" not in done.stderr
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@METHODS
 @pytest.mark.process
-def test_helpers_that_never_start_end_the_run_with_status_2(tiny, tmp_path, monkeypatch, method):
+def test_helpers_that_never_start_end_the_run_with_status_2(masks, tmp_path, monkeypatch, method):
     killing(tmp_path, monkeypatch, method, 1000)
-    done = evaluate(tiny, "--thresholds", "3", "--workers", "2")
+    done = evaluate(masks)
     assert done.returncode == 2, done.stderr
     first, last = done.stderr.splitlines()
     assert "a worker process died while starting" in first
@@ -211,24 +235,6 @@ class Late:
 def test_the_end_of_a_worker_is_waited_for():
     pool = SimpleNamespace(children={1: Late()})
     assert _Pool.last_words(pool) == "signal 9: out of memory?"
-
-
-DEADLY = """
-import os
-
-import bsdsbench.runs.job as job
-
-real = job._evaluate
-
-
-def deadly(each):
-    if each.pair.image_id == "im003":
-        os._exit(9)
-    return real(each)
-
-
-job._evaluate = deadly
-"""
 
 
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": ROOT}
@@ -257,26 +263,34 @@ def stop(*processes):
 
 
 class Cluster:
-    """A scheduler and two workers; those that a test has killed start again for the next."""
+    """A scheduler and its workers; those that a test has killed start again where it needs them."""
 
     def __init__(self, folder):
         self.folder, self.scheduler, self.workers = folder, None, []
 
-    def whole(self):
+    def with_workers(self, count):
+        """Address, workers, scheduler: there are so many at least, and it knows who was killed."""
         from distributed import Client
 
         if self.scheduler is None or self.scheduler.poll() is not None:
             stop(*self.workers)
-            self.workers = []
             self.scheduler, self.address = start_scheduler(self.folder)
         self.workers = [w for w in self.workers if w.poll() is None]
         program = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--no-nanny"]
         options = ["--nthreads", "1", "--no-dashboard", "--local-directory", self.folder]
-        while len(self.workers) < 2:
+        while len(self.workers) < count:
             self.workers.append(subprocess.Popen([*program, *options], **QUIET))
         with Client(self.address, timeout=60, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=120)
+            limit = time.monotonic() + 120
+            while len(client.nthreads()) != len(self.workers) and time.monotonic() < limit:
+                time.sleep(0.05)
+            assert len(client.nthreads()) == len(self.workers)
         return self.address.replace("tcp://", "dask://"), self.workers, self.scheduler
+
+    def without_workers(self):
+        """The address."""
+        stop(*self.workers)
+        return self.with_workers(0)[0]
 
 
 @pytest.fixture(scope="module")
@@ -289,47 +303,16 @@ def one_cluster(tmp_path_factory):
 
 @pytest.fixture
 def cluster(one_cluster):
-    """The address of two workers that the scheduler knows, the workers, and the scheduler."""
-    return one_cluster.whole()
+    """Of two workers."""
+    return one_cluster.with_workers(2)
 
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.process
-def test_a_dask_cluster_that_loses_a_worker_gives_the_same_bits(cluster, tmp_path):
-    address, workers, _ = cluster
-    many = make_set(tmp_path / "many", images=40)
-    bb.evaluate(*many, workers=1, out=tmp_path / "here")
-
-    def kill_one(done, total, image_id):
-        if done == 8:
-            workers[0].kill()
-
-    bb.evaluate(*many, executor=address, out=tmp_path / "there", progress=kill_one)
-    assert workers[0].wait(60) != 0
-    assert bits(tmp_path / "there") == bits(tmp_path / "here")
-
-
-@pytest.mark.slow
-def test_no_scheduler_is_one_line(tiny):
-    pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
-    refused("no Dask scheduler answers", bb.evaluate, *tiny, executor="dask://127.0.0.1:1")
-
-
-@pytest.mark.filterwarnings("default")
-@pytest.mark.process
-def test_a_scheduler_that_goes_is_one_line_and_what_was_done_is_kept(cluster, tmp_path, capfd):
-    address, _, scheduler = cluster
-    many = make_set(tmp_path / "many", images=60)
-
-    def kill(done, total, image_id):
-        if done == 3:
-            scheduler.kill()
-
-    with pytest.raises(bb.DataError, match="the Dask scheduler has gone; what was done is kept"):
-        bb.evaluate(*many, executor=address, out=tmp_path / "out", progress=kill)
-    with contextlib.closing(RecordStore(tmp_path / "out")) as kept:
-        assert len(kept.known) >= 3
-    assert "Traceback" not in "".join(capfd.readouterr())
+def test_a_cluster_without_workers_is_one_line(one_cluster, tiny, monkeypatch):
+    monkeypatch.setattr("bsdsbench.runs.cluster.PATIENCE", 1.0)
+    with pytest.raises(bb.DataError, match="no workers there after 1 s, expected at least one"):
+        bb.evaluate(*tiny, executor=one_cluster.without_workers())
 
 
 @pytest.mark.filterwarnings("default")
@@ -363,15 +346,42 @@ def test_workers_that_do_not_see_the_files_are_named(cluster, tiny):
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.process
-def test_a_cluster_without_workers_is_one_line(tiny, tmp_path, monkeypatch):
+def test_a_dask_cluster_that_loses_a_worker_gives_the_same_bits(cluster, tmp_path):
+    address, workers, _ = cluster
+    many = make_set(tmp_path / "many", images=40)
+    counted(*many, out=tmp_path / "here")
+
+    def kill_one(done, total, image_id):
+        if done == 8:
+            workers[0].kill()
+
+    bb.evaluate(*many, executor=address, out=tmp_path / "there", progress=kill_one)
+    assert workers[0].wait(60) != 0
+    assert bits(tmp_path / "there") == bits(tmp_path / "here")
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.process
+def test_a_scheduler_that_goes_is_one_line_and_what_was_done_is_kept(one_cluster, tmp_path, capfd):
+    address, _, scheduler = one_cluster.with_workers(1)
+    many = make_set(tmp_path / "many", images=60)
+
+    def kill(done, total, image_id):
+        if done == 3:
+            scheduler.kill()
+
+    with pytest.raises(bb.DataError, match="the Dask scheduler has gone; what was done is kept"):
+        bb.evaluate(*many, executor=address, out=tmp_path / "out", progress=kill)
+    with contextlib.closing(RecordStore(tmp_path / "out")) as kept:
+        assert len(kept.known) >= 3
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
+@pytest.mark.slow
+def test_no_scheduler_is_one_line(tiny, monkeypatch):
     pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
-    monkeypatch.setattr("bsdsbench.runs.cluster.PATIENCE", 1.0)
-    scheduler, address = start_scheduler(tmp_path)
-    try:
-        with pytest.raises(bb.DataError, match="no workers there after 1 s, expected at least one"):
-            bb.evaluate(*tiny, executor=address.replace("tcp://", "dask://"))
-    finally:
-        stop(scheduler)
+    monkeypatch.setattr("bsdsbench.runs.cluster.ANSWER_SECONDS", 0.5)
+    refused("no Dask scheduler answers", bb.evaluate, *tiny, executor="dask://127.0.0.1:1")
 
 
 @pytest.mark.parametrize("address", ["dask://127.0.0.1", "dask://", "dask://a b:1", "dask:x", 3])
@@ -401,7 +411,7 @@ def test_without_semaphores_it_works_in_threads_and_says_so(tiny, monkeypatch, c
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.process
-def test_the_tracker_of_semaphores_says_nothing_after_a_kill(tiny, tmp_path):
+def test_the_tracker_of_semaphores_says_nothing_after_a_kill(masks, tmp_path):
     """A parent that is killed, and a tracker that fails over what is gone already."""
     script = (
         "import os, sys, signal, bsdsbench as bb\n"
@@ -410,12 +420,14 @@ def test_the_tracker_of_semaphores_says_nothing_after_a_kill(tiny, tmp_path):
         "    t.register('/not-there', 'semaphore')\n"
         "    os.write(t._resource_tracker._fd, b'UNREGISTER:/never:semaphore\\n')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
-        f"bb.evaluate({str(tiny[0])!r}, {str(tiny[1])!r}, workers=2, progress=die)\n"
+        f"pred, gt = {list(map(str, masks))!r}\n"
+        "bb.evaluate(pred, gt, metrics='saliency', workers=2, progress=die)\n"
     )
     with (tmp_path / "err").open("wb") as err:
-        found = subprocess.run([sys.executable, "-c", script], stderr=err, cwd=ROOT)
-    assert found.returncode == -signal.SIGKILL
-    time.sleep(1.5)  # the tracker ends after its parent
+        command = [sys.executable, "-c", script]
+        killed = subprocess.Popen(command, stderr=err, cwd=ROOT, start_new_session=True)
+        assert killed.wait() == -signal.SIGKILL
+    assert gone(killed.pid)  # the tracker ends after its parent
     assert (tmp_path / "err").read_text() == ""
 
 

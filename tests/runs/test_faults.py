@@ -19,6 +19,7 @@ import bsdsbench as bb
 from bsdsbench.runs.record_store import FOLDER, LOG, RecordStore
 from tests.helpers.making import make_set
 from tests.helpers.metric_cases import case_of
+from tests.helpers.processes import TOLD, fields_of, gone, has_worked
 from tests.helpers.runs import bits, counted, refused
 from tests.helpers.simulated import simulated_run
 
@@ -26,9 +27,7 @@ ROOT = Path(__file__).parents[2]
 IMAGES = 24
 
 needs_signals = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-needs_proc = pytest.mark.skipif(
-    not Path("/proc/self/stat").exists(), reason="looks for workers in /proc"
-)
+needs_proc = pytest.mark.skipif(not TOLD, reason="looks for workers in /proc")
 
 # Workers take their time over an image: there is a midst of a run, on a busy machine too.
 UNHURRIED = """
@@ -90,24 +89,6 @@ def stored(out):
     """How many records there are, looked at beside the writer; -1 if there is no place for them."""
     log = out / FOLDER / LOG
     return len(HEADS.findall(log.read_bytes())) if log.exists() else -1
-
-
-def fields_of(session):
-    """The living processes of a session (Linux: read from /proc): id -> fields after the name."""
-    found = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            fields = stat.read_text().rpartition(")")[2].split()
-            if int(fields[3]) == session and fields[0] != "Z":
-                found[int(stat.parent.name)] = fields
-    return found
-
-
-def gone(session, seconds=60):
-    limit = time.monotonic() + seconds
-    while fields_of(session) and time.monotonic() < limit:
-        time.sleep(0.05)
-    return not fields_of(session)
 
 
 def amid(begin, records, act):
@@ -194,15 +175,6 @@ def test_ctrl_c_stops_soon_keeps_what_is_done_and_leaves_no_child(many, undistur
     assert stored(out) >= 3
     assert not (out / "result.json").exists()
     assert bits_of(many, out) == undisturbed
-
-
-def has_worked(session, seconds):
-    """Whether its processes have used so many processor seconds; seconds where nobody counts."""
-    if not Path("/proc/self/stat").exists():
-        time.sleep(seconds)
-        return True
-    ticks = sum(int(f[11]) + int(f[12]) for f in fields_of(session).values())
-    return ticks >= seconds * os.sysconf("SC_CLK_TCK")
 
 
 @needs_signals
