@@ -1,59 +1,90 @@
-"""From nothing compiled: the command runs, and after its first image nothing is left to compile."""
+"""Before the first image: two processes compile all that it needs, and nothing from elsewhere."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+KERNELS = Path(__file__).parents[2] / "bsdsbench" / "kernels"
 SCRIPT = """
+import sys
 import numpy as np
-from numba.core import event
-from bsdsbench.kernels import never_compiled
+from bsdsbench.kernels import never_compiled, warm
 from bsdsbench.metrics.boundary import boundary_counts
 
-class Compiled(event.Listener):
-    def on_start(self, event):
-        print("compiled", event.data["dispatcher"].py_func.__name__)
-    def on_end(self, event):
-        pass
+def compiled():
+    found = [vars(m) for name, m in sys.modules.items() if name.startswith("bsdsbench.kernels.")]
+    return {f: list(f.overloads) for names in found for f in names.values()
+            if getattr(f, "overloads", None)}
 
-event.register("numba:compile", Compiled())
+warm.matching(), warm.others()
+before = compiled()
 counts = boundary_counts(np.eye(9), [np.eye(9) > 0, np.eye(9) > 0])
-print(never_compiled(), counts.matched_pred.tolist())
+print(len(before) > 9, compiled() == before, never_compiled(), counts.matched_pred.tolist())
+"""
+# In place of each module of kernels: one that says which of its functions are called where.
+STAND_IN = """
+import os
+from bsdsbench.kernels import cache_folder
+
+class Made:
+    half = None
+    def __iter__(self):
+        return iter((self, self))
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    def function(*given):
+        with open(cache_folder() / "called", "a") as file:
+            file.write(f"{os.getpid()} {name}\\n")
+        return Made()
+    return function
 """
 WARM = "from bsdsbench.kernels import never_compiled, warm\nprint(never_compiled())\n"
 
 
+def python(*words, **options):
+    done = subprocess.run(
+        [sys.executable, *map(str, words)], capture_output=True, text=True, timeout=300, **options
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @pytest.mark.process
-def test_two_processes_compile_all_kernels_and_import_nothing_from_the_current_folder(
-    tiny, tmp_path
-):
-    """Numba's cache in a folder of its own, empty at first; then a command finds it full."""
-    (tmp_path / "here" / "bsdsbench").mkdir(parents=True)
-    (tmp_path / "here" / "bsdsbench" / "__init__.py").write_text("open('imported', 'w')")
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "script.py").write_text(WARM + "warm.compile_once()\n")
-    root = str(Path(__file__).parents[2])
+def test_what_compiles_first_leaves_nothing_to_compile():
+    own = {**os.environ, "PYTHONPATH": str(KERNELS.parents[1])}
+    assert python("-W", "error", "-c", SCRIPT, env=own) == f"True True False {[9] * 99}\n"
 
-    def run(*words, **options):
-        done = subprocess.run(
-            [sys.executable, *map(str, words)],
-            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": root},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-            **options,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout.splitlines()
 
-    assert run(tmp_path / "elsewhere" / "script.py", cwd=tmp_path / "here") == ["True"]
-    assert not (tmp_path / "here" / "imported").exists()
-    assert any((tmp_path / "kept").rglob("*.nbc"))
-    assert run("-W", "error", "-c", SCRIPT) == [f"False {[9] * 99}"]
-    pred, gt = tiny
-    few = ("--thresholds", "5", "--workers", "1", "--quiet")
-    assert run("-m", "bsdsbench", "evaluate", pred, "--gt", gt, *few)
+@pytest.mark.process
+def test_two_processes_compile_once_and_import_nothing_from_the_current_folder(tmp_path):
+    package, here, script = tmp_path / "bsdsbench" / "kernels", tmp_path / "here", tmp_path / "s.py"
+    package.mkdir(parents=True)
+    (here / "bsdsbench").mkdir(parents=True)
+    (here / "bsdsbench" / "__init__.py").write_text("open('imported', 'w')")
+    (package.parent / "__init__.py").touch()
+    for name in ("__init__.py", "warm.py"):
+        shutil.copy(KERNELS / name, package)
+    for name in ("graph", "matching", "thinning", "thresholding"):
+        (package / f"{name}.py").write_text(STAND_IN)
+    script.write_text(WARM + "warm.compile_once()\n")
+    own = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": str(tmp_path)}
+    assert python(script, cwd=here, env=own) == "True\n"
+    assert not (here / "imported").exists()
+    (kept,) = (tmp_path / "kept").iterdir()
+    told = (kept / "called").read_text()
+    halves = {}
+    for process, name in map(str.split, told.splitlines()):
+        halves.setdefault(process, []).append(name)
+    matching, others = sorted(halves.values(), key=lambda names: "levels" in names)
+    assert matching == ["match_nothing", "disk", "within_reach", "_changes_of"]
+    assert others == ["levels", "thinning_events", "vertices", "vertices_of", "_keep"]
+    (kept / "of_this_folder").mkdir()
+    (kept / "of_this_folder" / "matching.x.nbc").touch()
+    assert python(script, cwd=here, env=own) == "False\n"
+    assert (kept / "called").read_text() == told
