@@ -31,6 +31,7 @@ import numpy as np
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
 STATELESS = (ModuleType, type, GenericAlias, logging.Logger, re.Pattern, Path)
 OWN = __name__.partition(".")[0]
+STATEMENTS = (ast.stmt, ast.ExceptHandler, ast.match_case)  # and what else may hold them
 LIBRARY_FOLDERS = {"site-packages", "dist-packages"}
 
 
@@ -148,11 +149,14 @@ def _imported(source: bytes, name: str, is_package: bool) -> Iterator[str]:
 def _imports(source: bytes) -> list[tuple[int, str | None, list[str]]]:
     """Level, module and names of each import of a source; a process may run many detectors."""
     found: list[tuple[int, str | None, list[str]]] = []
-    for node in ast.walk(ast.parse(source)):
+    nodes: list[ast.AST] = [ast.parse(source)]
+    for node in nodes:  # which grows; most nodes are of expressions, which import nothing
         if isinstance(node, ast.Import):
             found += [(0, alias.name, []) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             found.append((node.level, node.module, [alias.name for alias in node.names]))
+        else:
+            nodes += [n for n in ast.iter_child_nodes(node) if isinstance(n, STATEMENTS)]
     return found
 
 

@@ -261,10 +261,12 @@ def run(first: int, count: int, seed: int, only: str = "") -> list[str]:
         data = Path(folder) / "data"
         data.mkdir()
         make_data(data)
-        warm = Path(folder) / "warm"  # what is imported and compiled here is not in every child
-        both(partial(runs_of, data, FIVE), board)(warm, 1)
         found = {k: s for k, s in scenarios(data).items() if only in k}
         turns = [list(found)[number % len(found)] for number in range(first, first + count)]
+        for name in {*turns}:  # what is imported and compiled here is not in every child
+            warm = Path(folder) / "warm" / name
+            warm.mkdir(parents=True)
+            both(found[name].before, found[name].command)(warm, 1)
         truths = {k: _truth(found[k], Path(folder) / k.replace(" ", "_"), data) for k in {*turns}}
         for number, name in enumerate(turns, first):
             rng = random.Random(f"{seed}/{number}")

@@ -31,6 +31,15 @@ def detect(image):
 def lazy(image):
     import their_other
     return their_other.turned(image.mean(axis=2) / 255)
+
+def rarely(image):
+    try:
+        raise KeyError
+    except KeyError:
+        match image.ndim:
+            case 3:
+                import their_third
+    return their_third.turned(image.mean(axis=2) / 255)
 """
 HELPER = "def turned(soft):\n    return soft\n"
 OTHER = "def turned(soft):\n    return 1 - soft\n"
@@ -66,11 +75,11 @@ def user(tmp_path, monkeypatch):
         forget()
 
     def forget():
-        for name in ("their_detector", "their_helper", "their_other"):
+        for name in ("their_detector", "their_helper", "their_other", "their_third"):
             sys.modules.pop(name, None)
         importlib.invalidate_caches()
 
-    write(their_detector=DETECTOR, their_helper=HELPER, their_other=HELPER)
+    write(their_detector=DETECTOR, their_helper=HELPER, their_other=HELPER, their_third=HELPER)
     yield write
     forget()
 
@@ -113,6 +122,7 @@ def test_the_same_call_is_taken_over_and_said(data, user, tmp_path):
         ("their_detector:detect", {"their_detector": DETECTOR.replace("/ 255", "/ 510")}),
         ("their_detector:detect", {"their_helper": OTHER}),
         ("their_detector:lazy", {"their_other": OTHER}),
+        ("their_detector:rarely", {"their_third": OTHER}),
     ],
 )
 def test_a_changed_source_is_another_detector(spec, change, data, user, tmp_path):

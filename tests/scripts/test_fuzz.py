@@ -26,7 +26,7 @@ def _run(kind, *options):
 
 @pytest.mark.process
 def test_hostile_files_and_folders():
-    found = _run("hostile", "--count", "300", "--seed", "7")
+    found = _run("hostile", "--count", "130", "--seed", "7")
     for kind in ("ucm2.mat", "claim: hdf5", "result: manifest", "folder: run", "folder: save"):
         assert f"\n{kind} " in found
     assert "refused" in found
@@ -39,7 +39,7 @@ def test_many_hostile_files_and_folders():
 
 @pytest.mark.process
 def test_one_large_file():
-    assert "MiB" in _run("large", "--only", "small.npz")
+    assert "MiB" in _run("large", "--only", "gray.jpg")
 
 
 @pytest.mark.heavy

@@ -120,9 +120,14 @@ reason = "the same number"
     for name, text in {**files, "scripts/mutants.toml": listed}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, "utf-8")
-    told, given = [], {**os.environ, "PYTEST_ADDOPTS": "-p no:bsdsbench"}  # which is not there
+    plugins = {
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTEST_ADDOPTS": "-p _hypothesis_pytestplugin",
+    }
+    told, given = [], {**os.environ, **plugins, "PYTHONPATH": "scripts"}
+    program = "import mutate; mutate.LIBRARIES = 'pytest'; raise SystemExit(mutate.main())"
     for words in (["modules", "bsdsbench/m.py"], ["named"]):
-        command = [sys.executable, "scripts/mutate.py", *words]
+        command = [sys.executable, "-c", program, *words]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=given)
         told += [done.returncode, *done.stdout.splitlines()]
     assert told == [
