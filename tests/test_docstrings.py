@@ -29,11 +29,10 @@ def public():
 
 PUBLIC = list(public())
 ROOT = Path(bb.__file__).parent
-STARTS = (pytest.mark.process, pytest.mark.slow)
 WITH_EXAMPLES = [
     pytest.param(
         ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"),
-        marks=STARTS if "bb.run(" in path.read_text("utf-8") else (),
+        marks=pytest.mark.slow if "bb.run(" in path.read_text("utf-8") else (),
     )
     for path in sorted(ROOT.rglob("*.py"))
     if ">>> " in path.read_text("utf-8")
@@ -51,7 +50,7 @@ def test_sections_are_complete(found):
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
-def test_examples_run(name):
+def test_examples_run(name, detectors_once):
     """Those of every module, of public names or not."""
     try:
         module = import_module(name)

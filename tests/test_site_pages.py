@@ -24,13 +24,10 @@ WRITTEN = [
     for path in sorted(DOCS.rglob("*.md"))
     if not {"_build", "generated", "auto_examples"} & {*path.relative_to(DOCS).parts}
 ]
-STARTS = (pytest.mark.process, pytest.mark.slow)
 LESSONS = [p for p in WRITTEN if p.parent.name == "understand" and p.stem != "index"]
 METRICS = [p for p in WRITTEN if p.parent.name == "metrics"]
 WITH_CODE = [
-    pytest.param(p, marks=STARTS if "bb.run(" in p.read_text("utf-8") else pytest.mark.slow)
-    for p in WRITTEN
-    if "```pycon" in p.read_text("utf-8")
+    pytest.param(p, marks=pytest.mark.slow) for p in WRITTEN if "```pycon" in p.read_text("utf-8")
 ]
 
 
@@ -53,7 +50,7 @@ def blocks(path):
 
 
 @pytest.mark.parametrize("path", WITH_CODE, ids=name_of)
-def test_the_code_of_a_page_prints_what_the_page_says(path):
+def test_the_code_of_a_page_prints_what_the_page_says(path, detectors_once):
     test = doctest.DocTestParser().get_doctest("\n".join(blocks(path)), {}, path.stem, str(path), 0)
     said = []
     doctest.DocTestRunner(verbose=False).run(test, out=said.append)
@@ -138,9 +135,8 @@ def test_every_verb_has_a_call_that_the_site_runs():
     assert set(made) == {"index", *VERBS}
 
 
-@pytest.mark.process
 @pytest.mark.slow
-def test_the_first_picture_shows_todays_numbers():
+def test_the_first_picture_shows_todays_numbers(detectors_once):
     """Renew it by `python docs/drawing docs --png first_picture`."""
     with Image.open(DOCS / "first_picture.png") as stored:
         assert stored.info["Description"] == what_it_shows()

@@ -55,12 +55,12 @@ def structure_tensor_maps(image: Image) -> tuple[F, F]:
     The strength is how much the larger eigenvalue beats the smaller, averaged over three scales,
     so that texture without direction counts for little.
     """
-    lab = color.rgb2lab(image) / 100
-    raw, tensor = np.zeros(lab.shape[:2]), np.zeros((3, *lab.shape[:2]))
+    lab = np.ascontiguousarray(np.moveaxis(color.rgb2lab(image), -1, 0)) / 100
+    raw, tensor = np.zeros(lab.shape[1:]), np.zeros(lab.shape)
     for scale in (1.2, 2.0, 3.4):
-        gy = scale * ndi.gaussian_filter(lab, (scale, scale, 0), order=(1, 0, 0))
-        gx = scale * ndi.gaussian_filter(lab, (scale, scale, 0), order=(0, 1, 0))
-        sums = np.stack([(gy * gy).sum(-1), (gy * gx).sum(-1), (gx * gx).sum(-1)])
+        gy = scale * ndi.gaussian_filter(lab, (0, scale, scale), order=(0, 1, 0))
+        gx = scale * ndi.gaussian_filter(lab, (0, scale, scale), order=(0, 0, 1))
+        sums = np.stack([(gy * gy).sum(0), (gy * gx).sum(0), (gx * gx).sum(0)])
         a, b, d = local = ndi.gaussian_filter(sums, (0, scale, scale))
         mean, spread = (a + d) / 2, np.hypot((a - d) / 2, b)
         raw += np.sqrt(mean + spread) - 0.9 * np.sqrt(np.maximum(mean - spread, 0))
