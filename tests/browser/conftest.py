@@ -30,31 +30,38 @@ def browser():
         found.close()
 
 
-@pytest.fixture
-def open_page(browser):
-    """open_page(path, ...) -> page; on leaving, nothing was logged and nothing was fetched."""
-    problems, contexts = [], []
+@pytest.fixture(scope="module")
+def tab(browser):
+    """One page for the tests of a module, as another costs more than what they look at.
 
-    def go(path, anchor="", **options):
-        context = browser.new_context(**options)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.on("console", lambda m: problems.append(f"{m.type}: {m.text}"))
-        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
-        page.on("dialog", lambda d: (problems.append(f"dialog: {d.message}"), d.dismiss()))
-        page.on(
-            "request",
-            lambda r: (
-                None
-                if r.url.startswith(("data:", "blob:", path.as_uri()))
-                else problems.append(f"request: {r.url}")
-            ),
-        )
+    A page with the list of what it logged or fetched."""
+    context = browser.new_context()
+    page, problems = context.new_page(), []
+    page.set_default_timeout(10_000)
+    page.on("console", lambda m: problems.append(f"{m.type}: {m.text}"))
+    page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+    page.on("dialog", lambda d: (problems.append(f"dialog: {d.message}"), d.dismiss()))
+    page.on("request", lambda r: problems.append(f"request: {r.url}"))
+    yield page, problems
+    context.close()
+
+
+@pytest.fixture
+def open_page(tab):
+    """open_page(path, ...) -> page; on leaving, nothing was logged and nothing was fetched."""
+    page, problems = tab
+    own = ["data:", "blob:", "about:"]
+
+    def go(path, anchor="", viewport=DESKTOP, color_scheme="light"):
+        own.append(path.as_uri())
+        page.goto("about:blank")  # else an anchor alone would load nothing
+        page.mouse.move(0, 0)
+        page.set_viewport_size(viewport)
+        page.emulate_media(media="null", color_scheme=color_scheme)
         page.goto(path.as_uri() + anchor)
         return page
 
     yield go
-    for context in contexts:
-        context.close()
-    assert problems == []
+    found = [p for p in problems if not p.startswith(tuple(f"request: {start}" for start in own))]
+    problems.clear()
+    assert found == []

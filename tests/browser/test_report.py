@@ -33,7 +33,7 @@ def demo_report(tmp_path_factory):
         bb.evaluate(*where, name=name, out=out / method, workers=1)
     runs = [out / name for name in ("structure-tensor", "canny", "sobel")]
     for chosen, path in ((runs[:2], page), (runs, out / "three.html")):
-        done = command("report", *chosen, "-o", path)
+        done = command("report", *chosen, "-o", path, "--n-boot", 100)
         assert done.returncode == 0, done.stderr
     return page
 
@@ -377,7 +377,7 @@ def test_dark_pictures_have_no_white_boxes(open_page, demo_report):
 
 
 def test_every_table_can_be_downloaded(open_page, demo_report):
-    page = open_page(demo_report, accept_downloads=True)
+    page = open_page(demo_report)
     buttons = page.locator(".download")
     assert buttons.count() == 5
     found = {}
