@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.scores.ratios import ratio
+
 F8 = NDArray[np.float64]
 REACH = 16
 NEAR = 3  # of the ground truth, in rows and columns
@@ -99,12 +101,13 @@ def _vanishing(soft: F8, top: int, left: int) -> float:
 
     part = soft[top:, left:] * 255
     rows, cols = part.shape[0] // 8, part.shape[1] // 8
-    blocks = part[: rows * 8, : cols * 8].reshape(rows, 8, cols, 8).swapaxes(1, 2).reshape(-1, 8, 8)
-    blocks = blocks[np.ptp(blocks, axis=(1, 2)) > 8]
+    blocks = part[: rows * 8, : cols * 8].reshape(rows, 8, cols, 8).swapaxes(1, 2).reshape(-1, 64)
+    blocks = blocks[blocks.max(axis=1) - blocks.min(axis=1) > 8]
     if not len(blocks):
         return 0.0
     high = np.add.outer(np.arange(8), np.arange(8)) >= 5
-    return float((np.abs(dctn(blocks, axes=(1, 2), norm="ortho")[:, high]) < 0.6).mean())
+    small = np.abs(dctn(blocks.reshape(-1, 8, 8), axes=(1, 2), norm="ortho")) < 0.6
+    return float(ratio(small.sum(axis=0)[high].sum(), high.sum() * len(blocks)))
 
 
 def correlation(soft: F8, truth: F8) -> F8:
@@ -113,16 +116,16 @@ def correlation(soft: F8, truth: F8) -> F8:
     Element [REACH + dy, REACH + dx] is the value if the map were dy, dx too far down and right.
     All zero if either is constant.
     """
-    from scipy import ndimage
+    from scipy import fft, ndimage
 
     a, b = (ndimage.gaussian_filter(x - x.mean(), 1.0) for x in (soft, truth.astype(np.float64)))
     norm = np.sqrt((a * a).sum() * (b * b).sum())
     side = 2 * REACH + 1
     if norm == 0:
         return np.zeros((side, side))
-    padded = [n + REACH for n in soft.shape]
-    spectrum = np.fft.rfft2(a, padded) * np.conj(np.fft.rfft2(b, padded))
-    surface = np.roll(np.fft.irfft2(spectrum, padded), (REACH, REACH), (0, 1))[:side, :side]
+    padded = [fft.next_fast_len(n + REACH, real=True) for n in soft.shape]
+    spectrum = fft.rfft2(a, padded) * np.conj(fft.rfft2(b, padded))
+    surface = np.roll(fft.irfft2(spectrum, padded), (REACH, REACH), (0, 1))[:side, :side]
     return surface / norm
 
 
