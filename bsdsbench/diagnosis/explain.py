@@ -107,9 +107,12 @@ class Search:
         self.started, self.seconds = time.monotonic(), seconds
         self.progress = progress
         self.base = self.scores(counting.own)
-        self.trials: list[Trial] = []
-        self.whole: list[tuple[Setting, dict[str, float]]] = []  # counted on all images
+        self.trials: dict[str, Trial] = {}  # by label: the last, or one that reached the target
+        # Counted on all images; the run itself, None, is the first.
+        self.whole: list[tuple[Setting | None, dict[str, float]]] = [(None, self.base)]
         self.known: dict[tuple[bool, str, bytes], dict[str, float]] = {}
+        # How many of `whole` a setting is compared with, how far the nearest is, what it says.
+        self.estimates: dict[tuple[bool, str, bytes], tuple[int, float, dict[str, float]]] = {}
 
     def scores(self, table: Table) -> dict[str, float]:
         """The measures asked for, by the rules of the run's protocol."""
@@ -119,8 +122,11 @@ class Search:
     def add(self, label: str, kind: str, scores: Mapping[str, float], **more: Any) -> Trial:
         """Note a trial, of all images and of one cause unless said otherwise."""
         given = {"n_images": len(self.counting.ids), **more}
-        self.trials.append(trial(self.targets, label, kind, scores, **given))
-        return self.trials[-1]
+        found = trial(self.targets, label, kind, scores, **given)
+        before = self.trials.get(label)
+        if found.reached or not (before and before.reached):
+            self.trials[label] = found
+        return found
 
     @property
     def left(self) -> float:
@@ -129,7 +135,7 @@ class Search:
 
     def reached(self, *kinds: str) -> bool:
         """True if a trial (of these kinds) has reached the target, and not by chance."""
-        return any(t.settles and (not kinds or t.kind in kinds) for t in self.trials)
+        return any(t.settles and (not kinds or t.kind in kinds) for t in self.trials.values())
 
     def readings(self, table: Table, label: str = "", kind: str = "reading", who: str = "") -> None:
         """Each other rule of a measure asked for, on the counts of all images."""
@@ -221,7 +227,7 @@ class Search:
         if key not in self.known:
             table = place.table(setting, at) if setting else place.own.of(at)
             self.known[key] = self.scores(table)
-        return dict(self.known[key])
+        return self.known[key]
 
     def estimate(self, setting: Setting, at: NDArray[np.int64], rough: bool = False) -> Trial:
         """The score of all images, moved by what the setting moves on some; exact for all of them.
@@ -231,17 +237,22 @@ class Search:
         """
         place = self.place(setting, rough)
         scores = self.counted(place, setting, at)
-        exact = place is self.counting and at.size == len(self.counting.ids)
-        if not exact:
-            known = [(self.base, self.counted(place, None, at))]
-            alike = [(s, v) for s, v in self.whole if self.place(s, rough) is place]
-            known += [(v, self.counted(place, s, at)) for s, v in alike]
-            base, own = min(known, key=lambda k: max(abs(scores[m] - k[1][m]) for m in scores))
-            scores = {m: base[m] + scores[m] - own[m] for m in scores}
-        elif setting.label not in {s.label for s, _ in self.whole}:
-            self.whole.append((setting, scores))
-        more = {"exact": exact, "n_images": at.size, "who": setting.who}
-        return self.add(setting.label, "setting", scores, n_causes=setting.n_causes, **more)
+        more = {"n_images": at.size, "n_causes": setting.n_causes, "who": setting.who}
+        if place is self.counting and at.size == len(self.counting.ids):
+            if setting.label not in {s.label for s, _ in self.whole if s}:
+                self.whole.append((setting, scores))
+            return self.add(setting.label, "setting", scores, **more)
+        key = (rough, setting.label, at.tobytes())
+        seen, away, scored = self.estimates.get(key, (0, inf, scores))
+        for other, whole in self.whole[seen:]:
+            if other and self.place(other, rough) is not place:
+                continue
+            own = self.counted(place, other, at)
+            distance = max(abs(scores[m] - own[m]) for m in scores)
+            if distance < away:
+                away, scored = distance, {m: whole[m] + scores[m] - own[m] for m in scores}
+        self.estimates[key] = len(self.whole), away, scored
+        return self.add(setting.label, "setting", scored, exact=False, **more)
 
     def single(self) -> list[Setting]:
         """Each setting alone; they come back with the nearest first."""
@@ -370,7 +381,7 @@ def explain(
     return Explanation(
         search.targets,
         search.base,
-        ranked(search.trials, search.targets),
+        ranked(list(search.trials.values()), search.targets),
         search.left > 0 or search.reached(),
         time.monotonic() - search.started,
         len(counting.ids),

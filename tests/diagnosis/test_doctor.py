@@ -38,7 +38,7 @@ def edit_annotators(path, function, parts=("Boundaries",)):
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """The lower right of six images, one of them upright: maps by method, and ground truth in "gt"."""
+    """The lower right of six images, one of them upright: maps by method, and their "gt"."""
     root = tmp_path_factory.mktemp("small")
     for folder in (*DETECTORS, RAW, "gt"):
         (root / folder).mkdir()
