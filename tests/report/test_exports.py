@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report.exports import check_import, export
 from bsdsbench.runs.record_store import content_hash
 from tests.helpers.making import make_set
-from tests.helpers.runs import call, counted, refused
+from tests.helpers.runs import call, command, counted, refused
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = Path(__file__).parent / "schemas" / "every_eval_ever.json"
@@ -161,9 +160,48 @@ def git(place, *words):
     return done.stdout
 
 
+QUICK = {"evaluate": ["--workers=1"], "report": ["--n-boot=20"]}
+ASKS = """#!/bin/sh
+printf '%s\\0' "$@" > "$PIPES/asked"
+read status < "$PIPES/told"
+exit "$status"
+"""
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    """Runs a script whose calls of bsdsbench come to this process."""
+    for pipe in ("asked", "told"):
+        os.mkfifo(tmp_path / pipe)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "bsdsbench").write_text(ASKS)
+    (tmp_path / "bin" / "bsdsbench").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    monkeypatch.setenv("PIPES", str(tmp_path))
+
+    def few(runs, n_boot, **more):
+        return bb.compare(runs, n_boot=20, **more)
+
+    monkeypatch.setattr("bsdsbench.report.exports.compare", few)
+
+    def run(script, folder):
+        monkeypatch.chdir(folder)
+        words = ["sh", "-c", 'sh; status=$?; printf "ended\\0" > "$PIPES/asked"; exit $status']
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, text=True)
+        process.stdin.write(script)
+        process.stdin.close()
+        while (words := (tmp_path / "asked").read_text().split("\0")[:-1]) != ["ended"]:
+            done = command(*words, *QUICK.get(words[0], ()))
+            (tmp_path / "told").write_text(f"{done.returncode}\n")
+        assert process.wait() == 0, done.stderr
+
+    return run
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no sh")
 @pytest.mark.slow
 @pytest.mark.process
-def test_a_board_by_pull_requests(made, tmp_path):
+def test_a_board_by_pull_requests(made, tmp_path, shell, monkeypatch):
     """A bare repository, a maintainer, a contributor: maps come by a branch, the documented script
     recounts them by the rules of main, the page is rebuilt; rules of the branch do not count."""
     root, task, _ = made
@@ -197,18 +235,13 @@ def test_a_board_by_pull_requests(made, tmp_path):
     git(mine, "push", "origin", "second")
 
     (tmp_path / "temp").mkdir()
-    place = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    own = {**os.environ, "GT": str(root / "gt"), "RUNNER_TEMP": str(tmp_path / "temp"),
-           "PATH": place}  # fmt: skip
+    monkeypatch.setenv("GT", str(root / "gt"))
+    monkeypatch.setenv("RUNNER_TEMP", str(tmp_path / "temp"))
 
     def workflow(branch):
         git(board, "fetch", "origin")
         git(board, "checkout", "-B", "work", f"origin/{branch}")
-        done = subprocess.run(
-            ["sh"], input=git(board, "show", "origin/main:score.sh"), cwd=board, env=own,
-            capture_output=True, text=True,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
+        shell(git(board, "show", "origin/main:score.sh"), board)
         return json.loads((board / "site" / "leaderboard.json").read_text("utf-8"))
 
     assert [r["name"] for r in workflow("main")[0]["rows"]] == ["first"]
