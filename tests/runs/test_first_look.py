@@ -2,8 +2,6 @@
 
 import re
 import shutil
-import subprocess
-import sys
 from itertools import pairwise
 
 import imageio.v3 as iio
@@ -18,14 +16,9 @@ from bsdsbench.runs.first_look import first_look
 from bsdsbench.runs.runner import prepared
 from bsdsbench.scores.curve import four_counts, pr_curve
 from tests.helpers.making import make_set
-from tests.helpers.runs import counted, refused
+from tests.helpers.runs import command, counted, refused
 
 TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
-
-
-def run_cli(*words):
-    command = [sys.executable, "-m", "bsdsbench", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def changed(folder, function):
@@ -138,14 +131,12 @@ def test_the_doctor_finds_them_too(kind, tmp_path):
     assert finding.code == (kind if kind in ("inverted", "exchanged") else "mirrored")
 
 
-@pytest.mark.process
 def test_evaluate_warns_and_the_command_line_says_a_line(tmp_path):
     pred, gt = make_set(tmp_path)
     changed(pred, lambda a: 255 - a)
     with pytest.warns(InputWarning, match="darker on the ground truth"):
         counted(pred, gt, TEN)
-    words = ["evaluate", pred, "--gt", gt, "--thresholds", "5", "--workers", "1"]
-    found = run_cli(*words)
+    found = command("evaluate", pred, "--gt", gt, "--thresholds", "5", "--workers", "1")
     (line,) = [x for x in found.stderr.splitlines() if "warning" in x]
     assert line.startswith("bsdsbench: warning: 4 of 4 maps looked at are darker")
     assert found.returncode == 0

@@ -103,7 +103,7 @@ def test_two_are_compared_as_a_slow_bootstrap_does():
     runs = load_runs(["ref:mcg", "ref:se"])
     counts = [four(run).transpose(0, 2, 1) for run in runs]
     rng = np.random.default_rng(0)
-    times = rng.multinomial(200, np.full(200, 1 / 200), size=300)
+    times = rng.multinomial(200, np.full(200, 1 / 200), size=100)
 
     def ods(images, drawn):
         total = np.zeros(images.shape[1:], np.int64)
@@ -112,13 +112,13 @@ def test_two_are_compared_as_a_slow_bootstrap_does():
         return max(f_of(of_sums(p, q), of_sums(r, s)) for r, s, p, q in total.tolist())
 
     differences = np.array([ods(counts[0], row) - ods(counts[1], row) for row in times])
-    found = bb.compare(runs, n_boot=300, seed=0).difference_of("ref:mcg", "ref:se", "ods")
+    found = bb.compare(runs, n_boot=100, seed=0).difference_of("ref:mcg", "ref:se", "ods")
     ones = np.ones(200, int)
     assert found.value == pytest.approx(ods(counts[0], ones) - ods(counts[1], ones), abs=1e-12)
     t = stats.t(199).ppf(0.975) * math.sqrt(200 / 199)
     low, high = np.quantile(differences, stats.norm.cdf([-t, t]))
     assert [found.low, found.high] == pytest.approx([low, high], abs=1e-12)
-    share = (min((differences <= 0).sum(), (differences >= 0).sum()) + 1) / 301
+    share = (min((differences <= 0).sum(), (differences >= 0).sum()) + 1) / 101
     z = stats.norm.ppf(min(0.5, share)) * math.sqrt(199 / 200)
     assert found.p == pytest.approx(2 * stats.t(199).cdf(z), abs=1e-9)
     assert found.least == pytest.approx(t * differences.std(ddof=1), abs=1e-12)
@@ -191,11 +191,19 @@ def test_combinations_are_drawn_as_points():
     refused("ref:egb: combinations of three parameters, expected thr", plot_f, ["ref:egb"])
 
 
+@pytest.fixture(scope="module")
+def all_published(tmp_path_factory):
+    """One figure of all, of whatever set: its lines, and the text of its file."""
+    out = tmp_path_factory.mktemp("published") / "pr.svg"
+    keys = sorted(published_curves())
+    figure = plot_runs([], published=keys, human=False, force=True, path=out)
+    return figure.axes[0].lines, out.read_text("utf-8")
+
+
 @pytest.mark.parametrize("key", sorted(published_curves()))
-def test_every_published_curve_is_drawn(tmp_path, key):
+def test_every_published_curve_is_drawn(all_published, key):
     """Its points, and the ODS of its summary line, as the plain maximum or interpolated."""
-    out = tmp_path / "pr.svg"
-    drawn_lines = plot_runs([], published=[key], human=False, path=out).axes[0].lines
+    drawn_lines, text = all_published
     result, curve = published_results()[key], published_curves()[key]
     (line,) = [x for x in drawn_lines if result.label in str(x.get_label())]
     drawn = (curve.precision > 0) | (curve.recall > 0)
@@ -211,7 +219,8 @@ def test_every_published_curve_is_drawn(tmp_path, key):
     assert found == pytest.approx(curve.ods.f, abs=1.01e-6)
     assert curve.ods.f == pytest.approx(result.boundary["ods"], abs=6e-4 if key == "rds" else 6e-5)
     words = "with its thresholds" if curve.thresholds is not None else "without thresholds"
-    assert words in out.read_text("utf-8")
+    assert words in curve.describe()
+    assert curve.describe() in text
     assert (curve.thresholds is None) == (key != "rds")
 
 
