@@ -178,6 +178,7 @@ def _file_of(name: str) -> Path | None:
     return found if found and found.suffix == ".py" and found.is_file() else None
 
 
+@functools.lru_cache(maxsize=4096)
 def in_library(path: Path) -> bool:
     """True for a file of Python or of an installed package."""
     found = path.resolve()

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from bsdsbench.cli import cli
+from tests.helpers.making import make_set
 from tests.helpers.runs import command, counted
 from tests.helpers.simulated import simulated_run
 
@@ -15,11 +16,12 @@ pytestmark = [pytest.mark.process, pytest.mark.slow]
 VERBS = ("compare", "check", "doctor", "plot", "merge", "report", "report SITE", "explain")
 
 
-@pytest.fixture
-def words(tiny, tmp_path):
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
     """Verb -> a call of it."""
+    tmp_path = tmp_path_factory.mktemp("progress")
     one, two = str(tmp_path / "one"), str(tmp_path / "two")
-    maps, gt = map(str, tiny)
+    maps, gt = map(str, make_set(tmp_path))
     simulated_run("one", 5).save(one)
     simulated_run("two", 5, 0.2).save(two)
     drawn, page = str(tmp_path / "drawn"), str(tmp_path / "r.html")

@@ -1,5 +1,6 @@
 """A metric of another package gets what ours have: only its file and its entry point are new."""
 
+import importlib
 import json
 import os
 import shutil
@@ -12,11 +13,13 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.integrations.metric_contract import MetricContract
 from bsdsbench.metrics import registry
 from tests.helpers.runs import command
 
 HERE = ("--workers", "1", "--executor", "thread")
 ROOT = Path(__file__).parents[2]
+AUTHORS = "tests.outside.check_davis_boundary"
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +60,8 @@ def forget():
     """What was found of other packages, and what was loaded."""
     registry._others.cache_clear()
     registry.get.cache_clear()
-    sys.modules.pop("davis_boundary", None)
+    for name in ("davis_boundary", AUTHORS):
+        sys.modules.pop(name, None)
 
 
 @pytest.fixture(scope="module")
@@ -193,11 +197,13 @@ def test_compare_check_plot_and_report_have_its_labels(call, runs, tmp_path):
     assert "Pixels" not in page
 
 
-@pytest.mark.process
-def test_it_keeps_the_contract_of_metrics(process):
-    tests = Path(__file__).with_name("check_davis_boundary.py")
-    told = process("-m", "pytest", "-q", "-p", "no:cacheprovider", tests)
-    assert "11 passed, 2 skipped" in told  # no plain definition of its counts, no matched pixels
+class TestItsAuthorsTests(MetricContract):
+    """The contract of metrics by the case that its author wrote, which has no plain definition of
+    its counts and no matched pixels."""
+
+    @pytest.fixture
+    def case(self, call):
+        return importlib.import_module(AUTHORS).CASE
 
 
 @pytest.mark.slow

@@ -96,9 +96,9 @@ def test_images_that_the_new_run_does_not_have_do_not_stay(out):
 def test_the_manifest_names_all_that_we_wrote(tiny, tmp_path):
     out = tmp_path / "out"
     words = ["evaluate", str(tiny[0]), "--gt", str(tiny[1]), "-o", str(out), "--quiet"]
-    more = ["--workers", "1", "--overlays"]
+    more = ["--workers", "1", "--overlays", "--thresholds", "5"]
     assert CliRunner().invoke(cli, [*words, *more], standalone_mode=False).exception is None
-    report = ["report", str(out), "-o", str(out / "report.html"), "--no-pictures", "--quiet"]
+    report = ["report", str(out), "-o", str(out / "report.html"), "--no-pictures", "--n-boot", "20"]
     assert CliRunner().invoke(cli, report, standalone_mode=False).exception is None
     ours = {".lock", MANIFEST}
     there = {p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file()}
@@ -126,7 +126,7 @@ def test_what_is_drawn_of_another_result_is_not_put_beside_this_one(out):
 @pytest.mark.slow
 def test_two_saves_at_once_leave_one_of_them(tmp_path):
     runs = [simulated_run(f"run{k}", 12, quality=0.1 * k, seed=k) for k in range(4)]
-    for _ in range(5):
+    for _ in range(3):
         threads = [threading.Thread(target=run.save, args=(tmp_path / "out",)) for run in runs]
         for thread in threads:
             thread.start()
