@@ -180,7 +180,7 @@ def test_ctrl_c_stops_soon_keeps_what_is_done_and_leaves_no_child(many, undistur
 @needs_signals
 @pytest.mark.parametrize(
     ("method", "moments"),
-    [("forkserver", (0.05, 0.3, 0.6, 1.0)), ("spawn", (0.15, 0.45, 0.9, 1.6))],
+    [("forkserver", (0.05, 0.3, 0.6, 1.0)), ("spawn", (0.15, 0.4, 0.8, 1.3))],
 )
 @pytest.mark.process
 def test_ctrl_c_at_any_moment_of_the_start_is_one_line(many, tmp_path, method, moments):
