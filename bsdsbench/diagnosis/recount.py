@@ -113,9 +113,13 @@ class Counting:
             if progress:
                 progress(done, len(missing))
 
-        with ThreadPoolExecutor(self.workers) as pool:
-            for _ in pool.map(one, missing):
-                pass
+        if self.workers == 1:
+            for k in missing:
+                one(k)
+        else:
+            with ThreadPoolExecutor(self.workers) as pool:
+                for _ in pool.map(one, missing):
+                    pass
         return np.array([k for k in at if all(int(k) in self._of(s) for s in tried)], np.int64)
 
     def between(self, setting: Setting) -> Table:
