@@ -257,10 +257,12 @@ class Protocol(Constants):
             The copy.
         """
         star = name in preset_names() and not self._is_preset(name)
-        return replace(self, name=name + "*" if star else name)
+        wanted = name + "*" if star else name
+        return self if wanted == self.name else replace(self, name=wanted)
 
     def _is_preset(self, name: str) -> bool:
-        return replace(self, name=name + "*") == _starred(name)
+        preset = _starred(name)
+        return all(getattr(self, n) == getattr(preset, n) for n in self.names() if n != "name")
 
     def to_toml(self) -> str:
         """TOML text that `from_toml` reads back to an equal protocol.
