@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.diagnosis.causes import Choice, Setting, choices, option_settings
 from bsdsbench.diagnosis.explanation import BY_CHANCE, Explanation, Trial, ranked, trial
+from bsdsbench.diagnosis.recount import in_threads
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import counts_in_order
@@ -58,6 +58,7 @@ class MetricSearch:
         self.kept: dict[int, Any] = {}
         self.known: dict[tuple[int, ...], Scores] = {}
         self.made: dict[str, dict[int, Any]] = {}
+        self.whole: dict[str, Scores] = {}  # of settings that are counted on all images
 
     def scores(self, counts: Sequence[Any], protocol: Protocol) -> Scores:
         """The score columns of a data set."""
@@ -150,10 +151,8 @@ class MetricSearch:
     def with_readings(self, settings: Sequence[Setting]) -> None:
         """The readings of settings that are counted on all images."""
         for setting in settings:
-            counts = self.made.get(setting.label, {})
-            if len(counts) == len(self.ids):
-                ordered = [counts[k] for k in range(len(self.ids))]
-                self.readings(self.scores(ordered, setting.of(self.run.protocol)), setting)
+            if scores := self.whole.get(setting.label):
+                self.readings(scores, setting)
 
     def counted(self, settings: Sequence[Setting]) -> list[Setting]:
         """Settings by how near they come: some images first, then all of them, the nearest first.
@@ -188,10 +187,9 @@ class MetricSearch:
                     except DataError:
                         faulty.add(setting.label)
 
-        with ThreadPoolExecutor(self.workers) as pool:
-            for done, _ in enumerate(pool.map(one, map(int, at)), 1):
-                if self.progress:
-                    self.progress(done, len(at), f"{len(settings)} settings")
+        for done, _ in enumerate(in_threads(one, map(int, at), self.workers), 1):
+            if self.progress:
+                self.progress(done, len(at), f"{len(settings)} settings")
         wanted = set(map(int, at))
         return [
             s for s in settings if s.label not in faulty and wanted <= self.made[s.label].keys()
@@ -203,7 +201,9 @@ class MetricSearch:
         at, protocol = sorted(made), setting.of(self.run.protocol)
         exact = len(at) == len(self.ids)
         scores = self.scores([made[k] for k in at], protocol)
-        if not exact:
+        if exact:
+            self.whole[setting.label] = scores
+        else:
             own = self.own_on(tuple(at))
             both = scores.keys() & own.keys() & self.base.keys()
             scores = {t: self.base[t] + scores[t] - own[t] for t in both}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,17 @@ METRIC = registry.DEFAULT[0]
 AT_HAND = 30  # images whose arrays are kept
 ROUGH = 20  # thresholds of the rounds that only rank
 I8 = NDArray[np.int64]
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def in_threads(function: Callable[[T], R], given: Iterable[T], workers: int) -> Iterator[R]:
+    """`map` in some threads; a single worker is this one."""
+    if workers == 1:
+        yield from map(function, given)
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            yield from pool.map(function, given)
 
 
 class Counting:
@@ -113,13 +124,8 @@ class Counting:
             if progress:
                 progress(done, len(missing))
 
-        if self.workers == 1:
-            for k in missing:
-                one(k)
-        else:
-            with ThreadPoolExecutor(self.workers) as pool:
-                for _ in pool.map(one, missing):
-                    pass
+        for _ in in_threads(one, missing, self.workers):
+            pass
         return np.array([k for k in at if all(int(k) in self._of(s) for s in tried)], np.int64)
 
     def between(self, setting: Setting) -> Table:
@@ -166,8 +172,7 @@ class Counting:
                 truth_maps(self._truth(image_id, self.protocol), self.protocol)
             )
 
-        with ThreadPoolExecutor(self.workers) as pool:
-            first = np.array(list(pool.map(row, self.ids)), np.int64)[:, None]
+        first = np.array(list(in_threads(row, self.ids, self.workers)), np.int64)[:, None]
         counts = np.concatenate([first, self.own.counts], axis=1)
         return Table(counts, np.r_[0.0, self.own.thresholds])
 

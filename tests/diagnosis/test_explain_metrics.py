@@ -137,7 +137,7 @@ def test_some_of_the_images_are_a_coincidence(rooms):
     kept = [r for r in run.records if r.image_id not in IDS[3:]]
     score = registry.get("depth").score(kept, run.protocol).to_mapping()
     targets = {f"depth.{k}": round(score[k], 3) for k in ("si_f1", "si_precision", "si_recall")}
-    told = explain(run, targets, workers=1, seconds=300)
+    told = explain(run, targets, workers=1, seconds=0.0)  # what is there comes first
     assert told.answer is None
     assert "the first 3 images by name" in [t.label for t in told.coincidences]
     assert told.trials[-1].coincidence
