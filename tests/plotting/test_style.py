@@ -161,7 +161,7 @@ def test_pyplot_shows_what_is_drawn_and_not_what_is_written(runs, tmp_path):
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("backend", ["", "agg", "TkAgg", "QtAgg"])
+@pytest.mark.parametrize("backend", ["", "TkAgg"])
 def test_without_a_display_a_figure_is_made_all_the_same(backend, tmp_path):
     words = (
         "from bsdsbench.plotting import PRCurveDisplay\n"
