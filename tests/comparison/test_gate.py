@@ -67,7 +67,7 @@ def test_noise_does_not_fail_the_statistical_form(run):
     baseline = Baseline.of(run)
     failures, drops = 0, []
     for seed in range(12):
-        found = check(changed(run, 0, seed), baseline, statistical=True, tolerance=0.0, n_boot=400)
+        found = check(changed(run, 0, seed), baseline, statistical=True, tolerance=0.0, n_boot=200)
         failures += not found.passed
         drops.append(found.checks[0].drop)
     assert max(drops) > 0.001  # without statistics and tolerance these would have failed
@@ -218,7 +218,8 @@ def test_command_line(run, tmp_path):
     assert status(good, "--baseline", base, "--update")[0] == 0
     assert status(good, "--baseline", base)[0] == 0
     junit = tmp_path / "junit.xml"
-    code, found = status(bad, "--baseline", base, "--junit", junit, "--statistical")
+    drawn = ("--statistical", "--n-boot", 500)
+    code, found = status(bad, "--baseline", base, "--junit", junit, *drawn)
     assert code == 1
     assert "FAIL boundary.ods" in found.output
     suite = ElementTree.parse(junit).getroot()

@@ -107,11 +107,11 @@ def test_refusals(pair):
     refused("a, n: protocols differ in .*nothing is exch", bb.compare, [pair[0], other], **words)
 
 
-@pytest.mark.slow
-def test_only_and_progress(pair):
+def test_only_and_progress(pair, monkeypatch):
     told = []
+    monkeypatch.setattr("bsdsbench.comparison.bootstrap._CHUNK", 40)
     found = bb.compare(
-        pair, n_boot=3000, test="permutation", progress=lambda *three: told.append(three)
+        pair, n_boot=64, test="permutation", progress=lambda *three: told.append(three)
     )
     done, total, _ = zip(*told, strict=True)
     assert list(done) == sorted(done)
