@@ -67,7 +67,7 @@ def test_noise_does_not_fail_the_statistical_form(run):
     baseline = Baseline.of(run)
     failures, drops = 0, []
     for seed in range(12):
-        found = check(changed(run, 0, seed), baseline, statistical=True, tolerance=0.0, n_boot=200)
+        found = check(changed(run, 0, seed), baseline, statistical=True, tolerance=0.0, n_boot=400)
         failures += not found.passed
         drops.append(found.checks[0].drop)
     assert max(drops) > 0.001  # without statistics and tolerance these would have failed
