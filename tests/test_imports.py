@@ -43,9 +43,14 @@ def name_of(path):
 MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
+@cache
+def parsed(path):
+    return ast.parse(path.read_text("utf-8"))
+
+
 def imported(path):
     """Names of all modules a file imports, anywhere in it but for type checkers only."""
-    for node in nodes(ast.parse(path.read_text("utf-8"))):
+    for node in nodes(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -58,7 +63,7 @@ def imported(path):
 
 def nodes(tree):
     for node in ast.iter_child_nodes(tree):
-        typing_only = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        typing_only = isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
         if not typing_only:
             yield node
             yield from nodes(node)
@@ -124,7 +129,7 @@ def test_only_plotting_imports_matplotlib():
 
 
 def foreign(path):
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -158,8 +163,7 @@ def test_nothing_outside_metrics_names_one():
     for name, path in MODULES.items():
         if package(name) == "metrics" or name.startswith(MAY_NAME_METRICS) or name == "bsdsbench":
             continue
-        tree = ast.parse(path.read_text("utf-8"))
-        strings = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)}
+        strings = {n.value for n in ast.walk(parsed(path)) if isinstance(n, ast.Constant)}
         named = sorted(s for s in strings if isinstance(s, str) and s.partition(".")[0] in wanted)
         if named:
             found[name] = named

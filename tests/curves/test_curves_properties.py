@@ -14,7 +14,7 @@ from bsdsbench import curves
 from bsdsbench.curves import ranked, ranking
 from tests.reference import curves as slow
 
-SETTINGS = settings(max_examples=100, deadline=None)
+SETTINGS = settings(max_examples=50, deadline=None)
 TOLERANCE = 1e-9
 
 
