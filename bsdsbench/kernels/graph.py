@@ -200,12 +200,7 @@ def forget(own):
 def vertices(bmap: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.void]]:
     """The pixels of an (H, W) map as vertices: flat indices i4 (n,), tile by tile, and TILE."""
     tile = empty_tiles(bmap.shape)
-    if tile.size > 1:
-        down, across = tiles(bmap.shape)
-        eights = np.zeros((8 * down, across), np.uint8)  # a byte is a row of a tile
-        eights[: bmap.shape[0]] = np.packbits(bmap, axis=1, bitorder="little")
-        whole = eights.reshape(down, 8, across).swapaxes(1, 2).ravel()
-        tile["bits"][:-1] = whole.view("<u8")
+    _set_bits(pack(bmap), tiles(bmap.shape)[1], tile)
     return number(tile, bmap.shape), tile
 
 
@@ -220,6 +215,19 @@ def number(tile: NDArray[np.void], shape: tuple[int, ...]) -> NDArray[np.int32]:
     pixel = np.empty(tile[-1]["before"], np.int32)
     _list(tile, tiles(shape)[1], shape[1], pixel)
     return pixel
+
+
+@kernel(_nrt=False)
+def _set_bits(bits, across, tile):
+    """The bits of a map (thinning.pack) as those of its tiles."""
+    for row in range(bits.shape[0]):
+        shift = np.uint64((row & 7) << 3)
+        for k in range(bits.shape[1]):
+            left, at = bits[row, k], (row >> 3) * across + (k << 3)
+            while left:
+                tile[at].bits |= (left & np.uint64(255)) << shift
+                left >>= np.uint64(8)
+                at += 1
 
 
 @kernel(_nrt=False)
