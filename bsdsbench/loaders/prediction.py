@@ -246,7 +246,7 @@ def label_map(array: Any) -> NDArray[np.int32]:
                     raise FaultError(
                         "label values that are not whole numbers, expected integer labels"
                     )
-    labels = np.empty(array.shape, np.int32)
+    labels = np.empty_like(array, np.int32)  # in its order: MATLAB's are stored by columns
     known = None
     if array.min() < 0 or array.max() > max(array.size, 65535):
         known = _distinct(array, blocks)

@@ -119,7 +119,7 @@ def write_drawn(
             found.write()
         for name, content in zip(names, contents, strict=True):
             data = content.encode("utf-8") if isinstance(content, str) else content
-            write_atomic(inside(root, name), data)
+            write_atomic(inside(root, name), data, durable=False)
             if found is not None:
                 found.files[name] = digest(data)
         if found is not None:

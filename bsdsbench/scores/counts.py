@@ -31,7 +31,7 @@ def frozen(array: Any, dtype: Any, what: str = "array") -> NDArray[Any]:
     if type(array) is not np.ndarray or array.dtype != dtype:
         array = given_floats(array, what, dtype)
     out = array.copy()
-    out.flags.writeable = False
+    out.setflags(write=False)
     return out
 
 
@@ -157,9 +157,8 @@ class Counts(ReadOnly):
             array = frozen(value, what.dtype, name)
             if what.ragged and array.ndim > 1:
                 array = array[: np.count_nonzero(~np.isnan(array).all(axis=-1))]
-            sized = zip(what.axes, array.shape, strict=False)
-            expected = tuple([sizes.setdefault(axis, n) for axis, n in sized])
-            if array.ndim != len(what.axes) or array.shape != expected:
+            expected = tuple(map(sizes.setdefault, what.axes, array.shape))
+            if array.shape != expected or array.ndim != len(what.axes):
                 wanted = f"{expected}" if array.ndim == len(what.axes) else f"{len(what.axes)} axes"
                 raise ShapeError(f"{name}: shape {array.shape}, expected {wanted}")
             if what.dtype is np.int64 and np.count_nonzero(array < 0):
