@@ -13,6 +13,7 @@ from scipy import stats
 
 import bsdsbench as bb
 from bsdsbench.comparison.bootstrap import bootstrap_weights, jackknife_weights
+from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.comparison_result import ImageEffect, ImagePairs
 from bsdsbench.comparison.curve_band import bootstrap_band
 from bsdsbench.comparison.significance import (
@@ -319,6 +320,12 @@ def test_one_image_says_nothing(pair):
     assert all(d.p == 1.0 for d in found.differences)
     assert "1 images only" in found.notes[-2]
     assert "nothing can be significant" in found.notes[-1]
+
+
+@pytest.mark.parametrize(("count", "rough"), [(19, ["19 images only"]), (20, [])])
+def test_fewer_than_20_images_are_few(pair, count, rough):
+    _, notes = comparable([replace(pair[0], records=pair[0].records[:count])], ["a"], False, False)
+    assert [note.partition(":")[0] for note in notes] == rough
 
 
 def test_holm_by_hand():

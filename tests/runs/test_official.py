@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
+from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.published import find_published
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature, protocol_words
@@ -73,6 +75,14 @@ def test_nothing_is_said_of_a_protocol_that_is_not_stated(folder, tmp_path):
     assert Signature.parse(str(theirs.signature)).protocol == theirs.protocol
     assert theirs.boundary_score().ap == run.boundary_score().ap
     assert theirs.boundary_score().ods.f == pytest.approx(run.boundary_score().ods.f)
+    _, notes = comparable([theirs], ["theirs"], common=False, force=False)
+    assert notes == [
+        "theirs: from official files, which do not state the protocol; AP by the rule bsds "
+        "without their row of threshold 0"
+    ]
+    by_edter = replace(theirs, protocol=theirs.protocol.replace(ap_rule="edter"))
+    _, (note,) = comparable([by_edter], ["theirs"], common=False, force=False)
+    assert note.endswith("AP by the rule edter")
     plain = bb.Evaluation.from_official(path)
     assert plain.protocol.differences(run.protocol) == []
 
