@@ -11,11 +11,11 @@ TOLD = Path("/proc/self/stat").exists()
 def fields_of(session):
     """The living processes of a session: id -> the fields of its stat after the name."""
     found = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            fields = stat.read_text().rpartition(")")[2].split()
+    for name in filter(str.isdigit, os.listdir("/proc") if TOLD else ()):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            fields = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()
             if int(fields[3]) == session and fields[0] != "Z":
-                found[int(stat.parent.name)] = fields
+                found[int(name)] = fields
     return found
 
 
