@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
@@ -26,11 +27,11 @@ from bsdsbench.plotting.style import (
 if TYPE_CHECKING:
     from bsdsbench.runs.evaluation import Evaluation
 
-# Where a label may stand beside its point, the first free one is taken: offset in points, then how
-# the text is aligned to it.
+# Where a label may stand beside its point, the first free one is taken: to which side, and how many
+# points away; then how the text is aligned to it.
 _ALIGNED = {-1: ("right", "top"), 0: ("center", "center"), 1: ("left", "bottom")}
 _PLACES = tuple(
-    (dx * gap, dy * gap, _ALIGNED[dx][0], _ALIGNED[dy][1])
+    (dx, dy, gap)
     for gap in (4, 9, 15)
     for dx, dy in ((1, 1), (-1, 1), (1, -1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1))
 )
@@ -120,13 +121,13 @@ def place_labels(
     """
     figure = root_figure(ax)
     out: list[Any] = []
-    taken: list[Any] = []
+    taken: list[Bbox] = []
     if texts:
         # The layout decides how far apart points are; it settles in the second pass.
         figure.draw_without_rendering()
         figure.draw_without_rendering()
     at = ax.transData.transform(points)
-    radius = dot * figure.dpi / 72
+    pixels = figure.dpi / 72  # of a typographic point
     for i, text in texts.items():
         note = ax.annotate(
             text,
@@ -139,38 +140,32 @@ def place_labels(
             arrowprops={"arrowstyle": "-", "lw": 0.5, "color": GREY, "shrinkA": 0, "shrinkB": 2},
         )
         note.set_in_layout(False)
-        costs = [_cost(ax, note, place, at, radius, taken) for place in _PLACES]
-        _move(note, _PLACES[int(np.argmin(costs))])
-        taken.append(_box(note))
+        size = np.array(Text.get_window_extent(note).size)
+        boxes = [_box(at[i], size, (dx, dy), gap * pixels) for dx, dy, gap in _PLACES]
+        best = int(np.argmin([_cost(ax, box, at, dot * pixels, taken) for box in boxes]))
+        dx, dy, gap = _PLACES[best]
+        note.xyann = dx * gap, dy * gap
+        note.set(horizontalalignment=_ALIGNED[dx][0], verticalalignment=_ALIGNED[dy][1])
+        taken.append(boxes[best])
         out.append(note)
     return out
 
 
-def _move(note: Any, place: tuple[float, float, str, str]) -> None:
-    note.xyann = place[:2]
-    note.set(horizontalalignment=place[2], verticalalignment=place[3])
-
-
-def _box(note: Any) -> Any:
-    """Where the text stands, in pixels, without the line to its point.
+def _box(
+    point: NDArray[np.float64], size: NDArray[np.float64], side: tuple[int, int], away: float
+) -> Bbox:
+    """Where a text of that size stands, in pixels.
 
     A little larger than it is now: at the resolution of a file it may be wider.
     """
-    note.get_window_extent()  # moves the text to where it belongs
-    return Text.get_window_extent(note).expanded(1.15, 1.1)
+    middle, half = point + np.array(side) * (away + size / 2), size * (1.15, 1.1) / 2
+    return Bbox([middle - half, middle + half])
 
 
 def _cost(
-    ax: Axes,
-    note: Any,
-    place: tuple[float, float, str, str],
-    at: NDArray[np.float64],
-    radius: float,
-    taken: list[Any],
+    ax: Axes, box: Bbox, at: NDArray[np.float64], radius: float, taken: Sequence[Bbox]
 ) -> float:
     """How many points and labels the text would cover there; leaving the axes costs most."""
-    _move(note, place)
-    box = _box(note)
     gap = np.maximum(np.maximum([box.x0, box.y0] - at, at - [box.x1, box.y1]), 0)
     covered = int((np.hypot(*gap.T) < radius).sum())
     outside = not (ax.bbox.contains(*box.min) and ax.bbox.contains(*box.max))
