@@ -28,7 +28,7 @@ def level_maps(draw):
     return np.minimum(noise * (n + 1), n).astype(np.int16), n
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(level_maps())
 @pytest.mark.slow
 def test_events_give_every_thinned_map(case):
@@ -74,7 +74,7 @@ def test_events_of_a_stack(maps):
     assert np.array_equal(replay(stack_events(maps), maps.shape[1:]), maps)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(hnp.arrays(np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=20)))
 @pytest.mark.slow
 def test_thin(bmap):

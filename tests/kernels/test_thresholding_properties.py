@@ -28,7 +28,7 @@ def cases(draw):
     return values, gt, np.array(thresholds)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(cases())
 @pytest.mark.slow
 def test_levels_and_confusion(case):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from skimage.metrics import adapted_rand_error, variation_of_information
@@ -21,6 +21,7 @@ def maps(draw, count, labels=5):
     return [draw(hnp.arrays(np.int64, shape, elements=elements)) for _ in range(count)]
 
 
+@settings(max_examples=40)
 @given(maps(3), st.randoms(use_true_random=False))
 @pytest.mark.slow
 def test_permuting_labels_changes_nothing(three, random):
@@ -38,6 +39,7 @@ def test_permuting_labels_changes_nothing(three, random):
         assert np.array_equal(again[name], getattr(counts, name)), name
 
 
+@settings(max_examples=40)
 @given(maps(3))
 @pytest.mark.slow
 def test_split_and_merge_are_the_two_halves_of_voi(three):
