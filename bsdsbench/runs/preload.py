@@ -39,7 +39,7 @@ def _without_unused() -> Iterator[None]:
 def _keep_memory() -> None:
     """Let one image's arrays lie where those of the last one did.
 
-    glibc gives memory back and asks for it again, which takes a tenth of the workers' time.
+    glibc gives memory back and asks for it again, which takes a twentieth of the time.
     """
     with contextlib.suppress(OSError, AttributeError):  # no glibc
         mallopt = ctypes.CDLL(None).mallopt
