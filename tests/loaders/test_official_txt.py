@@ -1,10 +1,14 @@
 """The official txt files: exact text, and the ways others write them."""
 
+import hashlib
+
 import numpy as np
 import pytest
 
+import bsdsbench as bb
 from bsdsbench.files.errors import FileFormatError
 from bsdsbench.loaders.official_txt import (
+    boundary_rows,
     format_ev1,
     format_rows,
     read_ev1,
@@ -13,6 +17,7 @@ from bsdsbench.loaders.official_txt import (
     safe_name,
 )
 from bsdsbench.scores.counts import BoundaryCounts
+from tests.helpers.simulated import simulated_run
 
 
 def _counts():
@@ -46,6 +51,7 @@ def test_ev1_round_trip(tmp_path):
         ("0.5 nan 2 3 4\n", "not whole numbers"),
         ("0.5 3 2 3 4\n", "more matched than there are"),
         ("0.5 1 2 5 4\n0.6 1 2 3 4\n", "more matched than there are"),
+        ("0.5 3 2 3 4\n0.6 1 2 3 4\n", "more matched than there are"),
         ("0.5 1 1e300 3 4\n", "over 2\\^53"),
         ("# only words\n", "has no rows"),
     ],
@@ -54,6 +60,18 @@ def test_damaged_ev1(tmp_path, text, words):
     (tmp_path / "a_ev1.txt").write_text(text)
     with pytest.raises(FileFormatError, match=rf"a_ev1\.txt: .*{words}"):
         read_ev1(tmp_path / "a_ev1.txt")
+
+
+def test_counts_up_to_2_to_the_53(tmp_path):
+    path = tmp_path / "a_ev1.txt"
+    path.write_text(f"0.5 {2**53} {2**53} 3 4\n")
+    assert read_ev1(path).total_gt.tolist() == [2**53]
+
+
+def test_images_are_numbered_from_1():
+    records = simulated_run("a", 3).records
+    rows = boundary_rows(bb.boundary_score(records))["eval_bdry_img.txt"]
+    assert [row[0] for row in rows] == [1, 2, 3]
 
 
 def test_rows_as_others_write_them(tmp_path):
@@ -76,6 +94,7 @@ def test_run_folder_of_another_program(tmp_path):
     assert set(found) == {"eval_bdry.txt", "eval_bdry_thr.txt", "ev1"}
     np.testing.assert_array_equal(found["eval_bdry_thr.txt"][:, 0], [0.1, 0.9])
     np.testing.assert_array_equal(found["eval_bdry_thr.txt"][:, 1], [0.8, 0.1])
+    assert found["eval_bdry_thr.txt"].shape == (2, 4)
     assert sorted(found["ev1"]) == ["a", "b"]
     assert found["ev1"]["a"].equals(_counts())
 
@@ -92,4 +111,5 @@ def test_names_that_are_safe_on_every_system():
     assert safe_name("<b>\"'\\") == "%3Cb%3E%22'%5C"
     long = [safe_name("\u00e9" * 300 + end) for end in "ab"]
     assert long[0] != long[1]
-    assert all(len(name.encode()) <= 200 for name in long)
+    mark = hashlib.blake2b(("\u00e9" * 300 + "a").encode(), digest_size=8).hexdigest()
+    assert long[0] == "\u00e9" * 75 + "-" + mark
