@@ -8,10 +8,11 @@ import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.contour.contour_metric import key_of
+from bsdsbench.metrics.contour.contour_metric import key_of, label_maps, label_symptoms
 from bsdsbench.metrics.contour.label_options import GROUPS, ContourOptions
+from bsdsbench.metrics.contour.totals import contour_counts
 from tests.helpers.masks import blobs
-from tests.helpers.runs import counted
+from tests.helpers.runs import counted, refused
 
 CLASSES = ("sky", "tree", "house", "lake")
 METRICS = ("contour", "segmentation")
@@ -171,6 +172,62 @@ def test_instance_maps(tmp_path):
     assert run.score("contour").pairs == (1, 1, 1)
     assert run.score("segmentation").values["pq"] == pytest.approx(0.9 / 2)
     assert "paired by IoU > 0.5" in registry.get("contour").describe(run.protocol)
+
+
+TWO = np.array([[[1, 1, 1], [0, 1, 0]], [[0, 0, 0], [1, 1, 0]]], bool)
+
+
+@pytest.mark.parametrize(
+    ("found", "options", "labels"),
+    [
+        (TWO, {"classes": ("a", "b")}, [[0, 0, 0], [1, 0, 255]]),
+        (TWO, {"classes": ("a", "b"), "first": 1}, [[1, 1, 1], [2, 1, 0]]),
+        (TWO[:1], {}, [[1, 1, 1], [0, 1, 0]]),
+        (
+            TWO,
+            {"classes": ("a", "b"), "first": 1, "unit": "instance", "divisor": 1000},
+            [[1000, 1000, 1000], [2000, 1000, 0]],
+        ),
+    ],
+)
+def test_maps_of_classes_become_labels(found, options, labels):
+    """A pixel in several is of the first; one in none is nothing, or to be ignored."""
+    truth = bb.GroundTruth("a", labels=np.zeros((2, 3), np.uint8))
+    mine, true = label_maps(bb.Prediction("a", classes=found), truth, ContourOptions(**options))
+    assert (mine.tolist(), true.tolist()) == (labels, [[0] * 3] * 2)
+    refused(
+        "prediction: pixels of no class, expected a label to ignore",
+        *(label_maps, bb.Prediction("a", classes=TWO), truth),
+        ContourOptions(classes=("a", "b"), ignore=-1),
+    )
+
+
+@pytest.mark.parametrize(
+    ("pred", "gt", "causes"),
+    [
+        *(([[0, 1]], [[0, 1]], []), ([[0, 255]], [[0, 1]], ["ignored"])),
+        *(([[0, 255]], [[0, 255]], []), ([[2, 3]], [[0, 1]], ["classes"])),
+    ],
+)
+def test_what_label_maps_show_of_wrong_options(pred, gt, causes):
+    maps = bb.Prediction("a", classes=np.array(pred)), bb.GroundTruth("a", labels=np.array(gt))
+    at = ContourOptions(classes=CLASSES)
+    assert [cause for cause, _, _ in label_symptoms(*maps, at)] == causes
+
+
+def test_an_image_is_shown_by_the_first_size_of_each_measure(maps):
+    gt, near, _ = (m["im1"] for m in maps)
+    sizes = {"boundary_sizes": (0.02, 0.1), "davis_bounds": (3, 9)}
+    at = ContourOptions(classes=CLASSES, groups=("boundary-iou", "davis"), **sizes)
+    found = registry.get("contour").image_values(contour_counts(near, gt, at))
+    options = {"classes": 4, "ignore": 255}
+    assert found == pytest.approx(
+        {
+            "iou": np.mean(bc.mask_iou(near, gt, **options)),
+            "biou": np.mean(bc.boundary_iou(near, gt, **options)),
+            "f": np.mean(bc.davis_f(near, gt, 3, **options)),
+        }
+    )
 
 
 def test_missing_predictions_can_be_nothing(folders, tmp_path):
