@@ -18,6 +18,6 @@ def test_scores_of_a_part():
     assert (part.values, score.f) == ({"ods": 1.5, "ois": 1.25}, 0.5)
     with pytest.raises(AttributeError, match=r"score 'pri': expected one of voi\.ods, voi\.ois, f"):
         _ = score.pri
-    with pytest.raises(AttributeError, match="_repr_png_"):
+    with pytest.raises(AttributeError, match=r"^_repr_png_$"):
         _ = score._repr_png_
     assert copy.copy(score).values == score.values
