@@ -41,7 +41,7 @@ def _keep_memory() -> None:
 
     glibc gives memory back and asks for it again, which takes a twentieth of the time.
     """
-    with contextlib.suppress(OSError, AttributeError):  # no glibc
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # no glibc; Windows
         mallopt = ctypes.CDLL(None).mallopt
         for option, size in (
             (TRIM_THRESHOLD, 1 << 28),
