@@ -1,5 +1,6 @@
 """Every form of prediction, from files written by other libraries."""
 
+import re
 import sys
 import warnings
 import zipfile
@@ -177,6 +178,7 @@ def test_bool_array_is_black_and_white(tmp_path):
         ([[0.0, 200.0]], r"values from 0 to 200, expected floats in \[0, 1\] .*divide by 255"),
         ([[0.0, 40000.0]], "divide by 65535"),
         ([[-3.0, 4.0]], "apply the sigmoid"),
+        ([[-0.5, 0.5]], "apply the sigmoid"),
         ([[0.0, 1.0001]], "overshoot"),
         ([[0.0, 1e9]], "scale to 0..1"),
         ([[np.nan, 0.5]], "1 of 2 values are NaN or infinite"),
@@ -212,9 +214,12 @@ def test_matlab_ucm2(tmp_path, packed):
     np.testing.assert_array_equal(pred.boundary_map(), ucm2[2::2, 2::2])
 
 
-def test_matlab_ucm2_of_even_size_is_refused(tmp_path):
-    savemat(tmp_path / "a.mat", {"ucm2": np.zeros((6, 10))})
-    with pytest.raises(FileFormatError, match=r"ucm2 of shape \(6, 10\), expected odd sizes"):
+@pytest.mark.parametrize("shape", [(6, 10), (4, 5), (5, 4), (1, 5)])
+def test_matlab_ucm2_of_even_size_is_refused(tmp_path, shape):
+    savemat(tmp_path / "a.mat", {"ucm2": np.zeros(shape)})
+    with pytest.raises(
+        FileFormatError, match=rf"ucm2 of shape {re.escape(str(shape))}, expected odd sizes"
+    ):
         load_prediction(tmp_path / "a.mat")
 
 
