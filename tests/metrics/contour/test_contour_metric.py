@@ -195,6 +195,10 @@ def test_maps_of_classes_become_labels(found, options, labels):
     truth = bb.GroundTruth("a", labels=np.zeros((2, 3), np.uint8))
     mine, true = label_maps(bb.Prediction("a", classes=found), truth, ContourOptions(**options))
     assert (mine.tolist(), true.tolist()) == (labels, [[0] * 3] * 2)
+
+
+def test_pixels_of_no_class_need_a_label_to_ignore():
+    truth = bb.GroundTruth("a", labels=np.zeros((2, 3), np.uint8))
     refused(
         "prediction: pixels of no class, expected a label to ignore",
         *(label_maps, bb.Prediction("a", classes=TWO), truth),
