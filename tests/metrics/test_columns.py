@@ -1,14 +1,50 @@
 """Columns' defaults, and scores by their keys."""
 
 import copy
+import re
 
 import pytest
 
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.columns import Column, Score
+from tests.helpers.snapshots import same_as_stored
+
+ERRORS = (
+    r"(min_|mean_|adaptive_)?"
+    r"(voi|eer|mae|ue|hd|hd95|assd|dbe|ber|bgm|hamming|van_dongen|[bgl]ce|are)([._@-]|$)"
+)
+NO_SCORES = r"n_.*|gt_pixels|(ods[._])?threshold|ods\.(precision|recall)"
+FIELDS = ("title", "version", "pred_kinds", "gt_kind", "photo", "default_protocol", "uses")
+SETS = ("columns", "image_columns", "part_columns")
 
 
 def test_larger_is_better_unless_said():
     assert not Column("f", "F").lower
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_errors_are_the_better_the_smaller_and_numbers_of_things_are_no_scores(name):
+    metric = registry.get(name)
+    for column in (c for which in SETS for c in getattr(metric, which)):
+        assert column.lower == bool(re.match(ERRORS, column.key)), column.key
+        if column not in registry.get("region").part_columns:  # parts of a score
+            assert column.score == (not re.fullmatch(NO_SCORES, column.key)), column.key
+
+
+def test_what_metrics_say_of_themselves():
+    """A line for each column: what readers of tables, gates and `explain` go by."""
+    parts = {}
+    for name in registry.names():
+        metric = registry.get(name)
+        parts[name] = "".join(f"{k}: {getattr(metric, k)}\n" for k in FIELDS)
+        for which in SETS:
+            rows = [
+                f"{c.key} | {c.heading} | {c.short} | {'lower' if c.lower else 'higher'} | "
+                f"{c.digits} | {c.shown} | {'score' if c.score else ''} | {c.quantity}\n"
+                for c in getattr(metric, which)
+            ]
+            parts[f"{name}, {which}"] = "".join(rows)
+    same_as_stored("columns", parts)
 
 
 def test_scores_of_a_part():
