@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.bounded import FaultError, parse_json, read_bytes, reading, show
+from bsdsbench.files.bounded import MAX_PIXELS, FaultError, parse_json, read_bytes, reading, show
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.photos import read_photo
 from bsdsbench.protocol.protocol import Protocol
 
 DIVISOR = 10_000
-MAX_PIXELS = 1 << 28
 UNITS = ("instance", "class")
 Map = NDArray[np.int32]
 
@@ -186,7 +185,7 @@ def _coder() -> Any:
 
 def _image(found: Any) -> _Image:
     rows, cols = (_whole(found, key) for key in ("height", "width"))
-    if not 0 < rows * cols <= MAX_PIXELS:
+    if min(rows, cols) < 1 or rows * cols > MAX_PIXELS:
         raise FaultError(f"an image of {rows}x{cols}, expected 1 to {MAX_PIXELS} pixels")
     key = _whole(found, "id")
     return _Image(key, Path(str(found.get("file_name", key))).stem, (rows, cols))

@@ -215,3 +215,181 @@ def test_a_wrong_file_is_one_line(files, change, words):
 def test_without_pycocotools_it_says_so(files, monkeypatch):
     monkeypatch.setitem(sys.modules, "pycocotools", None)
     refused(r"install the extra bsdsbench\[coco\]", lambda: list(CocoItems.of(*files)))
+
+
+# --- by hand, on pictures of 4 x 6 pixels
+
+
+def patch(category, top, left, rows, cols, **more):
+    """A rectangle as an annotation of the image 5."""
+    drawn = np.zeros((4, 6), bool)
+    drawn[top : top + rows, left : left + cols] = True
+    found = {"image_id": 5, "category_id": category, "segmentation": run_lengths(drawn, False)}
+    return found | more
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Writes two files of these annotations; categories not in the order of their ids."""
+
+    def write(truth=(), results=(), image=None, name=None):
+        image = {"id": 5, "file_name": "deep/a.b.jpg", "height": 4, "width": 6} | (image or {})
+        kinds = [{"id": 9, "name": "tree"}, {"id": 2, "name": "cat"}, {"id": 4}]
+        pred, gt = tmp_path / "pred.json", tmp_path / (name or "gt.json")
+        given = {"images": [image], "categories": kinds, "annotations": list(truth)}
+        gt.write_text(json.dumps(given))
+        pred.write_text(json.dumps(list(results)))
+        return pred, gt
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("truth", "first", "second", "top"),
+    [
+        (True, (0, 0, 4, 4), (0, 2, 1, 3), 2),  # the smaller
+        (True, (0, 2, 1, 3), (0, 0, 4, 4), 1),
+        (True, (0, 0, 1, 4), (0, 2, 1, 4), 2),  # of one size the later
+        (True, (0, 2, 1, 3, 1), (0, 0, 4, 4), 2),  # a crowd lies below
+        (True, (0, 0, 4, 4), (0, 2, 1, 3, 1), 1),
+        (True, (0, 0, 4, 4, 1), (0, 2, 1, 3, 0), 2),
+        (False, (0, 0, 4, 4), (0, 2, 1, 3), 2),  # no score is 1: the later
+        (False, (0, 2, 1, 3), (0, 0, 4, 4), 2),
+        (False, (0, 0, 4, 4, 0.5), (0, 2, 1, 3, 0.25), 1),
+        (False, (0, 0, 4, 4, 1.0), (0, 2, 1, 3), 2),
+        (False, (0, 0, 4, 4), (0, 2, 1, 3, 1.0), 2),
+        (False, (0, 0, 4, 4), (0, 2, 1, 3, 0.75), 1),
+        (False, (0, 0, 4, 4), (0, 2, 1, 3, 1.5), 2),
+        (False, (0, 0, 4, 4, 1.5), (0, 2, 1, 3), 1),
+    ],
+)
+def test_which_of_two_lies_on_top(small, truth, first, second, top):
+    """At row 0, column 2, which both have; a fifth number is the score, or 1 for a crowd."""
+    word = "iscrowd" if truth else "score"
+    both = [patch(2, *p[:4], **({word: p[4]} if p[4:] else {})) for p in (first, second)]
+    files = small(both) if truth else small([], both)
+    (name, pred, gt), *others = CocoItems.of(*files)
+    assert (name, others) == ("a.b", [])
+    crowd = truth and (first, second)[top - 1][4:] == (1,)
+    assert (gt if truth else pred)[0, 2] == (40_000 if crowd else 10_000 + top)
+    assert not (pred if truth else gt).any()
+
+
+def test_values_of_pixels_by_hand(small):
+    """class x 10000 + number in the file; classes by id: cat 1, 4 2, tree 3, ignored 4."""
+    truth = [
+        patch(9, 0, 0, 1, 2),
+        patch(2, 1, 0, 1, 2, iscrowd=1),
+        patch(4, 2, 0, 1, 2, iscrowd=0),
+        patch(9, 3, 0, 1, 1) | {"segmentation": []},  # nothing is drawn
+        patch(2, 3, 0, 1, 2),
+    ]
+    results = [patch(4, 0, 5, 4, 1, score=0.5), patch(2, 0, 0, 1, 1, score=0.25, iscrowd=1)]
+    files = small(truth, results)
+    ((_, pred, gt),) = CocoItems.of(*files)
+    assert (pred.dtype, gt.dtype) == (np.int32, np.int32)
+    rows = [[30_001] * 2, [40_000] * 2, [20_003] * 2, [10_005] * 2]
+    assert gt.tolist() == [row + [0] * 4 for row in rows]
+    assert pred.tolist() == [[10_002, 0, 0, 0, 0, 20_001]] + [[0] * 5 + [20_001]] * 3
+    ((_, pred, gt),) = CocoItems.of(*files, unit="class")
+    assert gt.tolist() == [[k, k, 0, 0, 0, 0] for k in (3, 4, 2, 1)]
+    assert pred.tolist() == [[1, 0, 0, 0, 0, 2]] + [[0] * 5 + [2]] * 3
+
+
+@pytest.mark.parametrize(("unit", "scale"), [("instance", 10_000), ("class", 1)])
+def test_panoptic_by_hand(small, tmp_path, unit, scale):
+    """Numbers are red + 256 green + 65536 blue; what no segment has is ignored in the truth."""
+    rgb = np.zeros((4, 6, 3), np.uint8)
+    rgb[0], rgb[1], rgb[2, 0] = (1, 2, 3), (3, 2, 1), (0, 0, 7)
+    (tmp_path / "gt").mkdir()
+    iio.imwrite(tmp_path / "gt" / "x.png", rgb)
+    segments = [
+        {"id": 3 + 2 * 256 + 65536, "category_id": 9},
+        {"id": 1 + 2 * 256 + 3 * 65536, "category_id": 2},
+        {"id": 7 * 65536, "category_id": 2, "iscrowd": 1},
+    ]
+    given = {"image_id": 5, "file_name": "deep/x.png", "segments_info": segments}
+    _, path = small([given])
+    ((_, pred, gt),) = CocoItems.of(path, path, unit)
+    cat, tree, void = 1 * scale, 3 * scale, 4 * scale
+    number = (lambda k: k) if unit == "instance" else (lambda k: 0)
+    rows = [[cat + number(2)] * 6, [tree + number(1)] * 6]
+    assert gt.tolist() == [*rows, [void] * 6, [void] * 6]
+    assert pred.tolist() == [*rows, [cat + number(3)] + [0] * 5, [0] * 6]
+    iio.imwrite(tmp_path / "gt" / "x.png", rgb[:, :5])
+    refused(r"x\.png: shape \(4, 5, 3\), expected \(4, 6\) and RGB",
+            lambda: list(CocoItems.of(path, path)))  # fmt: skip
+
+
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (1, 10**8), (10**8, 1)])
+def test_sizes_that_an_image_may_have(small, height, width):
+    items = CocoItems.of(*small(image={"height": height, "width": width}))
+    assert (len(items), items.gt.images[5].shape) == (1, (height, width))
+
+
+@pytest.mark.parametrize(("height", "width"), [(0, 4), (4, 0), (-4, -6), (1, 10**8 + 1)])
+def test_sizes_that_no_image_has(small, height, width):
+    files = small(image={"height": height, "width": width})
+    line = f"gt.json: an image of {height}x{width}, expected 1 to 100000000 pixels$"
+    refused(line, CocoItems.of, *files)
+
+
+def test_the_number_of_instances_is_bounded(small, monkeypatch):
+    monkeypatch.setattr("bsdsbench.loaders.coco.DIVISOR", 3)
+    two = [patch(2, 0, 0, 1, 1), patch(2, 1, 0, 1, 1)]
+    ((_, _, gt),) = CocoItems.of(*small(two))
+    assert gt[:, 0].tolist() == [4, 5, 0, 0]
+    files = small([*two, patch(2, 2, 0, 1, 1)])
+    refused("json: 3 instances in an image, expected fewer than 3$",
+            lambda: list(CocoItems.of(*files)))  # fmt: skip
+
+
+@pytest.mark.parametrize(("unit", "divisor"), [("instance", 10_000), ("class", 0)])
+def test_the_protocol_of_coco_s_maps(small, unit, divisor):
+    items = CocoItems.of(*small(), unit)
+    assert items.unit == unit
+    how = {"classes": ["cat", "4", "tree"], "first": 1, "ignore": 4, "unit": unit}
+    how |= {"divisor": divisor}
+    made = items.protocol(["contour", "segmentation"])
+    expected = bb.Protocol.preset("masks").replace(options={"contour": how, "segmentation": how})
+    assert made == expected
+    base = bb.Protocol.preset("bsds500")
+    assert items.protocol(["contour"], base) == base.replace(options={"contour": how})
+
+
+def test_instances_are_the_default_and_other_units_are_refused(small):
+    files = small()
+    assert CocoItems.of(*files).unit == "instance"
+    refused("^unit 'pixel': expected one of instance, class$", CocoItems.of, *files, unit="pixel")
+
+
+@pytest.mark.parametrize(
+    ("truth", "results", "words"),
+    [
+        ([], [3], "pred.json: an annotation of an image that is not listed"),
+        ([], [{"image_id": True}], "pred.json: image_id True, expected a whole number"),
+        ([], [{"image_id": 5.0}], "pred.json: image_id 5.0, expected a whole number"),
+        ([], [patch(3, 0, 0, 1, 1)], "pred.json: category_id 3, expected one of the categories"),
+        ([3], [], "gt.json: no list 'annotations' of objects, expected it"),
+        ([{"image_id": 5, "category_id": 2}], [], "gt.json: an annotation without segmentation"),
+        ([patch(2, 0, 0, 1, 1) | {"segmentation": {"counts": 3}}], [], "without segmentation"),
+        ([patch(2, 0, 0, 1, 1) | {"segmentation": {"size": [4, 6], "counts": "\u00e9"}}], [],
+         "gt.json: a segmentation that cannot be read"),
+        ([patch(2, 0, 0, 1, 1) | {"segmentation": {"size": [6, 4], "counts": "f1b0"}}], [],
+         r"gt.json: a mask of \(6, 4\), expected \(4, 6\) as its image has"),
+        ([{"image_id": 5, "file_name": "x.png", "segments_info": 3}], [], r"x\.png: cannot be op"),
+    ],
+)  # fmt: skip
+def test_annotations_that_are_none(small, truth, results, words):
+    files = small(truth, results)
+    refused(words, lambda: list(CocoItems.of(*files)))
+
+
+def test_an_image_without_a_file_s_name_is_called_by_its_number(small):
+    _, gt = small()
+    content = json.loads(gt.read_text())
+    del content["images"][0]["file_name"]
+    gt.write_text(json.dumps(content))
+    assert [name for name, _, _ in CocoItems.of(gt, gt)] == ["5"]
+    gt.write_text("[]")
+    refused("json: a list of results, expected annotations with images", CocoItems.of, gt, gt)
