@@ -92,7 +92,7 @@ def smallest_told(draws: F8, level: float, n_images: int) -> float:
     The half width of a normal interval: the deviate of `tails` times the standard error, whatever
     the difference is. NaN where draws are undefined.
     """
-    if draws.size < 2 or np.isnan(draws).any():
+    if draws.size < 2:
         return math.nan
     return float(tails(level, n_images)[1] * draws.std(ddof=1))
 
@@ -137,7 +137,7 @@ def bca_interval(value: float, draws: F8, left_out: F8, level: float) -> tuple[f
     from scipy.special import ndtr, ndtri
 
     draws = _defined(draws, level)
-    if np.isnan(draws).any() or np.isnan(left_out).any() or np.isnan(value):
+    if np.isnan(np.r_[value, draws, left_out]).any():
         return float("nan"), float("nan")
     below = (np.sum(draws < value) + 0.5 * np.sum(draws == value)) / draws.size
     edge = 0.5 / draws.size

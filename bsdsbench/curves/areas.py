@@ -219,8 +219,7 @@ def auccalculator_areas(
     a, b = np.r_[a, positives], np.r_[b, negatives]
     check_counts(a, b)
     precision, recall = interpolate_pr(a, b, positives)
-    if recall[0] > 0:
-        precision, recall = np.r_[precision[0], precision], np.r_[0.0, recall]
+    precision, recall = np.r_[precision[0], precision], np.r_[0.0, recall]
     if min_recall:
         edge = np.interp(min_recall, recall, precision)
         right = recall > min_recall

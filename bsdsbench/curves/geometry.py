@@ -399,7 +399,7 @@ def _compared(
 def _both_sides(x: F8, y: F8, grid: F8) -> F8:
     """Heights right of grid[0], left and right of each inner point, left of grid[-1]."""
     between = np.interp(grid, x, y)
-    first = np.minimum(np.searchsorted(x, grid, side="left"), x.size - 1)
+    first = np.searchsorted(x, grid, side="left")
     last = np.searchsorted(x, grid, side="right") - 1
     left = np.where(x[first] == grid, y[first], between)
     right = np.where(x[last] == grid, y[last], between)
@@ -426,7 +426,7 @@ def _polyline(curve: Any, space: Space, lines: Lines) -> Pair:
     else:
         p, r = (u, v) if v[0] <= v[-1] else (u[::-1], v[::-1])
         x, y = _pr_polyline(p, r, lines)
-    if (np.diff(x) < 0).any() or not 0 <= x[0] <= x[-1] <= 1:
+    if (np.diff(x) < 0).any() or x[-1] > 1:  # x[0] is 0
         raise DataError(f"{'fpr' if space == 'roc' else 'recall'}: expected 0..1, not turning back")
     return x, y
 

@@ -95,7 +95,7 @@ class Ranking(ReadOnly):
             )
         order = np.argsort(-t, kind="stable")
         t, counts = np.r_[np.inf, t[order]], [np.r_[0, c[order]] for c in counts]
-        limits = total(positives, "positives", 0), total(negatives, "negatives", 0)
+        limits = total(positives, "positives"), total(negatives, "negatives")
         for count, limit, name in zip(counts, limits, ("tp", "fp"), strict=True):
             if (np.diff(count) < 0).any() or count[-1] > limit:
                 raise DataError(

@@ -105,9 +105,9 @@ def shares(a: ArrayLike, b: ArrayLike, name_a: str, name_b: str, *, undefined: s
     return out[0], out[1]
 
 
-def total(value: Any, name: str, default: int) -> int:
-    """A whole number of samples, `default` for None. Raises DataError for anything else."""
-    if value is None:
+def total(value: Any, name: str, default: int | None = None) -> int:
+    """A whole number of samples, the default for None. Raises DataError for anything else."""
+    if value is None and default is not None:
         return default
     try:
         whole = int(value)

@@ -288,12 +288,11 @@ def hazen_quantiles(values: F8, parts: int) -> F8:
     quantile that falls on a value is that value.
     """
     m = values.size
-    if parts < 2 or m == 0:
+    if m == 0:
         return np.empty(0)
     ordered = np.sort(values)
     # 0-based position of quantile i/parts: m i / parts - 1/2.
-    position = 2 * m * np.arange(1, parts) - parts
-    position = np.clip(position, 0, 2 * parts * (m - 1))
+    position = np.maximum(2 * m * np.arange(1, parts) - parts, 0)
     low, rest = np.divmod(position, 2 * parts)
     high = np.minimum(low + 1, m - 1)
     return ordered[low] + (ordered[high] - ordered[low]) * (rest / (2 * parts))

@@ -24,7 +24,7 @@ the edges toolbox (R50).
 from __future__ import annotations
 
 import typing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,9 +118,9 @@ class PRCurve(ShownCurve):
     thresholds: F8
     precision: F8
     recall: F8
-    predicted: Bool | None = field(default=None, repr=False)
-    annotated: Bool | None = field(default=None, repr=False)
-    whole_image: bool = field(default=False, repr=False)
+    predicted: Bool | None = None
+    annotated: Bool | None = None
+    whole_image: bool = False
 
     def __post_init__(self) -> None:
         for name in ("thresholds", "precision", "recall", "predicted", "annotated"):

@@ -314,6 +314,20 @@ def test_bca_of_few_images_and_a_high_level_ends_at_the_outermost_draw(sign):
     assert (low if sign > 0 else high) == pytest.approx(sign * 0.06)
 
 
+def test_one_image_has_no_influence(pair):
+    one = [replace(run, records=run.records[:1]) for run in pair]
+    assert {e.influence for p in bb.compare(one, n_boot=5).images for e in p.effects} == {0}
+
+
+@pytest.mark.parametrize(("test", "rounds"), [("bootstrap", 3), ("permutation", 3 + 2 * 3)])
+def test_progress_counts_every_sample_of_runs_and_pairs(pair, test, rounds):
+    """Three runs, three pairs of two runs, two metrics, 20 samples."""
+    three, told = [*pair, replace(pair[0], name="third")], []
+    bb.compare(three, n_boot=20, test=test, progress=lambda *now: told.append(now))
+    assert {now[1:] for now in told} == {(rounds * 20 * 2, "")}
+    assert (told[0][0], told[-1][0]) == (20, rounds * 20 * 2)
+
+
 def test_one_image_says_nothing(pair):
     one = [replace(run, records=run.records[:1]) for run in pair]
     found = bb.compare(one, n_boot=50)
@@ -433,6 +447,13 @@ def test_band_holds_the_curve(pair):
         bootstrap_band(simulated_run("x", 3), "pixel")
 
 
+def test_a_band_of_a_run_that_finds_nothing_is_0_at_recall_0():
+    nothing = BoundaryCounts([0.25, 0.75], [0, 0], [9, 9], [0, 0], [5, 0])
+    records = tuple(ImageRecord(k, (9, 9), {"boundary": nothing}) for k in "ab")
+    band = bootstrap_band(bb.Evaluation(Protocol(name="none"), "none", records), n_boot=5)
+    assert (band.recall.tolist(), band.low.tolist(), band.high.tolist()) == ([0], [0], [0])
+
+
 def test_no_band_from_tables_alone(bsds500_bench):
     with pytest.raises(bb.DataError, match="test_2: no boundary counts of images"):
         bootstrap_band(load_run(bsds500_bench / "test_2"))
@@ -448,6 +469,7 @@ def test_one_number_of_samples_and_one_seed_everywhere():
     from bsdsbench.report.html import write_report
     from bsdsbench.report.leaderboard import write_leaderboard
 
+    assert (N_BOOT, SEED) == (10_000, 0)
     for function in (bb.compare, bootstrap_band, check, write_report, write_leaderboard):
         given = inspect.signature(function).parameters
         assert (given["n_boot"].default, given["seed"].default) == (N_BOOT, SEED), function

@@ -1,12 +1,13 @@
 """What the tables of a comparison say besides their numbers."""
 
+import math
 from dataclasses import replace
 
 import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.comparison_result import Difference
-from bsdsbench.comparison.comparison_tables import comparison_tables
+from bsdsbench.comparison.comparison_tables import _column, comparison_tables
 from tests.helpers.simulated import simulated_run
 
 
@@ -41,3 +42,63 @@ def test_an_interval_and_a_p_that_disagree_about_0_are_explained(found, low, hig
     made = replace(found.differences[0], low=low, high=high, p=p)
     notes = comparison_tables(replace(found, differences=(made,)))[1].notes
     assert any(note.startswith("Near p = 0.1") for note in notes) == disagree
+
+
+def differing(**given):
+    usual = {"value": 0.1, "low": 0.05, "high": 0.2, "p": 0.5, "p_holm": 0.5, "least": 0.5}
+    return Difference("a", "b", **({"score": "boundary.ods"} | usual | given))
+
+
+@pytest.mark.parametrize(
+    ("least", "said"),
+    [
+        ([0.0123], "below .012 cannot"),
+        ([0.0123, 0.0124], "below .012 cannot"),
+        ([0.02, 0.0123, math.nan], "below .012 to .020, by pair, cannot"),
+        ([math.nan], None),
+    ],
+)
+def test_what_these_images_can_tell_of_the_first_score(found, least, said):
+    made = [differing(least=one) for one in least] + [differing(score="boundary.ap", least=0.7)]
+    notes = comparison_tables(replace(found, differences=tuple(made)))[1].notes
+    told = [note for note in notes if "With these images" in note]
+    assert told == ([f"With these images a difference in ODS {said} be told."] if said else [])
+
+
+def test_one_difference_that_a_solver_can_make_is_explained(found):
+    made = replace(found, differences=(differing(solver=True), differing()))
+    table = comparison_tables(made)[1]
+    assert [row[3].mark for row in table.rows] == ["~", ""]
+    assert any(note.startswith("~ below .0003, what the official") for note in table.notes)
+
+
+def test_a_star_is_for_a_p_below_the_level(found):
+    alpha = 1 - found.level
+    made = [differing(p_holm=p) for p in (alpha, alpha / 2)]
+    table = comparison_tables(replace(found, differences=tuple(made)))[1]
+    assert [row[5].mark for row in table.rows] == ["", "*"]
+
+
+@pytest.mark.parametrize(("interval", "said"), [("percentile", False), ("bca", True)])
+def test_only_bca_is_corrected_for_bias(found, interval, said):
+    made = replace(found, differences=(differing(low=0.01, p=0.5),), interval=interval)
+    (note,) = [n for n in comparison_tables(made)[1].notes if n.startswith("Near p")]
+    assert ("between samples, corrected for bias; p counts" in note) == said
+
+
+def test_scores_show_their_interval_and_a_letter_where_runs_are_several(found):
+    row = comparison_tables(found)[0].rows[0]
+    one = found.interval_of("a", "ods")
+    shown = row[1].value, row[1].low, row[1].high, row[1].mark
+    assert shown == (one.value, one.low, one.high, found.letters["boundary.ods"][0])
+    assert one.low < one.value < one.high
+    alone = replace(found, names=("a",), differences=(), images=(), signatures=())
+    (table,) = comparison_tables(alone)
+    assert table.rows[0][1].mark == ""
+    assert not any("letter" in note for note in table.notes)
+
+
+def test_columns_of_other_metrics_name_them():
+    column = _column("occlusion.accuracy.ods")
+    assert column.heading.endswith(": Accuracy ODS")
+    assert (column.short, column.format, _column("pixel.ods").short) == ("A-ODS", ".3f", "ODS")

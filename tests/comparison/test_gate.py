@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
-from bsdsbench.comparison.gate import Baseline, assert_scores, check
+from bsdsbench.comparison.gate import Baseline, Check, GateResult, _checksum, assert_scores, check
 from bsdsbench.comparison.significance import least_p
 from bsdsbench.scores.counts import BoundaryCounts
 from tests.helpers.runs import refused
@@ -306,3 +306,40 @@ def test_the_pytest_plugin(run, tmp_path, monkeypatch, capsys):
     assert both in capsys.readouterr().out
     assert run_pytest("bad") == 1
     assert "FAIL boundary.ods" in capsys.readouterr().out
+
+
+def test_lines_show_every_score_unless_asked_for_the_failed():
+    good = Check("boundary.ods", 0.5, 0.5, 0.0, 0.002, None, False)
+    bad = Check("boundary.ap", 0.5, 0.25, 0.25, 0.002, 0.01, True)
+    gone = Check("boundary.ois", 0.5, None, 0.0, 0.002, None, True)
+    found = GateResult("ours", (good, bad, gone))
+    failed = [
+        "FAIL boundary.ap: 0.2500, baseline 0.5000, worse by 0.2500 (tolerance 0.002, p 0.0100)",
+        "FAIL boundary.ois: missing, baseline 0.5000",
+    ]
+    shown = "ok   boundary.ods: 0.5000, baseline 0.5000, not worse (tolerance 0.002)"
+    assert found.lines() == [shown, *failed]
+    assert found.lines(failed_only=True) == failed
+
+
+def test_a_drop_of_just_the_tolerance_passes(run):
+    drop = check(changed(run, 0.05), Baseline.of(run), tolerance=0.5).checks[0].drop
+    for tolerance, failed in ((drop, False), (np.nextafter(drop, 0), True)):
+        found = check(changed(run, 0.05), Baseline.of(run), tolerance={"ods": float(tolerance)})
+        assert found.checks[0].failed == failed
+
+
+def test_a_baseline_is_text_that_people_read(run, tmp_path):
+    path = tmp_path / "b.json"
+    Baseline.of(replace(run, name="é")).save(path)
+    lines = path.read_text("utf-8").splitlines()
+    assert lines[:3] == ["{", ' "schema": "bsdsbench.baseline/3",', ' "name": "é",']
+    content = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(dict(reversed(content.items()))), "utf-8")
+    assert Baseline.load(path).name == "é"
+
+
+def test_the_checksum_is_blake2b_of_the_sorted_text():
+    """printf '{"a": "é", "b": 1}' | b2sum -l 128"""
+    found = _checksum({"b": 1, "checksum": "any", "a": "é"})
+    assert found == "c4b83fa50f67297956056af679563277"

@@ -1,7 +1,7 @@
 """Permutation and signed-rank tests against slow enumerations of what they are defined by."""
 
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 
 import click
 import numpy as np
@@ -9,7 +9,16 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
-from bsdsbench.comparison.significance import holm, permutation_p, smallest_told, wilcoxon_p
+from bsdsbench.comparison.significance import (
+    bca_interval,
+    holm,
+    letters,
+    p_value,
+    percentile_interval,
+    permutation_p,
+    smallest_told,
+    wilcoxon_p,
+)
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
 
@@ -61,6 +70,7 @@ def test_random_exchanges_count_the_one_observed_and_come_near_the_enumeration(p
     for score, p in exact.items():
         assert drawn[score] == pytest.approx(p, abs=5 * (p * (1 - p) / 2**12) ** 0.5 + 1e-3)
         assert drawn[score] >= 1 / 2**12
+    assert drawn != exact
     assert wide.test == "permutation"
 
 
@@ -141,3 +151,37 @@ def test_command(pair, tmp_path, capsys):
 def test_the_smallest_difference_of_two_images_is_that_of_students_t(draws, told):
     found = smallest_told(np.array(draws), 0.95, 2)
     assert found == pytest.approx(told, rel=1e-5, nan_ok=True)
+
+
+def test_letters_go_on_after_z():
+    names = [str(k) for k in range(28)]
+    apart = {frozenset(two) for two in combinations(names, 2)}
+    shown = list(letters(names, apart).values())
+    assert (shown[0], shown[25:]) == ("a", ["z", "(27)", "(28)"])
+
+
+def test_p_of_one_and_of_two_images():
+    """Share 1/100: z = -2.32635, times sqrt(1/2), in Student's t of one degree of freedom."""
+    assert p_value(np.ones(99), 1) == 1
+    z = -2.3263479 * 0.5**0.5
+    assert p_value(np.ones(99), 2) == pytest.approx(1 + 2 * np.arctan(z) / np.pi, rel=1e-6)
+
+
+def test_values_that_do_not_pull_accelerate_nothing():
+    draws, left = np.linspace(-1, 1, 1001), np.zeros(30)
+    expected = percentile_interval(draws, 0.9, 30)
+    assert bca_interval(0.0, draws, left, 0.9) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("undefined", [0, 1, 2])
+def test_nothing_around_what_is_undefined(undefined):
+    given = [0.0, np.linspace(-1, 1, 100), np.zeros(5)]
+    given[undefined] = np.where(np.arange(5) < 3, np.nan, 0) if undefined else np.nan
+    assert np.isnan(bca_interval(*given, 0.9)).all()
+
+
+def test_one_undefined_exchange_leaves_nothing_to_test():
+    from bsdsbench.comparison import significance
+
+    assert np.isnan(significance._share(np.array([1.0, np.nan, 2.0])))
+    assert significance._share(np.array([1.0, -1.0, 0.5, 2.0])) == 0.75

@@ -100,3 +100,19 @@ def test_empty_and_bad_calls():
         curves.BinnedCurves.from_state([0, 0.5, 1], np.zeros((2, 3), int))
     with pytest.raises(DataError, match="state: float64"):
         curves.BinnedCurves.from_state([0, 0.5, 1], np.zeros((2, 4)))
+
+
+def test_what_lies_below_the_lowest_threshold_counts_in_the_totals():
+    binned = curves.BinnedCurves([0.5, 0.7])
+    binned.update([1, 1, -1, -1, -1], [0.6, 0.2, 0.8, 0.1, 0.1])
+    r = binned.ranking()
+    assert (r.positives, r.negatives, r.tp.tolist(), r.fp.tolist()) == (2, 3, [0, 0, 1], [0, 1, 1])
+
+
+def test_two_thresholds_are_the_fewest_of_a_number():
+    assert curves.BinnedCurves(2).thresholds.tolist() == [0, 1]
+
+
+def test_one_negative_count_is_refused():
+    with pytest.raises(DataError, match=r"state: int64 \(2, 3\), expected whole numbers"):
+        curves.BinnedCurves.from_state([0, 1], [[1, 2, 3], [4, -1, 5]])

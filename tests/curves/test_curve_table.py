@@ -142,3 +142,18 @@ def test_rows_say_what_they_are():
     assert len({row.name for row in rows}) == len(rows) == 17
     with pytest.raises(DataError, match="bins 1: expected 2 or more"):
         curves.area_table([1, -1], [0.3, 0.2], bins=1)
+
+
+def test_two_bins_are_the_fewest():
+    """At 0 all three, at 1 none: precision 2/3 at recall 1."""
+    t = numbers([1, -1, 1], [0.9, 0.5, 0.4], bins=2)
+    assert t["torchmetrics AveragePrecision, binned"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("scores", "inside"),
+    [([0, 0.5, 1], True), ([-0.5, 0.5, 1], False), ([0, 0.5, 1.5], False), ([-2, -1, 0], False)],
+)
+def test_scores_from_0_to_1_are_probabilities(scores, inside):
+    t = numbers([-1, 1, 1], scores)
+    assert math.isnan(t["BSDS area, 99 thresholds"]) != inside

@@ -2,6 +2,7 @@
 
 import math
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -277,3 +278,181 @@ def test_areas_need_totals_above_0(positives):
         curves.davis_goadrich_area([1], [1], positives)
     with pytest.raises(DataError, match=r"positives .*: expected a number above 0"):
         curves.auccalculator_areas([1], [1], positives, 3)
+
+
+def test_an_unwelcome_part_is_not_lost_in_rounding():
+    """FP may fall by what float32 rounds, relative to TP + FP, and no more."""
+    for falls in (([0.5, 1.0], [0.5, 1.0]), ([0.5, 0.8], [0.001, 0.002])):
+        with pytest.raises(DataError, match="fp: expected counts, 0 or more, that do not fall"):
+            curves.auc_pr(*falls)
+    halves = curves.auc_pr([1, 0.5], [0.375, 1], rule="auccalculator", positives=4, negatives=4)
+    assert halves == pytest.approx(curves.auccalculator_areas([1.5, 4], [0, 4], 4, 4)[0])
+
+
+def test_what_stands_at_recall_0():
+    """A precision of 0 there is left out; above it, it is refused at any one point."""
+    assert curves.auc_pr([0, 0.5], [0, 1]) == 0.5
+    with pytest.raises(DataError, match="precision 0 at a recall above 0: expected a precision"):
+        curves.auc_pr([0.5, 0], [0.5, 1])
+    assert curves.dominates(([0, 0.5], [0, 1]), ([0.5], [1]), space="pr")
+    for wrong in (([0.5, 0], [0.5, 1]), ([0.5], [0]), ([0], [1])):
+        with pytest.raises(DataError, match="precision: expected above 0 wherever recall is"):
+            curves.dominates(wrong, ([0.5], [1]), space="pr")
+
+
+def test_areas_without_points_and_of_a_straight_line():
+    assert curves.davis_goadrich_area([], [], 5) == 0
+    assert curves.davis_goadrich_area([], [], 5, min_recall=0.5) == 0
+    # only (P, N) = (2, 3): precision 2/5 all along, a diagonal in ROC space
+    assert curves.auccalculator_areas([], [], 2, 3) == pytest.approx((0.4, 0.5))
+    assert curves.auc_pr([1, 0.8, 0.6, 0.6], [0, 0.2, 0.5, 1], rule="trapezoid") == pytest.approx(
+        0.2 * 0.9 + 0.3 * 0.7 + 0.5 * 0.6
+    )
+
+
+@pytest.mark.parametrize(("least", "at"), [(0.75, 15), (0.775, 15.5)])
+def test_min_recall_cuts_auccalculator_s_trapezoids(least, at):
+    """TP 10, FP 0, then (20, 1500): FP rises by 150 with each of them."""
+    precision = {t: t / (t + 150 * (t - 10)) for t in range(15, 21)}
+    first = precision[15] + (at - 15) * (precision[16] - precision[15])
+    points = [(at, first), *((t, p) for t, p in precision.items() if t > at)]
+    area = sum((t - s) / 20 * (p + q) / 2 for (s, p), (t, q) in pairwise(points))
+    found = curves.auccalculator_areas([10, 20], [0, 1500], 20, 1500, min_recall=least)[0]
+    assert found == pytest.approx(area, rel=1e-12)
+    # by shares, where all positives are 1
+    assert curves.auc_pr([1, 1], [0, 1], min_recall=least) == pytest.approx(1 - least)
+
+
+def test_more_false_positives_than_negatives_are_refused_beyond_rounding():
+    """Of 1 and 1, precision p at recall 1 is an FPR of 1/p - 1."""
+    assert curves.pr_to_roc([1 / (2 + 5e-10)], [1], 1, 1).fpr.tolist() == [1]
+    for rate in (1 + 1e-8, 1.5, 2.5):
+        with pytest.raises(DataError, match="expected at most 1"):
+            curves.pr_to_roc([1 / (1 + rate)], [1], 1, 1)
+
+
+def test_no_points_have_neither_precision_nor_recall():
+    assert [part.size for part in curves.interpolate_pr([], [], 5)] == [0, 0]
+
+
+@pytest.mark.parametrize(("positives", "k"), [(98, 16), (100_000, 12501)])
+def test_a_rate_of_whole_counts_adds_no_point_beside_them(positives, k):
+    """k / P times P is not k."""
+    recall = curves.achievable_pr([0], [k / positives], positives, 10).recall
+    assert recall.size == positives + 1
+
+
+@pytest.mark.parametrize(("below", "dominates"), [(5e-13, True), (1.5e-12, False)])
+def test_heights_within_1e_12_are_the_same(below, dominates):
+    line = ([0, 0.5, 1], [0, 0.5, 1])
+    assert curves.dominates(([0, 0.5, 1], [0, 0.5 - below, 1]), line) == dominates
+
+
+@pytest.mark.parametrize(("below", "dominates"), [(5e-10, True), (2e-9, False)])
+def test_heights_of_a_thousand_are_the_same_within_1e_9(below, dominates):
+    """-FP/P where recall is .5 or 1: -.5 - below and -1 above -.5 and -999."""
+    high = ([0.5 / (1 + below), 0.5], [0.5, 1])
+    low = ([0.5, 0.001], [0.5, 1])
+    assert curves.dominates(high, low, space="pr") == dominates
+    changes = ([0.5 / (1 + below), 0.001], [0.5, 1]), ([0.5, 0.001 / (1 + 1e-6)], [0.5, 1])
+    assert (curves.crossings(*changes, space="pr").recall.size == 0) == dominates
+
+
+LINE = [0, 1], [0, 1]
+# x and y of a curve, and where it meets the diagonal: up to it and on from the other side
+MEETS = {
+    "jumps from 0 to .9": ([0, 0.4, 0.4, 1], [0, 0, 0.9, 1], 0.4),
+    "reaches it, then jumps": ([0, 0.25, 0.5, 0.5, 1], [0, 0.1, 0.5, 0.9, 1], 0.5),
+    "jumps to it, then leaves it": ([0, 0.5, 0.5, 0.75, 1], [0, 0.2, 0.5, 0.9, 1], 0.5),
+}
+
+
+@pytest.mark.parametrize("case", MEETS)
+def test_where_an_upright_piece_meets_a_line(case):
+    x, y, at = MEETS[case]
+    for pair in (((x, y), LINE), (LINE, (x, y))):
+        cross = curves.crossings(*pair)
+        assert (cross.fpr.tolist(), cross.tpr.tolist()) == ([at], [at])
+
+
+def test_a_fall_of_precision_meets_a_level_at_its_height():
+    """At recall .5 from .9 to .1, through .5."""
+    falls, flat = ([0.9, 0.1, 0.1], [0.5, 0.5, 1]), ([0.5], [1])
+    for pair in ((falls, flat), (flat, falls)):
+        cross = curves.crossings(*pair, space="pr")
+        assert (cross.recall.tolist(), cross.precision.tolist()) == ([0.5], [pytest.approx(0.5)])
+
+
+def test_straight_lines_are_those_of_printed_figures():
+    """From (.2, .9) to (1, .5), against a level .7; count-linear they meet elsewhere."""
+    slope, level = ([1, 0.9, 0.5], [0, 0.2, 1]), ([0.7, 0.7], [0.5, 1])
+    straight = curves.crossings(slope, level, space="pr", lines="straight")
+    assert (straight.recall.tolist(), straight.precision.tolist()) == (
+        [pytest.approx(0.6)],
+        [pytest.approx(0.7)],
+    )
+    # FP/P: .2/.9 - .2, then to 1, against r (1/.7 - 1)
+    first = 0.2 / 0.9 - 0.2
+    share = (1 - first) / 0.8
+    recall = (0.2 * share - first) / (share - (1 / 0.7 - 1))
+    counted = curves.crossings(slope, level, space="pr")
+    assert counted.recall.tolist() == [pytest.approx(recall)]
+    # the first precision above recall 0 goes on to 0: .9, not the 1 that stands at 0
+    assert curves.dominates(([0.95], [1]), slope, space="pr", lines="straight")
+    assert not curves.dominates(([0.85], [1]), slope, space="pr", lines="straight")
+
+
+def test_curves_are_compared_up_to_the_first_end():
+    short, long = ([0.9], [0.5]), ([0.8, 1], [0.5, 1])
+    assert curves.dominates(short, long, space="pr")
+    assert not curves.dominates(long, short, space="pr")
+
+
+def test_a_range_that_begins_or_ends_at_an_upright_piece_has_its_own_side_of_it():
+    stairs = [0, 0.4, 0.4, 1], [0, 0, 0.9, 1]
+    assert curves.dominates(stairs, LINE, within=(0.4, 1))
+    assert curves.dominates(LINE, stairs, within=(0, 0.4))
+    for wrong in ((0, 1.5), (-0.1, 1), (0.6, 0.4)):
+        with pytest.raises(DataError, match=r"within \(.*: expected a range with length inside"):
+            curves.dominates(LINE, stairs, within=wrong)
+
+
+@pytest.mark.parametrize("space", ["roc", "pr"])
+@pytest.mark.parametrize("size", [2, 3])
+def test_curves_may_run_either_way(space, size):
+    forth = np.array([[0.2, 0.5, 0.7], [0.6, 0.8, 0.9]])[:, -size:]
+    if space == "pr":
+        forth = forth[::-1]
+    for pair in ((forth, forth[:, ::-1]), (forth[:, ::-1], forth)):
+        assert curves.dominates(*pair, space=space)
+    worse = forth * [[1], [0.9]] if space == "roc" else forth * [[0.9], [1]]
+    assert not curves.dominates(worse[:, ::-1], forth, space=space)
+
+
+def test_points_above_each_other_stay_in_their_order():
+    """(0, 0), (.2, .3), (.2, .7): at .1 it is .15 high."""
+    assert not curves.dominates(([0.2, 0.2], [0.3, 0.7]), ([0.1], [0.2]))
+
+
+def test_a_curve_begins_at_0_0():
+    assert curves.dominates(LINE, ([0.5], [0.5]))
+
+
+def test_what_is_no_curve_of_the_space():
+    with pytest.raises(DataError, match=r"recall: expected 0..1, not turning back"):
+        curves.dominates(([0.5], [1.5]), ([0.5], [1]), space="pr")
+    det = curves.det([1, -1], [2.0, 1.0])  # fpr without tpr
+    with pytest.raises(DataError, match="curve: expected a result or a pair"):
+        curves.dominates(det, LINE)
+
+
+def test_totals_are_named_as_they_are():
+    with pytest.raises(DataError, match=r"^tp: expected counts"):
+        curves.auccalculator_areas([3], [0], 2, 5)
+    with pytest.raises(DataError, match=r"^fp: expected counts"):
+        curves.auccalculator_areas([1], [6], 2, 5)
+    for given in ({"positives": 4}, {"negatives": 4}):
+        with pytest.raises(DataError, match="rule 'auccalculator': expected positives and neg"):
+            curves.auc_pr([1], [1], rule="auccalculator", **given)
+    with pytest.raises(DataError, match=r"precision: values from -0.1 to 0.5, expected 0..1"):
+        curves.auc_pr([-0.1, 0.5], [0, 1])

@@ -13,6 +13,7 @@ from bsdsbench.curves import ranking as ranking_module
 from bsdsbench.files.errors import DataError, InputWarning, ShapeError
 from bsdsbench.plotting.displays import ROCCurveDisplay
 from tests.curves.test_curves_properties import assert_merged_is_sklearn
+from tests.reference import curves as slow
 
 # 7 samples, 3 positives, 4 negatives, no ties:  score 7 6 5 4 3 2 1 -> + - + - - + -
 LABELS = np.array([-1, 1, -1, 1, -1, 1, -1])
@@ -385,3 +386,63 @@ def test_the_pixel_benchmark_uses_these_curves():
 def test_integers_up_to_2_to_the_53_are_ranked():
     for scores in ([2**53, 2**53 - 1], [1 - 2**53, -(2**53)]):
         assert curves.pr([1, -1], np.array(scores)).precision.tolist() == [1, 1, 0.5]
+
+
+def test_totals_stay_with_their_class(path):
+    for curve in (curves.pr, curves.roc, curves.det):
+        found = curve(LABELS, SCORES)
+        assert (found.positives, found.negatives) == (3, 4)
+        found = curve(LABELS, SCORES, num_positives=5, num_negatives=9)
+        assert (found.positives, found.negatives) == (5, 9)
+
+
+def test_eleven_levels_where_more_are_found_than_there_are_to_be():
+    with pytest.warns(UserWarning, match="num_positives 1: fewer"):
+        assert curves.pr([1, 1, 1], [3.0, 2, 1], num_positives=1).ap_11 == pytest.approx(1)
+
+
+def test_an_ignored_row_above_all_others_comes_in_before_the_first():
+    for labels, scores in (([0, 1, -1], [9.0, 2, 1]), ([0, 1, -1], [math.inf, 2, 1])):
+        r = curves.pr(labels, scores, ties="merge", stable=True)
+        assert (r.tp.tolist(), r.precision.tolist()) == ([0, 1, 1], [1, 1, 0.5])
+
+
+def test_the_area_is_whole_up_to_2_to_the_63():
+    """All 2^31 positives before all 2^31 negatives: twice the area is 2^63, 1 beyond int64."""
+    half = 2**31
+    r = curves.Ranking.from_counts([0.5, 0.2], [half, half], [0, half], half, half)
+    assert curves.roc_from_ranking(r).auc == 1
+
+
+KINDS = {
+    "tied floats": lambda rng: rng.integers(-3, 3, 60) / 4,
+    "float32": lambda rng: (rng.integers(-9, 9, 60) / 8).astype(np.float32),
+    "int8": lambda rng: rng.integers(-5, 5, 60).astype(np.int8),
+    "uint16": lambda rng: rng.integers(0, 9, 60).astype(np.uint16),
+    "truth values": lambda rng: rng.random(60) < 0.5,
+    "one as float32": lambda rng: rng.choice([1 + 1e-12, 1 + 2e-12], 60),
+    "no ties": lambda rng: rng.permutation(60) / 4,
+}
+
+
+@pytest.mark.parametrize("ignored", [0, 1, 9])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_path_ranks_as_counted_one_by_one(path, kind, ignored):
+    rng = np.random.default_rng(4)
+    scores, labels = KINDS[kind](rng), rng.choice([-1, 1], 60)
+    labels[:ignored] = 0
+    given = labels.tolist(), scores.astype(float).tolist()
+    for merge, ties in ((False, "sample"), (True, "merge")):
+        expected = slow.counts(*given, merge=merge)
+        for rows in (False, True):
+            r = curves.rank(labels, scores, ties=ties, rows=rows)
+            assert list(zip(r.thresholds, r.tp, r.fp, strict=True)) == expected
+            assert (r.rows is not None) == rows
+        # where a row comes in, its own level is the last
+        levels = r.thresholds[r.rows]
+        known = labels != 0 if merge else np.full(60, True)
+        assert levels[known].tolist() == scores[known].astype(float).tolist()
+
+
+def test_a_row_never_retrieved_is_at_minus_1():
+    assert curves.rank([1, -1, 1], [2.0, -math.inf, 1], rows=True).rows.tolist() == [1, -1, 2]

@@ -105,3 +105,15 @@ def test_missing_classes_and_no_rows():
 def test_bad_input_says_so(error, match, args, options):
     with pytest.raises(error, match=match):
         curves.threshold_curve(*args, **options)
+
+
+@pytest.mark.parametrize(("values", "parts"), [([], 5), ([], 0), ([3.0, 1.0], 0), ([3.0, 1.0], 1)])
+def test_no_quantiles(values, parts):
+    assert hazen_quantiles(np.array(values), parts).shape == (0,)
+
+
+def test_a_row_may_stand_for_no_instance_or_a_part_of_one():
+    scores, targets, count = [3.0, 2, 1], [1, 1, 1], [0, 0.5, 2]
+    c = curves.threshold_curve(targets, scores, instance_count=count)
+    expect(c, scores, targets, count=count)
+    assert (c.positives, c.negatives) == (1.5, 1)

@@ -111,6 +111,28 @@ def test_ois_takes_each_image_at_its_own_first_best_threshold():
     assert curve_columns(np.array([0.1, 0.2]), tied, np.array([[1]]), Protocol())["ois"] == [0.5]
 
 
+@pytest.mark.parametrize(
+    ("empty_gt", "predicted"), [("count", 2 + 4 + 6 + 5), ("error", 7 + 4 + 6 + 5)]
+)
+def test_ois_of_an_image_without_a_single_boundary(empty_gt, predicted):
+    """F is 0 at all thresholds: of such images the fewest predicted, if they are to count.
+
+    Of others the first best: where nothing is matched, and where one threshold alone has pixels.
+    """
+    images = [
+        counts([0, 0, 0], [0, 0, 0], [0, 0, 0], [7, 2, 3]),
+        counts([0, 0, 0], [9, 9, 9], [0, 0, 0], [4, 1, 2]),
+        counts([3, 2, 1], [9, 9, 9], [3, 2, 1], [6, 5, 4]),
+        counts([0, 2, 0], [0, 3, 0], [0, 2, 0], [1, 5, 1]),
+    ]
+    four = np.stack([four_counts(c) for c in images])
+    found = curve_columns(
+        images[0].thresholds, four, np.ones((1, 4), int), Protocol(empty_gt=empty_gt)
+    )
+    assert found["ois.precision"] == [5 / predicted]
+    assert found["ois.recall"] == [5 / (9 + 9 + 3)]
+
+
 def test_average_precision_constant_one_gives_1_01():
     assert average_precision(PRCurve([0.1, 0.2], [1, 1], [1, 0])) == pytest.approx(1.01)
 
@@ -147,6 +169,7 @@ def test_a_curve_that_never_falls_to_half_precision_has_no_r50():
     assert edges_r50(empty) == pytest.approx(0.8 * 0.5 / 0.6)
     exact = PRCurve([0.1, 0.2, 0.3], [0.5, 0.9, 0.0], [0.8, 0.4, 0.0])
     assert recall_at_precision(exact) == 0.8
+    assert recall_at_precision(PRCurve([0.1, 0.2], [0.3, 0.5], [0.8, 0.4])) == 0.4
 
 
 def test_r50_of_several_crossings_is_the_one_of_largest_recall():
@@ -199,6 +222,9 @@ def test_a_curve_has_one_precision_and_one_recall_per_threshold():
         PRCurve([0.1], [0.1, 0.2], [0.3])
     with pytest.raises(ShapeError, match=r"recall: shape \(1, 2\), expected \(2,\)"):
         PRCurve([0.1, 0.2], [0.1, 0.2], [[0.3, 0.4]])
+    deep = np.ones((1, 1, 2))
+    with pytest.raises(ShapeError, match=r"precision: shape \(1, 1, 2\), expected \(1, 2\)"):
+        PRCurve([0.1, 0.2], deep, deep)
     refused(r"thresholds: shape \(\), expected one axis", PRCurve, 0.1, 0.1, 0.3, error=ShapeError)
 
 

@@ -103,3 +103,31 @@ def test_a_stack_has_the_areas_of_its_curves():
         for rule in AP_RULES:
             each = [float(area(PRCurve.of_counts(t, one), rule)) for one in four]
             np.testing.assert_array_equal(area(PRCurve.of_counts(t, four), rule), each)
+
+
+def test_what_is_predicted_and_annotated_is_read_off_its_own_totals():
+    four = [[0, 1, 0, 1], [0, 0, 0, 2], [0, 3, 0, 0], [0, 0, 0, 0]]
+    rows = PRCurve.of_counts([0.1, 0.2, 0.3, 0.4], four)
+    assert rows.predicted.tolist() == [True, True, False, False]
+    assert rows.annotated.tolist() == [True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "whole"),
+    [([0, 0.5], True), ([-0.5, 0], False), ([0.1, 0.2], False), ([], False)],
+)
+def test_the_whole_image_is_a_first_threshold_of_0(thresholds, whole):
+    four = np.ones((len(thresholds), 4), int)
+    assert PRCurve.of_counts(thresholds, four).whole_image == whole
+    assert not PRCurve.of_counts(thresholds, four, ">").whole_image
+    assert not PRCurve(thresholds, np.ones(len(four)), np.ones(len(four))).whole_image
+
+
+def test_seism_needs_to_know_both_what_is_predicted_and_annotated():
+    known = np.array([True, False])
+    made = [[0.1, 0.2], [0.5, 0], [0.6, 0]]
+    assert np.isnan(area(PRCurve(*made, predicted=known), "seism"))
+    assert np.isnan(area(PRCurve(*made, annotated=known), "seism"))
+    # annotated at one threshold is annotated: from (0, 1), where nothing is predicted, on
+    found = area(PRCurve(*made, predicted=known, annotated=known), "seism")
+    assert found == pytest.approx((1 + line(0, 1, 0.6, 0.5)) / 100)

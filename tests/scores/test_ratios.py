@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bsdsbench.scores.ratios import weighted_mean, weighted_sum
+from bsdsbench.scores.ratios import short, weighted_mean, weighted_sum
 
 VALUES = np.array([[1.0, np.nan], [2.0, 5.0], [np.nan, np.nan]])
 WEIGHTS = np.array([[1, 1, 0], [0, 2, 0], [0, 3, 1], [2, 0, 0]])
@@ -29,3 +29,8 @@ def test_few_and_many_samples_have_the_same_bits():
     weights = rng.integers(0, 3, (5, 30))
     few, many = weighted_sum(weights, values), weighted_sum(np.tile(weights, (5, 1)), values)
     assert np.tile(few, (5, 1)).tobytes() == many.tobytes()
+
+
+def test_a_score_is_printed_with_three_digits_and_without_its_zero():
+    assert [short(v) for v in (0.78849, 1, 0, -0.25)] == [".788", "1.000", ".000", "-0.250"]
+    assert short(0.78849, 4) == ".7885"
