@@ -9,6 +9,7 @@ from skimage.morphology import skeletonize
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics.contour.overlap import shell_width
+from bsdsbench.metrics.contour.pairs import mask_pair
 from bsdsbench.metrics.contour.surface import davis_radius
 from tests.helpers.masks import bsds_masks, label_pairs, mask_pairs
 from tests.helpers.runs import refused
@@ -224,3 +225,26 @@ def test_widths_and_radii_round_as_their_programs_do():
         assert bc.davis_f(pred, gt) == bc.davis_f(pred, gt, 3)
         assert (bc.bf_score(pred, gt) == 1, bc.davis_f(pred, gt) == 1) == (shift < 3, shift < 4)
     assert davis_radius((1024, 2048), 0.005) == 12.0
+
+
+def test_a_label_below_0_is_refused_beside_good_ones():
+    refused("prediction: label -1", bc.hausdorff, [[-1, 1]], [[0, 1]], classes=2)
+
+
+def test_percent_is_from_0_to_100():
+    pred, gt = np.zeros((2, 3, 9), bool)
+    pred[1, 1:3], gt[1, 1:7] = True, True  # distances 0, 0 and 0, 0, 1, 2, 3, 4
+    assert bc.hausdorff_percent(pred, gt, 0) == 0
+    assert bc.hausdorff_percent(pred, gt, 100) == 4
+    for percent in (-0.5, 100.5):
+        refused(f"percent {percent}: expected 0 to 100", bc.hausdorff_percent, pred, gt, percent)
+
+
+def test_masks_are_cut_to_their_box_and_the_diagonal_is_the_images():
+    pred, gt = np.zeros((2, 30, 40), bool)
+    pred[10, 20], gt[12, 25] = True, True
+    pair = mask_pair(pred, gt)
+    assert pair.pred.shape == pair.gt.shape == (3 + 2, 6 + 2)
+    assert pair.diagonal() == 50
+    assert pair.diagonal((2, 2)) == 100
+    assert pair.diagonal((4, 1)) == pytest.approx(np.sqrt(120**2 + 40**2))

@@ -137,3 +137,17 @@ def test_labels_of_no_class_are_named(params, labels, message):
     given_, wanted = np.array(labels), np.zeros((1, 2), int)
     with pytest.raises(DataError, match=message):
         contour_counts(given_, wanted, ContourOptions(**params))
+
+
+def test_what_has_no_classes_is_named_by_what_it_is():
+    names = {unit: ContourOptions(unit=unit).class_names for unit in ("class", "instance", "id")}
+    assert names == {"class": ("mask",), "instance": ("instances",), "id": ("instances",)}
+
+
+@pytest.mark.parametrize("spacing", [(2.0, 1.0), (1.0, 2.0)])
+def test_bf_and_the_figure_of_merit_are_in_pixels_with_any_spacing(spacing):
+    pred, gt = np.zeros((2, 12, 14), bool)
+    pred[2:6, 2:8], gt[4:9, 3:11] = True, True
+    at = {"groups": ("bf", "fom"), "bf_theta": 1}
+    with_spacing = means(contour_counts(pred, gt, ContourOptions(spacing=spacing, **at)))[0]
+    assert with_spacing[1:] == pytest.approx([bc.bf_score(pred, gt, 1), bc.pratt_fom(pred, gt)])

@@ -180,3 +180,13 @@ def test_bad_input_is_one_clear_line():
         adapted_rand_error(zeros, zeros, zero="none")
     refused("alpha 2", adapted_rand_error, zeros, zeros, alpha=2)
     refused("segmentation", voi_split_merge, zeros, zeros.T, error=ShapeError)
+
+
+def test_alpha_is_a_share_with_both_ends():
+    seg, gt = np.array([[1, 1, 2, 2]]), np.ones((1, 4), int)  # 2 of 2 pairs, and 2 of 6
+    assert adapted_rand_error(seg, gt, alpha=0).error == 0
+    assert adapted_rand_error(seg, gt, alpha=1).error == pytest.approx(1 - 2 / 6)
+    for alpha in (-0.01, 1.01):
+        refused(f"alpha {alpha}: expected", adapted_rand_error, seg, gt, alpha=alpha)
+    shapes = "segmentation: 1x4 pixels, expected 4x1"
+    refused(shapes, voi_split_merge, seg, gt.T, error=ShapeError)

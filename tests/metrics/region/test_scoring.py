@@ -245,3 +245,8 @@ def test_rules_of_the_adapted_rand_error_that_print_the_same_are_one_row():
     every = metric.parts(score(counts(are_skimage=region, are_cremi=region)))
     assert [n for n in every if n.startswith("are")] == ["are (region, skimage, cremi)"]
     assert every["are (region, skimage, cremi)"].ods == score(counts()).others["are_region"].ods
+
+
+def test_region_counts_do_not_add():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        counts() + counts()
