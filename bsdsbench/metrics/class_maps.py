@@ -239,11 +239,9 @@ def _instances(mask: Bool, instances: NDArray[Any] | None, first: int) -> Iterat
 
 def _box(mask: Bool, margin: int) -> tuple[slice, slice]:
     """The box around a mask that is not empty, `margin` pixels wider: nothing beyond is near it."""
-    sides = []
-    for axis, size in ((1, mask.shape[0]), (0, mask.shape[1])):
-        at = np.flatnonzero(mask.any(axis=axis))
-        sides.append(slice(max(at[0] - margin, 0), min(at[-1] + margin + 1, size)))
-    return sides[0], sides[1]
+    at = [np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0)]
+    rows, cols = (slice(max(a[0] - margin, 0), a[-1] + margin + 1) for a in at)
+    return rows, cols
 
 
 def _drawn(mask: Bool, valid: Bool, radius: int) -> Bool:
@@ -262,7 +260,7 @@ def _drawn(mask: Bool, valid: Bool, radius: int) -> Bool:
 
 def _spanned(mask: Bool, valid: Bool, radius: int) -> Bool:
     """As py-edge-eval draws: the distances out of the class (ignored pixels belong to it there) and
-    to the class (there they do not), together at most `radius` and not 0."""
+    to the class (there they do not), together at most `radius`."""
     from scipy import ndimage
 
     def distance(inside: Bool) -> NDArray[np.float64]:
@@ -270,8 +268,7 @@ def _spanned(mask: Bool, valid: Bool, radius: int) -> Bool:
             return np.full(inside.shape, np.inf)
         return np.asarray(ndimage.distance_transform_edt(inside))
 
-    total = distance(mask | ~valid) + distance(~mask)
-    return np.asarray((total > 0) & (total <= radius))
+    return np.asarray(distance(mask | ~valid) + distance(~mask) <= radius)
 
 
 def near(target: Bool, radius: float) -> Bool:

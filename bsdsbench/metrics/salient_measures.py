@@ -102,7 +102,7 @@ def e_measure(
     for in_mask, in_map, count in kinds:
         g, m = in_mask - mean_g, in_map - mean_m
         total += count * (1 + ratio(2 * g * m, g * g + m * m)) ** 2 / 4
-    constant = np.where(pos == 0, n - tp - fp, tp + fp)
+    constant = np.where(pos == 0, n - fp, tp)
     by = n if divisor == "pixels" else np.maximum(n - 1, 1)
     return ratio(np.where((pos == 0) | (pos == n), constant, total), by)
 

@@ -1,12 +1,15 @@
 """Assignment at any costs against scipy's dense and sparse solvers, and what the call promises."""
 
+import os
 import pickle
+import threading
 
 import numpy as np
 import pytest
 
 import bsdsbench as bb
 from bsdsbench.kernels import assigning, graph
+from bsdsbench.metrics.assign import in_threads
 from tests.reference import assigning as reference
 
 METRICS = ("l2", "l1", "linf")
@@ -309,3 +312,68 @@ def test_other_input_is_refused_in_one_line(given, kind, message):
 def test_other_points_are_refused_in_one_line(given, kind, message):
     with pytest.raises(kind, match=message):
         bb.assign_points(**{"pred": [(0, 0)], "gt": [(1, 1)], "radius": 2, **given})
+
+
+def test_numbers_at_their_limits():
+    """Radius 0 to 1000 pixels, values and weights to 1e15, as the docstrings say."""
+    one, far = np.ones((1, 1), bool), np.nextafter(1e15, np.inf)
+    for radius in (0, 1000):
+        assert bb.assign(one, one, radius).n_matched == 1
+    for given in ({"weight": 1e15, "pred_value": one}, {"gt_value": one * 1e15}):
+        assert bb.assign(one, one, 0, **given).cost == 1e15
+    assert bb.assign_points([(1e15, 0)], [(0, 0)], 1e15).n_matched == 1
+    for given in ({"weight": far}, {"gt_value": one * far}, {"pred_value": one * far}):
+        with pytest.raises(bb.DataError, match="1e\\+15"):
+            bb.assign(one, one, 0, **given)
+    with pytest.raises(bb.DataError, match="radius: 1001, expected a number from 0 to 1000"):
+        bb.assign(one, one, 1001)
+    with pytest.raises(bb.DataError, match="radius"):
+        bb.assign_points([(0, 0)], [(0, 0)], far)
+
+
+def test_a_value_counts_once_unless_a_weight_is_given():
+    pred = gt = np.ones((1, 1), bool)
+    assert bb.assign(pred, gt, 1, pred_value=pred * 3.0).cost == 3
+    assert bb.assign(pred, gt, 1, pred_value=pred * 3.0, gt_value=gt * 0.5, weight=2).cost == 6.5
+    one = [(0.0, 1.0)]
+    assert bb.assign_points(one, one, 1, pred_value=[3.0]).cost == 3
+    assert bb.assign_points(one, one, 1, pred_value=[3.0], gt_value=[0.5], weight=2).cost == 6.5
+    diagonal = ([(0, 0)], [(1, 1)])
+    assert bb.assign_points(*diagonal, 2).cost == pytest.approx(2**0.5)  # Euclidean
+
+
+def test_unequal_numbers_of_points_and_none():
+    found = bb.assign_points([(0, 0), (5, 5), (9, 9)], [(5, 4)], 2)
+    assert (found.pred_match.tolist(), found.gt_match.tolist()) == ([-1, 0, -1], [1])
+    for pred, gt in (([], [(1, 1)]), ([(1, 1)], []), ([], [])):
+        found = bb.assign_points(pred, gt, 2)
+        assert (found.n_matched, found.cost) == (0, 0)
+        assert (found.pred_shape, found.gt_shape) == ((len(pred),), (len(gt),))
+    with pytest.raises(bb.ShapeError, match=r"^ground truth: shape \(1, 3\), expected \(number of"):
+        bb.assign_points([(0, 0)], [(1, 2, 3)], 2)
+
+
+def test_without_a_partner_it_is_minus_1():
+    found = bb.assign(np.eye(2) > 0, np.zeros((2, 2)), 1)
+    assert found.pred_match.tolist() == found.gt_match.tolist() == [[-1, -1], [-1, -1]]
+
+
+@pytest.mark.parametrize(
+    ("n", "threads", "processors", "at_once"),
+    [(2, None, 2, 2), (2, 2, 1, 2), (3, 2, 8, 2), (2, 1, 8, 1), (1, 8, 8, 1), (2, None, None, 1)],
+)
+def test_as_many_threads_as_there_is_work_for(monkeypatch, n, threads, processors, at_once):
+    """`threads`, or one a processor; never more than problems; alone in the calling one."""
+    monkeypatch.setattr(os, "cpu_count", lambda: processors)
+    here, meeting = threading.get_ident(), threading.Barrier(at_once)
+
+    def function(item):
+        if item < at_once:
+            meeting.wait(timeout=20)
+        return item, threading.get_ident()
+
+    found = in_threads(function, range(n), threads)
+    assert [item for item, _ in found] == [*range(n)]
+    seen = {thread for _, thread in found}
+    assert seen == {here} if at_once == 1 else here not in seen
+    assert len(seen) <= at_once

@@ -258,3 +258,28 @@ def test_other_values_are_no_boundary_map(values):
 def test_a_distance_that_is_none(max_dist):
     with pytest.raises(DataError, match="expected a number from 0 to 1000"):
         match_boundaries(GT[0], GT[0], max_dist)
+
+
+def test_maps_of_one_column_and_their_cost():
+    """Rows 0 and 2 predicted, row 1 and 5 annotated: one pair at distance 1, two pixels alone."""
+    pred, gt = np.zeros((6, 1), bool), np.zeros((6, 1), bool)
+    pred[[0, 2], 0], gt[[1, 5], 0] = True, True
+    match = match_boundaries(pred, gt, 1)
+    assert (match.n_matched, match.cost) == (1, 100 + 10_000 * 3)
+    assert sorted(match.gt_match.ravel().tolist())[:5] == [-1] * 5
+    assert match_boundaries(gt, gt, 0).n_matched == 2
+    with pytest.raises(DataError, match=r"max_dist_px: -0\.1, expected a number from 0 to 1000"):
+        match_boundaries(gt, gt, -0.1)
+    with pytest.raises(ShapeError, match=r"^prediction: shape \(6, 1\), expected \(5, 1\)"):
+        match_boundaries(pred, gt[:5], 1)
+
+
+def test_each_segmentation_is_drawn_at_its_number():
+    rows = [np.repeat(np.arange(6) > k, 8).reshape(6, 8).astype(np.int32) for k in range(3)]
+    pred, gts = Prediction("a", segs=tuple(rows)), [np.zeros((6, 8), bool)]
+    for number, row in ((1, 0), (2, 1), (3, 2)):
+        drawn = boundary_match_maps(pred, gts, PROTOCOL, number).false_pred
+        assert np.flatnonzero(drawn.any(axis=1)).tolist() == [row]
+    for number in (0, 4):
+        with pytest.raises(DataError, match=rf"^threshold {number}: expected a number 1 \.\. 3$"):
+            boundary_match_maps(pred, gts, PROTOCOL, number)

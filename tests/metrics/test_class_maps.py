@@ -314,3 +314,96 @@ def test_ignored_pixels_as_py_edge_eval_draws_them(radius):
             assert drawn[k, y, x] == (0 < total <= radius), (y, x)
     plain = class_boundaries(labels, SemanticOptions(TWO.classes, 1, radius=radius))
     assert not plain[:, labels == 255].any()
+
+
+@pytest.mark.parametrize(
+    ("field", "good", "bad"),
+    [
+        ("ids", (0, 2**31 - 1), (0, 2**31)),
+        ("ids", (0, 1), (0, -1)),
+        ("ids", (0, 1), (0, 0.5)),
+        ("ignore", -1, -2),
+        ("ignore", 2**31 - 1, 2**31),
+        ("ignore", (0, 7), (-1, 7)),
+        ("scale", 1, 1.001),
+        ("scale", 1e-9, 0),
+        ("radius", 99, 100),
+        ("radius", 0, -1),
+        ("border", 9999, 10_000),
+        ("instance_from", 2**31 - 1, 2**31),
+        ("instance_from", 1, 0),
+    ],
+)
+def test_options_at_their_limits(field, good, bad):
+    read = SemanticOptions.from_mapping({"classes": ("a", "b"), field: good})
+    assert getattr(read, field) == good
+    with pytest.raises(ProtocolError, match=f"^{field} .*: expected"):
+        SemanticOptions.from_mapping({"classes": ("a", "b"), field: bad})
+
+
+def test_the_documented_defaults_of_class_maps():
+    at = SemanticOptions(("a", "b"))
+    assert (at.first, at.ids, at.ignore, at.radius, at.border, at.scale) == (0, (), 255, 0, 0, 1.0)
+    assert (at.instances, at.instance_from, at.thin_gt) == (False, 1, False)
+    assert (at.ignored_rule, at.interior, at.absent) == ("drop", "keep", "count")
+    assert (at.border_rule, at.scaled, at.resize) == ("crop", "labels", "refuse")
+    assert at.class_labels == (0, 1)
+    assert [SemanticOptions(("a",), ignore=i).ignored for i in (0, -1, (0, 7))] == [
+        (0,),
+        (),
+        (0, 7),
+    ]
+
+
+def test_the_smallest_instance_is_1_unless_said():
+    labels, instances = np.ones((3, 8), np.uint8), np.zeros((3, 8), np.uint8)
+    instances[:, 4:] = 1
+    for first, drawn in ((1, [3]), (2, [])):
+        params = SemanticOptions(("cat",), 1, instance_from=first)
+        found = class_boundaries(labels, params, instances)[0]
+        assert np.flatnonzero(found.any(axis=0)).tolist() == drawn
+
+
+@pytest.mark.parametrize("radius", [0, 1, 2])
+def test_a_thin_strip_of_ignored_pixels_is_spanned(radius):
+    """A strip of one pixel is 2 wide from side to side; without a radius it is dropped."""
+    labels = np.zeros((5, 9), np.uint8)
+    labels[:, :4], labels[:, 4] = 1, 255
+    at = {"radius": radius, "ignored_rule": "span"}
+    found = class_boundaries(labels, SemanticOptions(("cat",), 1, **at))[0]
+    expected = [3, 4, 5] if radius == 2 else []
+    assert np.flatnonzero(found.all(axis=0)).tolist() == expected
+    assert np.flatnonzero(found.any(axis=0)).tolist() == expected
+    labels[:, 4] = 0  # nothing ignored: a pixel on either side, or one without a radius
+    plain = class_boundaries(labels, SemanticOptions(("cat",), 1, **at))[0]
+    columns = {0: [3], 1: [3, 4], 2: [2, 3, 4, 5]}[radius]
+    assert np.flatnonzero(plain.all(axis=0)).tolist() == columns
+    whole = np.ones((5, 9), np.uint8)
+    assert not class_boundaries(whole, SemanticOptions(("cat",), 1, **at)).any()
+
+
+def plain_bicubic(row, wanted):
+    """The antialiased kernel over a mirrored row, one sample after another."""
+
+    def kernel(x):
+        x = abs(x)
+        if x <= 1:
+            return 1.5 * x**3 - 2.5 * x**2 + 1
+        return -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2 if x < 2 else 0.0
+
+    n, narrow, out = len(row), min(wanted / len(row), 1), []
+    for k in range(wanted):
+        centre = (k + 0.5) * n / wanted - 0.5
+        at = range(int(centre - 2 / narrow) - 2, int(centre + 2 / narrow) + 3)
+        share = [kernel((centre - i) * narrow) for i in at]
+        mirrored = [row[(i % (2 * n)) if i % (2 * n) < n else 2 * n - 1 - i % (2 * n)] for i in at]
+        out.append(sum(s * v for s, v in zip(share, mirrored, strict=True)) / sum(share))
+    return np.clip(out, 0, 1)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 9])
+@pytest.mark.parametrize("wanted", [1, 2, 3, 4, 17])
+def test_few_samples_are_mirrored_as_often_as_needed(size, wanted):
+    row = np.random.default_rng(size).random(size)
+    found = bicubic(row[None], (1, wanted))[0]
+    assert found == pytest.approx(plain_bicubic(row.tolist(), wanted), abs=1e-12)

@@ -9,7 +9,13 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders import load_ground_truth
-from bsdsbench.metrics.crispness import evaluations, image_crispness
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.crispness import (
+    CRISPNESS_NMS,
+    CrispnessCounts,
+    evaluations,
+    image_crispness,
+)
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import NMSParams
 from bsdsbench.runs.runner import evaluate
@@ -147,3 +153,30 @@ def test_sweep_on_the_command_line(raw, tmp_path):
     assert drawn.tolist() == [float(r.split(",")[1]) for r in rows[1:]]
     more = ["--metrics", "boundary,pixel"]
     refused("only the boundary metric", call, *arguments, *more)
+
+
+def crisp_counts(kept, total, gt=10):
+    """SEval finds 6 of 10 with 10 pixels, CEval 6 of 10 with 20."""
+    return CrispnessCounts(
+        [0.5], np.array(kept), np.array(total), [[6, gt, 6, 10]], [[6, gt, 6, 20]]
+    )
+
+
+def test_the_values_of_one_image_by_hand():
+    metric = registry.get("crispness")
+    found = metric.image_values(crisp_counts(1.0, 4.0))
+    assert found == {"crispness": 0.25, "seval": pytest.approx(0.6), "ceval": pytest.approx(0.4)}
+    assert np.isnan(metric.image_values(crisp_counts(0.0, 0.0))["crispness"])
+    records = [bb.ImageRecord("a", (9, 9), {"crispness": crisp_counts(1.0, 4.0)})]
+    score = metric.score(records, Protocol.preset("crispness-seval"))
+    assert score.per_image == (("a", 0.25),)
+    assert metric.parts(score) == {"SEval": score.seval, "CEval": score.ceval}
+    assert (score.to_mapping()["average"], score.n_images) == (0.25, 1)
+    none = [bb.ImageRecord("a", (9, 9), {"crispness": crisp_counts(0.0, 0.0)})]
+    assert metric.score(none, Protocol.preset("crispness-seval")).to_mapping()["average"] is None
+    assert metric.same_truth(crisp_counts(1.0, 4.0), crisp_counts(2.0, 3.0))
+    assert not metric.same_truth(crisp_counts(1.0, 4.0), crisp_counts(1.0, 4.0, gt=11))
+
+
+def test_the_nms_of_crispness_is_that_of_its_program():
+    assert NMSParams(radius=2, border=5, multiplier=1.01, smooth=False, bits=0) == CRISPNESS_NMS

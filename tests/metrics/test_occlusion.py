@@ -7,7 +7,7 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.metrics.imresize import bilinear
-from bsdsbench.metrics.occlusion import occlusion_counts
+from bsdsbench.metrics.occlusion import occlusion_counts, same_side
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import counted, refused
 from tests.reference import occlusion as slow
@@ -154,3 +154,10 @@ def test_files_without_angles(tmp_path, pred, gt, message):
     savemat(tmp_path / "pred" / "a.mat", pred or sound)
     savemat(tmp_path / "gt" / "a.mat", gt or sound)
     refused(message, counted, tmp_path / "pred", tmp_path / "gt", metrics="occlusion")
+
+
+def test_a_quarter_turn_is_still_the_same_side():
+    turn = np.array([0, np.pi / 2, 1.6, np.pi, 4.7, 3 * np.pi / 2, 2 * np.pi, 3 * np.pi])
+    expected = [True, True, False, False, False, True, True, False]
+    assert same_side(turn, np.zeros(8)).tolist() == expected
+    assert same_side(np.zeros(8), turn).tolist() == expected

@@ -106,3 +106,22 @@ def test_the_type_is_that_of_the_probabilities():
 def test_other_input_is_refused_in_one_line(given, kind, message):
     with pytest.raises(kind, match=message):
         one_to_one_labels(**{"prob": np.zeros((4, 4)), "gt": np.eye(4), **given})
+
+
+def test_lists_and_the_limits_of_weight_and_delta():
+    prob, gt = [[0.1, 1.0, 0.1]], [[1, 0, 0]]
+    assert one_to_one_labels(prob, gt).tolist() == [[0, 1, 0]]
+    for weight, delta in ((0, 1), (1e9, 0), (5.0, 0.8)):
+        assert one_to_one_labels(prob, gt, 1, weight, delta)[0, 1] == 1
+    for given in ({"weight": 1e9 + 0.5}, {"delta": 1.001}, {"delta": -0.001}):
+        with pytest.raises(bb.DataError, match=next(iter(given))):
+            one_to_one_labels(prob, gt, **given)
+
+
+def test_the_documented_rule():
+    """Within 4, by l1: 2 + 2 is near enough, 2 + 3 is not; .8 is predicted."""
+    prob, gt = np.zeros((6, 6)), np.zeros((6, 6))
+    gt[0, 0], prob[2, 2] = 1, 0.8
+    assert np.argwhere(one_to_one_labels(prob, gt)).tolist() == [[2, 2]]
+    prob[2, 2], prob[2, 3] = 0.799, 0.9
+    assert np.argwhere(one_to_one_labels(prob, gt)).tolist() == [[0, 0]]

@@ -244,3 +244,10 @@ def test_gray_masks_are_cut_at_128(tmp_path):
     iio.imwrite(pred / "a.png", gray)
     run = bb.evaluate(pred, gt, metrics="saliency", workers=1)
     assert int(run.records[0].counts["saliency"].positives) == 3
+
+
+def test_precision_and_recall_of_means_and_the_balanced_error_by_hand():
+    """One of two pixels found, none false: P 1, R 1/2; half of the rates of both classes."""
+    score = saliency_score([saliency_counts(np.array([[1.0, 0, 0], [0, 0, 0]]), MASK)])
+    assert score.max_f_pr == pytest.approx(1.3 * 0.5 / (0.3 + 0.5))
+    assert score.ber_sum == pytest.approx(1 - (0.5 + 1) / 2)

@@ -130,3 +130,8 @@ def test_bad_input_is_one_clear_line():
         two + three
     with pytest.raises(ProtocolError, match="expected 'instance' for panoptic quality"):
         seg.panoptic_quality([[0]], [[0]], params(2))
+
+
+def test_one_annotated_pixel_is_enough():
+    assert seg.frequency_weighted_iou([[1, 0], [0, 0]]) == 1
+    assert np.isnan(seg.frequency_weighted_iou([[0, 0], [3, 0]]))

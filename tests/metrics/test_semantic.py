@@ -358,3 +358,12 @@ def test_counts_below_zero_are_refused(metric):
         wrong.flat[0] = -1
         with pytest.raises(DataError, match=f"{name}: from -1 to"):
             type(counts)(**{**arrays, name: wrong})
+
+
+def test_an_image_without_a_class_has_no_value():
+    """Else the mean of the best F of those that it has: one of two."""
+    metric = SemanticMetric()
+    pred = bb.Prediction("a", classes=labels())
+    for truth, expected in ((labels() * 0, np.nan), (labels(), 1.0)):
+        counts = metric.count(pred, bb.GroundTruth("a", labels=truth), PROTO)
+        assert metric.image_values(counts)["f"] == pytest.approx(expected, nan_ok=True)

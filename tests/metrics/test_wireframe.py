@@ -13,6 +13,7 @@ import bsdsbench as bb
 from bsdsbench.loaders.inputs import Lines
 from bsdsbench.loaders.line_files import truth_lines
 from bsdsbench.loaders.line_maps import score_map, truth_map
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.wireframe import WireframeCounts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import BoundaryCounts
@@ -248,3 +249,18 @@ def test_true_lines_end_inside_the_grid():
     lines = truth_lines(np.array([[1.0, 1, 241, 321], [0, 121, 61, 500]]), (240, 320))
     assert lines == pytest.approx(np.array([[0, 0, 127.9999, 127.9999], [0, 48, 32, 127.9999]]))
     assert (lines < 128).all()
+
+
+def test_junctions_are_counted_where_both_sides_have_them():
+    ends, points = np.array([[3.0, 3, 9, 9]]), np.array([[3.0, 3, 0.5]])
+    blank, metric = np.zeros((12, 16)), registry.get("wireframe")
+    assert metric.version == 2
+    for mine, true in ((points, None), (None, points), (points, points)):
+        pred = bb.Prediction("a", soft=blank, lines=Lines(ends, np.array([0.9]), mine))
+        truth = bb.GroundTruth("a", (blank > 0,), lines=Lines(ends, np.zeros(1), true))
+        counts = metric.count(pred, truth, Protocol.preset("wireframe"))
+        both = mine is not None and true is not None
+        assert len(counts.junctions) == both
+        assert np.isnan(counts.n_junctions) != both
+    with pytest.raises(TypeError):
+        _ = counts + counts

@@ -1,0 +1,160 @@
+"""Soft maps before their thresholds: inverted, stretched, rounded; and which are too faint."""
+
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.metrics.maps import (
+    ALL_ZERO,
+    as_float32,
+    faint_set,
+    form_of,
+    invert,
+    is_faint,
+    prepare,
+    quantise,
+    threshold_events,
+    unit,
+    without_tops,
+)
+from bsdsbench.protocol.protocol import Protocol
+
+LOW, HIGH = Protocol(thresholds=(0.001, 0.5)), Protocol(thresholds=(0.01, 0.5))
+
+
+def up_to(top, kind):
+    return np.array([[0, top]], kind)
+
+
+@pytest.mark.parametrize(
+    ("soft", "protocol", "with_curve", "without"),
+    [
+        (up_to(9, np.uint8), LOW, True, True),
+        (up_to(10, np.uint8), LOW, False, False),
+        (up_to(255, np.uint16), LOW, True, True),
+        (up_to(256, np.uint16), LOW, False, False),
+        (up_to(256, np.uint16), HIGH, True, False),  # .0039
+        (up_to(0.0099, float), HIGH, True, False),
+        (up_to(0.01, float), HIGH, False, False),
+        (up_to(0.4, float), Protocol(thresholds=(0, 0.5)), True, False),
+        (up_to(0.0, float), HIGH.replace(invert=True), False, False),
+        (up_to(9, np.uint8), HIGH.replace(invert=True), True, True),
+        (up_to(9, np.uint8), HIGH.replace(normalise=True), False, False),
+        (up_to(0.001, float), HIGH.replace(normalise=True), False, False),
+        (up_to(0, bool), HIGH, False, False),
+    ],
+)
+def test_faint_maps(soft, protocol, with_curve, without):
+    """No more than 9 of 255 or 255 of 65535; or, of a curve, below the lowest threshold."""
+    assert is_faint(soft, protocol) is with_curve
+    assert is_faint(soft, protocol, curve=True) is with_curve
+    assert is_faint(soft, protocol, curve=False) is without
+    said = faint_set([bb.Prediction("a", soft=soft)], protocol)
+    assert bool(said) is with_curve
+    assert bool(faint_set([bb.Prediction("a", soft=soft)], protocol, curve=False)) is without
+
+
+def test_a_set_is_faint_where_all_are():
+    faint, fainter, sound = (bb.Prediction("a", soft=up_to(t, float)) for t in (0.004, 0.001, 0.3))
+    assert faint_set([], HIGH) == ""
+    assert faint_set([faint, sound], HIGH) == ""
+    for several in ([faint, fainter], [fainter, faint]):
+        assert faint_set(several, HIGH) == (
+            "no value above 0.004 in any map (divided by 255 twice?), expected strengths above the "
+            "lowest threshold, 0.01: scale them to 0 .. 1"
+        )
+    assert faint_set([bb.Prediction("a", soft=up_to(0, np.uint8))] * 2, HIGH) == ALL_ZERO
+    ucm2 = np.zeros((5, 7))
+    assert faint_set([bb.Prediction("a", ucm2=ucm2)], HIGH) == ALL_ZERO
+    assert faint_set([bb.Prediction("a", ucm2=ucm2 + 0.5)], HIGH) == ""
+    assert faint_set([bb.Prediction("a", segs=(np.zeros((2, 3), int),))], HIGH) == ""
+
+
+def record(form):
+    return bb.ImageRecord("a", (1, 2), {}, form=form)
+
+
+@pytest.mark.parametrize(
+    ("soft", "form"),
+    [
+        (up_to(3, np.uint8), "soft8 up to 3"),
+        (up_to(200, np.uint8), "soft8"),
+        (up_to(200, np.uint16), "soft16 up to 200"),
+        (up_to(0.001, float), "float"),
+        (up_to(1, bool), "binary"),
+    ],
+)
+def test_the_form_of_few_small_integers_says_the_largest(soft, form):
+    assert form_of(bb.Prediction("a", soft=soft), HIGH) == form
+    assert form_of(bb.Prediction("a", ucm2=np.zeros((5, 7))), HIGH) == "ucm2"
+
+
+@pytest.mark.parametrize(
+    ("forms", "words"),
+    [
+        (("soft8 up to 3", "soft8 up to 7"), "no value above 7 of 255 in any map"),
+        (("soft8 up to 7", "soft8 up to 3"), "no value above 7 of 255 in any map"),
+        (("soft16 up to 9", "soft16 up to 10"), "no value above 10 of 65535 in any map"),
+        (("soft16 up to 300",), r"no value above 300 in any map \(divided by 255 twice"),
+    ],
+)
+def test_records_of_small_integers_alone_are_refused(forms, words):
+    with pytest.raises(DataError, match=f"^{words}"):
+        without_tops(map(record, forms), HIGH)
+
+
+@pytest.mark.parametrize(
+    "forms", [("soft8 up to 3", "soft8"), ("soft8 up to 0", "soft8 up to 0"), ("float",), ()]
+)
+def test_other_records_have_plain_forms(forms):
+    found = [r.form for r in without_tops(map(record, forms), HIGH)]
+    assert found == [form.partition(" ")[0] for form in forms]
+
+
+@pytest.mark.parametrize(
+    ("soft", "turned", "shares"),
+    [
+        (np.array([[0, 100, 255]], np.uint8), [255, 155, 0], [0, 100 / 255, 1]),
+        (np.array([[0, 100, 65535]], np.uint16), [65535, 65435, 0], [0, 100 / 65535, 1]),
+        (np.array([[0, 0.25, 1]], np.float32), [1, 0.75, 0], [0, 0.25, 1]),
+        (np.array([[0, 1, 1]], bool), [1, 0, 0], [0, 1, 1]),
+    ],
+)
+def test_a_map_keeps_its_type_when_it_is_inverted(soft, turned, shares):
+    assert invert(soft).dtype == soft.dtype
+    assert invert(soft).tolist() == [turned]
+    assert unit(soft)[0] == pytest.approx(shares)
+    assert as_float32(soft).dtype == np.float32
+    assert as_float32(soft)[0] == pytest.approx(shares, abs=1e-7)
+
+
+def test_a_copy_is_made():
+    soft = np.zeros((2, 3), np.float32)
+    assert not np.shares_memory(as_float32(soft), soft)
+
+
+@pytest.mark.parametrize(("bits", "top", "kind"), [(8, 255, np.uint8), (16, 65535, np.uint16)])
+def test_halves_round_up(bits, top, kind):
+    found = quantise(np.array([0, 0.499, 0.5, 1.5, top - 0.5, top]) / top, bits)
+    assert (found.dtype, found.tolist()) == (kind, [0, 0, 1, 2, top, top])
+
+
+def test_a_map_divided_by_its_largest_value():
+    plain = Protocol(normalise=True)
+    assert prepare(up_to(51, np.uint8), plain).tolist() == [[0, 1]]
+    assert prepare(np.array([[0.1, 0.2]]), plain).tolist() == [[0.5, 1]]
+    assert prepare(np.zeros((1, 2)), plain).tolist() == [[0, 0]]
+    soft = up_to(51, np.uint8)
+    assert prepare(soft, Protocol()) is soft
+    assert prepare(soft, Protocol(invert=True)).tolist() == [[255, 204]]
+
+
+def test_a_segmentation_of_another_size():
+    pred = bb.Prediction("a", segs=(np.zeros((3, 4), int), np.zeros((4, 3), int)))
+    with pytest.raises(
+        ShapeError, match=r"^prediction: shape \(4, 3\), transposed, expected \(3, 4"
+    ):
+        threshold_events(pred, (3, 4), LOW)
+    with pytest.raises(ShapeError, match=r"^prediction: shape \(1, 2\), expected \(3, 4\)"):
+        threshold_events(up_to(1.0, float), (3, 4), LOW)
