@@ -10,8 +10,7 @@ from scipy.io import savemat
 import bsdsbench as bb
 from bsdsbench.files.errors import DataError, FileFormatError, ProtocolError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.depth import DepthCounts
-from bsdsbench.metrics.depth_maps import DepthOptions, _unit, dbe_parts, log_steps, prepared
+from bsdsbench.metrics.depth_maps import log_steps
 from tests.reference import depth as slow
 
 METRIC = registry.get("depth")
@@ -338,131 +337,18 @@ def test_what_the_truth_lacks_is_said():
         scored(depth, depth, {"ratios": (0.5, 1.25, 10)})
 
 
-@pytest.mark.parametrize(
-    ("field", "good", "bad"),
-    [
-        ("ratios", [(1, 1, 1), (5, 6, 2), (1, 1e6, 100)], [(0.99, 2, 3), (1, 1e6 + 1, 3)]),
-        ("ratios", [(2, 2, 100)], [(1.3, 1.2, 3), (1, 2, 0), (1, 2, 101), (1, 2, 2.5), (1, 2)]),
-        ("crop", [(), (0, 1, 0, 1), (3, 9, 2, 4)], [(1, 1, 0, 2), (0, 2, 1, 1), (-1, 2, 0, 2)]),
-        ("crop", [(0, 5, 4, 5)], [(0, 2, 0), (0, 2, 0, 2.0), (3, 2, 0, 2), (0, 2, 3, 2)]),
-        ("measures", [("dbe",), ("si", "matte", "dbe", "edges")], [(), ("sid",), ("si", "sid")]),
-        ("radius", [1e-9], [0, -1]),
-    ],
-)
-def test_options_at_their_limits(field, good, bad):
-    for value in good:
-        assert getattr(DepthOptions.from_mapping({field: value}), field) == value
-    for value in bad:
-        with pytest.raises(ProtocolError, match=f"^{field} .*: expected"):
-            DepthOptions.from_mapping({field: value})
+def test_other_true_pairs_or_edges_are_another_truth():
+    depth = depth_map(np.random.default_rng(4), "steps", (12, 14))
+    drawn = depth > 2
 
+    def of(depth, drawn, **at):
+        truth = bb.GroundTruth("a", (drawn,), depth=depth)
+        both = protocol_of(measures=("si", "dbe"))
+        return METRIC.count(bb.Prediction("a", depth=depth), truth, both)
 
-def test_the_documented_defaults():
-    at = DepthOptions()
-    assert (at.measures, at.pred_holds, at.gt_holds, at.align) == (
-        ("si",),
-        "depth",
-        "depth",
-        "none",
-    )
-    assert (at.pred_scale, at.gt_scale, at.invalid, at.strict) == (1, 1, "truth", False)
-    assert (at.ratios, at.dbe, at.radius) == ((1.05, 1.25, 10), "ibims", 10)
-    assert (at.gt_edges, at.pred_edges, at.crop) == ("annotated", "log-depth", ())
-    assert at.ratio_array() == pytest.approx(np.linspace(1.05, 1.25, 10))
-
-
-@pytest.mark.parametrize(
-    ("values", "drawn"),
-    [
-        (np.array([[0, 127, 128, 255]], np.uint8), [0, 0, 1, 1]),
-        (np.array([[0, 0, 1, 1]], np.uint8), [0, 0, 1, 1]),
-        (np.array([[0, 1, 2, 2]], np.uint8), [0, 0, 0, 0]),
-        (np.array([[0, 1, 100, 300]], np.uint16), [0, 1, 1, 1]),
-        (np.array([[0, 0.5, 1, 2]]), [0, 1, 1, 1]),
-    ],
-)
-def test_edges_in_a_file_of_one_map(values, drawn):
-    """Pictures of 0 .. 255 are cut at one half; in all others what is not 0 is drawn."""
-    pred, at = np.ones((1, 4)), DepthOptions(gt_holds="edges")
-    maps = prepared(pred, bb.GroundTruth("a", depth=values), at)
-    assert maps.gt is None
-    assert [e.tolist() for e in maps.edges] == [[[*map(bool, drawn)]]]
-    both = bb.GroundTruth("a", (np.eye(1, 4) > 0,), depth=values)  # its edges are there already
-    maps = prepared(pred, both, at)
-    assert np.array_equal(maps.gt, values)
-    assert [e.tolist() for e in maps.edges] == [[[True, False, False, False]]]
-
-
-def test_a_matte_in_a_file_of_one_map():
-    pred, at = np.ones((1, 3)), DepthOptions(gt_holds="matte")
-    matte = np.array([[0, 25, 26]], np.uint8)
-    maps = prepared(pred, bb.GroundTruth("a", depth=matte), at)
-    assert (maps.gt, maps.matte.tolist()) == (None, [[False, False, True]])
-    mask = np.array([[True, False, False]])
-    maps = prepared(pred, bb.GroundTruth("a", depth=matte, mask=mask), at)
-    assert (maps.gt.tolist(), maps.matte.tolist()) == ([[0, 25, 26]], mask.tolist())
-
-
-nan, inf = np.nan, np.inf
-
-
-@pytest.mark.parametrize(
-    ("invalid", "counted", "true"),
-    [
-        ("truth", [1, 1, 1, 0, 0, 0, 1, 0], [1, 2, 3, nan, nan, nan, 7, nan]),
-        ("both", [1, 0, 0, 0, 0, 0, 0, 0], [1, 2, 3, nan, nan, nan, 7, nan]),
-        ("none", [1] * 8, [1, 2, 3, nan, 5, nan, 7, -8]),
-    ],
-)
-def test_which_pixels_count(invalid, counted, true):
-    """0, NaN and infinite are no depth, below 0 is none that is known; the fifth is masked out."""
-    pred = np.array([[1, 0, nan, 4, 5, 6, -7, 8]])
-    mask = np.arange(8)[None] != 4
-    truth = bb.GroundTruth("a", depth=np.array([[1, 2, 3, 0, 5, inf, 7, -8]]), valid=mask)
-    maps = prepared(pred, truth, DepthOptions(invalid=invalid))
-    assert maps.valid.astype(int).tolist() == [counted]
-    np.testing.assert_array_equal(maps.raw_gt, [true])
-    np.testing.assert_array_equal(maps.raw_pred, [[1, nan, nan, 4, 5, 6, -7, 8]])
-
-
-def test_values_are_divided_by_their_scales_and_cropped():
-    values = np.arange(1.0, 13).reshape(3, 4)
-    at = DepthOptions(pred_scale=4, gt_scale=2, crop=(1, 3, 1, 2))
-    maps = prepared(values, bb.GroundTruth("a", depth=values), at)
-    assert (maps.pred.tolist(), maps.gt.tolist()) == ([[1.5], [2.5]], [[3], [5]])
-    turned = prepared(values, bb.GroundTruth("a", depth=values), DepthOptions(pred_holds="inverse"))
-    assert turned.pred == pytest.approx(1 / values)
-    with pytest.raises(
-        bb.ShapeError, match=r"^prediction: shape \(3, 4\), transposed, expected \(4"
-    ):
-        prepared(values, bb.GroundTruth("a", depth=values.T), DepthOptions())
-
-
-def test_the_fit_is_of_pixels_known_in_both():
-    """Twice as deep in the first three; one is masked out, one not predicted, one without truth."""
-    pred = np.array([[1.0, 2, 3, 100, 0, 50]])
-    truth = bb.GroundTruth(
-        "a", depth=np.array([[2.0, 4, 6, 8, 10, 0]]), valid=np.arange(6)[None] != 3
-    )
-    maps = prepared(pred, truth, DepthOptions(align="scale"))
-    assert maps.pred[0] == pytest.approx([2, 4, 6, 200, 0, 100])
-    lone = prepared(pred * [[0, 0, 0, 1, 1, 1]], truth, DepthOptions(align="scale"))
-    assert lone.pred.tolist() == [[0, 0, 0, 100, 0, 50]]  # none to fit
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([1, 2, 3], [0, 0.5, 1]),
-        ([1, 3, inf], [0, 1, nan]),
-        ([-inf, 1, 3], [nan, 0, 1]),
-        ([-inf, 1, inf, 3], [nan, 0, nan, 1]),
-        ([2, 2, nan], [nan, nan, nan]),
-    ],
-)
-def test_maps_are_stretched_by_what_is_finite(values, expected):
-    found = _unit(np.array([values], float))
-    np.testing.assert_array_equal(found, [expected])
+    assert METRIC.same_truth(of(depth, drawn), of(depth * 2, drawn))
+    assert not METRIC.same_truth(of(depth, drawn), of(np.sqrt(depth), drawn))
+    assert not METRIC.same_truth(of(depth, drawn), of(depth, ~drawn))
 
 
 @pytest.mark.parametrize("measure", ["si", "matte", "dbe", "edges"])
@@ -479,36 +365,3 @@ def test_what_is_not_measured_is_zero(measure):
         for name in names:
             assert counts[name].any() == (other == measure), name
     assert counts["total_gt"].any() == (measure in ("si", "edges"))
-
-
-@pytest.mark.parametrize("strict", [True, False])
-def test_completeness_is_the_radius_where_no_predicted_edge_is_near(strict):
-    """Edges at 0 and 9, the true one at 5; nothing is known at 9."""
-    pred, gt, valid = (np.zeros((1, 10), bool) for _ in range(3))
-    pred[0, [0, 9]] = gt[0, 5] = valid[0, :9] = True
-    at = DepthOptions(strict=strict, radius=3)
-    dbe_sum, dbe_n = dbe_parts(pred, gt, valid, at)
-    assert (dbe_sum.tolist(), dbe_n.tolist()) == (
-        ([0, 6], [0, 3, 1]) if strict else ([0, 6], [0, 2, 1])
-    )
-    nothing, ratios = [0.0] * 10, at.ratio_array()
-    counts = DepthCounts(
-        *(ratios, nothing, nothing, nothing, nothing, ratios, [0, 0, 1, 0], strict, 3.0),
-        *(np.zeros((10, 4, 3)), np.zeros((10, 4, 2)), dbe_sum, dbe_n),
-    )
-    found = METRIC.image_values(counts)
-    assert (found["dbe_accuracy"], found["dbe_completeness"]) == (3, 3)
-
-
-def test_other_true_pairs_or_edges_are_another_truth():
-    depth = depth_map(np.random.default_rng(4), "steps", (12, 14))
-    drawn = depth > 2
-
-    def of(depth, drawn, **at):
-        truth = bb.GroundTruth("a", (drawn,), depth=depth)
-        both = protocol_of(measures=("si", "dbe"))
-        return METRIC.count(bb.Prediction("a", depth=depth), truth, both)
-
-    assert METRIC.same_truth(of(depth, drawn), of(depth * 2, drawn))
-    assert not METRIC.same_truth(of(depth, drawn), of(np.sqrt(depth), drawn))
-    assert not METRIC.same_truth(of(depth, drawn), of(depth, ~drawn))
