@@ -102,3 +102,21 @@ def test_columns_of_other_metrics_name_them():
     column = _column("occlusion.accuracy.ods")
     assert column.heading.endswith(": Accuracy ODS")
     assert (column.short, column.format, _column("pixel.ods").short) == ("A-ODS", ".3f", "ODS")
+
+
+@pytest.mark.parametrize(("names", "kinds"), [("a", 1), ("ab", 2)])
+def test_scores_that_stand_aside_have_differences_of_several_runs_only(found, names, kinds):
+    aside = "region.pair_f.ods"
+    more = [replace(found.interval_of(name, "ods"), score=aside) for name in names]
+    made = replace(
+        found,
+        names=tuple(names),
+        scores=(*found.scores, aside),
+        intervals=(*found.intervals, *more),
+        letters={**found.letters, aside: ("a", "a")},
+        differences=(*found.differences, differing(score=aside)),
+        signatures=(),
+    )
+    tables = comparison_tables(made)
+    assert [t.key for t in tables if t.aside] == ["more-differences", "more-scores"][-kinds:]
+    assert [t.key for t in tables if not t.aside][1:] == ["differences", "images"][: kinds * 2 - 2]

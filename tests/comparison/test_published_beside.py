@@ -57,3 +57,10 @@ def test_published_rows_beside_other_images_are_never_the_best():
         best = [row[0] for k, row in enumerate(table.rows) if table.is_best(k, column)]
         assert best == (["HED (2015, published)"] if beside else ["mine"])
         assert ("bsds500-test" in to_latex([table])) != beside
+
+
+def test_one_run_of_other_images_is_enough_for_published_rows_to_name_their_set():
+    mine, other = simulated_run("mine", 200), simulated_run("other", 5)
+    for runs, set_name in (([mine], None), ([mine, other], "bsds500-test")):
+        rows, _ = published_beside(["hed"], runs)
+        assert rows[0][2].get("ods") == set_name
