@@ -325,7 +325,8 @@ def _precision(tp: Any, fp: Any, p: int, n: int, prior: float | None, exact: boo
     if prior is not None:
         if not 0 <= prior <= 1:
             raise DataError(f"normalize_prior {prior!r}: expected a share from 0 to 1")
-        tp, fp = prior * tp / (p or _FLOOR), (1 - prior) * fp / (n or _FLOOR)
+        floor = 1 if exact else _FLOOR
+        tp, fp = prior * tp / max(p, floor), (1 - prior) * fp / max(n, floor)
     if not exact:
         return np.maximum(tp, _FLOOR) / np.maximum(tp + fp, _FLOOR)
     # Nothing predicted: precision 1 by convention.
