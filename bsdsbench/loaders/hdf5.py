@@ -75,7 +75,7 @@ def _value(file: Any, item: Any, budget: Budget, depth: int) -> Any:
     if item.external or item.is_virtual:
         raise FaultError("keeps its data in another file, expected plain data")
     _check_chunks(item)
-    if item.dtype == h5py.ref_dtype:
+    if h5py.check_ref_dtype(item.dtype) is h5py.Reference:  # the dtype of text is equal to theirs
         return _cell(file, item, budget, depth)
     if item.dtype.kind not in "iufb":
         return None

@@ -1,0 +1,277 @@
+"""MATLAB 7.3 and plain HDF5, laid out as MATLAB does it: values by class, limits, refusals."""
+
+import math
+import zlib
+
+import numpy as np
+import pytest
+
+from bsdsbench.files import bounded
+from bsdsbench.files.bounded import FaultError
+from bsdsbench.loaders.formats import read_arrays
+from bsdsbench.loaders.hdf5 import h5_arrays, read_hdf5
+from tests.helpers.runs import refused
+
+h5py = pytest.importorskip("h5py")
+WIDE = np.arange(6.0).reshape(2, 3)
+
+
+@pytest.fixture
+def read(tmp_path):
+    """What `read_hdf5` makes of the file that a function fills."""
+
+    def call(fill):
+        with h5py.File(tmp_path / "a.h5", "w") as file:
+            fill(file)
+        return read_hdf5((tmp_path / "a.h5").read_bytes())
+
+    return call
+
+
+def put(file, name, values, kind=None, **more):
+    """A data set as MATLAB stores it: columns first."""
+    item = file.create_dataset(name, data=np.asarray(values).T, **more)
+    if kind is not None:
+        item.attrs["MATLAB_class"] = kind
+    return item
+
+
+def cell(file, name, refs, kind=b"cell"):
+    item = file.create_dataset(name, data=np.array(refs, h5py.ref_dtype))
+    if kind:
+        item.attrs["MATLAB_class"] = np.bytes_(kind)
+    return item
+
+
+@pytest.mark.parametrize("kind", [np.bytes_, str])
+def test_values_by_their_class(read, kind):
+    """Attributes are bytes in MATLAB's files, text in those of others."""
+
+    def fill(file):
+        put(file, "double", WIDE, kind("double"))
+        put(file, "plain", WIDE.astype(">i2"))
+        put(file, "logical", np.uint8([[0, 1, 2]]), kind("logical"))
+        for name in ("char", "function_handle", "opaque", "object"):
+            put(file, name, np.uint16([[104, 105]]), kind(name))
+        put(file, "nothing", np.uint64([[0, 0]]), kind("double")).attrs["MATLAB_empty"] = 1
+        put(file, "no_cell", np.uint64([[0, 0]]), kind("cell")).attrs["MATLAB_empty"] = 1
+        put(file, "full", WIDE, kind("double")).attrs["MATLAB_empty"] = 0
+        file.create_dataset("text", data="abc")
+        put(file, "#hidden", WIDE)
+
+    found = read(fill)
+    assert set(found) == {*("double", "plain", "logical", "nothing", "no_cell", "full", "text"),
+                          *("char", "function_handle", "opaque", "object")}  # fmt: skip
+    for name in ("double", "plain", "full"):
+        assert found[name].tolist() == WIDE.tolist()
+    assert found["plain"].dtype == np.dtype("=i2")
+    assert (found["logical"].dtype, found["logical"].tolist()) == (bool, [[False, True, True]])
+    for name in ("char", "function_handle", "opaque", "object", "text"):
+        assert found[name] is None
+    assert found["nothing"].shape == (0, 0)
+    assert found["no_cell"] == []
+
+
+def test_structs_and_cells(read):
+    """A struct, one of cells, an array of structs, an object; cells down the columns."""
+
+    def fill(file):
+        refs = [put(file, f"#refs#/{k}", [[float(k)]]).ref for k in range(4)]
+        cell(file, "cells", [refs[:2], refs[2:]])
+        for name in ("struct", "of_cells", "several", "uneven", "mixed"):
+            file.create_group(name).attrs["MATLAB_class"] = np.bytes_("struct")
+        put(file["struct"], "a", WIDE)
+        cell(file["of_cells"], "a", [refs[:2]])
+        cell(file["several"], "a", [refs[:2]], None)
+        cell(file["several"], "b", [refs[2:]], None)
+        cell(file["uneven"], "a", [refs[:2]], None)
+        cell(file["uneven"], "b", [refs[:3]], None)
+        cell(file["mixed"], "a", [refs[:2]], None)
+        put(file["mixed"], "b", WIDE)
+        file.create_group("empty")
+        file.create_group("object").attrs["MATLAB_class"] = np.bytes_("table")
+        file.create_group("by_others").attrs["MATLAB_class"] = "struct"
+
+    found = read(fill)
+    assert [v.item() for v in found["cells"]] == [0, 1, 2, 3]
+    assert found["struct"]["a"].tolist() == WIDE.tolist()
+    assert [v.item() for v in found["of_cells"]["a"]] == [0, 1]
+    several = [{k: v.item() for k, v in each.items()} for each in found["several"]]
+    assert several == [{"a": 0, "b": 2}, {"a": 1, "b": 3}]
+    assert [len(found["uneven"][k]) for k in "ab"] == [2, 3]
+    assert len(found["mixed"]["a"]) == 2
+    assert (found["empty"], found["object"], found["by_others"]) == ({}, None, {})
+
+
+@pytest.mark.parametrize("group", [False, True])
+def test_nesting_of_8_is_read_and_9_refused(read, group):
+    def fill(file, depth):
+        if group:
+            file.create_group("x" + "/x" * (depth - 1))
+            return
+        at = put(file, "#0", WIDE)
+        for k in range(1, depth):
+            at = cell(file, f"#{k}", [[at.ref]])
+        cell(file, "x", [[at.ref]])
+
+    value = read(lambda file: fill(file, 9 if group else 8))["x"]
+    for _ in range(8):
+        value = value["x"] if group else value[0]
+    assert value == {} if group else value.tolist() == WIDE.tolist()
+    words = "^nested deeper than 8, expected arrays, cells and structs$"
+    refused(words, read, lambda file: fill(file, 10 if group else 9), error=FaultError)
+
+
+def spent(monkeypatch, bytes_):
+    monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", bytes_)
+
+
+ITEM = 32_768
+
+
+@pytest.mark.parametrize(
+    ("fill", "cost"),
+    [
+        (lambda f: put(f, "x", WIDE), ITEM + 48),
+        (lambda f: put(f, "x", WIDE.astype(np.float32)), ITEM + 24),
+        (lambda f: (put(f, "x", WIDE), put(f, "y", WIDE)), 2 * (ITEM + 48)),
+        (lambda f: cell(f, "x", [[put(f, "#a", [[1.0]]).ref] * 3]), 2 * ITEM + 3 * (ITEM + 8)),
+        (lambda f: [f.create_group(f"x/{k}") for k in "ab"], 3 * ITEM),
+    ],
+)
+def test_what_values_cost(read, monkeypatch, fill, cost):
+    """Each name and item 32 KiB, beside the bytes of arrays: exactly so much is enough."""
+    spent(monkeypatch, cost)
+    assert "x" in read(fill)
+    spent(monkeypatch, cost - 1)
+    refused(f"^decodes to more than {cost - 1} bytes, expected less$", read, fill, error=FaultError)
+
+
+def packed(file, chunks=(2, 4), size=None, shuffle=False):
+    """4 x 8 doubles in chunks, the first of which may inflate to another size."""
+    item = put(file, "x", np.arange(32.0).reshape(8, 4), chunks=chunks, compression="gzip",
+               shuffle=shuffle)  # fmt: skip
+    if size is not None:
+        item.id.write_direct_chunk((0, 0), zlib.compress(bytes(size)))
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("chunks", [(4, 8), (2, 4), (3, 5)])
+def test_chunks_of_any_shape(read, chunks, shuffle):
+    found = read(lambda file: packed(file, chunks, shuffle=shuffle))["x"]
+    assert found.tolist() == np.arange(32.0).reshape(8, 4).tolist()
+
+
+def test_a_chunk_has_the_size_that_it_says(read):
+    assert read(lambda file: packed(file, size=64))["x"][0].tolist() == [0, 0, 2, 3]
+    for size in (0, 63, 65, 10_000):
+        words = "^has a chunk that is not of 64 bytes, expected a sound file$"
+        refused(words, read, lambda file, n=size: packed(file, size=n), error=FaultError)
+
+
+def test_chunks_are_bounded_in_number(read, monkeypatch):
+    """4 chunks of 64 bytes."""
+    monkeypatch.setattr("bsdsbench.loaders.hdf5.MAX_CHUNKS", 4)
+    monkeypatch.setattr("bsdsbench.loaders.hdf5.ITEM_COST", 0)
+    assert read(packed)["x"].shape == (8, 4)
+    monkeypatch.setattr("bsdsbench.loaders.hdf5.MAX_CHUNKS", 3)
+    words = "^has 4 chunks of 64 bytes, expected fewer$"
+    refused(words, read, packed, error=FaultError)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "each"),
+    [((3, 64), "f8", 8), ((64, 3), "f4", 4), ((192,), "u1", 1)],
+)
+def test_an_array_s_claims_are_checked_before_it_is_made(read, monkeypatch, shape, dtype, each):
+    def fill(file):
+        file.create_dataset("x", shape, dtype)
+
+    monkeypatch.setattr("bsdsbench.loaders.hdf5.ITEM_COST", 0)
+    spent(monkeypatch, 192 * each)
+    assert read(fill)["x"].shape == shape[::-1]
+    spent(monkeypatch, 192 * each - 1)
+    size = " x ".join(map(str, shape))
+    refused(f"^claims {size} values of {each} bytes", read, fill, error=FaultError)
+
+
+def test_a_chunk_takes_eight_times_its_bytes(read, monkeypatch):
+    def fill(file):
+        whole = {"chunks": (16, 16), "maxshape": (None, None)}
+        file.create_dataset("x", (1, 1), "f8", **whole)
+
+    monkeypatch.setattr("bsdsbench.loaders.hdf5.ITEM_COST", 0)
+    spent(monkeypatch, 16 * 16 * 8 * 8)
+    assert read(fill)["x"].shape == (1, 1)
+    spent(monkeypatch, 16 * 16 * 8 * 8 - 1)
+    refused("^claims 16 x 16 values of 64 bytes", read, fill, error=FaultError)
+
+
+def test_attributes_and_cells_are_bounded(read, monkeypatch):
+    def named(length):
+        return lambda file: put(file, "x", WIDE, np.bytes_("u" * length))
+
+    monkeypatch.setattr("bsdsbench.loaders.hdf5.ITEM_COST", 0)
+    spent(monkeypatch, 1024 * 10)
+    assert read(named(10))["x"].shape == (2, 3)
+    refused("^claims  values of 11264 bytes", read, named(11), error=FaultError)
+
+    def many(file):
+        cell(file, "x", [[put(file, "#a", [[1.0]]).ref] * 50], None)
+
+    spent(monkeypatch, 50 * 8)
+    assert len(read(many)["x"]) == 50
+    spent(monkeypatch, 50 * 8 - 1)
+    refused("^claims 1 x 50 values of 8 bytes", read, many, error=FaultError)
+
+
+def test_what_is_elsewhere_is_not_read(read, tmp_path):
+    def beside(file):
+        file.create_dataset("x", (4,), "u1", external=[(str(tmp_path / "raw"), 0, 4)])
+
+    def virtual(file):
+        layout = h5py.VirtualLayout((4,), "u1")
+        layout[:] = h5py.VirtualSource(str(tmp_path / "b.h5"), "x", (4,))
+        file.create_virtual_dataset("x", layout)
+
+    def link(file):
+        put(file, "y", WIDE)
+        file["x"] = h5py.SoftLink("/y")
+
+    def inside(file):
+        file.create_group("x")["y"] = h5py.ExternalLink("b.h5", "x")
+
+    words = "^keeps its data in another file, expected plain data$"
+    for fill in (beside, virtual):
+        refused(words, read, fill, error=FaultError)
+    refused("^variable 'x' is a link, expected data$", read, link, error=FaultError)
+    refused("^variable 'y' is a link, expected data$", read, inside, error=FaultError)
+
+
+def test_text_is_no_list_of_what_it_names(read, tmp_path):
+    """Whatever it names: data of this file, or a link into another one."""
+    with h5py.File(tmp_path / "b.h5", "w") as file:
+        file["x"] = WIDE
+
+    def fill(file):
+        file["text"] = ["/y", "/#link/x"]
+        put(file, "y", WIDE)
+        file.create_group("#link")["x"] = h5py.ExternalLink(str(tmp_path / "b.h5"), "x")
+
+    assert read(fill)["text"] is None
+
+
+@pytest.mark.parametrize("suffix", [".h5", ".hdf5"])
+def test_a_plain_file_gives_its_arrays_as_h5py_does(tmp_path, suffix):
+    path = tmp_path / f"a{suffix}"
+    with h5py.File(path, "w") as file:
+        file["x"], file["y"] = WIDE, np.arange(24).reshape(2, 3, 4)
+        file["text"] = "abc"
+        file.create_group("group")
+    for found in (read_arrays(path), h5_arrays(path, indices=True)):
+        assert set(found) == {"x", "y"}
+        assert found["x"].tolist() == WIDE.tolist()
+        assert found["y"].tolist() == np.arange(24).reshape(2, 3, 4).tolist()
+        assert all(v.flags.c_contiguous for v in found.values())
+    path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(math.prod((10, 10))))
+    refused(rf"a\{suffix}: is damaged or cut short .*expected an HDF5 file$", read_arrays, path)
