@@ -13,6 +13,8 @@ from bsdsbench.cli.verb_data import command
 from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.loaders import load_ground_truth
 from bsdsbench.loaders.identity import (
+    Identity,
+    KnownSet,
     folder_fingerprints,
     identify,
     image_fingerprint,
@@ -121,6 +123,14 @@ def test_a_set_of_one_s_own_is_registered_and_known_again(tmp_path):
     first = check(gt, "--sets", file, "--quiet").stdout.splitlines()[0]
     assert first.endswith("a part of mine, 5 of 6 images")
     assert not identify({}).clean
+
+
+def test_a_set_with_other_annotations_has_neither_name_nor_size():
+    known = KnownSet("mine", "f", {"a": "1", "b": "2"})
+    kept = Identity("g", 1, known, missing=("b",)).to_mapping()
+    assert kept == {"set": "mine", "n_images": 1, "of": 2, "fingerprint": "g"}
+    altered = Identity("g", 2, known, altered=("a",)).to_mapping()
+    assert altered == {"set": None, "n_images": 2, "of": None, "fingerprint": "g"}
 
 
 def test_the_format_of_a_set_s_file_is_checked(tmp_path):

@@ -204,7 +204,7 @@ def test_lines_of_no_and_of_little_length():
     [
         ({"lines": np.zeros((3, 5)), "score": np.zeros(3)}, r"lines of shape \(3, 5\), expected"),
         ({"lines": np.zeros((3, 4)), "score": np.zeros(2)}, "3 lines and 2 scores"),
-        ({"lines": np.zeros((3, 4)), "score": np.full(3, 7.0)}, "scores up to 7"),
+        ({"lines": np.zeros((3, 4)), "score": np.array([0, 1, 1.01])}, "scores up to 1.01"),
         ({"lines": np.full((3, 4), np.nan), "score": np.zeros(3)}, "NaN or beyond"),
         ({"juncs": np.zeros((3, 2))}, "has juncs, expected an array lines"),
         (
