@@ -22,10 +22,12 @@ def seg(tmp_path):
 
 @pytest.mark.parametrize("label", [0, 1, TOP])
 def test_labels_are_one_more_than_segments(seg, label):
-    found = seg_arrays(seg([(label, 0, 0, 1), (7, 0, 2, 2), (3, 1, 0, 2)]))
-    assert set(found) == {""}
-    assert found[""].dtype == np.int32
-    assert found[""].tolist() == [[label + 1, label + 1, 8], [4, 4, 4]]
+    runs = [(label, 0, 0, 1), (7, 0, 2, 2), (3, 1, 0, 2)]
+    for given in (runs, runs[::-1]):
+        found = seg_arrays(seg(given))
+        assert set(found) == {""}
+        assert found[""].dtype == np.int32
+        assert found[""].tolist() == [[label + 1, label + 1, 8], [4, 4, 4]]
 
 
 @pytest.mark.parametrize(
