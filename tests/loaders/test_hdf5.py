@@ -169,14 +169,26 @@ def test_a_chunk_has_the_size_that_it_says(read):
         refused(words, read, lambda file, n=size: packed(file, size=n), error=FaultError)
 
 
-def test_chunks_are_bounded_in_number(read, monkeypatch):
-    """4 chunks of 64 bytes."""
+def test_chunks_are_bounded_in_number_and_bytes(read, monkeypatch):
+    """4 chunks of 64 bytes; twice what a file may decode to, as they may overlap its edges."""
     monkeypatch.setattr("bsdsbench.loaders.hdf5.MAX_CHUNKS", 4)
     monkeypatch.setattr("bsdsbench.loaders.hdf5.ITEM_COST", 0)
     assert read(packed)["x"].shape == (8, 4)
     monkeypatch.setattr("bsdsbench.loaders.hdf5.MAX_CHUNKS", 3)
     words = "^has 4 chunks of 64 bytes, expected fewer$"
     refused(words, read, packed, error=FaultError)
+
+    def beyond(file):  # of each chunk one column is covered
+        more = {"chunks": (2, 4), "maxshape": (None, None), "compression": "gzip"}
+        item = file.create_dataset("x", (80, 1), "f8", **more)
+        for k in range(40):
+            item.id.write_direct_chunk((2 * k, 0), zlib.compress(bytes(64)))
+
+    monkeypatch.setattr("bsdsbench.loaders.hdf5.MAX_CHUNKS", 40)
+    spent(monkeypatch, 40 * 64 // 2)
+    assert read(beyond)["x"].shape == (1, 80)
+    spent(monkeypatch, 40 * 64 // 2 - 1)
+    refused("^has 40 chunks of 64 bytes, expected fewer$", read, beyond, error=FaultError)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from bsdsbench.loaders.identity import (
     Identity,
     KnownSet,
     folder_fingerprints,
+    homes,
     identify,
     image_fingerprint,
     load_sets,
@@ -163,3 +164,118 @@ def test_editions_of_uded_are_told_apart():
     for name, images in editions.items():
         found = identify(images)
         assert (found.name, found.whole) == (name, True)
+
+
+def test_maps_of_any_type_have_the_fingerprint_of_their_pixels():
+    """0.5 and -1 are and are not on: what is above 0 counts, whatever the type."""
+    drawn = np.eye(3, 4, dtype=bool)
+    mark = image_fingerprint(GroundTruth("a", (drawn,)))
+    for values in (drawn * np.uint8(255), drawn * 0.5, np.where(drawn, 3, -1)):
+        assert image_fingerprint(GroundTruth("a", (values,))) == mark
+    assert image_fingerprint(GroundTruth("a", (drawn | drawn[::-1],))) != mark
+
+
+MINE = {"a": "0" * 16, "b": "1" * 16, "c": "2" * 16, "d": "3" * 16}
+
+
+@pytest.fixture
+def sets(tmp_path):
+    """Two sets of a file: MINE, and one that has its a alone."""
+    small = write_set(tmp_path / "small.json", "small", {"a": MINE["a"]})
+    return small, write_set(tmp_path / "mine.json", "mine", MINE)
+
+
+@pytest.mark.parametrize(
+    ("images", "name", "flags", "lists", "words"),
+    [
+        (MINE, "mine", (True, True), ("", "", ""), "mine, 4 of 4 images"),
+        ({"b": "1" * 16}, "mine", (True, False), ("acd", "", ""), "a part of mine, 1 of 4 images"),
+        ({"a": "0" * 16}, "small", (True, True), ("", "", ""), "small, 1 of 1 images"),
+        (MINE | {"x": "9" * 16}, "mine", (False, False), ("", "", "x"),
+         "a set without a name, 5 images, most like mine: 4 of 4 the same, 1 extra"),
+        (MINE | {"d": "9" * 16, "c": "8" * 16}, "mine", (False, False), ("", "cd", ""),
+         "a set without a name, 4 images, most like mine: 2 of 4 the same, 2 altered"),
+        ({"a": "9" * 16, "b": "1" * 16, "y": "0" * 16, "x": "1" * 16}, "mine", (False, False),
+         ("cd", "a", "xy"), "a set without a name, 4 images, most like mine: 1 of 4 the same, "
+         "1 altered, 2 missing, 2 extra"),
+        ({"x": "0" * 16}, None, (False, False), ("", "", ""), "a set without a name, 1 images"),
+        ({}, None, (False, False), ("", "", ""), "a set without a name, 0 images"),
+    ],
+)  # fmt: skip
+def test_what_images_are_beside_known_sets(sets, images, name, flags, lists, words):
+    found = identify(images, sets)
+    assert (found.known and found.known.name) == name
+    assert (found.clean, found.whole) == flags
+    assert tuple("".join(each) for each in (found.missing, found.altered, found.extra)) == lists
+    assert found.describe() == words
+    assert (found.n_images, found.fingerprint) == (len(images), set_fingerprint(images))
+    named = name if found.clean else None
+    assert found.name == named
+    assert found.to_mapping() == {
+        "set": named,
+        "n_images": len(images),
+        "of": len(found.known.images) if named else None,
+        "fingerprint": found.fingerprint,
+    }
+
+
+def test_where_an_image_is_known_from(sets):
+    given = {"x": "1" * 16, "y": "7" * 16, "a": "3" * 16}
+    assert homes(given, sets) == {"x": "b of mine", "a": "d of mine"}
+    known = next(s for s in shipped_sets() if s.name == "bsds500-val")
+    key, mark = next(iter(known.images.items()))
+    assert homes({"x": mark}) == {"x": f"{key} of bsds500-val"}
+
+
+def test_progress_counts_files_that_cannot_be_read(tmp_path):
+    for k, name in enumerate("abc"):
+        iio.imwrite(tmp_path / f"{name}.png", np.full((4, 5), 255 * (k != 1), np.uint8))
+    told = []
+    with pytest.raises(DataError, match=r"b\.png: no boundary pixel"):
+        folder_fingerprints(tmp_path, BSDS500, progress=lambda *now: told.append(now))
+    assert told == [(1, 3, "a"), (2, 3, "b"), (3, 3, "c")]
+    (tmp_path / "b.png").unlink()
+    found = folder_fingerprints(tmp_path, BSDS500)
+    expected = image_fingerprint(GroundTruth("a", (np.ones((4, 5), bool),)))
+    assert found == {"a": expected, "c": expected}
+
+
+def test_a_set_s_file_as_it_is_written(tmp_path):
+    """One line per value, sorted, in UTF-8 that people can read."""
+    known = write_set(tmp_path / "set.json", "\u00fc", {"b": "1", "a": "2"})
+    assert (known.name, list(known.images)) == ("\u00fc", ["a", "b"])
+    assert (tmp_path / "set.json").read_text("utf-8").splitlines() == [
+        "{",
+        '"sets": {',
+        '"\u00fc": {',
+        f'"fingerprint": "{known.fingerprint}",',
+        '"images": {',
+        '"a": "2",',
+        '"b": "1"',
+        "}",
+        "}",
+        "}",
+        "}",
+    ]
+    assert load_sets(tmp_path / "set.json") == (known,)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ({"sets": [1]}, "no 'sets', expected a file that registers a set"),
+        ({"sets": {}}, "no 'sets', expected a file that registers a set"),
+        ({"sets": {"x": {"images": {}}}}, "set x has no images, expected ID: FINGERPRINT"),
+        ({"sets": {"x": {"images": [1]}}}, "set x has no images, expected ID: FINGERPRINT"),
+    ],
+)
+def test_sets_that_are_none(tmp_path, content, words):
+    (tmp_path / "set.json").write_text(json.dumps(content))
+    with pytest.raises(FileFormatError, match=rf"set\.json: {words}$"):
+        load_sets(tmp_path / "set.json")
+
+
+def test_a_set_s_fingerprint_may_be_left_out(tmp_path):
+    (tmp_path / "set.json").write_text('{"sets": {"x": {"images": {"a": "0"}}}}')
+    (found,) = load_sets(tmp_path / "set.json")
+    assert (found.name, found.fingerprint) == ("x", set_fingerprint({"a": "0"}))

@@ -1,0 +1,204 @@
+""".npy and .npz at their limits, the table of formats, what a file may decode to."""
+
+import io
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+
+from bsdsbench.files import bounded
+from bsdsbench.files.bounded import FaultError
+from bsdsbench.loaders import formats
+from bsdsbench.loaders.formats import (
+    FORMATS,
+    GROUND_TRUTH_SUFFIXES,
+    IMAGE_SUFFIXES,
+    PREDICTION_SUFFIXES,
+    Budget,
+    id_of,
+    npy_arrays,
+    npz_arrays,
+    read_arrays,
+    unpack_npz,
+)
+from tests.helpers.runs import refused
+
+WIDE = np.arange(6.0).reshape(2, 3)
+BYTES = WIDE.tobytes()
+
+
+def npy(shape="(2, 3)", descr="'<f8'", body=BYTES, version=(1, 0), order=False):
+    head = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}\n".encode("latin-1")
+    size = struct.pack("<H" if version == (1, 0) else "<I", len(head))
+    return b"\x93NUMPY" + bytes(version) + size + head + body
+
+
+def packed(**arrays):
+    stream = io.BytesIO()
+    np.savez_compressed(stream, **arrays)
+    return stream.getvalue()
+
+
+def test_what_the_suffixes_are():
+    pictures = ".png .tif .tiff .bmp .jpg .jpeg .gif .webp .pgm .ppm .pbm .pnm .pfm"
+    others = ".npy .npz .mat .h5 .hdf5 .dpt"
+    assert " ".join(IMAGE_SUFFIXES) == pictures
+    assert " ".join(PREDICTION_SUFFIXES) == f"{pictures} {others}"
+    assert " ".join(GROUND_TRUTH_SUFFIXES) == f"{pictures} {others} .seg"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("a.PNG", "a"), ("a.b", "a.b"), ("png", "png"), (".png", ".png"), ("x/a.seg", "a")],
+)
+def test_the_id_of_a_file(name, expected):
+    assert id_of(name) == expected
+
+
+@pytest.mark.parametrize(("name", "said"), [("a.XYZ", r"\.xyz"), ("a", "missing")])
+def test_other_suffixes_are_refused(tmp_path, name, said):
+    words = rf"{name}: suffix {said}, expected one of \.png, .*, \.seg$"
+    refused(words, read_arrays, tmp_path / name)
+
+
+def test_a_palette_s_colours_unless_its_indices_are_wanted(tmp_path):
+    from PIL import Image
+
+    picture = Image.fromarray(np.uint8([[0, 1], [1, 1]])).convert("P")
+    picture.putpalette([9, 9, 9, 200, 200, 200])
+    picture.putdata([0, 1, 1, 1])
+    picture.save(tmp_path / "a.png")
+    for more, expected in (
+        ({}, [[9, 200], [200, 200]]),
+        ({"indices": False}, [[9, 200], [200, 200]]),
+        ({"indices": True}, [[0, 1], [1, 1]]),
+    ):
+        assert read_arrays(tmp_path / "a.png", **more)[""].tolist() == expected
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
+@pytest.mark.parametrize("order", [False, True])
+def test_npy_by_hand(tmp_path, version, order):
+    (tmp_path / "a.npy").write_bytes(npy(version=version, order=order))
+    found = npy_arrays(tmp_path / "a.npy")
+    assert set(found) == {""}
+    expected = [[0, 2, 4], [1, 3, 5]] if order else WIDE.tolist()
+    assert found[""].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (npy(body=bytes(47)), r"47 bytes for \(2, 3\) float64, expected 48"),
+        (npy(body=bytes(49)), r"49 bytes for \(2, 3\) float64, expected 48"),
+        (npy("(-2, -3)"), r"48 bytes for \(-2, -3\) float64"),
+        (npy("(2, -3)"), r"48 bytes for \(2, -3\) float64"),
+        (npy("(-1, 0, 7)", body=b""), r"0 bytes for \(-1, 0, 7\) float64"),
+        (npy(descr="'<c16'"), "holds '<c16', expected numbers"),
+        (npy(descr="'<U2'"), "holds '<U2', expected numbers"),
+        (npy(descr="'|b0'", body=b""), "expected"),
+        (npy(descr="'|V8'"), r"holds '\|V8', expected numbers"),
+        (npy(descr="'nothing'"), "a damaged header"),
+        (npy(version=(3, 0)), r"of format \(3, 0\), expected numbers"),
+        (b"\x93NUMPX" + bytes(90), "no numpy header"),
+    ],
+)
+def test_npy_files_that_are_none(tmp_path, data, words):
+    (tmp_path / "a.npy").write_bytes(data)
+    refused(rf"a\.npy: .*{words}", npy_arrays, tmp_path / "a.npy")
+
+
+def test_truth_values_are_0_and_1_whatever_byte_they_are(tmp_path):
+    (tmp_path / "a.npy").write_bytes(npy("(1, 4)", "'|b1'", bytes([0, 1, 2, 255])))
+    found = npy_arrays(tmp_path / "a.npy")[""]
+    assert found.dtype == bool
+    assert found.view(np.uint8).tolist() == [[0, 1, 1, 1]]
+
+
+def test_no_axes_and_no_values(tmp_path):
+    np.save(tmp_path / "a.npy", np.float64(3))
+    np.save(tmp_path / "b.npy", np.zeros((0, 4)))
+    assert npy_arrays(tmp_path / "a.npy")[""].shape == ()
+    assert npy_arrays(tmp_path / "b.npy")[""].shape == (0, 4)
+
+
+@pytest.mark.parametrize("step", [1, 7, 24, 48, 1000])
+def test_arrays_are_filled_in_steps(monkeypatch, step):
+    monkeypatch.setattr(formats, "STEP", step)
+    assert unpack_npz(packed(x=WIDE))["x"].tolist() == WIDE.tolist()
+
+
+def test_text_only_where_it_is_asked_for():
+    data = packed(names=np.array(["a", "bc"]), x=WIDE)
+    assert unpack_npz(data, text=True)["names"].tolist() == ["a", "bc"]
+    refused("holds '<U2', expected numbers$", unpack_npz, data, error=FaultError)
+
+
+def test_bytes_of_all_members_are_bounded(monkeypatch):
+    data = packed(x=WIDE, y=WIDE)
+    whole = 2 * (128 + 48)  # numpy's headers have 128 bytes
+    assert set(unpack_npz(data, limit=whole)) == {"x", "y"}
+    words = f"^decodes to more than {whole - 1} bytes, expected less$"
+    refused(words, unpack_npz, data, limit=whole - 1, error=FaultError)
+    monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", whole)
+    assert len(unpack_npz(data)) == 2
+    monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", whole - 1)
+    refused(words, unpack_npz, data, error=FaultError)
+
+
+def test_a_limit_stands_in_place_of_what_a_picture_may_have(monkeypatch):
+    monkeypatch.setattr(bounded, "MAX_PIXELS", 6)
+    assert unpack_npz(packed(x=WIDE))["x"].shape == (2, 3)
+    data = packed(x=np.zeros(7))
+    assert unpack_npz(data, limit=1000)["x"].shape == (7,)
+    refused("^claims 7 values, expected at most 6$", unpack_npz, data, error=FaultError)
+
+
+def test_the_number_of_members_is_bounded(monkeypatch):
+    monkeypatch.setattr(formats, "MAX_MEMBERS", 2)
+    assert len(unpack_npz(packed(x=WIDE, y=WIDE))) == 2
+    data = packed(x=WIDE, y=WIDE, z=WIDE)
+    refused("^holds 3 arrays, expected at most 2$", unpack_npz, data, error=FaultError)
+
+
+def test_other_members_are_passed_over_and_either_kind_of_zip_is_read(tmp_path):
+    for how in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        with zipfile.ZipFile(tmp_path / "a.npz", "w", how) as archive:
+            archive.writestr("notes.txt", b"nothing")
+            archive.writestr("x.npy", npy())
+        assert {k: v.tolist() for k, v in npz_arrays(tmp_path / "a.npz").items()} == {
+            "x": WIDE.tolist()
+        }
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("notes.txt", b"nothing")
+    assert npz_arrays(tmp_path / "a.npz") == {}
+
+
+def test_what_a_member_may_claim_beside_its_bytes():
+    """A byte of deflate becomes 1032 at most."""
+
+    def member(size, stored):
+        found = zipfile.ZipInfo("x.npy")
+        found.file_size, found.compress_size = size, stored
+        found.compress_type = zipfile.ZIP_DEFLATED
+        return [found]
+
+    formats._check_members(member(1032 * 11, 10), 1 << 20)
+    words = "^claims more than its bytes can hold, expected a sound .npz$"
+    refused(words, formats._check_members, member(1032 * 11 + 1, 10), 1 << 20, error=FaultError)
+
+
+def test_a_budget_may_be_spent_to_the_last_byte(monkeypatch):
+    monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", 10)
+    budget = Budget()
+    budget.spend(4)
+    budget.spend(6)
+    refused("^decodes to more than 10 bytes, expected less$", budget.spend, 1, error=FaultError)
+
+
+def test_every_format_has_a_reader():
+    for suffix, each in FORMATS.items():
+        module, _, function = each.reader.partition(":")
+        found = __import__(f"bsdsbench.loaders.{module}", fromlist=[function])
+        assert callable(getattr(found, function)), suffix
