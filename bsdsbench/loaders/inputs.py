@@ -279,7 +279,7 @@ def soft_map(pred: Any, what: str = "prediction") -> NDArray[Any]:
 
 
 def _value_range(values: NDArray[Any]) -> str:
-    if values.dtype.kind not in "iu" or not values.size:
+    if not values.size:
         return ""
     return f" with values from {values.min()} to {values.max()}"
 

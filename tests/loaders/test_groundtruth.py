@@ -7,8 +7,9 @@ from scipy.io import savemat
 from scipy.sparse import csc_matrix
 
 from bsdsbench.files.errors import FileFormatError
-from bsdsbench.loaders import Pair, load_ground_truth
+from bsdsbench.loaders import Pair, load_ground_truth, read_truth
 from bsdsbench.loaders.labels import seg2bdry
+from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused
 
 EDGE = np.array([[0, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]], bool)
@@ -195,3 +196,62 @@ def test_bsds300_seg(tmp_path):
 def test_bsds300_seg_faults(tmp_path, old, new, words):
     (tmp_path / "7.seg").write_text(SEG.replace(old, new))
     refused(rf"7\.seg: .*{words}", load_ground_truth, tmp_path / "7.seg", error=FileFormatError)
+
+
+def test_a_palette_s_colours_are_boundaries_and_its_indices_labels(tmp_path):
+    picture = Image.fromarray(EDGE.astype(np.uint8)).convert("P")
+    picture.putpalette([255, 255, 255, 0, 0, 0])
+    picture.putdata(EDGE.astype(int).ravel().tolist())
+    picture.save(tmp_path / "a.png")
+    np.testing.assert_array_equal(load_ground_truth(tmp_path / "a.png").boundaries, [~EDGE])
+    found = load_ground_truth(tmp_path / "a.png", kind="labels")
+    np.testing.assert_array_equal(found.segmentations, [EDGE])
+    classes = read_truth(Pair("a", (), (tmp_path / "a.png",)), "classes", Protocol())
+    np.testing.assert_array_equal(classes.labels, EDGE)
+
+
+@pytest.mark.parametrize("values", [(0, 1), (0, 255), (0, 65535), (1, 1), (255, 255)])
+def test_two_values_that_are_boundaries(tmp_path, values):
+    array = np.array([values, values[::-1]])
+    np.save(tmp_path / "a.npy", array)
+    np.testing.assert_array_equal(load_ground_truth(tmp_path / "a.npy").boundaries, [array > 0])
+
+
+@pytest.mark.parametrize("values", [(0, 2), (0, 254), (7, 7), (1, 2), (-1, 1), (-1, 0), (1, 255)])
+def test_other_values_are_gray(tmp_path, values):
+    np.save(tmp_path / "a.npy", np.array([values, values[::-1], (0, 0)]))
+    low, high = min(0, *values), max(0, *values)
+    words = rf"a\.npy: gray values from {low} to {high}, expected boundaries of 0 and 1 or 0 and"
+    refused(words, load_ground_truth, tmp_path / "a.npy", error=FileFormatError)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_one_value_that_is_no_number(tmp_path, bad):
+    np.save(tmp_path / "a.npy", np.array([[0, 1], [1, bad]]))
+    for threshold in (None, 0.5):
+        words = r"a\.npy: values that are NaN or infinite, expected boundaries of 0 and 1$"
+        refused(words, load_ground_truth, tmp_path / "a.npy", gt_threshold=threshold)
+
+
+@pytest.mark.parametrize(
+    ("values", "cut"),
+    [
+        (np.uint8([0, 127, 128, 129, 255]), 3),
+        (np.uint16([0, 128 * 257 - 1, 128 * 257, 128 * 257 + 1, 65535]), 3),
+        (np.float64([0, 0.4, 0.5, 0.51, 1]), 3),
+        (np.float32([0, 0.5, 1, 1, 3]), 2),
+        (np.int64([-2, 0, 1, 2, 9]), 2),
+        (np.uint8([0, 0, 1, 1, 1]), 2),
+        (np.uint16([0, 0, 1, 1, 1]), 2),
+        (np.array([0, 0, 1, 1, 1], bool), 2),
+        (np.uint8([0, 1, 1, 2, 2]), 5),
+    ],
+)
+def test_where_a_mask_is_cut(tmp_path, values, cut):
+    """Gray above 128 of 255; of whole numbers up to 1 all above 0; of floats above a half."""
+    np.save(tmp_path / "a.npy", values[None])
+    found = read_truth(Pair("a", (), (tmp_path / "a.npy",)), "mask", Protocol()).mask
+    assert found.tolist() == [[False] * cut + [True] * (5 - cut)]
+    np.save(tmp_path / "a.npy", values)
+    words = r"a\.npy: an array of shape \(5,\), expected one mask \(H, W\)$"
+    refused(words, read_truth, Pair("a", (), (tmp_path / "a.npy",)), "mask", Protocol())

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 from scipy.io import savemat
 
+from bsdsbench.files import bounded
 from bsdsbench.loaders.line_files import (
     drawn_lines,
     lines_prediction,
@@ -160,6 +161,14 @@ def test_annotated_lines(truth):
     assert found.lines.scores.tolist() == [0, 0, 0]
     assert (found.lines.junctions, found.lines.grid) == (None, (128, 128))
     assert (found.image_id, found.path.name) == ("7", "a.npz")
+
+
+def test_the_size_of_a_picture_of_lines_is_bounded(truth, monkeypatch):
+    """A byte for each of 40 x 70 pixels; the file itself takes less."""
+    monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", 40 * 70)
+    assert truth(lines=XY, size=np.array([40, 70])).boundaries[0].shape == (40, 70)
+    monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", 40 * 70 - 1)
+    refused("claims 40 x 70 values of 1 bytes", truth, lines=XY, size=np.array([40, 70]))
 
 
 def test_annotated_lines_on_a_grid_that_the_file_gives(truth):

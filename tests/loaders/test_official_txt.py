@@ -114,3 +114,15 @@ def test_names_that_are_safe_on_every_system():
     assert all(len(name.encode()) <= 200 for name in long)
     mark = hashlib.blake2b(b"x" * 201, digest_size=8).hexdigest()
     assert safe_name("x" * 201) == "x" * 150 + "-" + mark
+
+
+@pytest.mark.parametrize("column", [1, 2, 3, 4])
+def test_counts_over_2_to_the_53_are_refused(tmp_path, column):
+    row = [0.5, 0, 2**53, 0, 2**53]
+    row[column] = 2**53 + 2 if column in (2, 4) else 1
+    (tmp_path / "a_ev1.txt").write_text(" ".join(map(str, row)) + "\n")
+    if column in (2, 4):
+        with pytest.raises(FileFormatError, match=r"counts over 2\^53, expected pixels$"):
+            read_ev1(tmp_path / "a_ev1.txt")
+    else:
+        assert read_ev1(tmp_path / "a_ev1.txt").total_gt.tolist() == [2**53]

@@ -285,3 +285,22 @@ def test_ground_truth_alone(tree):
         ground_truths(tree.gt, tree.root / "ids.txt")
     with pytest.raises(PairingError, match=r"no such folder"):
         ground_truths(tree.root / "none")
+
+
+@pytest.mark.parametrize(("count", "more"), [(9, 0), (10, 0), (11, 1), (13, 3)])
+def test_ten_doubled_ids_are_named(tree, count, more):
+    tree.pred_files(*(f"{k:02}.png" for k in range(count)))
+    tree.gt_files(*(f"{k:02}.{e}" for k in range(count) for e in ("mat", "png")))
+    lines = tree.problems()
+    assert len(lines) == min(count, 10) + (more > 0)
+    assert lines[0].startswith("00: 2 files (")
+    assert (lines[-1] == f"and {more} more doubled ids") == (more > 0)
+
+
+def test_the_number_of_files_is_bounded(tree, monkeypatch):
+    tree.pred_files("a.png", "b.png")
+    monkeypatch.setattr("bsdsbench.loaders.pairing.MAX_FILES", 2)
+    assert len(find_files(tree.pred, (".png",))) == 2
+    tree.pred_files("c.png")
+    words = "pred: more than 2 files, expected fewer$"
+    refused(words, find_files, tree.pred, (".png",), error=PairingError)

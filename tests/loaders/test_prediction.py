@@ -448,3 +448,21 @@ def test_maps_of_classes_have_one_size(tmp_path):
 def test_labels_below_0_or_large_are_renumbered(tmp_path, labels, read):
     np.save(tmp_path / "a.npy", np.array([labels]))
     assert load_prediction(tmp_path / "a.npy", kind="labels").segs[0].tolist() == [read]
+
+
+def test_of_several_arrays_a_row_or_a_column_is_no_map(tmp_path):
+    maps = {"soft": GRAY / 255, "row": np.ones((1, 5)), "column": np.ones((3, 1))}
+    np.savez(tmp_path / "a.npz", **maps, line=np.ones(4), number=np.float64(1))
+    assert np.array_equal(load_prediction(tmp_path / "a.npz").soft, GRAY / 255)
+    np.savez(tmp_path / "a.npz", soft=GRAY[None] / 255, row=np.ones((1, 5)))
+    assert np.array_equal(load_prediction(tmp_path / "a.npz").soft, GRAY / 255)
+
+
+@pytest.mark.parametrize(
+    ("shape", "read"),
+    [((1, 1, 1), (1, 1)), ((1, 3, 1, 2), (3, 2)), ((2, 1, 3), (2, 3)), ((1, 4), (1, 4))],
+)
+def test_axes_of_length_1_are_dropped(tmp_path, shape, read):
+    np.save(tmp_path / "a.npy", np.linspace(0, 1, int(np.prod(shape))).reshape(shape))
+    found = load_prediction(tmp_path / "a.npy").soft
+    assert np.array_equal(found, np.linspace(0, 1, int(np.prod(shape))).reshape(read))
