@@ -123,6 +123,16 @@ def test_no_axes_and_no_values(tmp_path):
     assert npy_arrays(tmp_path / "b.npy")[""].shape == (0, 4)
 
 
+@pytest.mark.parametrize("pack", [np.savez, np.savez_compressed])
+def test_a_member_s_sum_is_checked(tmp_path, pack):
+    """One bit of the archive's list of members is another: the sum of x."""
+    pack(tmp_path / "a.npz", x=WIDE)
+    data = bytearray((tmp_path / "a.npz").read_bytes())
+    data[data.rindex(b"PK\x01\x02") + 16] ^= 1
+    (tmp_path / "a.npz").write_bytes(data)
+    refused(r"a\.npz: is damaged or cut short \(Bad CRC", npz_arrays, tmp_path / "a.npz")
+
+
 @pytest.mark.parametrize("step", [1, 7, 24, 48, 1000])
 def test_arrays_are_filled_in_steps(monkeypatch, step):
     monkeypatch.setattr(formats, "STEP", step)
@@ -147,9 +157,11 @@ def test_bytes_of_all_members_are_bounded(monkeypatch):
     refused(words, unpack_npz, data, error=FaultError)
 
 
-def test_a_limit_stands_in_place_of_what_a_picture_may_have(monkeypatch):
+def test_a_limit_stands_in_place_of_what_a_picture_may_have(tmp_path, monkeypatch):
     monkeypatch.setattr(bounded, "MAX_PIXELS", 6)
     assert unpack_npz(packed(x=WIDE))["x"].shape == (2, 3)
+    np.save(tmp_path / "a.npy", np.zeros(7))
+    refused("npy: claims 7 values, expected at most 6$", npy_arrays, tmp_path / "a.npy")
     data = packed(x=np.zeros(7))
     assert unpack_npz(data, limit=1000)["x"].shape == (7,)
     refused("^claims 7 values, expected at most 6$", unpack_npz, data, error=FaultError)

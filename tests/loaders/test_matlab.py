@@ -8,7 +8,7 @@ import pytest
 
 from bsdsbench.files import bounded
 from bsdsbench.files.bounded import FaultError
-from bsdsbench.loaders.matlab import _read_v5
+from bsdsbench.loaders.matlab import _read_v5, mat_arrays
 from tests.helpers.runs import refused
 
 ORDERS = pytest.mark.parametrize("order", ["<", ">"])
@@ -109,6 +109,7 @@ def test_elements_that_are_none():
     fails(DAMAGED, matrix(9, (1, 1), element(9, bytes(7))))
     fails(SHORT, array(WIDE)[:-1])
     fails(SHORT, matrix(9, (1, 1)))
+    fails(SHORT, array(WIDE), struct.pack("<II", 14, 8))
     fails(SHORT, packed(b"\0" * 7))
     fails("^a damaged compressed block", packed(array(WIDE) + b"x"))
     fails("^a damaged compressed block", packed(array(WIDE)[:-1]))
@@ -156,6 +157,20 @@ def test_heads_of_arrays_that_are_none(word, dims):
 @pytest.mark.parametrize("flags", [8, 10])
 def test_complex_numbers_are_refused(flags):
     fails("^variable 'x' is complex, expected real numbers$", array(WIDE, flags=flags))
+
+
+@pytest.mark.parametrize("flags", [1, 4, 5])
+def test_other_flags_say_nothing(flags):
+    assert read(array(WIDE, flags=flags))["x"].dtype == np.float64
+    assert read(sparse((0, 1, 0), flags=flags))["x"].dtype == np.float64
+
+
+@pytest.mark.parametrize("block", [0, 512])
+def test_version_7_3_with_and_without_its_head(tmp_path, block):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.mat", "w", userblock_size=block) as made:
+        made["x"] = WIDE.T
+    assert mat_arrays(tmp_path / "a.mat")["x"].tolist() == WIDE.tolist()
 
 
 @pytest.mark.parametrize("kind", [0, 3, 4, 16, 17, 18])
