@@ -291,6 +291,8 @@ def test_nesting_of_8_is_read_and_9_refused():
         (array(WIDE, 6, 1), 6 * 8),
         (array(WIDE, 6, 2, flags=2), 6),
         (sparse((0, 1, 0)), 6 * 8),
+        (array(WIDE, 7, 5) * 2, 2 * 6 * 4),
+        (sparse((0, 1, 0)) * 2, 2 * 6 * 8),
         (cells(*[element(14, b"")] * 3), 3 * 1024),
         (record((1, 1), [b"a", b"b"], scalars(1, 2)), 2 * 1024 + 2 * 1024),
         (packed(array(WIDE)), len(array(WIDE))),

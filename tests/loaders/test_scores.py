@@ -55,6 +55,8 @@ def test_names_of_the_score(read, score):
         ("a\n1\n", "columns a, expected one called label and one called score"),
         ("1,2,3\n", "3 columns and no header, expected a label and a score in each row"),
         ("1\n", "1 columns and no header, expected a label and a score in each row"),
+        ("1,x\n1,2\n", "line 1: 'x' is not a number, expected a label and a score"),
+        ("x,1\n1,2\n", "line 1: 'x' is not a number, expected a label and a score"),
         (" \n\n", "no rows, expected a label and a score in each row"),
         ("label,score\n\n", "a header and no rows, expected a label and a score in each row"),
         ("1,2\nnan,2\n1,nan\n1,2\n", "2 rows with NaN, expected a label and a score in each row"),
