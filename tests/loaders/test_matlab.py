@@ -257,6 +257,10 @@ def test_cells_and_structs_by_hand():
     assert plain(two) == [{"a": [[1]], "bc": [[2]]}, {"a": [[3]], "bc": [[4]]}]
     assert read(record((1, 0), [b"a"], []))["x"] == []
     assert read(record((1, 1), [], []))["x"] == []
+    assert plain(read(record((1, 1), [b"a", b"b"], scalars(1, 2), width=1))["x"]) == {
+        "a": [[1]],
+        "b": [[2]],
+    }
     long = b"n" * 64
     assert set(read(record((1, 1), [long], scalars(1), width=64))["x"]) == {"n" * 64}
 
