@@ -129,7 +129,7 @@ def test_a_png_without_its_end(tmp_path):
     whole = stream.getvalue()
     (tmp_path / "a.png").write_bytes(whole + bytes(56))
     assert read_image(tmp_path / "a.png").tolist() == GRAY.tolist()
-    (tmp_path / "a.png").write_bytes(whole + bytes(70))
+    (tmp_path / "a.png").write_bytes(whole + bytes(57))
     words = r"ends too early \(truncated\?\), expected a whole PNG$"
     refused(words, read_image, tmp_path / "a.png")
 
