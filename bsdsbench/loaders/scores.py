@@ -6,6 +6,7 @@ import csv
 import io
 import sys
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,8 @@ def read_scores(path: str | Path) -> tuple[F8, F8]:
     Comma, semicolon, tab or blanks separate the columns. A first row of words is a header: columns
     called label and score (or y_true, y_score, target, confidence ...) may then stand in any order
     among others. Without a header there are two columns, the label first. Raises FileFormatError
-    for a file without rows or a row that is not two numbers, with its line.
+    for a file without rows, a row that is not two numbers or has not as many columns as the first,
+    with its line.
     """
     data = _bytes(path)
     with reading(path, "a table of labels and scores"):
@@ -67,12 +69,14 @@ def _parse(data: bytes) -> tuple[F8, F8]:
         raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
     skip = before + 1 if header else 0
     try:
+        if header and any(w != len(names) for w in _widths((line for _, line in rows), mark)):
+            raise ValueError
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             table = np.loadtxt(
-                _lines(data),
+                (line for line in _lines(data) if line.strip()),
                 delimiter=mark,
-                skiprows=skip,
+                skiprows=int(header),
                 usecols=columns if header else None,
                 ndmin=2,
                 comments=None,
@@ -81,7 +85,7 @@ def _parse(data: bytes) -> tuple[F8, F8]:
     except UnicodeDecodeError:
         raise FaultError(f"not UTF-8 text, {_EXPECTED}") from None
     except ValueError:
-        raise FaultError(_fault(data, mark, skip, columns)) from None
+        raise FaultError(_fault(data, mark, skip, columns, len(names))) from None
     if table.size == 0:
         raise FaultError(f"a header and no rows, {_EXPECTED}")
     if table.shape[1] != 2:
@@ -106,20 +110,25 @@ def _columns(names: list[str]) -> tuple[int, int]:
     )
 
 
-def _fault(data: bytes, mark: str | None, skip: int, columns: tuple[int, int]) -> str:
-    """What is wrong with the first bad row."""
-    width = None
+def _fault(data: bytes, mark: str | None, skip: int, columns: tuple[int, int], width: int) -> str:
+    """What is wrong with the first row that has not `width` cells, or no numbers in `columns`."""
     for number, line in enumerate(_lines(data), 1):
         if number <= skip or not line.strip():
             continue
         cells = _cells(line, mark)
-        width = width or len(cells)
-        if len(cells) != width or len(cells) <= max(columns):
-            return f"line {number}: {len(cells)} columns, expected {max(width, 2)}"
+        if len(cells) != width:
+            return f"line {number}: {len(cells)} columns, expected {width}"
         for k in columns:
             if not _is_number(cells[k]):
                 return f"line {number}: {cells[k].strip()[:40]!r} is not a number, {_EXPECTED}"
     return f"not a table of numbers, {_EXPECTED}"
+
+
+def _widths(lines: Iterable[str], mark: str | None) -> Iterable[int]:
+    """How many cells each row has; a quoted one may go over lines."""
+    if mark is None:
+        return (len(line.split()) for line in lines)
+    return map(len, csv.reader(map(str.rstrip, lines), delimiter=mark))
 
 
 def _cells(line: str, mark: str | None) -> list[str]:

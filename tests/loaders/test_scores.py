@@ -28,7 +28,7 @@ def read(tmp_path):
 def test_two_columns_by_any_separator(read, mark, header):
     rows = [f"{y}{mark}{s}" for y, s in zip(LABELS, SCORES, strict=True)]
     head = [header.format(mark)] if header else []
-    for text in ("\n".join([*head, *rows]), "\n\n" + "\r\n".join([*head, "", *rows, ""])):
+    for text in ("\n".join([*head, *rows]), "\n \n" + "\r\n".join([*head, "  ", *rows, ""])):
         assert read(text) == [LABELS, SCORES]
     assert read(b"\xef\xbb\xbf" + "\n".join([*head, *rows]).encode()) == [LABELS, SCORES]
 
@@ -63,7 +63,10 @@ def test_names_of_the_score(read, score):
         ("1,2\n\n1,x\n", "line 3: 'x' is not a number, expected a label and a score in each row"),
         ("label,score\n1,2\ny,2\n", "line 3: 'y' is not a number, expected a label and a score"),
         ("x,label,score\n1,2,3\n1,2\n", "line 3: 2 columns, expected 3"),
-        ("x,label,score\n1,2\n", "line 2: 2 columns, expected 2"),
+        ("x,label,score\n1,2\n", "line 2: 2 columns, expected 3"),
+        ("label,score\n1,0.5\n1,0,5\n", "line 3: 3 columns, expected 2"),  # a decimal comma
+        ("label score\n1 0.5 x\n", "line 2: 3 columns, expected 2"),
+        ("label,x,score\n1,2,0.5\n\n0,3\n", "line 4: 2 columns, expected 3"),
         ("1,2\n1\n", "line 2: 1 columns, expected 2"),
         (f"1,2\n1,{'x' * 50}\n", f"line 2: '{'x' * 40}' is not a number"),
         (b"1,\xff\n", "not UTF-8 text, expected a label and a score in each row"),
