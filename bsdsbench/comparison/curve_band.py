@@ -49,7 +49,7 @@ def bootstrap_band(
     weights = bootstrap_weights(len(run.records), n_boot, seed)
     drawn = summed_curve(stack["thresholds"], found.four(stack), weights)
     whole = run.score(metric).curve
-    reached = whole.recall[(whole.precision > 0) | (whole.recall > 0)]
+    reached = whole.recall[whole.recall > 0]  # no precision without recall
     low, high = (reached.min(), reached.max()) if reached.size else (0.0, 0.0)
     inner = RECALL_LEVELS[(low < RECALL_LEVELS) & (high > RECALL_LEVELS)]
     recall = np.unique([low, *inner, high])

@@ -275,6 +275,16 @@ def test_boundaries_of_instances_of_sbd_are_united_without_those_of_the_class(sb
     assert cat_pixels(pred, cls, thinned) == thinning.thin(union).sum()
 
 
+def test_boundaries_of_sbd_may_be_one_per_class(sbd):
+    """The refined annotations have as many Boundaries as classes, whatever Categories says."""
+    pred, cls, plain, outlines, struct = sbd
+    struct = struct | {"Boundaries": cells([outlines[0], plain[0], 0 * plain[0]])}
+    savemat(cls.parent / "inst" / "a.mat", {"GTinst": struct})
+    truth = read_truth(Pair("a", (), (cls / "a.mat",)), "classes", PROTO, True)
+    expected = [outlines[0], plain[0], np.zeros_like(plain[0])]
+    assert np.array_equal(truth.class_boundaries, expected)
+
+
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.uint16])
 def test_labels_of_sbd_may_be_stored_as_double(sbd, kind):
     """GTinst.Segmentation of the data set is double; a band is drawn from it."""
@@ -303,7 +313,7 @@ def test_instances_of_sbd_of_no_class_are_one_line(sbd, categories):
         cat_pixels(pred, cls, PROTO.replace(options={"semantic": {"instances": True}}))
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(100))
 def test_thin_ground_truth_of_sbd_by_its_definition(seed, tmp_path):
     """Random instances, also of several classes and overlapping: united, then thinned."""
     rng = np.random.default_rng(seed)
