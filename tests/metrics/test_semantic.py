@@ -277,7 +277,7 @@ def test_boundaries_of_instances_of_sbd_are_united_without_those_of_the_class(sb
 
 def test_boundaries_of_sbd_may_be_one_per_class(sbd):
     """The refined annotations have as many Boundaries as classes, whatever Categories says."""
-    pred, cls, plain, outlines, struct = sbd
+    _, cls, plain, outlines, struct = sbd
     struct = struct | {"Boundaries": cells([outlines[0], plain[0], 0 * plain[0]])}
     savemat(cls.parent / "inst" / "a.mat", {"GTinst": struct})
     truth = read_truth(Pair("a", (), (cls / "a.mat",)), "classes", PROTO, True)
