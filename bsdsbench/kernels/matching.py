@@ -365,7 +365,7 @@ def _order(start: I8, reach: Disk, area: int) -> Order:
     events, bands = start[-1], (area >> BAND) + 1
     return Order(
         bands,
-        np.zeros(reach.cost.max() + 2, np.int64),
+        np.zeros(int(reach.cost[0, 0]) + 2, np.int64),  # a corner is furthest
         np.zeros(2 * (start.size - 1) * bands + 2, np.int64),
         np.empty(events, np.int32),
         np.empty(events, np.int64),

@@ -83,6 +83,8 @@ def compare(found, table, row_of, col_of):
     """The pairs are pairs, as many as scipy's, and as cheap."""
     n, cost = reference.dense(table)
     assert found.n_matched == n
+    assert (np.diff(found.pred_index) > 0).all()
+    assert 0 < found.resolution < 1  # costs are fractions of which some are lost
     rows, cols = row_of[found.pred_index], col_of[found.gt_index]
     assert len(set(rows.tolist())) == len(set(cols.tolist())) == n
     paid = table[rows, cols]
