@@ -16,6 +16,10 @@ settings.register_profile(
 )
 settings.load_profile("here")
 
+# Files are written thousands of times. That the disk has them shows in no test, that a fault of it
+# is one line does (tests/runs/test_run_folder.py).
+os.fsync = lambda fd: None
+
 
 def pytest_addoption(parser):
     parser.addoption("--shuffle", type=int, metavar="SEED", help="files and their tests shuffled")
