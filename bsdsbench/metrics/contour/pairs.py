@@ -93,7 +93,7 @@ def as_pair(
     """Masks (classes None) or label maps, checked. Raises DataError or ShapeError."""
     if classes is None:
         return mask_pair(*as_masks(pred, gt))
-    maps = [as_label_map(a, w) for a, w in ((pred, "prediction"), (gt, "ground truth"))]
+    maps = [as_label_map(a, w) for a, w in zip((pred, gt), SIDES, strict=True)]
     same_shape(maps[0].shape, maps[1].shape)
     void = maps[1] == ignore if ignore is not None and ignore >= 0 else None
     checked = [_in_range(a, classes, ignore, w) for a, w in zip(maps, SIDES, strict=True)]
@@ -107,7 +107,7 @@ SIDES = ("prediction", "ground truth")
 
 def as_masks(pred: ArrayLike, gt: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Two masks of one shape, checked. Raises DataError or ShapeError."""
-    masks = binary_map(np.asarray(pred), "prediction"), binary_map(np.asarray(gt), "gt")
+    masks = binary_map(np.asarray(pred), SIDES[0]), binary_map(np.asarray(gt), SIDES[1])
     same_shape(masks[0].shape, masks[1].shape)
     return masks
 
