@@ -122,7 +122,7 @@ def test_instances_of_classes_pair_within_their_class():
 @pytest.mark.parametrize(
     ("params", "labels", "message"),
     [
-        ({"classes": ("a", "b"), "first": 1}, [[3, 1]], "label 3, expected 1 .. 2, 0 or 255"),
+        ({"classes": ("a", "b"), "first": 1}, [[3, 1]], "label 3, expected 1 .. 2, or 0, or 255"),
         ({"classes": ("a", "b")}, [[2, 1]], r"label 2, expected 0 .. 1, or 255 \(ignored\)"),
         (
             {"classes": ("a",), "first": 1, "unit": "instance", "divisor": 10},
