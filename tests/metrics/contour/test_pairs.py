@@ -80,7 +80,7 @@ def test_masks_are_cut_to_a_frame_of_one_pixel(pixels, shape):
     for k, at in enumerate(pixels):
         (pred, gt)[k % 2][at] = True
     pair = mask_pair(pred, gt)
-    assert (pair.pred.shape, pair.gt.shape, pair.shape) == (shape, shape, (10, 13))
+    assert (pair.pred.shape, pair.gt.shape, pair.shape, pair.n) == (shape, shape, (10, 13), 1)
     assert [(m == 0).sum() for m in (pair.pred, pair.gt)] == [pred.sum(), gt.sum()]
 
 
