@@ -7,6 +7,7 @@ import pytest
 
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics import contour as bc
+from bsdsbench.metrics.contour import surface
 from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.label_options import GROUPS, ContourOptions
 from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
@@ -214,3 +215,23 @@ def test_the_radius_of_bf_is_a_share_of_the_diagonal_below_1(theta, pixels):
     counts = contour_counts(pred, gt, ContourOptions(groups=("bf",), bf_theta=theta))
     assert counts.value_sum[0, 1] == bc.bf_score(pred, gt, pixels)
     assert (counts.value_sum[0, 1] == 1) == (pixels == 5)
+
+
+@pytest.mark.parametrize(
+    ("groups", "spacing", "outlines"),
+    [
+        (("boundary-iou", "trimap", "cldice"), 1, []),
+        (("davis",), 2, ["side"]),
+        (("bf", "fom"), 1, ["rim"]),
+        (("distance",), 2, ["rim", "corner"]),
+        (("nsd",), 2, ["rim", "corner"]),
+        (("distance", "nsd", "bf", "fom"), 1, ["rim", "corner"]),
+        (("nsd", "fom"), 2, ["rim", "rim", "corner"]),  # with steps, and in pixels
+    ],
+)
+def test_distances_are_made_once_and_for_what_needs_them(groups, spacing, outlines, monkeypatch):
+    made, made_by = [], surface.distances
+    monkeypatch.setattr(surface, "distances", lambda *a: made.append(a[1]) or made_by(*a))
+    at = ContourOptions(groups=groups, spacing=(float(spacing), 1.0))
+    contour_counts(np.eye(4) > 0, np.eye(4) > 0, at)
+    assert made == outlines
