@@ -94,6 +94,8 @@ def test_every_measure_of_the_presets_has_a_column_and_a_value(runs):
     assert set(columns) == {*every, "pooled.iou", "n_images"}
     lower = {key for key in keys if columns[key].lower}
     assert lower == {key for key in keys if key.startswith(("hd", "assd"))}
+    for shown in (registry.get("contour").columns, registry.get("contour").part_columns):
+        assert [c.key for c in shown if not c.score] == ["n_images"]
     found = bb.compare(runs, n_boot=3).scores
     assert {f"contour.{key}" for key in keys if key != "cldice"} <= set(found)
 
