@@ -26,7 +26,7 @@ from bsdsbench.metrics.contour.contour_metric import (
 )
 from bsdsbench.metrics.contour.instances import class_pair, instances_of, match
 from bsdsbench.metrics.contour.label_options import LabelOptions
-from bsdsbench.metrics.contour.pairs import LabelPair, as_pair
+from bsdsbench.metrics.contour.pairs import LabelPair
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack, count_field
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, ratio
@@ -80,8 +80,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     n = len(params.class_names)
     zeros: dict[str, Any] = {name: np.zeros(n) for name in ("tp", "fp", "fn", "iou_sum")}
     if params.unit == "class":
-        pair = class_pair(pred, gt, params) if params.classes else as_pair(pred, gt)
-        return SegmentationCounts(_table(pair), **zeros)
+        return SegmentationCounts(_table(class_pair(pred, gt, params)), **zeros)
     regions = instances_of(pred, gt, params)
     found = match(regions)
     of_pred, of_gt = (

@@ -15,7 +15,6 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.columns import Column, within
-from bsdsbench.metrics.contour import overlap
 from bsdsbench.metrics.contour.label_options import ContourOptions, LabelOptions
 from bsdsbench.metrics.contour.pairs import SIDES
 from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
@@ -186,12 +185,8 @@ class ContourMetric(Metric):
         """Means over the classes of one image: IoU, Boundary IoU and F at their first sizes."""
         return {
             "iou": float(defined_mean(_defined_iou(counts.areas))),
-            "biou": float(defined_mean(_defined_iou(counts.shells).T[:1]).mean())
-            if counts.shells.shape[1]
-            else float("nan"),
-            "f": float(defined_mean(_defined_f(counts, 0)))
-            if counts.near.shape[1]
-            else float("nan"),
+            "biou": float(defined_mean(_defined_iou(counts.shells)[:, :1].ravel())),
+            "f": float(defined_mean(_defined_f(counts)[:, :1].ravel())),
         }
 
     def symptoms(
@@ -222,26 +217,26 @@ def summed(stack: Stack, weights: Weights) -> Any:
 
 def _defined_iou(areas: NDArray[Any]) -> F8:
     """IoU of (..., 3) pixels, NaN where neither map has any."""
-    union = areas[..., 1] + areas[..., 2] - areas[..., 0]
-    return np.where(union > 0, overlap.iou(areas), np.nan)
+    return defined_ratio(areas[..., 0], areas[..., 1] + areas[..., 2] - areas[..., 0])
 
 
-def _defined_f(counts: Any, k: int) -> F8:
-    """F of the pixels of each class (..., C) at the k-th radius, NaN where neither map has any."""
-    share = ratio(counts.near[..., k, :], counts.outline)
-    there = counts.outline.any(axis=-1)
-    return np.where(there, f_measure(share[..., 0], share[..., 1]), np.nan)
+def _defined_f(counts: Any) -> F8:
+    """F of the pixels of each class at each radius (..., C, R), NaN where neither map has any."""
+    outline = counts.outline[..., None, :]
+    share = ratio(counts.near, outline)
+    return np.where(outline.any(axis=-1), f_measure(share[..., 0], share[..., 1]), np.nan)
 
 
 def _pooled(counts: Any, at: ContourOptions) -> dict[str, F8]:
     """Measures of the pixels of all images together, (..., C) each."""
     out = {"iou": _defined_iou(counts.areas)}
+    shells, near = _defined_iou(counts.shells), _defined_f(counts)
     if "boundary-iou" in at.groups:
         for k, size in enumerate(at.boundary_sizes):
-            out[key_of(f"biou@{size:g}")] = _defined_iou(counts.shells[..., k, :])
+            out[key_of(f"biou@{size:g}")] = shells[..., k]
     if "davis" in at.groups:
         for k, bound in enumerate(at.davis_bounds):
-            out[key_of(f"f@{bound:g}")] = _defined_f(counts, k)
+            out[key_of(f"f@{bound:g}")] = near[..., k]
     return out
 
 

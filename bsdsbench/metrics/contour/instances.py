@@ -24,9 +24,7 @@ def pair_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> tuple[LabelPair
     Raises DataError for what is no such map, ShapeError for unequal shapes.
     """
     if at.unit == "class":
-        if at.classes:
-            return class_pair(pred, gt, at), None
-        return as_pair(pred, gt), None
+        return class_pair(pred, gt, at), None
     found = instances_of(pred, gt, at)
     shape = found.cell.shape[0], found.cell.shape[1]
     if at.unit == "id":
@@ -46,24 +44,8 @@ def pair_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> tuple[LabelPair
 
 
 def class_pair(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> LabelPair:
-    """Label maps with the labels first, first + 1, .. as labels 0, 1, ..; 0 is nothing below."""
-    if at.first == 0:
-        return as_pair(pred, gt, len(at.classes), at.ignore)
-    maps = [as_label_map(a, w) for a, w in zip((pred, gt), SIDES, strict=True)]
-    # One label more, the last, stands for nothing; the map is checked with all of them.
-    shifted = [np.where(a == at.ignore, -2, a.astype(np.int64)) for a in maps]
-    n = len(at.classes)
-    for a, labels, what in zip(shifted, maps, SIDES, strict=True):
-        wrong = (a != -2) & (a != 0) & ((a < at.first) | (a >= at.first + n))
-        if wrong.any():
-            raise DataError(
-                f"{what}: label {int(labels[wrong][0])}, expected {at.first} .. "
-                f"{at.first + n - 1}, 0 or {at.ignore} (ignored)"
-            )
-    same_shape(maps[0].shape, maps[1].shape)
-    void = shifted[1] == -2
-    pred4, gt4 = (np.where(void | (a <= 0), -1, a - at.first).astype(np.int32) for a in shifted)
-    return LabelPair(pred4, gt4, n, (void.shape[0], void.shape[1]))
+    """Masks, or label maps with the labels first, first + 1, .. as labels 0, 1, .."""
+    return as_pair(pred, gt, len(at.classes) or None, at.ignore, at.first)
 
 
 class Instances(NamedTuple):
@@ -138,10 +120,10 @@ def _named(values: I8, at: LabelOptions, what: str) -> I8:
 
 
 def _numbered(values: I8) -> tuple[I8, I8]:
-    """The distinct values from 0 up, ascending; which of them each value is, -1 if none."""
+    """The distinct values, ascending, without -1; which of them each value is, -1 if none."""
     ids, number = np.unique(values, return_inverse=True)
     negative = int((ids < 0).sum())
-    return ids[negative:], np.maximum(number - negative, -1)
+    return ids[negative:], number - negative
 
 
 class Matching(NamedTuple):

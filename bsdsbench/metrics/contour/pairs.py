@@ -37,12 +37,15 @@ class LabelPair(NamedTuple):
 
 
 class Convention(NamedTuple):
-    """Overlap and distance where both masks are empty, and where one is; NaN is not counted."""
+    """Overlap and distance where both masks are empty, and where one is; NaN is not counted.
+
+    one_distance : None for the diagonal of the image
+    """
 
     both_overlap: float
     both_distance: float
     one_overlap: float
-    one_distance: float
+    one_distance: float | None
     words: str
 
 
@@ -52,7 +55,7 @@ CONVENTIONS = {
     "inf": Convention(NAN, NAN, 0, INF, "both empty: not counted; one: overlap 0, distance inf"),
     "perfect": Convention(1, 0, 0, NAN, "both empty: perfect; one: overlap 0, no distance"),
     "diagonal": Convention(
-        1, 0, 0, -1, "both empty: perfect; one: overlap 0, distance the image diagonal"
+        1, 0, 0, None, "both empty: perfect; one: overlap 0, distance the image diagonal"
     ),
     "zero": Convention(0, NAN, 0, NAN, "both or one empty: overlap 0, no distance"),
     "error": Convention(NAN, NAN, NAN, NAN, "an empty mask is an error"),
@@ -83,20 +86,30 @@ def settle(
         for_both, for_one = rule.both_overlap, rule.one_overlap
     else:
         for_both = rule.both_distance
-        for_one = diagonal if rule.one_distance < 0 else rule.one_distance
+        for_one = diagonal if rule.one_distance is None else rule.one_distance
     return np.where(both, for_both, np.where(one, for_one, values))
 
 
 def as_pair(
-    pred: ArrayLike, gt: ArrayLike, classes: int | None = None, ignore: int | None = None
+    pred: ArrayLike,
+    gt: ArrayLike,
+    classes: int | None = None,
+    ignore: int | None = None,
+    first: int = 0,
 ) -> LabelPair:
-    """Masks (classes None) or label maps, checked. Raises DataError or ShapeError."""
+    """Masks (classes None) or label maps whose labels begin at `first`, checked.
+
+    0 is nothing where it is below `first`. Raises DataError or ShapeError.
+    """
     if classes is None:
         return mask_pair(*as_masks(pred, gt))
-    maps = [as_label_map(a, w) for a, w in ((pred, "prediction"), (gt, "ground truth"))]
+    maps = [as_label_map(a, w) for a, w in zip((pred, gt), SIDES, strict=True)]
     same_shape(maps[0].shape, maps[1].shape)
-    void = maps[1] == ignore if ignore is not None and ignore >= 0 else None
-    checked = [_in_range(a, classes, ignore, w) for a, w in zip(maps, SIDES, strict=True)]
+    nothing = {0: ""} if first else {}
+    if ignore is not None and ignore >= 0:
+        nothing[ignore] = " (ignored)"
+    checked = [_from_0(a, first, classes, nothing, w) for a, w in zip(maps, SIDES, strict=True)]
+    void = maps[1] == ignore if ignore in nothing else None
     if void is not None and void.any():
         checked[0] = np.where(void, np.int32(-1), checked[0])
     return LabelPair(checked[0], checked[1], classes, maps[0].shape)
@@ -107,7 +120,7 @@ SIDES = ("prediction", "ground truth")
 
 def as_masks(pred: ArrayLike, gt: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Two masks of one shape, checked. Raises DataError or ShapeError."""
-    masks = binary_map(np.asarray(pred), "prediction"), binary_map(np.asarray(gt), "gt")
+    masks = binary_map(np.asarray(pred), SIDES[0]), binary_map(np.asarray(gt), SIDES[1])
     same_shape(masks[0].shape, masks[1].shape)
     return masks
 
@@ -138,16 +151,18 @@ def as_label_map(labels: ArrayLike, what: str) -> NDArray[Any]:
     return array
 
 
-def _in_range(array: NDArray[Any], classes: int, ignore: int | None, what: str) -> Labels:
-    """As int32, ignored pixels -1."""
+def _from_0(array: NDArray[Any], first: int, n: int, nothing: dict[int, str], what: str) -> Labels:
+    """The labels first .. first + n - 1 as 0 .. n - 1 in int32, those of `nothing` as -1."""
     if not array.size:
         return array.astype(np.int32)
-    low, high = int(array.min()), int(array.max())
-    if low >= 0 and high < classes:
-        return np.ascontiguousarray(array, np.int32)
-    none = (array == ignore) if ignore is not None and ignore >= 0 else np.zeros(array.shape, bool)
-    wrong = ~none & ((array < 0) | (array >= classes))
+    low, high, end = int(array.min()), int(array.max()), first + n
+    if low >= first and high < end and not any(low <= label <= high for label in nothing):
+        return np.ascontiguousarray(array, np.int32) - np.int32(first)
+    none = np.isin(array, list(nothing))
+    wrong = ~none & ((array < first) | (array >= end))
     if wrong.any():
-        also = f", or {ignore} (ignored)" if ignore is not None and ignore >= 0 else ""
-        raise DataError(f"{what}: label {int(array[wrong][0])}, expected 0 .. {classes - 1}{also}")
-    return np.where(none, np.int32(-1), array.astype(np.int32))  # -1 is 255 in uint8
+        also = "".join(f", or {label}{words}" for label, words in nothing.items())
+        raise DataError(
+            f"{what}: label {int(array[wrong][0])}, expected {first} .. {end - 1}{also}"
+        )
+    return np.where(none, np.int32(-1), array.astype(np.int32) - np.int32(first))

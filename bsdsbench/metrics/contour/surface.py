@@ -362,7 +362,7 @@ def bf_score(
 
     def of(d: Distances, pair: LabelPair) -> F8:
         limit = 0.0075 * pair.diagonal() if theta is None else float(theta)
-        return boundary_fs(d, np.nextafter(limit, -1.0) if strict else limit)[:, 0]
+        return boundary_fs(d, np.nextafter(limit, -np.inf) if strict else limit)[:, 0]
 
     options = (classes, ignore, (1.0, 1.0), empty)
     return _measure(pred, gt, "rim", of, options, distance=False)

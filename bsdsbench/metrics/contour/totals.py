@@ -117,7 +117,7 @@ def pair_values(
         put("cldice", overlap.cl_dice_of(counts), (counts[:, 1] > 0, counts[:, 3] > 0))
     parts = {
         "areas": areas,
-        "shells": np.array(shells, np.int64).reshape(-1, pair.n, 3).transpose(1, 0, 2),
+        "shells": np.array(shells, np.int64).reshape(len(shells), pair.n, 3).transpose(1, 0, 2),
         "near": near,
         "outline": outline,
     }
@@ -133,7 +133,7 @@ def _shells(pair: LabelPair, at: ContourOptions, put: Any, mask: F8) -> list[I8]
 
 
 def _no_davis(n: int) -> tuple[I8, I8]:
-    return np.zeros((n, 0, 2), np.int64), np.zeros((n, 2), np.int64)
+    return np.empty((n, 0, 2), np.int64), np.zeros((n, 2), np.int64)
 
 
 def _davis(pair: LabelPair, at: ContourOptions, put: Any) -> tuple[I8, I8]:

@@ -1,5 +1,8 @@
 """From folders of label maps, masks and instance maps to scores, comparisons, gates and reports."""
 
+import re
+from pathlib import Path
+
 import imageio.v3 as iio
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from bsdsbench.metrics.contour.label_options import GROUPS, ContourOptions
 from bsdsbench.metrics.contour.totals import contour_counts
 from tests.helpers.masks import blobs
 from tests.helpers.runs import counted, refused
+from tests.reference import contours as ref
 
 CLASSES = ("sky", "tree", "house", "lake")
 METRICS = ("contour", "segmentation")
@@ -90,6 +94,8 @@ def test_every_measure_of_the_presets_has_a_column_and_a_value(runs):
     assert set(columns) == {*every, "pooled.iou", "n_images"}
     lower = {key for key in keys if columns[key].lower}
     assert lower == {key for key in keys if key.startswith(("hd", "assd"))}
+    for shown in (registry.get("contour").columns, registry.get("contour").part_columns):
+        assert [c.key for c in shown if not c.score] == ["n_images"]
     found = bb.compare(runs, n_boot=3).scores
     assert {f"contour.{key}" for key in keys if key != "cldice"} <= set(found)
 
@@ -112,6 +118,55 @@ def test_pooled_values_are_those_of_all_pixels(runs, maps):
     expected = np.mean(bc.mask_iou(*wide, classes=4, ignore=255))
     assert runs[0].score("contour").pooled["iou"] == pytest.approx(expected)
     assert runs[0].score("segmentation").values["mean_iou"] == pytest.approx(expected)
+
+
+def test_pooled_boundaries_are_those_of_all_images():
+    """By class: the outlines of both images; 0 of a class that one side has, none of no side."""
+    rng = np.random.default_rng(2)
+    gt = [blobs(rng, (20, 30), 2, 3) for _ in range(2)]
+    pred = [np.roll(a, 2, 1) for a in gt]
+    gt[1][4:7, 4:9] = 2
+    at = ContourOptions(classes=(*"abcd",), boundary_sizes=(1, 2), davis_bounds=(1, 3))
+    evaluator = bb.StreamingEvaluator(bb.Protocol(options={"contour": at}), "contour")
+    for k in range(2):
+        evaluator.update(pred[k], gt[k], str(k))
+    found = evaluator.compute().score("contour").pooled
+    assert sorted(found) == ["biou@1", "biou@2", "f@1", "f@3", "iou"]
+    for width in (1, 2):
+        shells = [
+            [np.concatenate([ref.shell(a == k, width) for a in maps]) for maps in (pred, gt)]
+            for k in range(3)
+        ]
+        expected = np.mean([ref.iou(*both) for both in shells])
+        assert found[f"biou@{width}"] == pytest.approx(expected)
+    for radius in (1, 3):
+        values = [0.0]
+        for k in range(2):
+            ways = [ref.both_ways(ref.side, pred[i] == k, gt[i] == k) for i in range(2)]
+            values.append(ref.f_of(*map(np.concatenate, zip(*ways, strict=True)), radius))
+        assert found[f"f@{radius}"] == pytest.approx(np.mean(values))
+
+
+def test_what_was_not_asked_for_is_undefined_for_an_image():
+    found = registry.get("contour").image_values(
+        contour_counts([[0, 1]], [[0, 1]], ContourOptions(classes=("a", "b"), groups=()))
+    )
+    assert found == pytest.approx({"iou": 1, "biou": np.nan, "f": np.nan}, nan_ok=True)
+
+
+def test_a_pixel_is_enough_and_two_classes_have_their_parts():
+    """In the first image both classes are a pixel; the second has one class, on one side."""
+    at = ContourOptions(classes=("a", "b"), groups=())
+    evaluator = bb.StreamingEvaluator(bb.Protocol(options={"contour": at}), "contour")
+    evaluator.update(np.array([[0, 1]]), np.array([[0, 1]]), "one")
+    evaluator.update(np.array([[255, 0]]), np.array([[0, 0]]), "two")
+    score = evaluator.compute().score("contour")
+    assert score.pairs == (3, 0, 0)
+    assert score.pooled == {"iou": pytest.approx((2 / 3 + 1) / 2)}
+    assert {k: part.to_mapping() for k, part in score.per_class.items()} == {
+        "a": {"iou": 0.75, "n_images": 2},
+        "b": {"iou": 1.0, "n_images": 1},
+    }
 
 
 def test_two_runs_are_compared_with_intervals(runs):
@@ -182,7 +237,11 @@ TWO = np.array([[[1, 1, 1], [0, 1, 0]], [[0, 0, 0], [1, 1, 0]]], bool)
     [
         (TWO, {"classes": ("a", "b")}, [[0, 0, 0], [1, 0, 255]]),
         (TWO, {"classes": ("a", "b"), "first": 1}, [[1, 1, 1], [2, 1, 0]]),
+        (TWO, {"classes": ("a", "b"), "ignore": 0}, [[0, 0, 0], [1, 0, 0]]),
+        (TWO, {"classes": ("a", "b"), "first": 4, "divisor": 9}, [[4, 4, 4], [5, 4, 0]]),
+        (TWO * 0.0, {"classes": ("a", "b"), "first": 1}, [[0] * 3] * 2),
         (TWO[:1], {}, [[1, 1, 1], [0, 1, 0]]),
+        (TWO[:1], {"unit": "id"}, [[1, 1, 1], [0, 1, 0]]),
         (
             TWO,
             {"classes": ("a", "b"), "first": 1, "unit": "instance", "divisor": 1000},
@@ -204,6 +263,31 @@ def test_pixels_of_no_class_need_a_label_to_ignore():
         *(label_maps, bb.Prediction("a", classes=TWO), truth),
         ContourOptions(classes=("a", "b"), ignore=-1),
     )
+
+
+@pytest.mark.parametrize(
+    ("pred", "gt", "options", "line"),
+    [
+        ([[0, 7]], [[0, 1]], {}, "p.png: label 7, expected 0 .. 1, or 255 (ignored)"),
+        ([[0, 1]], [[0, 7]], {}, "g.png: label 7, expected 0 .. 1, or 255 (ignored)"),
+        ([[0, 7]], [[0, 1]], {"classes": ()}, "p.png: values other than 0 and 1 (uint8: or 0"),
+        ([[0, 1]], [[0, 7]], {"classes": ()}, "g.png: values other than 0 and 1 (uint8: or 0"),
+        ([[0], [1]], [[0, 1]], {}, "p.png: shape (2, 1), transposed, expected (1, 2)"),
+        ([[1, 1]], [[0, 1]], {"empty": "error"}, "p.png: label 0: the prediction empty, expected"),
+        (None, [[0, 1]], {}, "p.png: no label map, expected a label map (H, W)"),
+        ([[[0.5, 0]]], [[0, 1]], {}, "p.png: float64 maps of shape (1, 1, 2), expected a label m"),
+        ([[0, 1]], None, {}, "g.png: no label map, expected masks, classes or instances"),
+    ],
+)
+def test_a_fault_names_the_file_that_has_it(pred, gt, options, line):
+    """And the image where there is no file."""
+    found, truth = (a if a is None else np.array(a) for a in (pred, gt))
+    at = bb.Protocol(options={"contour": ContourOptions(**{"classes": ("a", "b"), **options})})
+    for files in ((Path("p.png"), Path("g.png")), (None, None)):
+        mine = bb.Prediction("im", files[0], classes=found)
+        true = bb.GroundTruth("im", path=files[1], labels=truth)
+        words = line if files[0] else "im" + line[len("p.png") :]
+        refused(f"^{re.escape(words)}", registry.get("contour").count, mine, true, at)
 
 
 @pytest.mark.parametrize(

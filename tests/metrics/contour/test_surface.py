@@ -1,6 +1,7 @@
 """Every measure against its plain definition, mask by mask and all labels in one go."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics.contour.overlap import shell_width
 from bsdsbench.metrics.contour.pairs import mask_pair
-from bsdsbench.metrics.contour.surface import davis_radius
+from bsdsbench.metrics.contour.surface import Distances, contour_lengths, davis_radius, percentile
 from tests.helpers.masks import bsds_masks, label_pairs, mask_pairs
 from tests.helpers.runs import refused
 from tests.reference import contours as ref
@@ -132,8 +133,8 @@ def test_ignored_pixels_are_cleared_on_both_sides(dtype, ignore):
         void = marked == ignore
         found = ours(pred.astype(dtype), marked, classes=classes, ignore=ignore)
         found.pop("trimap")
-        for k in range(ignore == 0, classes):
-            single = ours((pred == k) & ~void, (gt == k) & ~void)
+        for k in range(classes):
+            single = ours((pred == k) & ~void & (pred != ignore), (gt == k) & ~void)
             for key, values in found.items():
                 close(np.nan_to_num(values[k], nan=-1), np.nan_to_num(single[key], nan=-1))
 
@@ -248,3 +249,43 @@ def test_masks_are_cut_to_their_box_and_the_diagonal_is_the_images():
     assert pair.diagonal() == 50
     assert pair.diagonal((2, 2)) == 100
     assert pair.diagonal((4, 1)) == pytest.approx(np.sqrt(120**2 + 40**2))
+
+
+def test_lengths_of_contours_in_four_pixels():
+    """Codes: 8 and 4 are the upper pixels, 2 and 1 the lower; steps of 2 down and 1.5 right."""
+    half = 1.25
+    straight = {
+        0: 0,
+        15: 0,
+        0b1100: 1.5,
+        0b0011: 1.5,
+        0b1010: 2,
+        0b0101: 2,
+        0b1001: 2.5,
+        0b0110: 2.5,
+    }
+    expected = [straight.get(code, half) for code in range(16)]
+    assert contour_lengths((2.0, 1.5)).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("percent", "two", "even"),
+    [(0, 0, 0), (74.9, 0, 149), (75.2, 9, 150), (98.9, 9, 197), (100, 9, 199)],
+)
+def test_a_percentile_by_area_is_where_that_share_of_the_length_is_reached(percent, two, even):
+    """Three labels: two sites with 3 and 1 of the length, none, and 200 of equal lengths."""
+    d, start = np.arange(200.0)[::-1], np.array([0, 2, 2, 202])
+    far = np.concatenate([[9, 0], d]), np.concatenate([[1, 3], np.full(200, 0.1)])
+    near = np.concatenate([[0, 0], d / 2]), np.concatenate([[1, 3], np.full(200, 0.3)])
+    for one, other in ((far, near), (near, far)):
+        found = percentile(Distances(start, *one, start, *other), percent, "area")
+        assert found == pytest.approx([two, np.nan, even], nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    "spacing", [(1, 0), (-1, 1), (1, math.inf), (math.inf, 1), (math.nan, 1), (1,), (1, 1, 1)]
+)
+def test_steps_are_two_finite_numbers_above_0(spacing):
+    words = re.escape(f"spacing {spacing}: expected two steps above 0, of rows and columns")
+    for measure in (bc.hausdorff, bc.assd):
+        refused(f"^{words}$", measure, np.eye(4) > 0, np.eye(4) > 0, spacing=spacing)

@@ -1,10 +1,13 @@
 """Counts of an image: what the single measures give, sums of them, and instances."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics import contour as bc
+from bsdsbench.metrics.contour import surface
 from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.label_options import GROUPS, ContourOptions
 from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
@@ -122,7 +125,7 @@ def test_instances_of_classes_pair_within_their_class():
 @pytest.mark.parametrize(
     ("params", "labels", "message"),
     [
-        ({"classes": ("a", "b"), "first": 1}, [[3, 1]], "label 3, expected 1 .. 2, 0 or 255"),
+        ({"classes": ("a", "b"), "first": 1}, [[3, 1]], "label 3, expected 1 .. 2, or 0, or 255"),
         ({"classes": ("a", "b")}, [[2, 1]], r"label 2, expected 0 .. 1, or 255 \(ignored\)"),
         (
             {"classes": ("a",), "first": 1, "unit": "instance", "divisor": 10},
@@ -151,3 +154,84 @@ def test_bf_and_the_figure_of_merit_are_in_pixels_with_any_spacing(spacing):
     at = {"groups": ("bf", "fom"), "bf_theta": 1}
     with_spacing = means(contour_counts(pred, gt, ContourOptions(spacing=spacing, **at)))[0]
     assert with_spacing[1:] == pytest.approx([bc.bf_score(pred, gt, 1), bc.pratt_fom(pred, gt)])
+
+
+@pytest.mark.parametrize("empty", ["skip", "error"])
+def test_one_pixel_is_a_mask(empty):
+    """Alike in both: every overlap is 1, every distance 0, and none is undefined."""
+    mask = np.zeros((4, 5), bool)
+    mask[1, 2] = True
+    counts = contour_counts(mask, mask, ContourOptions(groups=GROUPS, empty=empty))
+    names = ContourOptions(groups=GROUPS).measures()
+    assert counts.value_sum[0].tolist() == [not n.startswith(("hd", "assd")) for n in names]
+    assert counts.value_count.tolist() == [[1] * len(names)]
+    assert counts.pairs.tolist() == [[1, 0, 0]]
+
+
+def test_one_pixel_is_nothing_on_the_other_side():
+    none, mask = np.zeros((2, 4, 5), bool)
+    mask[1, 2] = True
+    at = ContourOptions(groups=GROUPS)
+    for pred, gt, pairs in ((mask, none, [0, 1, 0]), (none, mask, [0, 0, 1])):
+        counts = contour_counts(pred, gt, at)
+        assert (counts.pairs.tolist(), counts.value_sum.any()) == ([pairs], False)
+        defined = dict(zip(at.measures(), counts.value_count[0].tolist(), strict=True))
+        # no distance; without the ground truth no band
+        assert defined == {
+            n: int(not n.startswith(("hd", "assd")) and (gt.any() or "trimap" not in n))
+            for n in defined
+        }
+
+
+def test_only_what_was_asked_for_is_counted():
+    labels, classes = [[0, 1, 1]], ("a", "b", "c")
+    counts = contour_counts(labels, labels, ContourOptions(classes=classes, groups=()))
+    assert {name: array.tolist() for name, array in counts.arrays().items()} == {
+        "value_sum": [[1], [1], [0]],
+        "value_count": [[1], [1], [0]],
+        "areas": [[1, 1, 1], [2, 2, 2], [0, 0, 0]],
+        "shells": [[]] * 3,
+        "near": [[]] * 3,
+        "outline": [[0, 0]] * 3,
+        "pairs": [[1, 0, 0], [1, 0, 0], [0, 0, 0]],
+    }
+    assert (counts.shells.shape, counts.near.shape) == ((3, 0, 3), (3, 0, 2))
+    for group in GROUPS:
+        at = ContourOptions(classes=classes, groups=(group,))
+        alone, every = (
+            contour_counts(labels, labels, at) for at in (at, replace(at, groups=GROUPS))
+        )
+        for m, name in enumerate(at.measures()):
+            k = ContourOptions(groups=GROUPS).measures().index(name)
+            assert alone.value_count[:, m].tolist() == every.value_count[:, k].tolist()
+            assert alone.value_sum[:, m].tolist() == every.value_sum[:, k].tolist()
+
+
+@pytest.mark.parametrize(("theta", "pixels"), [(0.1, 5), (0.04, 2), (1, 1), (3, 3)])
+def test_the_radius_of_bf_is_a_share_of_the_diagonal_below_1(theta, pixels):
+    """30 x 40 pixels have a diagonal of 50; the right sides are 4 apart."""
+    pred, gt = np.zeros((2, 30, 40), bool)
+    pred[5:9, 2:12], gt[5:9, 2:16] = True, True
+    counts = contour_counts(pred, gt, ContourOptions(groups=("bf",), bf_theta=theta))
+    assert counts.value_sum[0, 1] == bc.bf_score(pred, gt, pixels)
+    assert (counts.value_sum[0, 1] == 1) == (pixels == 5)
+
+
+@pytest.mark.parametrize(
+    ("groups", "spacing", "outlines"),
+    [
+        (("boundary-iou", "trimap", "cldice"), 1, []),
+        (("davis",), 2, ["side"]),
+        (("bf", "fom"), 1, ["rim"]),
+        (("distance",), 2, ["rim", "corner"]),
+        (("nsd",), 2, ["rim", "corner"]),
+        (("distance", "nsd", "bf", "fom"), 1, ["rim", "corner"]),
+        (("nsd", "fom"), 2, ["rim", "rim", "corner"]),  # with steps, and in pixels
+    ],
+)
+def test_distances_are_made_once_and_for_what_needs_them(groups, spacing, outlines, monkeypatch):
+    made, made_by = [], surface.distances
+    monkeypatch.setattr(surface, "distances", lambda *a: made.append(a[1]) or made_by(*a))
+    at = ContourOptions(groups=groups, spacing=(float(spacing), 1.0))
+    contour_counts(np.eye(4) > 0, np.eye(4) > 0, at)
+    assert made == outlines

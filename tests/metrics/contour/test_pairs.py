@@ -1,0 +1,99 @@
+"""Pairs of maps: the numbers of labels, what is ignored, what is refused, boxes of masks."""
+
+import re
+
+import numpy as np
+import pytest
+
+from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.metrics import contour as bc
+from bsdsbench.metrics.contour.pairs import as_pair, mask_pair
+from tests.helpers.runs import refused
+
+
+@pytest.mark.parametrize("first", [0, 1, 4])
+@pytest.mark.parametrize("ignored", [None, -1, 0, "first", "last", 255])
+def test_labels_are_numbered_from_0_without_those_that_are_ignored(first, ignored):
+    """One by one: nothing is -1; where the ground truth is ignored, so is the prediction."""
+    ignore = {"first": first, "last": first + 2}.get(ignored, ignored)
+    rng = np.random.default_rng(5)
+    for extra in ([], [0] * (first > 0), [255] * (ignore == 255)):
+        known = [*range(first, first + 3), *extra]
+        pred, gt = (rng.choice(known, (6, 7)).astype(np.uint8) for _ in range(2))
+        expected = np.full((2, 6, 7), -1)
+        for at in np.ndindex(6, 7):
+            for k, labels in enumerate((pred, gt)):
+                if labels[at] >= first and labels[at] != ignore and gt[at] != ignore:
+                    expected[(k, *at)] = labels[at] - first
+        pair = as_pair(pred, gt, 3, ignore, first)
+        found = np.array([pair.pred, pair.gt])
+        assert np.maximum(found, -1).tolist() == expected.tolist()
+        assert (found.dtype, pair.n, pair.shape) == (np.int32, 3, (6, 7))
+
+
+@pytest.mark.parametrize(
+    ("first", "ignore", "label", "words"),
+    [
+        (0, None, -1, "0 .. 2"),
+        (0, -1, -1, "0 .. 2"),
+        (0, -1, 3, "0 .. 2"),
+        (0, 0, 3, "0 .. 2, or 0 (ignored)"),
+        (0, 255, 254, "0 .. 2, or 255 (ignored)"),
+        (0, 255, 2**63, "0 .. 2, or 255 (ignored)"),
+        (2, 255, 1, "2 .. 4, or 0, or 255 (ignored)"),
+        (2, 255, 5, "2 .. 4, or 0, or 255 (ignored)"),
+        (2, -1, -1, "2 .. 4, or 0"),
+        (2, 0, -2, "2 .. 4, or 0 (ignored)"),
+    ],
+)
+def test_other_labels_are_refused_beside_good_ones(first, ignore, label, words):
+    good = [[first, first + 2]]
+    bad = np.array([[first, label]], np.uint64 if label > 2**62 else np.int64)
+    for maps, side in (((bad, good), "prediction"), ((good, bad), "ground truth")):
+        line = re.escape(f"{side}: label {label}, expected {words}")
+        refused(f"^{line}$", as_pair, *maps, 3, ignore, first)
+
+
+@pytest.mark.parametrize(
+    ("pred", "gt", "options", "line"),
+    [
+        (np.zeros((2, 3)), np.zeros((3, 2)), {}, "prediction: shape (2, 3), transposed, expected"),
+        (np.zeros((1, 2)), np.full((1, 2), 4), {}, "ground truth: values other than 0 and 1"),
+        (np.full((1, 2), 4), np.zeros((1, 2)), {}, "prediction: values other than 0 and 1"),
+        (np.zeros((2, 3), int), np.zeros(3, int), {"classes": 2}, "ground truth: shape (3,), exp"),
+        (np.zeros((2, 3), int), np.zeros((2, 3)), {"classes": 2}, "ground truth: dtype float64, "),
+        (np.zeros((2, 3), int), np.zeros((3, 2), int), {"classes": 2}, "prediction: shape (2, 3)"),
+    ],
+)
+def test_what_is_no_pair_is_refused_by_its_side(pred, gt, options, line):
+    for function in (as_pair, bc.boundary_iou):
+        words = f"^{re.escape(line)}"
+        refused(words, function, pred, gt, **options, error=(DataError, ShapeError))
+
+
+@pytest.mark.parametrize(
+    ("pixels", "shape"),
+    [([], (1, 1)), ([(0, 0)], (2, 2)), ([(4, 7)], (3, 3)), ([(9, 2), (6, 11)], (5, 12))],
+)
+def test_masks_are_cut_to_a_frame_of_one_pixel(pixels, shape):
+    pred, gt = np.zeros((2, 10, 13), bool)
+    for k, at in enumerate(pixels):
+        (pred, gt)[k % 2][at] = True
+    pair = mask_pair(pred, gt)
+    assert (pair.pred.shape, pair.gt.shape, pair.shape, pair.n) == (shape, shape, (10, 13), 1)
+    assert [(m == 0).sum() for m in (pair.pred, pair.gt)] == [pred.sum(), gt.sum()]
+
+
+def test_the_diagonal_is_that_of_the_image():
+    """With steps: 3 rows of 2 and 4 columns of 1.5 are 6 by 6."""
+    for options in ({}, {"classes": 2}, {"classes": 2, "ignore": 255}):
+        pred, gt = np.zeros((2, 3, 4), int)
+        pred[1, 1] = 1
+        at = {"empty": "diagonal", "spacing": (2, 1.5), **options}
+        found = np.atleast_1d(bc.hausdorff(pred, gt, **at))
+        assert found[-1] == pytest.approx(np.hypot(6, 6))
+
+
+def test_maps_without_a_pixel_have_no_label():
+    none = np.zeros((0, 3), np.uint8)
+    assert np.isnan(bc.mask_iou(none, none, classes=2, empty="skip")).all()
