@@ -157,7 +157,8 @@ def _from_0(array: NDArray[Any], first: int, n: int, nothing: dict[int, str], wh
         return array.astype(np.int32)
     low, high, end = int(array.min()), int(array.max()), first + n
     if low >= first and high < end and not any(low <= label <= high for label in nothing):
-        return np.ascontiguousarray(array, np.int32) - np.int32(first)
+        labels = np.ascontiguousarray(array, np.int32)
+        return labels - np.int32(first) if first else labels
     none = np.isin(array, list(nothing))
     wrong = ~none & ((array < first) | (array >= end))
     if wrong.any():
