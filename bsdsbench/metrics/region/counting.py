@@ -249,7 +249,7 @@ def _seism_row(table: Table, found: Any) -> dict[str, Any]:
 def _as_prediction(pred: Any, shape: tuple[int, int]) -> Prediction:
     if isinstance(pred, Prediction):
         found = pred
-    elif isinstance(pred, (list, tuple)) and all(isinstance(p, np.ndarray) for p in pred) and pred:
+    elif isinstance(pred, (list, tuple)) and pred and isinstance(pred[0], np.ndarray):
         found = Prediction("prediction", segs=tuple(as_label_map(s) for s in pred))
     else:
         array = given_array(pred, "prediction")
