@@ -251,3 +251,26 @@ def test_precision_and_recall_of_means_and_the_balanced_error_by_hand():
     score = saliency_score([saliency_counts(np.array([[1.0, 0, 0], [0, 0, 0]]), MASK)])
     assert score.max_f_pr == pytest.approx(1.3 * 0.5 / (0.3 + 0.5))
     assert score.ber_sum == pytest.approx(1 - (0.5 + 1) / 2)
+
+
+METRIC = saliency.SaliencyMetric()
+
+
+def test_an_image_has_its_best_level_and_not_the_adaptive_one():
+    """At each level P 1/4 and R 1/2; the adaptive threshold, the last, would be perfect."""
+    tp, fp = [1] * 256 + [2], [3] * 256 + [0]
+    counts = saliency.SaliencyCounts(tp, fp, 1, 3, 2, 8, 1.5, 0.5, 0.75)
+    f = 1.3 * 0.25 * 0.5 / (0.3 * 0.25 + 0.5)
+    expected = {"max_f": f, "mae": 1.5 / 8, "s_measure": 0.5, "weighted_f": 0.75}
+    assert METRIC.image_values(counts) == pytest.approx(expected)
+    better = replace(counts, tp=np.arange(257)[::-1] // 128)  # unequal levels: the best
+    assert METRIC.image_values(better)["max_f"] == pytest.approx(f_beta(2, 3, 2))
+
+
+@pytest.mark.parametrize(("positives", "pixels"), [(2, 8), (2, 9), (3, 8), (3, 9)])
+def test_a_truth_is_told_by_its_object_and_its_size(positives, pixels):
+    a, b = (
+        saliency.SaliencyCounts([0] * 257, [0] * 257, 0, 0, *sizes, 0, 0, 0)
+        for sizes in ((2, 8), (positives, pixels))
+    )
+    assert METRIC.same_truth(a, b) is ((positives, pixels) == (2, 8))

@@ -190,7 +190,7 @@ def test_ucm_as_each_threshold_apart(seed, closed):
 
 
 def test_hierarchies_that_merge_at_different_thresholds():
-    """Four pixels between walls of .9 whose corner is .3 deep: 8-connected regions of ucm2 <= t meet
+    """Four pixels between walls of .9 whose corner is .3: 8-connected regions of ucm2 <= t meet
     there, those that are 4-connected across the walls do not."""
     ucm2 = np.zeros((5, 5))
     ucm2[2], ucm2[:, 2], ucm2[2, 2] = 0.9, 0.9, 0.3
