@@ -117,7 +117,7 @@ def human_region_counts(gt: GroundTruth | Sequence[ArrayLike]) -> RegionCounts:
         rows.append(region_counts(as_label_map(left_out), others).arrays())
     values: dict[str, Any] = {
         name: np.sum([r[name] for r in rows], axis=0) / (len(rows) if name in _HUMAN_MEANS else 1)
-        for name in rows[0]
+        for name in RegionCounts.declared()
     }
     return RegionCounts(**{**values, "thresholds": np.ones(1)})
 
