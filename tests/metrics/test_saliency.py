@@ -131,6 +131,28 @@ def test_s_measure_region_with_covariance_by_hand():
     assert s_measure(soft, mask, alpha=0.0) == pytest.approx(by_region)
 
 
+def test_a_divisor_has_the_spacing_of_floats_at_1_added():
+    """A right map of one pixel in each of two quarters of 51 x 51 and 49 x 49, as in the programs:
+    4 ab cov is that small there."""
+    mask = np.zeros((100, 100), bool)
+    mask[0, 0] = mask[99, 99] = True  # the centroid 49.5 is rounded to 50
+    by_region = 2 * 51 * 49
+    for n in (51 * 51, 49 * 49):
+        top = 4 * (1 / n) ** 2 * (1 / n)  # the variance of one in n, by n - 1, is 1 / n
+        by_region += n * top / (top + 2.0**-52)
+    found = salient_measures.s_measure(mask, mask, alpha=0)
+    assert found == pytest.approx(by_region / 10000, abs=1e-10)
+    assert found < 1 - 1e-7
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.uint16, np.float32, np.float64])
+def test_strengths_of_every_type_are_from_0_to_1(dtype):
+    top = np.iinfo(dtype).max if np.dtype(dtype).kind == "u" else 1
+    for stretch in (True, False):
+        found = salient_measures.strengths((MASK * top).astype(dtype), stretch)
+        assert found.tolist() == MASK.tolist()
+
+
 def test_s_measure_of_perfect_empty_and_full():
     assert s_measure(MASK.astype(float), MASK) == pytest.approx(1.0)
     assert s_measure(SOFT, np.zeros((2, 3), bool)) == pytest.approx(1 - 2 / 6)
@@ -148,6 +170,7 @@ def test_weighted_f_by_hand_of_one_pixel():
     hit, false = 0.5, 2 - 0.5**0.6
     p, r = hit / (hit + false), 0.5
     assert weighted_f(soft, mask) == pytest.approx(2 * p * r / (p + r))
+    assert weighted_f(soft, mask, 0.3) == pytest.approx(1.3 * p * r / (0.3 * p + r))
     assert weighted_f(mask.astype(float), mask) == pytest.approx(1.0)
     assert weighted_f(soft, np.zeros((9, 11), bool)) == 0.0
 
