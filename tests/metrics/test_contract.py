@@ -83,6 +83,7 @@ REFUSED = [  # what lacks, in which of the two it is, and the line
     ("region", {}, {}, "g", "ground truth without segmentations, expected label maps for region"),
     ("segmentation", {}, {"labels": WHOLE}, "p", "no label map, expected a label map .H, W.$"),
     ("segmentation", {}, {}, "g", "no label map, expected masks, classes or instances$"),
+    ("crispness", {}, EDGES, "p", "no soft map, expected the raw map of a detector$"),
     ("depth", {}, {"depth": FLAT}, "p", "no depth map, expected one"),
 ]
 
