@@ -108,6 +108,8 @@ def test_interior_is_kept_or_killed():
     assert kept.total_pred.tolist() == [15, 15, 15]
     assert killed.total_pred.tolist() == [10, 10, 10]
     assert np.array_equal(killed.matched_pred, kept.matched_pred)
+    first = PROTO.replace(options={"semantic": {"interior": "kill_first"}})
+    assert semantic_counts(soft, labels(), first)["cat"].equals(killed)  # nothing is thinned
     boundaries = class_boundaries(labels(), PARAMS)
     with pytest.raises(DataError, match="expected labels"):
         semantic_counts(soft, boundaries, KILLED)
