@@ -51,10 +51,6 @@ def declared(what, default):
     return " | ".join([" ".join(what.axes), what.dtype.__name__, *said])
 
 
-def test_larger_is_better_unless_said():
-    assert not Column("f", "F").lower
-
-
 @pytest.mark.parametrize("name", registry.names())
 def test_errors_are_the_better_the_smaller_and_numbers_of_things_are_no_scores(name):
     metric = registry.get(name)
@@ -64,7 +60,9 @@ def test_errors_are_the_better_the_smaller_and_numbers_of_things_are_no_scores(n
             assert column.score == (not re.fullmatch(NO_SCORES, column.key)), column.key
 
 
-def test_scores_of_a_part():
+def test_defaults_of_a_column_and_scores_of_a_part():
+    f = Column("f", "F")
+    assert (f.short, f.lower, f.digits, f.shown, f.score) == ("", False, 4, "always", True)
     score = Score({"voi.ods": 1.5, "voi.ois": 1.25, "f": 0.5}, 3)
     part = score.voi
     assert (part.ods, part.ois, part.n_images) == (1.5, 1.25, 3)
