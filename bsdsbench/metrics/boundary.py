@@ -390,7 +390,7 @@ def match_boundaries(bmap: NDArray[Any], gt: NDArray[Any], max_dist_px: float) -
         pred_at, gt_at = match_maps(bmap, gt, max_dist_px)
     pred_match, gt_match = np.full(bmap.size, -1), np.full(gt.size, -1)
     pred_match[pred_at], gt_match[gt_at] = gt_at, pred_at
-    (row, col), (gt_row, gt_col) = (np.divmod(at, max(bmap.shape[1], 1)) for at in (pred_at, gt_at))
+    (row, col), (gt_row, gt_col) = (np.divmod(at, bmap.shape[1]) for at in (pred_at, gt_at))
     unpaired = np.count_nonzero(bmap) + np.count_nonzero(gt) - pred_at.size
     cost = np.rint(100 * np.hypot(row - gt_row, col - gt_col)).sum()
     return Match(

@@ -422,7 +422,7 @@ def _nearest_index(size: int, wanted: int) -> NDArray[np.int64]:
     """The sample nearest to each resized one's centre; positions are added up, as Pillow does."""
     steps = np.full(wanted, size / wanted)
     steps[:1] /= 2
-    return np.minimum(np.cumsum(steps).astype(np.int64), size - 1)
+    return np.cumsum(steps).astype(np.int64)
 
 
 def _scaled_index(size: int, scale: float) -> NDArray[np.int64]:

@@ -20,8 +20,7 @@ def bicubic(soft: NDArray[Any], shape: tuple[int, int]) -> F8:
     soft : (H, W), as for `boundary_counts`; returns float64 of `shape`, clipped to [0, 1], which no
     threshold in (0, 1] can see.
     """
-    value = unit(soft_map(soft)) if soft.dtype != bool else soft.astype(np.float64)
-    return np.clip(_resized(value, shape, _cubic, 4), 0.0, 1.0)
+    return np.clip(_resized(unit(soft_map(soft)), shape, _cubic, 4), 0.0, 1.0)
 
 
 def bilinear(values: NDArray[Any], shape: tuple[int, int]) -> F8:

@@ -31,7 +31,7 @@ def strengths(soft: NDArray[Any], stretch: bool) -> NDArray[Any]:
     """
     as_float32(soft)  # for its checks
     soft = np.asarray(soft)
-    value = soft if soft.dtype.kind == "f" else unit(soft) if soft.dtype != bool else soft * 1.0
+    value = soft if soft.dtype.kind == "f" else unit(soft)
     if stretch and value.size and value.max() > value.min():
         value = (value - value.min()) / (value.max() - value.min())
     return value

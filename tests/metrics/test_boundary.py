@@ -283,3 +283,10 @@ def test_each_segmentation_is_drawn_at_its_number():
     for number in (0, 4):
         with pytest.raises(DataError, match=rf"^threshold {number}: expected a number 1 \.\. 3$"):
             boundary_match_maps(pred, gts, PROTOCOL, number)
+
+
+def test_a_threshold_of_zero_draws_every_pixel_above_it(lines):
+    soft, gts = lines
+    above = PROTOCOL.replace(operator=">", thresholds=(0.0, 0.5))
+    found = boundary_match_maps(soft, gts, above, 0)
+    np.testing.assert_array_equal(found.true_pred | found.false_pred, soft > 0)

@@ -11,6 +11,7 @@ from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries, prep
 from bsdsbench.metrics.imresize import bicubic
 from bsdsbench.metrics.semantic import SemanticMetric, semantic_counts
 from bsdsbench.protocol.protocol import Protocol
+from tests.helpers.runs import refused
 from tests.reference import semantic as slow
 from tests.reference import thinning
 
@@ -382,28 +383,31 @@ def test_a_thin_strip_of_ignored_pixels_is_spanned(radius):
     assert not class_boundaries(whole, SemanticOptions(("cat",), 1, **at)).any()
 
 
-def plain_bicubic(row, wanted):
-    """The antialiased kernel over a mirrored row, one sample after another."""
-
-    def kernel(x):
-        x = abs(x)
-        if x <= 1:
-            return 1.5 * x**3 - 2.5 * x**2 + 1
-        return -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2 if x < 2 else 0.0
-
-    n, narrow, out = len(row), min(wanted / len(row), 1), []
-    for k in range(wanted):
-        centre = (k + 0.5) * n / wanted - 0.5
-        at = range(int(centre - 2 / narrow) - 2, int(centre + 2 / narrow) + 3)
-        share = [kernel((centre - i) * narrow) for i in at]
-        mirrored = [row[(i % (2 * n)) if i % (2 * n) < n else 2 * n - 1 - i % (2 * n)] for i in at]
-        out.append(sum(s * v for s, v in zip(share, mirrored, strict=True)) / sum(share))
-    return np.clip(out, 0, 1)
+@pytest.mark.parametrize("rule", ["crop", "ignore"])
+def test_boundaries_of_classes_have_the_border_of_their_labels(rule):
+    """Drawn boundaries, thin or not, and labels beside them: cut, or cleared along the frame."""
+    labels = regions(5, (20, 27))
+    params = SemanticOptions(TWO.classes, 1, border=3, border_rule=rule)
+    drawn = np.ones((2, 20, 27), np.uint8)
+    maps, truth, left = prepare_classes(drawn, drawn, params, labels=labels)
+    size = (14, 21) if rule == "crop" else (20, 27)
+    assert maps.shape[1:] == truth.shape[1:] == left.shape == size
+    assert truth.sum() == maps.sum() == 2 * 14 * 21
+    assert (left == 255).sum() == np.prod(size) - 14 * 21
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 9])
-@pytest.mark.parametrize("wanted", [1, 2, 3, 4, 17])
-def test_few_samples_are_mirrored_as_often_as_needed(size, wanted):
-    row = np.random.default_rng(size).random(size)
-    found = bicubic(row[None], (1, wanted))[0]
-    assert found == pytest.approx(plain_bicubic(row.tolist(), wanted), abs=1e-12)
+@pytest.mark.parametrize("shape", [(10, 40), (40, 10), (11, 40), (40, 11)])
+def test_more_than_the_border_must_be_left(shape):
+    drawn, params = np.ones((2, *shape), bool), SemanticOptions(TWO.classes, 1, border=5)
+    if 11 in shape:
+        assert prepare_classes(drawn, drawn, params)[1].sum() == 2 * 30
+        return
+    words = rf"^ground truth \({shape[0]}, {shape[1]}\), expected more than the border of 5 pixels"
+    refused(words, prepare_classes, drawn, drawn, params, error=ShapeError)
+
+
+def test_no_label_is_ignored_where_none_is_said():
+    words = r"^label map: label 255, expected 1 \.\. 2, 0 or none \(ignored\)$"
+    refused(
+        words, class_boundaries, np.full((3, 4), 255), SemanticOptions(TWO.classes, 1, ignore=-1)
+    )

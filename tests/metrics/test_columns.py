@@ -1,7 +1,8 @@
-"""Columns' defaults, and scores by their keys."""
+"""What metrics say of themselves, columns' defaults, and scores by their keys."""
 
 import copy
 import re
+from dataclasses import MISSING, fields
 
 import pytest
 
@@ -18,21 +19,10 @@ FIELDS = ("title", "version", "pred_kinds", "gt_kind", "photo", "default_protoco
 SETS = ("columns", "image_columns", "part_columns")
 
 
-def test_larger_is_better_unless_said():
-    assert not Column("f", "F").lower
-
-
-@pytest.mark.parametrize("name", registry.names())
-def test_errors_are_the_better_the_smaller_and_numbers_of_things_are_no_scores(name):
-    metric = registry.get(name)
-    for column in (c for which in SETS for c in getattr(metric, which)):
-        assert column.lower == bool(re.match(ERRORS, column.key)), column.key
-        if column not in registry.get("region").part_columns:  # parts of a score
-            assert column.score == (not re.fullmatch(NO_SCORES, column.key)), column.key
-
-
 def test_what_metrics_say_of_themselves():
-    """A line for each column: what readers of tables, gates and `explain` go by."""
+    """A line for each column, field and default: what readers of tables, gates, records and
+    protocols go by. First in this file, as it imports the metrics: a change of what a class says
+    of itself is tried with this test."""
     parts = {}
     for name in registry.names():
         metric = registry.get(name)
@@ -44,10 +34,35 @@ def test_what_metrics_say_of_themselves():
                 for c in getattr(metric, which)
             ]
             parts[f"{name}, {which}"] = "".join(rows)
+        counts = metric.counts_type
+        parts[f"{name}, counts"] = f"{'add' if counts.adds else 'do not add'}\n" + "".join(
+            f"{f.name} | {declared(f.metadata['counted'], f.default)}\n" for f in fields(counts)
+        )
+        options = metric.options().to_mapping() if metric.options else {}
+        parts[f"{name}, options"] = "".join(f"{k} = {v}\n" for k, v in options.items())
     same_as_stored("columns", parts)
 
 
-def test_scores_of_a_part():
+def declared(what, default):
+    """One field of counts in words: axes, type, and what else is said of it."""
+    more = list(what._asdict().items())[2:]
+    said = [f"{k} {v}".removesuffix(" True") for k, v in more if v]
+    said += [] if default in (MISSING, None) else [f"default {default}"]
+    return " | ".join([" ".join(what.axes), what.dtype.__name__, *said])
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_errors_are_the_better_the_smaller_and_numbers_of_things_are_no_scores(name):
+    metric = registry.get(name)
+    for column in (c for which in SETS for c in getattr(metric, which)):
+        assert column.lower == bool(re.match(ERRORS, column.key)), column.key
+        if column not in registry.get("region").part_columns:  # parts of a score
+            assert column.score == (not re.fullmatch(NO_SCORES, column.key)), column.key
+
+
+def test_defaults_of_a_column_and_scores_of_a_part():
+    f = Column("f", "F")
+    assert (f.short, f.lower, f.digits, f.shown, f.score) == ("", False, 4, "always", True)
     score = Score({"voi.ods": 1.5, "voi.ois": 1.25, "f": 0.5}, 3)
     part = score.voi
     assert (part.ods, part.ois, part.n_images) == (1.5, 1.25, 3)

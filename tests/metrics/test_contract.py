@@ -1,10 +1,15 @@
 """Every metric in the registry keeps the contract, on small made images of its kind."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from bsdsbench.integrations.metric_contract import MetricContract
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from tests.helpers.metric_cases import case_of
+from tests.helpers.runs import refused
 
 
 @pytest.mark.parametrize("case", registry.BUILT_IN, indirect=True)
@@ -53,3 +58,40 @@ def test_columns_say_what_is_a_score_and_where_less_is_better(name):
         assert column.lower == (quantity in ERRORS), column.key
         if column.key not in ("ods", "ois"):  # of a part these are thresholds, or scores
             assert column.score == (column.key not in NO_SCORES), column.key
+
+
+FLAT, WHOLE = np.zeros((3, 4)), np.zeros((3, 4), int)
+EDGES = {"boundaries": (FLAT > 0,)}
+REFUSED = [  # what lacks, in which of the two it is, and the line
+    ("occlusion", {"angles": FLAT}, {**EDGES, "angles": (FLAT,)}, "p", "no angles, expected them"),
+    ("occlusion", {"soft": FLAT}, {**EDGES, "angles": (FLAT,)}, "p", "no angles, expected them"),
+    ("occlusion", {"soft": FLAT, "angles": FLAT}, EDGES, "p", "no angles, expected them beside"),
+    ("saliency", {}, {"mask": FLAT > 0}, "p", "expected one soft map and one mask$"),
+    ("saliency", {"soft": FLAT}, {}, "p", "expected one soft map and one mask$"),
+    ("superpixel", {}, {}, "p", "no label map, expected one label map of superpixels$"),
+    ("superpixel", {"segs": (WHOLE,) * 2}, {}, "p", "2 label maps, expected one label map of supe"),
+    (
+        "superpixel",
+        {"segs": (WHOLE,)},
+        {},
+        "g",
+        "ground truth without segmentations, expected them",
+    ),
+    ("semantic", {}, {}, "p", "no class maps, expected them$"),
+    ("semantic", {"classes": WHOLE}, {}, "g", "no labels of classes, expected them$"),
+    ("region", {}, {"segmentations": (WHOLE,)}, "p", "no segmentation, expected one or"),
+    ("region", {}, {}, "g", "ground truth without segmentations, expected label maps for region"),
+    ("segmentation", {}, {"labels": WHOLE}, "p", "no label map, expected a label map .H, W.$"),
+    ("segmentation", {}, {}, "g", "no label map, expected masks, classes or instances$"),
+    ("crispness", {}, EDGES, "p", "no soft map, expected the raw map of a detector$"),
+    ("depth", {}, {"depth": FLAT}, "p", "no depth map, expected one"),
+]
+
+
+@pytest.mark.parametrize("path", [Path("folder/file.png"), None])
+@pytest.mark.parametrize(("name", "pred", "gt", "side", "line"), REFUSED)
+def test_what_a_metric_cannot_count_is_named_by_its_file_or_image(name, pred, gt, side, line, path):
+    metric = registry.get(name)
+    protocol = metric.example()[2]
+    made = Prediction("p", path=path, **pred), GroundTruth("g", path=path, **gt)
+    refused(f"^{path or side}: {line}", metric.count, *made, protocol)

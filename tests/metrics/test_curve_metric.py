@@ -66,6 +66,8 @@ def test_the_score_of_two_images_by_hand():
     assert score.n_images == 2
     assert list(score.to_mapping()) == ["ods", "ois", "ap", "n_images"]
     assert score.more() == {}
+    assert [c.key for c in METRIC.columns if c.score] == ["ods", "ois", "ap"]
+    assert [c.key for c in METRIC.image_columns if not c.score] == ["threshold"]
 
 
 def test_image_values_of_all_at_once_are_those_of_each():

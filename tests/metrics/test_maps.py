@@ -96,6 +96,9 @@ def test_the_form_of_few_small_integers_says_the_largest(soft, form):
         (("soft8 up to 3", "soft8 up to 7"), "no value above 7 of 255 in any map"),
         (("soft8 up to 7", "soft8 up to 3"), "no value above 7 of 255 in any map"),
         (("soft16 up to 9", "soft16 up to 10"), "no value above 10 of 65535 in any map"),
+        (("soft8 up to 0", "soft8 up to 7"), "no value above 7 of 255 in any map"),
+        (("soft16 up to 255",), "no value above 255 of 65535 in any map"),
+        (("soft16 up to 256",), r"no value above 256 in any map \(divided by 255 twice"),
         (("soft16 up to 300",), r"no value above 300 in any map \(divided by 255 twice"),
     ],
 )

@@ -6,8 +6,10 @@ from PIL import Image
 from scipy.io import savemat
 
 import bsdsbench as bb
+from bsdsbench.files.errors import ShapeError
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.imresize import bilinear
-from bsdsbench.metrics.occlusion import occlusion_counts, same_side
+from bsdsbench.metrics.occlusion import OcclusionCounts, occlusion_counts, same_side
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import counted, refused
 from tests.reference import occlusion as slow
@@ -161,3 +163,34 @@ def test_a_quarter_turn_is_still_the_same_side():
     expected = [True, True, False, False, False, True, True, False]
     assert same_side(turn, np.zeros(8)).tolist() == expected
     assert same_side(np.zeros(8), turn).tolist() == expected
+
+
+def test_shapes_of_angles_are_those_of_their_maps():
+    square, wide = np.zeros((5, 3)), np.zeros((3, 5))
+    for soft, angles, gt_angle in ((wide, square, wide), (wide, wide, square)):
+        words = r"shape \(5, 3\), transposed, expected \(3, 5\)"
+        call = (soft, angles, [wide > 0], [gt_angle], FEW)
+        refused(words, occlusion_counts, *call, error=ShapeError)
+
+
+def test_the_diagonal_of_rows_and_columns_is_the_radius():
+    """Of 9 x 40 it is 41: .05 of it reach a pixel 2 away, and none 1 down and 2 beside."""
+    soft, edge, flat = np.zeros((9, 40)), np.zeros((9, 40), bool), np.zeros((9, 40))
+    soft[2, 5], soft[2, 20], edge[2, 7], edge[3, 22] = 1, 1, True, True
+    protocol = FEW.replace(nms=False, thin=False, max_dist=0.05, max_dist_px=None)
+    assert occlusion_counts(soft, flat, [edge], [flat], protocol).matched_gt.tolist() == [1, 1, 1]
+
+
+def test_an_image_and_the_parts_of_a_score():
+    """Of 4 edge pixels 3 are found, 2 the right way; of 6 drawn pixels 3 are matched."""
+    counts = OcclusionCounts([0.5], [3], [4], [3], [6], [2], [2])
+    metric = registry.get("occlusion")
+    edge, way = 2 * 0.5 * 0.75 / 1.25, 2 * (2 / 6) * 0.75 / (2 / 6 + 0.75)
+    assert metric.image_values(counts) == pytest.approx({"edge": edge, "orientation": way})
+    score = metric.score([bb.ImageRecord("a", (9, 9), {"occlusion": counts})], FEW)
+    parts = metric.parts(score)
+    assert list(parts) == ["Edge", "Orientation", "Accuracy"]
+    assert [p.ods.precision for p in parts.values()] == pytest.approx([3 / 6, 2 / 6, 2 / 3])
+    other = OcclusionCounts([0.5], [3], [5], [3], [6], [2], [2])
+    assert metric.same_truth(counts, counts) is True
+    assert metric.same_truth(counts, other) is False

@@ -123,8 +123,10 @@ def test_what_is_refused():
     refused(r"values from 0 to 7, expected floats", pixel_counts, np.eye(3, 5) * 7, [gt])
     refused("no annotators", pixel_counts, np.zeros((3, 5)), [])
     refused("other than 0 and 1", pixel_counts, np.zeros((3, 5)), [gt + 2])
-    with pytest.raises(ShapeError, match="transposed"):
-        pixel_counts(Prediction("a", segs=(gt.T.astype(np.int32),)), [gt])
+    same, turned = np.zeros((3, 5), np.int32), np.zeros((5, 3), np.int32)
+    for segs in ((turned,), (same, turned)):
+        with pytest.raises(ShapeError, match=r"\(5, 3\), transposed, expected \(3, 5\)"):
+            pixel_counts(Prediction("a", segs=segs), [gt])
 
 
 def test_empty_image():

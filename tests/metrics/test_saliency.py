@@ -131,6 +131,28 @@ def test_s_measure_region_with_covariance_by_hand():
     assert s_measure(soft, mask, alpha=0.0) == pytest.approx(by_region)
 
 
+def test_a_divisor_has_the_spacing_of_floats_at_1_added():
+    """A right map of one pixel in each of two quarters of 51 x 51 and 49 x 49, as in the programs:
+    4 ab cov is that small there."""
+    mask = np.zeros((100, 100), bool)
+    mask[0, 0] = mask[99, 99] = True  # the centroid 49.5 is rounded to 50
+    by_region = 2 * 51 * 49
+    for n in (51 * 51, 49 * 49):
+        top = 4 * (1 / n) ** 2 * (1 / n)  # the variance of one in n, by n - 1, is 1 / n
+        by_region += n * top / (top + 2.0**-52)
+    found = salient_measures.s_measure(mask, mask, alpha=0)
+    assert found == pytest.approx(by_region / 10000, abs=1e-10)
+    assert found < 1 - 1e-7
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.uint16, np.float32, np.float64])
+def test_strengths_of_every_type_are_from_0_to_1(dtype):
+    top = np.iinfo(dtype).max if np.dtype(dtype).kind == "u" else 1
+    for stretch in (True, False):
+        found = salient_measures.strengths((MASK * top).astype(dtype), stretch)
+        assert found.tolist() == MASK.tolist()
+
+
 def test_s_measure_of_perfect_empty_and_full():
     assert s_measure(MASK.astype(float), MASK) == pytest.approx(1.0)
     assert s_measure(SOFT, np.zeros((2, 3), bool)) == pytest.approx(1 - 2 / 6)
@@ -148,6 +170,7 @@ def test_weighted_f_by_hand_of_one_pixel():
     hit, false = 0.5, 2 - 0.5**0.6
     p, r = hit / (hit + false), 0.5
     assert weighted_f(soft, mask) == pytest.approx(2 * p * r / (p + r))
+    assert weighted_f(soft, mask, 0.3) == pytest.approx(1.3 * p * r / (0.3 * p + r))
     assert weighted_f(mask.astype(float), mask) == pytest.approx(1.0)
     assert weighted_f(soft, np.zeros((9, 11), bool)) == 0.0
 
@@ -251,3 +274,26 @@ def test_precision_and_recall_of_means_and_the_balanced_error_by_hand():
     score = saliency_score([saliency_counts(np.array([[1.0, 0, 0], [0, 0, 0]]), MASK)])
     assert score.max_f_pr == pytest.approx(1.3 * 0.5 / (0.3 + 0.5))
     assert score.ber_sum == pytest.approx(1 - (0.5 + 1) / 2)
+
+
+METRIC = saliency.SaliencyMetric()
+
+
+def test_an_image_has_its_best_level_and_not_the_adaptive_one():
+    """At each level P 1/4 and R 1/2; the adaptive threshold, the last, would be perfect."""
+    tp, fp = [1] * 256 + [2], [3] * 256 + [0]
+    counts = saliency.SaliencyCounts(tp, fp, 1, 3, 2, 8, 1.5, 0.5, 0.75)
+    f = 1.3 * 0.25 * 0.5 / (0.3 * 0.25 + 0.5)
+    expected = {"max_f": f, "mae": 1.5 / 8, "s_measure": 0.5, "weighted_f": 0.75}
+    assert METRIC.image_values(counts) == pytest.approx(expected)
+    better = replace(counts, tp=np.arange(257)[::-1] // 128)  # unequal levels: the best
+    assert METRIC.image_values(better)["max_f"] == pytest.approx(f_beta(2, 3, 2))
+
+
+@pytest.mark.parametrize(("positives", "pixels"), [(2, 8), (2, 9), (3, 8), (3, 9)])
+def test_a_truth_is_told_by_its_object_and_its_size(positives, pixels):
+    a, b = (
+        saliency.SaliencyCounts([0] * 257, [0] * 257, 0, 0, *sizes, 0, 0, 0)
+        for sizes in ((2, 8), (positives, pixels))
+    )
+    assert METRIC.same_truth(a, b) is ((positives, pixels) == (2, 8))

@@ -1,16 +1,19 @@
 """Confusion tables, their scores and panoptic quality, against scikit-learn and by hand."""
 
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn import metrics as sk
 
+import bsdsbench as bb
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics import segmentation as seg
 from bsdsbench.metrics.contour.label_options import LabelOptions
 from bsdsbench.scores.ratios import defined_mean
 from tests.helpers.masks import label_pairs
+from tests.helpers.runs import refused
 
 
 def params(classes, **options):
@@ -135,3 +138,23 @@ def test_bad_input_is_one_clear_line():
 def test_one_annotated_pixel_is_enough():
     assert seg.frequency_weighted_iou([[1, 0], [0, 0]]) == 1
     assert np.isnan(seg.frequency_weighted_iou([[0, 0], [3, 0]]))
+
+
+@pytest.mark.parametrize("names", [("a",), ("a", "b"), ("a", "b", "c")])
+def test_two_classes_or_more_have_a_part_each(names):
+    at = LabelOptions(classes=names)
+    counts = seg.segmentation_counts([[0, 0]], [[0, 0]], at)
+    record = bb.ImageRecord("i", (1, 2), {"segmentation": counts})
+    protocol = bb.Protocol(options={"segmentation": at})
+    score = seg.SegmentationMetric().score([record], protocol)
+    assert list(score.per_class) == (list(names) if len(names) > 1 else [])
+
+
+def test_faults_name_the_file_that_has_them():
+    protocol = bb.Protocol(options={"segmentation": params(2)})
+    good, bad = np.array([[0, 1]]), np.array([[0, 5]])
+    for mine, truth, name in ((bad, good, "p.png"), (good, bad, "g.png")):
+        pred = bb.Prediction("i", path=Path("p.png"), classes=mine)
+        gt = bb.GroundTruth("i", path=Path("g.png"), labels=truth)
+        words = rf"^{name}: label 5, expected 0 \.\. 1"
+        refused(words, seg.SegmentationMetric().count, pred, gt, protocol)

@@ -17,7 +17,7 @@ from bsdsbench.loaders.pairing import Pair
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries, prepare_classes
-from bsdsbench.metrics.semantic import SemanticMetric, semantic_counts
+from bsdsbench.metrics.semantic import SemanticCounts, SemanticMetric, semantic_counts
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.making import cells
 from tests.reference import thinning
@@ -108,6 +108,8 @@ def test_interior_is_kept_or_killed():
     assert kept.total_pred.tolist() == [15, 15, 15]
     assert killed.total_pred.tolist() == [10, 10, 10]
     assert np.array_equal(killed.matched_pred, kept.matched_pred)
+    first = PROTO.replace(options={"semantic": {"interior": "kill_first"}})
+    assert semantic_counts(soft, labels(), first)["cat"].equals(killed)  # nothing is thinned
     boundaries = class_boundaries(labels(), PARAMS)
     with pytest.raises(DataError, match="expected labels"):
         semantic_counts(soft, boundaries, KILLED)
@@ -377,3 +379,18 @@ def test_an_image_without_a_class_has_no_value():
     for truth, expected in ((labels() * 0, np.nan), (labels(), 1.0)):
         counts = metric.count(pred, bb.GroundTruth("a", labels=truth), PROTO)
         assert metric.image_values(counts)["f"] == pytest.approx(expected, nan_ok=True)
+
+
+def test_a_class_is_counted_once_where_it_is():
+    pred, gt = bb.Prediction("a", classes=labels()), bb.GroundTruth("a", labels=labels())
+    assert SemanticMetric().count(pred, gt, PROTO).counted.tolist() == [1, 1, 1]
+    skip = PROTO.replace(options={"semantic": {"absent": "skip"}})
+    assert SemanticMetric().count(pred, gt, skip).counted.tolist() == [1, 1, 0]
+
+
+def test_one_true_pixel_makes_a_class_part_of_the_mean():
+    """Found (F 1), missed (F 0), and never there, where false alarms count for nothing."""
+    four = ([[1], [0], [0]], [[1], [1], [0]], [[1], [0], [0]], [[1], [0], [5]])
+    record = bb.ImageRecord("a", (9, 9), {"semantic": SemanticCounts([0.5], [1, 1, 1], *four)})
+    score = SemanticMetric().score([record], PROTO)
+    assert (score.ods_mean, score.ois_mean, score.absent) == (0.5, 0.5, ("sheep",))

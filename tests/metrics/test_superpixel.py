@@ -195,3 +195,22 @@ def test_the_command_line_names_the_radius(folders, tmp_path):
     assert "boundary recall within" in printed
     score = bb.Evaluation.load(tmp_path / "out").score("superpixel").to_mapping()
     assert f"{score['asa']['mean']:.4f}" in printed
+
+
+def test_an_image_has_the_means_over_its_annotators():
+    means = {name: k / 10 for k, name in enumerate(sp.MEASURES, 1)}
+    counts = sp.SuperpixelCounts(
+        n_superpixels=7,
+        compactness=0.25,
+        variation=np.nan,
+        **{name: [mean, mean - 0.05, mean + 0.05] for name, mean in means.items()},
+    )
+    rest = {"compactness": 0.25, "variation": np.nan, "n_superpixels": 7}
+    found = sp.SuperpixelMetric().image_values(counts)
+    assert found == pytest.approx({**means, **rest}, nan_ok=True)
+
+
+@pytest.mark.parametrize("channels", [(), (3,)])
+def test_a_picture_has_the_size_of_the_map(channels):
+    with pytest.raises(ShapeError, match=r"^image: 4x3 pixels, expected 3x4$"):
+        sp.explained_variation(SEG, np.zeros((4, 3, *channels)))

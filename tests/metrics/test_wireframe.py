@@ -14,7 +14,7 @@ from bsdsbench.loaders.inputs import Lines
 from bsdsbench.loaders.line_files import truth_lines
 from bsdsbench.loaders.line_maps import score_map, truth_map
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.wireframe import WireframeCounts
+from bsdsbench.metrics.wireframe import WireframeCounts, pooled_ap
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import BoundaryCounts
 from tests.helpers.runs import call, counted, refused
@@ -264,3 +264,10 @@ def test_junctions_are_counted_where_both_sides_have_them():
         assert np.isnan(counts.n_junctions) != both
     with pytest.raises(TypeError):
         _ = counts + counts
+
+
+def test_copies_of_an_image_are_ranked_by_score():
+    """A line true at 10 before one that is not, twice each: both copies of the true one come
+    first, also where the two lines are alike at 5."""
+    ranked = np.array([[[0.9, 0, 1, 1], [0.8, 0, 0, 0]]])
+    assert pooled_ap(ranked, np.array([1.0]), np.array([[2]])).tolist() == [[0, 1, 1]]

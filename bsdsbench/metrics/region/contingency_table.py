@@ -168,7 +168,7 @@ def fop_candidates(area: NDArray[Any]) -> NDArray[np.bool_]:
     sum is often just below."""
     order = np.argsort(area, kind="stable")[::-1]
     before = np.cumsum(area[order] / area.sum())
-    out = np.zeros(area.size, np.bool_)
+    out = np.empty(area.size, np.bool_)
     out[order[0]] = True
     out[order[1:]] = before[:-1] < AREA_SHARE
     return out

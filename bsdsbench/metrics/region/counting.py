@@ -117,7 +117,7 @@ def human_region_counts(gt: GroundTruth | Sequence[ArrayLike]) -> RegionCounts:
         rows.append(region_counts(as_label_map(left_out), others).arrays())
     values: dict[str, Any] = {
         name: np.sum([r[name] for r in rows], axis=0) / (len(rows) if name in _HUMAN_MEANS else 1)
-        for name in rows[0]
+        for name in RegionCounts.declared()
     }
     return RegionCounts(**{**values, "thresholds": np.ones(1)})
 
@@ -249,7 +249,7 @@ def _seism_row(table: Table, found: Any) -> dict[str, Any]:
 def _as_prediction(pred: Any, shape: tuple[int, int]) -> Prediction:
     if isinstance(pred, Prediction):
         found = pred
-    elif isinstance(pred, (list, tuple)) and all(isinstance(p, np.ndarray) for p in pred) and pred:
+    elif isinstance(pred, (list, tuple)) and pred and isinstance(pred[0], np.ndarray):
         found = Prediction("prediction", segs=tuple(as_label_map(s) for s in pred))
     else:
         array = given_array(pred, "prediction")

@@ -56,7 +56,7 @@ class MeasureScore(ReadOnly):
     ods_threshold: float
     ois: float
     curve: F8
-    at_grid_end: bool = False
+    at_grid_end: bool
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "curve", frozen(self.curve, np.float64))
@@ -111,7 +111,7 @@ class FScore:
             "ods": self.ods.f,
             "ois": self.ois.f,
             "ap": or_none(self.ap),
-            "ods_threshold": float(self.ods.threshold or 0.0),
+            "ods_threshold": self.ods.threshold,
             "ods_recall": self.ods.recall,
             "ods_precision": self.ods.precision,
         }
@@ -227,7 +227,7 @@ def _van_dongen(c: RegionCounts) -> F8:
 
 def _voi_per_log_area(c: RegionCounts) -> F8:
     """VOI / log2(N), in [0, 1]; 0 for a single pixel. Source: Meila 2007."""
-    return ratio(c.voi, np.log2(np.maximum(c.n_pixels, 1))[..., None])
+    return ratio(c.voi, np.log2(c.n_pixels)[..., None])
 
 
 VOI_PARTS = "voi_split", "voi_merge"  # taken where VOI is best
@@ -349,9 +349,9 @@ def region_columns(stack: Stack, weights: Weights) -> dict[str, F8]:
     n = weights.sum(axis=1)
     for name, (value, highest, by) in MEASURES.items():
         deciding, _, _ = MEASURES[by]
-        sign = 1 if highest else -1
-        at = (sign * curves.means[by]).argmax(axis=1)
-        own = value(c)[images, (sign * deciding(c)).argmax(axis=1)]
+        first_best = np.argmax if highest else np.argmin
+        at = first_best(curves.means[by], axis=1)
+        own = value(c)[images, first_best(deciding(c), axis=1)]
         out[f"{name}.ods"] = curves.means[name][samples, at]
         out[f"{name}.ods_threshold"] = t[at]
         out[f"{name}.ois"] = ratio(weighted_sum(weights, own), n)

@@ -1,5 +1,8 @@
 """Region counts of one image against slow definitions and cases counted by hand."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -18,7 +21,7 @@ from tests.helpers.regions import against
 from tests.helpers.runs import refused
 from tests.reference import regions as slow
 
-FIVE = Protocol(thresholds=5)
+FOUR, FIVE = Protocol(thresholds=(0.2, 0.4, 0.6, 0.8)), Protocol(thresholds=5)
 
 # 3 x 4 pixels, unequal rows and columns. n = [[4, 2], [0, 3], [0, 3]]; a = 6, 3, 3; b = 4, 8.
 SEG = np.array([[1, 1, 1, 7], [1, 1, 1, 7], [3, 3, 3, 7]])
@@ -83,7 +86,12 @@ def test_hand_counted():
     assert turned.nvoi == pytest.approx(found.nvoi)
 
 
-@pytest.mark.parametrize("shift", [-(2**40), -(2**31) - 4, 2**31 - 4, 2**40])
+def test_regions_of_one_pixel_have_no_pairs():
+    apart = np.arange(12).reshape(3, 4)
+    assert against(apart, GT).pairs == against(GT, apart).pairs == (0, 0)
+
+
+@pytest.mark.parametrize("shift", [-(2**40), -(2**31) - 4, 2**31 - 7, 2**31 - 4, 2**40])
 def test_labels_of_any_size_are_names(shift):
     """Beyond 32 bits, and in part: as the same map with small labels."""
     small, large = against(SEG, GT), against(SEG + shift, GT - shift)
@@ -186,6 +194,19 @@ def test_ucm_as_each_threshold_apart(seed, closed):
     agree(counts, wanted, set(wanted) - set(OFFICIAL))
 
 
+def test_hierarchies_that_merge_at_different_thresholds():
+    """Four pixels between walls of .9 whose corner is .3: 8-connected regions of ucm2 <= t meet
+    there, those that are 4-connected across the walls do not."""
+    ucm2 = np.zeros((5, 5))
+    ucm2[2], ucm2[:, 2], ucm2[2, 2] = 0.9, 0.9, 0.3
+    gts = [np.array([[1, 1], [1, 2]]), np.array([[1, 2], [3, 4]])]
+    counts = region_counts(ucm2, gts, Protocol(thresholds=(0.2, 0.5, 0.95)))
+    four, one = np.arange(4).reshape(2, 2), np.zeros((2, 2), int)
+    agree(counts, slow.sums([four, one, one], gts), OFFICIAL)
+    wanted = slow.sums([four, four, one], gts)
+    agree(counts, wanted, set(wanted) - set(OFFICIAL))
+
+
 def test_merged_tables_are_the_tables_of_each_threshold():
     rng = np.random.default_rng(3)
     gts = tables.Annotators.of([blocky(rng, (23, 31), k) for k in (3, 30)])
@@ -234,6 +255,9 @@ def test_forms_of_a_prediction_agree():
         gt = GroundTruth("a", (), (GT.astype(np.int32),))
         assert region_counts(pred, gt).equals(one)
     assert one.thresholds.tolist() == [1]
+    both = region_counts([SEG, SEG.tolist()], [GT])
+    assert both.equals(region_counts((SEG, SEG), [GT]))
+    refused(r"shape \(0,\), expected 2 axes", region_counts, [], [GT])
 
 
 def test_soft_maps_are_closed_when_asked():
@@ -248,10 +272,23 @@ def test_soft_maps_are_closed_when_asked():
         [gt],
         FIVE.replace(regions_from_soft=True, thresholds=(0.3, 0.4, 0.6)),
     )
+    assert close_regions(soft, 128 / 255).max() == 2  # a boundary from its own strength on
     maps = [close_regions(soft, t) for t in (0.3, 0.4, 0.6)]
     assert [len(np.unique(m)) for m in maps] == [3, 2, 1]
     assert maps[1][0].tolist() == [1, 1, 1, maps[1][0, 3], 2, 2, 2]
     agree(counts, slow.sums(maps, [gt]))
+
+
+def test_where_the_label_zero_is():
+    """As the docstrings tell: its number in raster order, its column, -1 where there is none."""
+    with_zero, without = np.array([[7, 0, 0, 2]]), np.array([[7, 1, 1, 2]])
+    gts = tables.Annotators.of([with_zero, without, with_zero])
+    assert gts.zero == (1, -1, 7)
+    found = [tables.Table.of_map(m, gts) for m in (with_zero, without, with_zero - 2)]
+    assert [t.zero for t in found] == [1, -1, 2]
+    labels, area = tables.canonical(with_zero)
+    assert tables.Table.of(labels, area.size, gts).zero == -1
+    assert found[0].merged(np.zeros(3, np.int32), 1).zero == -1
 
 
 def test_empty_soft_map_is_one_region():
@@ -313,12 +350,20 @@ def test_bad_inputs():
         region_counts(SEG, [GT, GT.T])
     with pytest.raises(ShapeError, match="ucm2: 5x7, expected 7x9 for a 3x4 image"):
         region_counts(Prediction("a", ucm2=np.zeros((5, 7))), [GT])
-    with pytest.raises(DataError, match="ucm2: holds NaN"):
-        region_counts(Prediction("a", ucm2=np.full((7, 9), np.nan)), [GT])
-    with pytest.raises(DataError, match="strengths at pixel positions"):
-        region_counts(Prediction("a", ucm2=np.ones((7, 9))), [GT])
-    with pytest.raises(DataError, match="no segmentation"):
-        region_counts(Prediction("a"), [GT])
+    for at, strength, words in (
+        ((0, 0), np.nan, r"ucm2: holds NaN, expected strengths in \[0, 1\]"),
+        ((3, 5), 0.21, "ucm2: strengths at pixel positions .odd rows and columns., expected 0"),
+    ):
+        ucm2 = np.zeros((7, 9))
+        ucm2[at] = strength
+        refused(f"^{words}", region_counts, Prediction("a", ucm2=ucm2), [GT], FOUR)
+    assert region_counts(np.where(ucm2, 0.2, 0.0), [GT], FOUR).pri.size == 4
+    for name in ("a", "b.png"):
+        pred = Prediction("a", path=Path(name) if name != "a" else None)
+        refused(f"^{name}: no segmentation, expected one or more", region_counts, pred, [GT])
+        soft = replace(pred, soft=SEG.T / 7)
+        words = f"^{name}: 4x3 pixels, expected 3x4$"
+        refused(words, region_counts, soft, [GT], error=ShapeError)
     with pytest.raises(DataError, match="float64 array of shape"):
         tables.table_of(SEG.astype(float), [GT])
     refused("map of integer labels", region_counts, np.zeros((0, 4), int), [np.zeros((0, 4), int)])

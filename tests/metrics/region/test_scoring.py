@@ -111,6 +111,26 @@ def test_objects_and_parts_take_means_over_images():
     assert found.ap == pytest.approx(line.sum() / 100)
 
 
+def test_precision_and_recall_of_the_best_thresholds():
+    """Two images of unequal P and R; the F of their means is best at .5, each image's own at .5
+    and .75."""
+    one, other = {"p": [0.25, 0.75, 0.5], "r": [0.5, 0.5, 0.0]}, {"p": [0, 0.25, 1], "r": [0, 1, 1]}
+    rows = [
+        counts(fop_precision=c["p"], fop_recall=c["r"], pair_precision=c["p"], pair_recall=c["r"])
+        for c in (one, other)
+    ]
+    found = score(*rows)
+    for each in (found.fop, found.pair_f):
+        ods, ois = each.ods, each.ois
+        assert (ods.threshold, ods.precision, ods.recall) == (0.5, 0.5, 0.75)
+        assert (ois.threshold, ois.precision, ois.recall) == (None, 0.875, 0.75)
+        assert (ods.f, ois.f) == pytest.approx((0.6, 2 * 0.875 * 0.75 / 1.625))
+        assert each.curve.precision.tolist() == [0.125, 0.5, 0.75]
+        assert each.curve.recall.tolist() == [0.25, 0.75, 0.5]
+        said = each.to_mapping()
+        assert [said[f"ods_{k}"] for k in ("threshold", "precision", "recall")] == [0.5, 0.5, 0.75]
+
+
 def test_errors_are_shares_and_means():
     found = score(counts(), counts(total_gt=[8] * 3, n_pixels=4)).others
     assert found["hamming_gt"].curve.tolist() == [3 / 16, 6 / 16, 9 / 16]
@@ -182,6 +202,7 @@ def test_an_ods_at_the_end_of_the_grid_is_marked():
     assert not found["hamming_pred"].at_grid_end
     assert "at_grid_end" not in found["hamming_pred"].to_mapping()
     assert not score(counts(thresholds=[0.5])).others["bgm"].at_grid_end
+    assert score(counts(thresholds=[0.25, 0.5])).others["bgm"].at_grid_end
     tied = score(counts(voi=[1.0, 0.5, 0.5]))
     assert (tied.voi.ods_threshold, tied.voi.at_grid_end) == (0.5, True)
 

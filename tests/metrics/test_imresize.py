@@ -1,0 +1,52 @@
+"""Resized maps beside sums over mirrored samples."""
+
+import numpy as np
+import pytest
+
+from bsdsbench.metrics.imresize import bicubic, bilinear
+
+
+def cubic(x):
+    """Keys' kernel with a = -1/2."""
+    if x < 1:
+        return (1.5 * x - 2.5) * x * x + 1
+    return ((-0.5 * x + 2.5) * x - 4) * x + 2 if x < 2 else 0
+
+
+def triangle(x):
+    return max(1 - x, 0)
+
+
+def slow(row, wanted, kernel):
+    """Each new sample is a mean, by the kernel, of a row mirrored at its ends again and again."""
+    size, out = len(row), []
+    narrow = min(wanted / size, 1)
+    for k in range(wanted):
+        centre = (k + 0.5) * size / wanted - 0.5
+        at = range(int(centre - 2 / narrow) - 2, int(centre + 2 / narrow) + 3)
+        shares = [kernel(abs(centre - n) * narrow) for n in at]
+        samples = [[*row, *row[::-1]][n % (2 * size)] for n in at]
+        out.append(np.dot(shares, samples) / sum(shares))
+    return np.clip(out, 0, 1)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 9])
+@pytest.mark.parametrize("wanted", [1, 2, 3, 4, 17])
+@pytest.mark.parametrize(("resized", "kernel"), [(bicubic, cubic), (bilinear, triangle)])
+def test_samples_are_mirrored_as_often_as_needed(resized, kernel, size, wanted):
+    row = np.random.default_rng(size).random(size)
+    expected = slow(row.tolist(), wanted, kernel)
+    np.testing.assert_allclose(resized(row[None], (1, wanted))[0], expected, atol=1e-12)
+    np.testing.assert_allclose(resized(row[:, None], (wanted, 1))[:, 0], expected, atol=1e-12)
+
+
+def test_bicubic_overshoots_no_further_than_the_ends():
+    found = bicubic(np.repeat([[0, 255]], 4, axis=1).astype(np.uint8), (3, 40))
+    assert (found.min(), found.max()) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit"), [(np.uint8(51), 0.2), (np.uint16(13107), 0.2), (True, 1)]
+)
+def test_bicubic_takes_soft_maps_of_every_type(value, unit):
+    np.testing.assert_allclose(bicubic(np.full((2, 3), value), (4, 5)), unit, atol=1e-15)
