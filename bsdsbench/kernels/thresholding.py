@@ -99,8 +99,7 @@ def _increasing(thresholds: bytes) -> F8:
 def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
     """Level of every value of an unsigned integer type."""
     t, top = _increasing(thresholds), int(np.iinfo(dtype).max)
-    lowest = np.ceil(np.clip(t, 0, 2) * top)  # value reaching t, give or take a rounding
-    lowest -= (lowest - 1) / top >= t
+    lowest = np.ceil(np.clip(t, 0, 2) * top)  # the value that reaches t, or that before it
     lowest += lowest / top < t
     edges = np.concatenate([[0], np.clip(lowest, 0, top + 1), [top + 1]]).astype(np.int64)
     return np.repeat(np.arange(edges.size - 1, dtype=np.int16), np.diff(edges))

@@ -50,14 +50,15 @@ def test_values_outside_the_range_and_nan():
     assert levels(values, np.array([0.0])).tolist() == [0, 1, 1, 1, 1, 0, 0]
 
 
-def test_crowded_thresholds():
-    thresholds = 0.3 + 1e-12 * np.arange(500)
+@pytest.mark.parametrize("apart", [[], [0.7]])
+def test_crowded_thresholds(apart):
+    thresholds = np.append(0.3 + 1e-12 * np.arange(500), apart)
     values = np.concatenate([thresholds, np.nextafter(thresholds, 0), [0.0, 0.5]]).reshape(2, -1)
     expected = np.searchsorted(thresholds, values, side="right")
     assert np.array_equal(levels(values, thresholds), expected)
     gt = np.arange(values.size).reshape(values.shape) % 3 == 0
     tp, fp, _, _ = confusion(values, gt, thresholds)
-    on = expected[None] > np.arange(500)[:, None, None]
+    on = expected[None] > np.arange(thresholds.size)[:, None, None]
     assert np.array_equal(tp, (on & gt).sum((1, 2)))
     assert np.array_equal(fp, (on & ~gt).sum((1, 2)))
 
