@@ -25,8 +25,11 @@ def test_every_integer_value(dtype, count):
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 def test_integer_ties_count_as_reached(dtype):
     top = np.iinfo(dtype).max
-    values = np.arange(1, top + 1, max(1, top // 300)).astype(dtype)
-    assert np.array_equal(levels(values, values / top), np.arange(1, values.size + 1))
+    for values in np.array_split(np.arange(1, top + 1, dtype=dtype), 3):
+        n, at = np.arange(values.size), values / top
+        assert np.array_equal(levels(values, np.nextafter(at, 0)), n + 1)
+        assert np.array_equal(levels(values, at), n + 1)
+        assert np.array_equal(levels(values, np.nextafter(at, 2)), n)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
