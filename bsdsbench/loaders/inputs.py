@@ -214,7 +214,7 @@ class GroundTruth:
     @property
     def shape(self) -> tuple[int, int]:
         """(rows, columns)."""
-        given = (*self.boundaries[:1], *self.segmentations[:1])
+        given = (*self.boundaries, *self.segmentations)
         others = (*(self.labels, self.mask, self.depth), *(self.class_boundaries, np.zeros((0, 0))))
         first: NDArray[Any] = next(a for a in (*given, *others) if a is not None)
         return first.shape[-2], first.shape[-1]

@@ -146,6 +146,13 @@ def test_without_ties_both_modes_agree(path):
     assert (a.auc, a.eer, a.eer_threshold) == (b.auc, b.eer, b.eer_threshold)
 
 
+def test_a_prior_with_one_sample_of_a_class():
+    """prior tpr / (prior tpr + (1 - prior) fpr), without the first point."""
+    for labels, expected in (([1, -1, -1], [1, 0.4, 0.25]), ([-1, 1, 1], [0, 1 / 7, 0.25])):
+        curve = curves.pr(labels, [3.0, 2.0, 1.0], ties="merge", normalize_prior=0.25)
+        assert curve.precision[1:].tolist() == pytest.approx(expected, rel=1e-15)
+
+
 def test_merged_eer_lies_on_the_straight_line():
     # one level: from (0, 0) to (1, 1), which crosses TPR = TNR at 1/2
     r = curves.roc([1, 1, -1], np.ones(3), ties="merge")

@@ -16,7 +16,7 @@ from bsdsbench.loaders.line_files import (
     oriented_truth,
     truth_lines,
 )
-from bsdsbench.loaders.line_maps import score_map, truth_map
+from bsdsbench.loaders.line_maps import samples, score_map, truth_map
 from bsdsbench.loaders.pairing import Pair
 from tests.helpers.runs import refused
 
@@ -330,3 +330,18 @@ def test_no_array_at_all(tmp_path):
     pair = Pair("7", (Path(tmp_path / "a.mat"),), (tmp_path / "a.mat",))
     refused("a.mat: has nothing, expected an array lines$", lines_prediction, pair, (3, 4))
     refused("a.mat: has nothing, expected edge, ", oriented_truth, pair)
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        ((0, 0), []),
+        ((0.6, 0.8), [(0.6, 0.8)]),
+        ((0, 2), [(0, 0), (0, 2)]),
+        ((0, 2.1), [(0, 0), (0, 1.05), (0, 2.1)]),
+        ((-3, 0), [(0, 0), (-1.5, 0), (-3, 0)]),
+    ],
+)
+def test_as_many_samples_as_a_line_is_long(end, expected):
+    found = samples(np.zeros(2), np.array(end, float))
+    assert found.reshape(-1, 2).tolist() == [pytest.approx(point) for point in expected]

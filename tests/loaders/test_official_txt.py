@@ -49,6 +49,8 @@ def test_ev1_round_trip(tmp_path):
         ("0.5 1.5 2 3 4\n", "not whole numbers"),
         ("0.5 -1 2 3 4\n", "not whole numbers"),
         ("0.5 nan 2 3 4\n", "not whole numbers"),
+        ("nan 1 2 3 4\n", "not whole numbers"),
+        ("0.5 1 inf 3 4\n", "not whole numbers"),
         ("0.5 3 2 3 4\n", "more matched than there are"),
         ("0.5 1 2 5 4\n0.6 1 2 3 4\n", "more matched than there are"),
         ("0.5 3 2 3 4\n0.6 1 2 3 4\n", "more matched than there are"),
