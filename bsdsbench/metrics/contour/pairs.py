@@ -159,7 +159,7 @@ def _from_0(array: NDArray[Any], first: int, n: int, nothing: dict[int, str], wh
     if low >= first and high < end and not any(low <= label <= high for label in nothing):
         labels = np.ascontiguousarray(array, np.int32)
         return labels - np.int32(first) if first else labels
-    none = np.isin(array, list(nothing))
+    none = np.any([array == label for label in nothing], axis=0)
     wrong = ~none & ((array < first) | (array >= end))
     if wrong.any():
         also = "".join(f", or {label}{words}" for label, words in nothing.items())
