@@ -316,7 +316,7 @@ def modules(
     files: Sequence[str], sample: int, seed: int, jobs: int, folder: Path, reached: dict[str, Any]
 ) -> int:
     """Mutate files; prints those that live by kind. The number that no reason excuses."""
-    same = {(e["file"], e["change"]) for e in listed().get("equivalent", [])}
+    excuses = listed().get("equivalent", {})
     kinds, dead, tried, unexcused = Counter(), Counter(), 0, 0
     for file in files:
         every = [*mutants_of(file)]
@@ -324,7 +324,7 @@ def modules(
         if not some:
             continue
         left = survivors(some, reached, jobs, folder)
-        excused = [m for m in left if (m.file, m.words) in same]
+        excused = [m for m in left if m.words in excuses.get(m.file, {})]
         left = [m for m in left if m not in excused]
         tried, unexcused = tried + len(some), unexcused + len(left)
         kinds.update(m.kind for m in left)

@@ -27,7 +27,7 @@ def test_a_named_change_is_one_of_this_code_and_its_tests_are_there(each):
 
 def test_what_is_said_of_modules_is_of_modules_that_there_are():
     said = mutate.listed()
-    files = {e["file"] for e in said["equivalent"]} | {f"bsdsbench/{f}" for f in said["measured"]}
+    files = said["equivalent"].keys() | {f"bsdsbench/{f}" for f in said["measured"]}
     assert [file for file in files if not (ROOT / file).is_file()] == []
 
 
@@ -105,10 +105,8 @@ old = "max(a, b)"
 new = "min(a, b)"
 tests = ["tests/k/test_m.py"]
 
-[[equivalent]]
-file = "bsdsbench/m.py"
-change = "return a + 1  ->  return a + 2"
-reason = "the same number"
+[equivalent."bsdsbench/m.py"]
+"return a + 1  ->  return a + 2" = "the same number"
 """
     code = "def most(a, b):\n    return max(a, b)\n\n\ndef more(a):\n    return a + 1\n"
     code += "\n\ndef never():\n    return 7\n"
