@@ -11,7 +11,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 # What warms workers up, words, and what doctor and explain try; lists that are of one length.
-WORDS_ONLY = ("example", "describe", "__repr__", "symptoms", "depth_symptoms", "match_nothing")
+WORDS_ONLY = ("example", "describe", "__repr__", "symptoms", "depth_symptoms")
 NO_SCORE = ("strict", "describe", "others", "digits")
 TURNED = ("max", "min", "maximum", "minimum", "hypot", "array_equal")  # the same the other way
 OPPOSITE = {

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from bsdsbench.kernels.graph import (
     GT,
     NO_VALUES,
+    NODE,
     NONE,
     PRED,
     TILE,
@@ -33,15 +34,16 @@ from bsdsbench.kernels.graph import (
     Side,
     arena,
     clear,
+    empty_tiles,
     find_edges,
     mix,
-    side,
     tile_mask,
     tiles,
     vertices,
 )
 from bsdsbench.kernels.jit import kernel
-from bsdsbench.kernels.matching import BAND, enter, work
+from bsdsbench.kernels.matching import BAND, Work, enter
+from bsdsbench.kernels.thinning import pack
 
 I8 = NDArray[np.int64]
 I4 = NDArray[np.int32]
@@ -101,7 +103,7 @@ def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, F8] | Non
         order = np.argsort(there.second)
         return Pairs(there.second[order], there.first[order], there.resolution)
     allowed = np.isfinite(cost)
-    (pixel, tile), (other_pixel, other_tile) = vertices(first), vertices(second)
+    (pixel, tile), (other_pixel, other_tile) = _vertices(first), _vertices(second)
     own_value, other_value = (
         (NO_COSTS, NO_COSTS)
         if values is None
@@ -112,10 +114,17 @@ def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, F8] | Non
     gain[allowed] = weigh.top - weigh.parts[0]
     geo = _geometry(first.shape, tile_mask(allowed), gain.ravel(), weigh)
     edges = arena(pixel.size, min(gain.size, other_pixel.size))
-    own = side(pixel, tile, PRED, edges, _NO_BITS, -weigh.parts[1])
-    other = side(other_pixel, other_tile, GT, edges[:0], _NO_BITS, -weigh.parts[2])
+    own = _side(pixel, tile, PRED, edges, _NO_BITS, -weigh.parts[1])
+    other = _side(other_pixel, other_tile, GT, edges[:0], _NO_BITS, -weigh.parts[2])
     _find(own, other, geo)
     return _pairs(own, other, geo, weigh)
+
+
+def _vertices(bmap: Bool) -> tuple[I4, NDArray[np.void]]:
+    """Flat indices of the pixels of an (H, W) map, tile by tile, and its TILE."""
+    tile, pixel = empty_tiles(bmap.shape), np.empty(np.count_nonzero(bmap), np.int32)
+    vertices(pack(bmap), bmap.shape[1], tile, pixel)
+    return pixel, tile
 
 
 def assign_points(
@@ -145,7 +154,28 @@ def assign_points(
 
 def _points(n: int, mult: np.uint64, edge: NDArray[np.void]) -> Side:
     """A side of points, which have no tiles."""
-    return side(np.arange(n, dtype=np.int32), np.zeros(1, TILE), mult, edge, _NO_BITS)
+    return _side(np.arange(n, dtype=np.int32), np.zeros(1, TILE), mult, edge, _NO_BITS)
+
+
+def _side(
+    pixel: NDArray[np.int32],
+    tile: NDArray[np.void],
+    mult: np.uint64,
+    edge: NDArray[np.void],
+    bits: NDArray[np.uint64],
+    value: NDArray[np.int64] = NO_VALUES,
+) -> Side:
+    """A side whose vertices are yet to be `clear`ed; `edge` is an empty arena."""
+    n = pixel.size
+    used, nearest = np.zeros(1, np.int64), np.empty(n, np.int32)
+    return Side(pixel, tile, mult, np.empty(n, NODE), edge, used, bits, nearest, value)
+
+
+def _work(n: int) -> Work:
+    """Room for searches among at most n vertices a side."""
+    tight, front, slot, touched, waiting = np.empty((5, n), np.uint32)
+    ahead, freed = np.empty(n, np.int64), np.empty(n, np.int32)
+    return Work(tight, front, ahead, slot, touched, waiting, freed)
 
 
 def _geometry(
@@ -160,7 +190,7 @@ def _pairs(own: Side, other: Side, geo: Geometry, weigh: Weights) -> Pairs:
     """Let the vertices of `own` enter, those with the best edges first; in bands, as boundaries."""
     some = np.flatnonzero(own.nearest >= 0)
     order = some[np.lexsort((own.nearest[some], own.pixel[some] >> BAND))].astype(np.int32)
-    _enter(order, own, other, geo, work(max(own.pixel.size, other.pixel.size)))
+    _enter(order, own, other, geo, _work(max(own.pixel.size, other.pixel.size)))
     mate = own.node["mate"]
     pairs = own.pixel[mate != NONE].astype(np.int64), other.pixel[mate[mate != NONE]]
     by_first = np.argsort(pairs[0])

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.kernels.jit import inlined, inner, kernel
-from bsdsbench.kernels.thinning import ones, pack, unpack
+from bsdsbench.kernels.thinning import length, ones, pack, unpack
 
 FAR = 2**61  # beyond any length
 UNKNOWN = 2**32 - 1  # where edges begin that are not in the arena
@@ -131,22 +131,29 @@ def _lay(allowed, mask):
                     mask[row, col, r >> 3, c >> 3] |= bit
 
 
-def geometry(shape: tuple[int, ...], disk: Disk, n_gt: int, annotator: int) -> Geometry:
-    """What weighs the edges to one annotator's `n_gt` pixels. ValueError if sums overflow."""
-    room = n_gt.bit_length()
-    bits = min(_TIE_BITS, _SUM_BITS - disk.lost.bit_length() - room)
-    if bits < 1:
+def check_exact(lost: int, n_gt: int) -> None:
+    """Raises ValueError if C = `lost` leaves no bit to the ties of an annotator's `n_gt` pixels."""
+    if lost.bit_length() + n_gt.bit_length() >= _SUM_BITS:
         raise ValueError(
-            f"max_dist of {disk.lost / 1e4:g} px with {n_gt} pixels: too large to match exactly"
+            f"max_dist of {lost / 1e4:g} px with {n_gt} pixels: too large to match exactly"
         )
-    shift = bits + room
-    gain = ((disk.lost - disk.cost) << shift).ravel()
-    salt = np.uint64(annotator * _SALT % 2**64)
-    down, across = tiles(shape)
-    drop = np.uint64(64 - bits)
-    reach, cols = len(disk.cost) // 2, shape[1]
-    top = disk.lost << shift
-    return Geometry(cols, down, across, reach, disk.mask, gain, top, shift, salt, drop)
+
+
+@kernel(inline="always")
+def geometry(rows, cols, mask, cost, lost, n_gt, annotator, gain):
+    """What weighs the edges to one annotator's `n_gt` pixels; `mask`, `cost`, `lost`: see Disk.
+
+    gain : room for i8 ((2R+1)^2,)
+    """
+    room = length(np.uint64(n_gt))
+    bits = min(_TIE_BITS, _SUM_BITS - length(np.uint64(lost)) - room)
+    shift, side = bits + room, len(cost)
+    for row in range(side):
+        for col in range(side):
+            gain[row * side + col] = (lost - cost[row, col]) << shift
+    salt, drop = np.uint64(annotator) * _SALT, np.uint64(64 - bits)
+    down, across = (rows + 7) >> 3, (cols + 7) >> 3
+    return Geometry(cols, down, across, side // 2, mask, gain, lost << shift, shift, salt, drop)
 
 
 def tiles(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -154,7 +161,7 @@ def tiles(shape: tuple[int, ...]) -> tuple[int, int]:
     return -(-shape[0] // 8), -(-shape[1] // 8)
 
 
-_SALT = 0x9E3779B97F4A7C15
+_SALT = np.uint64(0x9E3779B97F4A7C15)
 PRED = np.uint64(0xD6E8FEB86659FD93)
 GT = np.uint64(0xA0761D6478BD642F)
 
@@ -163,20 +170,6 @@ def arena(n: int, most_edges: int) -> NDArray[np.void]:
     """Room for the edges of n vertices, none of them with more than `most_edges`."""
     each = most_edges + 1
     return np.empty(max(min(_ARENA, n * each), each), EDGE)
-
-
-def side(
-    pixel: NDArray[np.int32],
-    tile: NDArray[np.void],
-    mult: np.uint64,
-    edge: NDArray[np.void],
-    bits: NDArray[np.uint64],
-    value: NDArray[np.int64] = NO_VALUES,
-) -> Side:
-    """A side whose vertices are yet to be `clear`ed; `edge` is an empty arena."""
-    n = pixel.size
-    used, nearest = np.zeros(1, np.int64), np.empty(n, np.int32)
-    return Side(pixel, tile, mult, np.empty(n, NODE), edge, used, bits, nearest, value)
 
 
 @kernel(inline="always")
@@ -197,29 +190,18 @@ def forget(own):
     own.used[0] = 0
 
 
-def vertices(bmap: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.void]]:
-    """The pixels of an (H, W) map as vertices: flat indices i4 (n,), tile by tile, and TILE."""
-    tile = empty_tiles(bmap.shape)
-    _set_bits(pack(bmap), tiles(bmap.shape)[1], tile)
-    return number(tile, bmap.shape), tile
-
-
 def empty_tiles(shape: tuple[int, ...]) -> NDArray[np.void]:
     """TILE of an (H, W) map without pixels."""
     return np.zeros(math.prod(tiles(shape)) + 1, TILE)
 
 
-def number(tile: NDArray[np.void], shape: tuple[int, ...]) -> NDArray[np.int32]:
-    """Number the pixels whose bits are set in TILE: flat indices i4 (n,), tile by tile."""
-    _count(tile)
-    pixel = np.empty(tile[-1]["before"], np.int32)
-    _list(tile, tiles(shape)[1], shape[1], pixel)
-    return pixel
-
-
 @kernel(_nrt=False)
-def _set_bits(bits, across, tile):
-    """The bits of a map (thinning.pack) as those of its tiles."""
+def vertices(bits, cols, tile, pixel):
+    """Write the pixels of a map (thinning.pack) as vertices, from empty TILE. How many they are.
+
+    pixel : room for their flat indices, tile by tile
+    """
+    across = (cols + 7) >> 3
     for row in range(bits.shape[0]):
         shift = np.uint64((row & 7) << 3)
         for k in range(bits.shape[1]):
@@ -228,28 +210,24 @@ def _set_bits(bits, across, tile):
                 tile[at].bits |= (left & np.uint64(255)) << shift
                 left >>= np.uint64(8)
                 at += 1
+    return number(tile, cols, pixel)
 
 
-@kernel(_nrt=False)
-def _count(tile):
-    before = 0
+@inner
+def number(tile, cols, pixel):
+    """Number the pixels whose bits are set in TILE, and write their flat indices. How many."""
+    one, across, n = np.uint64(1), (cols + 7) >> 3, 0
     for at in range(tile.size):
-        tile[at].live, tile[at].before = tile[at].bits, before
-        before += ones(tile[at].bits)
-
-
-@kernel(_nrt=False)
-def _list(tile, across, cols, pixel):
-    one, k = np.uint64(1), 0
-    for at in range(tile.size - 1):
         left = tile[at].bits
+        tile[at].live, tile[at].before = left, n
         if left:
             first = (at // across << 3) * cols + (at % across << 3)
         while left:
             bit = ones((left & (~left + one)) - one)
-            pixel[k] = first + (bit >> 3) * cols + (bit & 7)
+            pixel[n] = first + (bit >> 3) * cols + (bit & 7)
             left &= left - one
-            k += 1
+            n += 1
+    return n
 
 
 @inner
@@ -276,7 +254,7 @@ def _vertex(pixel, cols, tile):
     return tile[at].before + ones(tile[at].bits & (bit - np.uint64(1)))
 
 
-@kernel(_nrt=False)
+@inner
 def vertices_of(pixel, cols, tile, vertex):
     """Write the vertices at flat indices of an image of `cols` columns."""
     for k in range(pixel.size):
@@ -285,12 +263,11 @@ def vertices_of(pixel, cols, tile, vertex):
 
 def within_reach(bmap: NDArray[np.bool_], half: NDArray[np.int32]) -> NDArray[np.bool_]:
     """(H, W) bool: is a pixel of the (H, W) map in the disk around it."""
-    return unpack(bits_within_reach(bmap, half), bmap.shape[1])
+    return unpack(bits_within_reach(pack(bmap), half), bmap.shape[1])
 
 
-def bits_within_reach(bmap: NDArray[np.bool_], half: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """The same as bits (thinning.py)."""
-    bits = pack(bmap)
+def bits_within_reach(bits: NDArray[np.uint64], half: NDArray[np.int32]) -> NDArray[np.uint64]:
+    """The same of a map as bits (thinning.pack), as bits."""
     near, wide = np.zeros_like(bits), np.zeros((2, bits.shape[1] + 2), np.uint64)
     _widen(bits, half, wide, near)
     return near

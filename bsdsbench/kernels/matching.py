@@ -42,7 +42,9 @@ vertex is than the end, and the path is flipped.
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,43 +52,36 @@ from numpy.typing import NDArray
 from bsdsbench.kernels.graph import (
     FAR,
     GT,
+    NODE,
     NONE,
     PRED,
     TILE,
     UNKNOWN,
     Disk,
-    Geometry,
     Side,
     arena,
     bits_within_reach,
+    check_exact,
     clear,
     disk,
-    empty_tiles,
     find_edges,
     forget,
     geometry,
     number,
     place,
     row_col,
-    side,
+    tiles,
     vertices,
     vertices_of,
 )
-from bsdsbench.kernels.jit import inlined, kernel
-from bsdsbench.kernels.thinning import ones
+from bsdsbench.kernels.jit import inlined, inner, kernel
+from bsdsbench.kernels.thinning import ones, pack
 
 # Room for one search: the vertices to go on from as near as the last one, those farther off, their
 # distances side by side, where a vertex stands among them, and all that were ever reached; and the
 # vertices of a batch that wait for their place; the other side's that the batch before freed
 Work = namedtuple("Work", "tight front ahead slot touched waiting freed")
 CONTESTED = -1
-
-
-def work(n: int) -> Work:
-    """Room for searches among at most n vertices a side."""
-    tight, front, slot, touched, waiting = np.empty((5, n), np.uint32)
-    ahead, freed = np.empty(n, np.int64), np.empty(n, np.int32)
-    return Work(tight, front, ahead, slot, touched, waiting, freed)
 
 
 @inlined
@@ -262,48 +257,48 @@ Bool = NDArray[np.bool_]
 
 BAND = 18  # an image is cut into bands of 2^BAND pixels, what belongs to one fits a cache
 
-# Room for _batches: zeros i8 (costs + 1,) and i8 (2 steps bands + 2,), the events' i4, i8 and i4
+# Room for _batches
 Order = namedtuple("Order", "bands by_cost batch slot events order")
 
+# What `_match` works in. Kernels are given their arrays: numpy makes them, with nothing to compile.
+# m: events, or the pixels of the largest annotator if those are more; of two, the first is for pred
+# tile   TILE (2, tiles + 1), zeros    node     NODE (2, m)       edge, gt_edge  EDGE, arenas
+# used   i8 (2, 1), zeros              bits     u8 (2, m, words), zeros
+# kept   i8 (steps + 1,)               gain     i8 ((2R+1)^2,)    change  i8 (64 words + 1,), zeros
+# batch  i8 (2 steps bands + 2,)       by_cost  i8 (costs + 1,)
+# small, lists, wide, enters: i4 (8, m), u4 (5, m), i8 (2, m) and bool (m,), a row for each purpose
+Room = namedtuple(
+    "Room",
+    "tile node edge gt_edge used bits kept gain change bands batch by_cost small lists wide enters",
+)
 
-def near_any(gts: Bool, max_dist_px: float) -> U8:
-    """The pixels within reach of a pixel of any of (A, H, W) maps, as bits (thinning.pack).
 
-    Raises ValueError for too long a reach (graph.disk).
-    """
-    half = disk(max_dist_px, gts.shape[1:]).half
-    return bits_within_reach(gts[0] if len(gts) == 1 else np.any(gts, axis=0), half)
+class Truth(NamedTuple):
+    """The annotators' (H, W) maps, and what lies within the tolerance of their pixels."""
+
+    cols: int
+    bits: U8  # (A, H, words) as thinning.pack gives them
+    sizes: tuple[int, ...]  # of each annotator
+    disk: Disk
+    near: U8  # the pixels within reach of any annotator's, as bits
 
 
-def match_steps(
-    start: I8, pixel: I4, added: Bool, gts: Bool, max_dist_px: float, near: U8 | None = None
-) -> tuple[I8, I8]:
+def truth(gts: Bool, max_dist_px: float) -> Truth:
+    """What (A, H, W) maps are matched by. ValueError if too much to be exact, or for memory."""
+    reach, sizes = disk(max_dist_px, gts.shape[1:]), tuple(map(int, map(np.count_nonzero, gts)))
+    check_exact(reach.lost, max(sizes, default=0))
+    bits = pack(gts)
+    either = bits[0] if len(bits) == 1 else np.bitwise_or.reduce(bits)
+    return Truth(gts.shape[2], bits, sizes, reach, bits_within_reach(either, reach.half))
+
+
+def match_steps(start: I8, pixel: I4, added: Bool, truth: Truth) -> tuple[I8, I8]:
     """Matched pixels after each of n steps: (ground truth summed over annotators, predicted).
 
     start, pixel, added : as `thinning.thinning_events` gives them
-    gts : (A, H, W) bool
-    near : what `near_any` gives, if that is known
-    Returns two i8 (n,). Raises ValueError where the costs would not be exact (graph.geometry).
+    Returns two i8 (n,).
     """
-    steps = start.size - 1
-    reach = disk(max_dist_px, gts.shape[1:])
-    near = near_any(gts, max_dist_px) if near is None else near
-    tile, kept = empty_tiles(gts.shape[1:]), np.empty_like(start)
-    vertex, enters = np.empty(pixel.size, np.int32), np.empty(pixel.size, np.bool_)
-    _keep(start, pixel, added, near, gts.shape[2], kept, vertex, enters, tile)
-    universe, start = number(tile, gts.shape[1:]), kept
-    vertex, added = vertex[: start[-1]], enters[: start[-1]]
-    vertices_of(vertex, gts.shape[2], tile, vertex)
-    bits = np.zeros((universe.size, (steps + 63) // 64), np.uint64)
-    matched_gt = np.zeros(steps, np.int64)
-    most_gt = max((int(np.count_nonzero(gt)) for gt in gts), default=0)
-    arenas = _arenas(universe.size, most_gt, reach)
-    for annotator, gt in enumerate(gts):
-        problem = _problem(universe, tile, bits, gt, reach, annotator, arenas)
-        _run(start, vertex, added, *problem, _order(start, reach, gt.size), matched_gt)
-    change = np.zeros(64 * bits.shape[1] + 1, np.int64)
-    _changes_of(bits, change)
-    return matched_gt, np.cumsum(change[:steps])
+    return _match_in(_room(start, truth), start, pixel, added, truth, 0)
 
 
 def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> I8:
@@ -311,74 +306,88 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
 
     The same pairs as `match_steps` counts for that annotator, in order of the predicted pixels.
     """
-    universe, tile = vertices(bmap)
-    bits = np.zeros((universe.size, 1), np.uint64)
-    reach = disk(max_dist_px, gt.shape)
-    arenas = _arenas(universe.size, int(np.count_nonzero(gt)), reach)
-    problem = _problem(universe, tile, bits, gt, reach, annotator, arenas)
-    start, added = np.array([0, universe.size]), np.ones(universe.size, np.bool_)
-    vertex, order = np.arange(universe.size, dtype=np.int32), _order(start, reach, gt.size)
-    _run(start, vertex, added, *problem, order, np.zeros(1, np.int64))
-    pred_side, gt_side = problem[:2]
-    mate = pred_side.node["mate"]
-    pairs = np.array([universe[mate != NONE], gt_side.pixel[mate[mate != NONE]]], np.int64)
+    pixel = np.flatnonzero(bmap).astype(np.int32)
+    start, target = np.array([0, pixel.size]), truth(gt[None], max_dist_px)
+    room = _room(start, target)
+    _match_in(room, start, pixel, np.ones(pixel.size, np.bool_), target, annotator)
+    n = room.tile[0, -1]["before"]
+    mate = room.node[0, :n]["mate"]
+    some = mate != NONE
+    pairs = np.array([room.small[0, :n][some], room.small[1][mate[some]]], np.int64)
     return pairs[:, np.argsort(pairs[0])]
 
 
-def match_nothing() -> None:
-    """Run an empty problem, made without the kernels that make a problem: to compile `_run`."""
-    zeros, nothing = np.zeros((8, 8, 1, 1), np.uint64), np.zeros((0, 0), np.bool_)
-    reach = Disk(np.zeros(1, np.int32), zeros, np.zeros((1, 1), np.int64), lost=1)
-    start, universe, bits = np.zeros(1, np.int64), np.empty(0, np.int32), zeros[0, 0]
-    tile, arenas = np.zeros(1, TILE), _arenas(0, 0, reach)
-    problem = _problem(universe, tile, bits, nothing, reach, 0, arenas)
-    _run(start, universe, np.empty(0, np.bool_), *problem, _order(start, reach, 0), start)
-
-
-def _arenas(n_pred: int, n_gt: int, reach: Disk) -> tuple[NDArray[np.void], NDArray[np.void]]:
-    """Room for the edges of both sides; the annotators' problems use it one after another."""
-    most = reach.cost.size
-    return arena(n_pred, min(most, n_gt)), arena(n_gt, min(most, n_pred))
-
-
-def _problem(
-    universe: I4,
-    tile: NDArray[np.void],
-    bits: NDArray[np.uint64],
-    gt: Bool,
-    reach: Disk,
-    annotator: int,
-    arenas: tuple[NDArray[np.void], NDArray[np.void]],
-) -> tuple[Side, Side, Geometry, Work]:
-    """The sides of one annotator's problem, its costs, and room for searches."""
-    pixel, gt_tile = vertices(gt)
-    gt_bits = np.empty((pixel.size, bits.shape[1]), np.uint64)  # nobody reads them
-    geo = geometry(gt.shape, reach, pixel.size, annotator)
-    tile["live"] = 0
-    pred_side = side(universe, tile, PRED, arenas[0], bits)
-    gt_side = side(pixel, gt_tile, GT, arenas[1], gt_bits)
-    return pred_side, gt_side, geo, work(max(universe.size, pixel.size))
-
-
-def _order(start: I8, reach: Disk, area: int) -> Order:
-    """Room for the order of one annotator's events, in an image of `area` pixels."""
-    events, bands = start[-1], (area >> BAND) + 1
-    return Order(
+def _room(start: I8, truth: Truth) -> Room:
+    """Room to match these events."""
+    steps, events, shape = start.size - 1, int(start[-1]), (truth.bits.shape[1], truth.cols)
+    words, costs, most_gt = (steps + 63) // 64, truth.disk.cost, max(truth.sizes, default=0)
+    most, bands = max(events, most_gt), (math.prod(shape) >> BAND) + 1
+    return Room(
+        np.zeros((2, math.prod(tiles(shape)) + 1), TILE),
+        np.empty((2, most), NODE),
+        arena(events, min(costs.size, most_gt)),
+        arena(most_gt, min(costs.size, events)),
+        np.zeros((2, 1), np.int64),
+        np.zeros((2, most, words), np.uint64),
+        np.empty(steps + 1, np.int64),
+        np.empty(costs.size, np.int64),
+        np.zeros(64 * words + 1, np.int64),
         bands,
-        np.zeros(int(reach.cost[0, 0]) + 2, np.int64),  # a corner is furthest
-        np.zeros(2 * (start.size - 1) * bands + 2, np.int64),
-        np.empty(events, np.int32),
-        np.empty(events, np.int64),
-        np.empty(events, np.int32),
+        np.empty(2 * steps * bands + 2, np.int64),
+        np.empty(int(costs[0, 0]) + 2, np.int64),  # a corner is furthest
+        np.empty((8, most), np.int32),
+        np.empty((5, most), np.uint32),
+        np.empty((2, most), np.int64),
+        np.empty(most, np.bool_),
     )
 
 
+def _match_in(
+    room: Room, start: I8, pixel: I4, added: Bool, truth: Truth, annotator: int
+) -> tuple[I8, I8]:
+    matched_gt, matched_pred = np.zeros((2, start.size - 1), np.int64)
+    facts = truth.bits, truth.cols, truth.near, *truth.disk[1:]
+    _match(start, pixel, added, *facts, annotator, room, matched_gt, matched_pred)
+    return matched_gt, matched_pred
+
+
 @kernel(_nrt=False)
+def _match(
+    start, pixel, added, gts, cols, near, mask, cost, lost, first, room, matched_gt, matched_pred
+):
+    """Match with each annotator, the first salted as number `first`, and count (n,)."""
+    rows, tile, small, lists = gts.shape[1], room.tile, room.small, room.lists
+    vertex, freed, wide = small[4], small[7], room.wide
+    work = Work(lists[0], lists[1], wide[1], lists[2], lists[3], lists[4], freed)
+    order = Order(room.bands, room.by_cost, room.batch, small[5], wide[0], small[6])
+    _keep(start, pixel, added, near, cols, room.kept, vertex, room.enters, tile[0])
+    pred = _side(room, 0, number(tile[0], cols, small[0]), PRED, room.edge)
+    vertices_of(vertex[: room.kept[-1]], cols, tile[0], vertex)
+    for annotator in range(len(gts)):
+        for t in range(tile.shape[1]):
+            tile[0, t].live = tile[1, t].bits = np.uint64(0)
+        n_gt = vertices(gts[annotator], cols, tile[1], small[1])
+        gt = _side(room, 1, n_gt, GT, room.gt_edge)
+        geo = geometry(rows, cols, mask, cost, lost, n_gt, first + annotator, room.gain)
+        _run(room.kept, vertex, room.enters, pred, gt, geo, work, order, matched_gt)
+    _add_runs(pred.bits, room.change, matched_pred)
+
+
+@kernel(inline="always")
+def _side(room, k, n, mult, edge):
+    """Side k of n vertices: 0 predicted, 1 ground truth, whose bits nobody reads."""
+    pixel, node, nearest = room.small[k, :n], room.node[k, :n], room.small[2 + k, :n]
+    bits, no_values = room.bits[k, :n], room.gain[:0]
+    return Side(pixel, room.tile[k], mult, node, edge, room.used[k], bits, nearest, no_values)
+
+
+@kernel(inline="always")
 def _run(start, vertex, added, pred, gt, geo, work, ordering, matched_gt):
     """One annotator: add its matched pixels to `matched_gt` (n,), set the predicted ones' bits."""
     steps = start.size - 1
     clear(pred.node)
     clear(gt.node)
+    pred.used[0] = gt.used[0] = 0
     find_edges(np.int64(0), np.int64(pred.pixel.size), pred, gt, geo)
     _batches(start, vertex, added, pred, ordering)
     batch, order, freed = ordering.batch[:: ordering.bands], ordering.order, work.freed
@@ -410,7 +419,7 @@ def _run(start, vertex, added, pred, gt, geo, work, ordering, matched_gt):
             leave(i, node, pred.bits, steps)
 
 
-@kernel(_nrt=False)
+@inner
 def _keep(start, pixel, added, near, cols, kept, pixels, enters, tile):
     """Write the events of pixels that are `near` (bits), and set the bits of their tiles."""
     n = kept[0] = 0
@@ -436,6 +445,9 @@ def _batches(start, vertex, added, pred, ordering):
     """
     bands, by_cost, batch, slot, events, order = ordering
     nearest = pred.nearest
+    for counts in (by_cost, batch):
+        for k in range(counts.size):
+            counts[k] = 0
     for step in range(start.size - 1):
         for event in range(start[step], start[step + 1]):
             i = vertex[event]
@@ -446,7 +458,7 @@ def _batches(start, vertex, added, pred, ordering):
     for counts in (by_cost, batch):
         for k in range(1, counts.size):
             counts[k] += counts[k - 1]
-    for event in range(vertex.size):
+    for event in range(start[-1]):
         cost = nearest[vertex[event]]
         if cost >= 0:
             events[by_cost[cost]] = event
@@ -456,9 +468,9 @@ def _batches(start, vertex, added, pred, ordering):
         batch[slot[event]] += 1
 
 
-@kernel(_nrt=False)
-def _changes_of(bits, change):
-    """By how much more rows have bit k set than bit k - 1; from where their runs begin and end."""
+@inner
+def _add_runs(bits, change, matched):
+    """How many rows have bit k set, for each step k; from where their runs begin and end."""
     one = np.uint64(1)
     for row in range(bits.shape[0]):
         carry = np.uint64(0)
@@ -471,3 +483,7 @@ def _changes_of(bits, change):
                 at = (word << 6) + ones(lowest - one)
                 change[at] += 1 if x & lowest else -1
                 turns ^= lowest
+    now = 0
+    for k in range(matched.size):
+        now += change[k]
+        matched[k] = now

@@ -34,10 +34,10 @@ def ones(x):
 
 
 def pack(bmap: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """(H, W) bool as words of 64 columns: pixel (r, c) is bit c & 63 of [r, c >> 6], the rest 0."""
-    rows, cols = bmap.shape
-    eights = np.zeros((rows, 8 * ((cols + 63) // 64)), np.uint8)
-    eights[:, : (cols + 7) // 8] = np.packbits(bmap, axis=1, bitorder="little")
+    """(..., H, W) bool as words of 64 columns: pixel (r, c) is bit c & 63 of [..., r, c >> 6]."""
+    *rows, cols = bmap.shape
+    eights = np.zeros((*rows, 8 * ((cols + 63) // 64)), np.uint8)
+    eights[..., : (cols + 7) // 8] = np.packbits(bmap, axis=-1, bitorder="little")
     return eights.view("<u8").astype(np.uint64, copy=False)
 
 
@@ -147,12 +147,12 @@ def _box(bits):
             if word:
                 top, bottom = min(top, r), r + 1
                 left = min(left, 64 * k + ones((word & (~word + np.uint64(1))) - np.uint64(1)))
-                right = max(right, 64 * k + _length(word))
+                right = max(right, 64 * k + length(word))
     return (top, left, bottom, right) if bottom else (0, 0, 0, 0)
 
 
 @kernel(inline="always")
-def _length(word):
+def length(word):
     """How many bits a number has."""
     for step in (1, 2, 4, 8, 16, 32):
         word |= word >> np.uint64(step)

@@ -56,26 +56,18 @@ def _no_collector() -> Iterator[None]:
 
 @_no_collector()
 def matching() -> None:
-    """What matches pixels, and finds those within reach and the steps at which they are matched."""
-    from bsdsbench.kernels.graph import disk, within_reach
-    from bsdsbench.kernels.matching import _changes_of, match_nothing
+    """What matches pixels, and finds those within reach."""
+    from bsdsbench.kernels.matching import match_steps, truth
 
-    match_nothing()
-    within_reach(np.eye(4) > 0, disk(1.0, (4, 4)).half)
-    _changes_of(np.ones((1, 1), np.uint64), np.zeros(65, np.int64))
+    start, pixel, added = np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.bool_)
+    match_steps(start, pixel, added, truth(np.eye(4)[None] > 0, 1.0))
 
 
 @_no_collector()
 def others() -> None:
-    """What thresholds and thins a few pixels, and numbers them."""
-    from bsdsbench.kernels.graph import vertices, vertices_of
-    from bsdsbench.kernels.matching import _keep
+    """What thresholds and thins a few pixels."""
     from bsdsbench.kernels.thinning import thinning_events
     from bsdsbench.kernels.thresholding import levels
 
     soft, thresholds = np.eye(4), np.array([0.5])
     thinning_events(levels(soft, thresholds), 1)
-    pixel, tile = vertices(soft > 0)
-    vertices_of(pixel, 4, tile, pixel)
-    start, added = np.zeros(1, np.int64), np.ones(1, np.bool_)
-    _keep(start, pixel, added, np.zeros((1, 1), np.uint64), 4, start, pixel, added, tile)

@@ -317,25 +317,24 @@ def boundary_counts(
     >>> int(counts.matched_pred[0]), int(counts.total_pred[0])
     (30, 30)
     """
-    from bsdsbench.kernels.matching import match_steps, near_any
+    from bsdsbench.kernels.matching import match_steps, truth
 
     protocol = Protocol.of(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape = gt_maps.shape[1:]
     radius = protocol.radius(shape)
     with _refusals():
-        near = near_any(gt_maps, radius)
+        target = truth(gt_maps, radius)
     if dropped is None:
-        thresholds, events, present = events_near(pred, shape, protocol, near)
+        thresholds, events, present = events_near(pred, shape, protocol, target.near)
     else:
         thresholds, events = threshold_events(pred, shape, protocol)
         dropped = binary_map(dropped, "dropped")
         same_shape(dropped.shape, shape, "dropped")
         events = without(events, dropped)
         present = sizes(events)
-    with _refusals():
-        matched_gt, matched_pred = match_steps(*events, gt_maps, radius, near)
-    total_gt = np.full(thresholds.size, np.count_nonzero(gt_maps))
+    matched_gt, matched_pred = match_steps(*events, target)
+    total_gt = np.full(thresholds.size, sum(target.sizes))
     four = matched_gt[::-1], total_gt, matched_pred[::-1], present[::-1]
     counts = BoundaryCounts(thresholds, *four)
     segs = isinstance(pred, Prediction) and pred.segs is not None

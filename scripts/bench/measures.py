@@ -23,7 +23,7 @@ import numpy as np
 from numba import njit
 
 import bsdsbench as bb
-from bsdsbench.kernels.matching import match_maps, match_steps
+from bsdsbench.kernels.matching import match_maps, match_steps, truth
 from bsdsbench.kernels.thinning import thin, thinning_events
 from bsdsbench.kernels.thresholding import confusion, levels
 from bsdsbench.loaders import Pair, load_ground_truth, load_prediction, pair
@@ -127,8 +127,8 @@ def stages(pairs: list[Pair], protocol: bb.Protocol, repeat: int) -> Values:
         spent["threshold"].append(ms)
         ms, events = timed(thinning_events, level, thresholds.size, protocol.thin, repeat=repeat)
         spent["thin"].append(ms)
-        radius = image.radius(protocol)
-        spent["match"].append(timed(match_steps, *events, image.gts, radius, repeat=repeat)[0])
+        target = truth(image.gts, image.radius(protocol))
+        spent["match"].append(timed(match_steps, *events, target, repeat=repeat)[0])
         counts = boundary_counts(image.soft, image.gts, protocol)
         records.append(ImageRecord(image.name, image.soft.shape, {"boundary": counts}))
     run = bb.Evaluation(protocol, "benchmark", tuple(records))

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from bsdsbench.kernels.matching import match_steps
+from bsdsbench.kernels.matching import match_steps, truth
 from bsdsbench.kernels.skeleton import skeletons
 from bsdsbench.kernels.thinning import thin, thinning_events
 from bsdsbench.kernels.thresholding import confusion, levels
@@ -16,7 +16,7 @@ from bsdsbench.kernels.thresholding import confusion, levels
 SCRIPT = """
 import json, numba, sys
 import numpy as np
-from bsdsbench.kernels.matching import match_steps
+from bsdsbench.kernels.matching import match_steps, truth
 from bsdsbench.kernels.skeleton import skeletons
 from bsdsbench.kernels.thinning import thin, thinning_events
 from bsdsbench.kernels.thresholding import confusion, levels
@@ -31,7 +31,7 @@ byte_counts = confusion((values * 255).astype(np.uint8), values > 0.7, threshold
 events = thinning_events(level, len(thresholds))
 arrays = [level, bytes_level, *counts, *byte_counts, *events, thin(values > 0.3)]
 arrays += [skeletons((3 * values).astype(np.int32) - 1, 2)]
-arrays += match_steps(*events, (values > 0.7)[None], 2.5)
+arrays += match_steps(*events, truth((values > 0.7)[None], 2.5))
 print(json.dumps([a.tolist() for a in arrays]))
 """
 
@@ -57,5 +57,5 @@ def test_same_numbers_without_jit():
     arrays += [*confusion(as_bytes, values > 0.7, thresholds)]
     events = thinning_events(level, 4)
     arrays += [*events, thin(values > 0.3), skeletons((3 * values).astype(np.int32) - 1, 2)]
-    arrays += match_steps(*events, (values > 0.7)[None], 2.5)
+    arrays += match_steps(*events, truth((values > 0.7)[None], 2.5))
     assert json.loads(done.stdout) == [a.tolist() for a in arrays]

@@ -9,7 +9,7 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 from bsdsbench.kernels import graph
-from bsdsbench.kernels.matching import match_maps, match_steps
+from bsdsbench.kernels.matching import match_maps, match_steps, truth
 from bsdsbench.kernels.thinning import stack_events, thinning_events
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.boundary import match_boundaries
@@ -22,7 +22,7 @@ def random_map(rng, shape, share):
 
 def cold(bmaps, gts, max_dist_px):
     """Counts of each map alone, from nothing."""
-    found = [match_steps(*stack_events(bmap[None]), gts, max_dist_px) for bmap in bmaps]
+    found = [match_steps(*stack_events(bmap[None]), truth(gts, max_dist_px)) for bmap in bmaps]
     return np.array([(g[0], p[0]) for g, p in found]).T
 
 
@@ -75,7 +75,7 @@ def test_warm_start_equals_each_map_alone_on_soft_maps() -> None:
                 step = slice(start[k], start[k + 1])
                 bmap.flat[pixel[step]] = added[step]
                 bmaps.append(bmap.copy())
-            warm = match_steps(start, pixel, added, gts, 3.3)
+            warm = match_steps(start, pixel, added, truth(gts, 3.3))
             np.testing.assert_array_equal(warm, cold(bmaps, gts, 3.3))
 
 
@@ -84,7 +84,7 @@ def test_warm_start_equals_each_map_alone_where_maps_do_not_nest() -> None:
     gts = rng.random((2, 31, 44)) < 0.15
     shares = (0.3, 0.05, 0, 0.9, 0.2, 0.2, *rng.random(20))  # edges are kept for some steps only
     bmaps = np.stack([rng.random((31, 44)) < share for share in shares])
-    warm = np.array(match_steps(*stack_events(bmaps), gts, 2.5))
+    warm = np.array(match_steps(*stack_events(bmaps), truth(gts, 2.5)))
     np.testing.assert_array_equal(warm[:, ::-1], cold(bmaps, gts, 2.5))
 
 
@@ -93,10 +93,10 @@ def test_more_thresholds_than_bits_in_a_word() -> None:
     level = rng.integers(0, 201, (25, 33)).astype(np.int16)
     gts = rng.random((2, 25, 33)) < 0.2
     events = thinning_events(level, 200)
-    every = np.array(match_steps(*events, gts, 2))
+    every = np.array(match_steps(*events, truth(gts, 2)))
     for kept in (10, 64, 65, 128, 200):
         few = thinning_events(np.maximum(level - (200 - kept), 0).astype(np.int16), kept)
-        np.testing.assert_array_equal(match_steps(*few, gts, 2), every[:, :kept])
+        np.testing.assert_array_equal(match_steps(*few, truth(gts, 2)), every[:, :kept])
 
 
 def test_a_small_arena_changes_nothing(monkeypatch) -> None:
@@ -104,9 +104,9 @@ def test_a_small_arena_changes_nothing(monkeypatch) -> None:
     level = rng.integers(0, 9, (40, 50)).astype(np.int16)
     gts = rng.random((2, 40, 50)) < 0.3
     events = thinning_events(level, 8)
-    expected = match_steps(*events, gts, 4)
+    expected = match_steps(*events, truth(gts, 4))
     monkeypatch.setattr(graph, "_ARENA", 1)
-    np.testing.assert_array_equal(match_steps(*events, gts, 4), expected)
+    np.testing.assert_array_equal(match_steps(*events, truth(gts, 4)), expected)
 
 
 def test_a_reach_whose_table_would_not_fit_is_refused() -> None:
@@ -116,14 +116,22 @@ def test_a_reach_whose_table_would_not_fit_is_refused() -> None:
 
 
 def test_fewer_tie_bits_where_sums_would_not_fit() -> None:
-    few = graph.geometry((9, 9), graph.disk(4.34, (9, 9)), 3000, 0)
-    many = graph.geometry((9, 9), graph.disk(400.0, (9, 9)), 2**30, 0)
+    def geometry(max_dist, n_gt):
+        disk = graph.disk(max_dist, (9, 9))
+        graph.check_exact(disk.lost, n_gt)
+        gain = np.empty(disk.cost.size, np.int64)
+        return graph.geometry(9, 9, disk.mask, disk.cost, disk.lost, n_gt, 0, gain)
+
+    few, many = geometry(4.34, 3000), geometry(400.0, 2**30)
     assert 64 - int(few.drop) == 24
     assert 64 - int(many.drop) == 60 - 31 - 22
     for geo in (few, many):
         assert 0 < int(geo.gain.max()) < 2**60
     with pytest.raises(ValueError, match="too large to match exactly"):
-        graph.geometry((9, 9), graph.disk(1e12, (9, 9)), 2**30, 0)
+        geometry(1e12, 2**30)
+    graph.check_exact(2**29 - 1, 2**30 - 1)
+    with pytest.raises(ValueError, match=r"max_dist of 53687\.1 px with 1073741823 pixels: too"):
+        graph.check_exact(2**29, 2**30 - 1)
 
 
 def test_more_than_16384_ground_truth_pixels() -> None:
