@@ -199,7 +199,7 @@ def _room(box: Box) -> Room:
     framed = (words + 2) * (tiles + 2)
     return Room(
         np.zeros((5, framed * TILE), np.uint64),
-        np.full(framed, NEVER, np.int32),
+        np.empty(framed, np.int32),
         np.empty((3, words * tiles), np.int32),
         np.zeros(tiles, np.bool_),
     )
@@ -235,6 +235,8 @@ def _changes(order, first, box, cols, room, batch, size, entering):
     lit, active, changed = room.tiles[0], room.tiles[1], room.tiles[2]
     due, differs, near = room.due, room.differs, room.bits[4]
     tiles = differs.size
+    for q in range(due.size):
+        due[q] = NEVER
     pixel, n_lit = np.empty(order.size + 64, np.int32), np.int64(0)
     n, end = np.int64(0), np.int64(0)
     for k in range(first.size - 1):

@@ -22,6 +22,7 @@ from bsdsbench.kernels.jit import kernel
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 
+_MOST = np.iinfo(np.int16).max  # thresholds
 _LANES = 4  # histograms side by side, as neighbouring pixels often share a bin
 
 
@@ -82,8 +83,8 @@ def _checked(values: NDArray[Any], thresholds: F8) -> tuple[NDArray[Any], F8]:
     thresholds = np.ascontiguousarray(thresholds, np.float64)
     if thresholds.ndim != 1:
         raise ValueError(f"thresholds: shape {thresholds.shape}, expected a list of numbers")
-    if thresholds.size > np.iinfo(np.int16).max:
-        raise ValueError(f"{thresholds.size} thresholds, expected at most 32767")
+    if thresholds.size > _MOST:
+        raise ValueError(f"{thresholds.size} thresholds, expected at most {_MOST}")
     return flat, thresholds
 
 
