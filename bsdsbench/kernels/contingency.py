@@ -80,8 +80,9 @@ def _doubled(pairs, slots):
     """The table refilled with room for twice as many pairs."""
     n = pairs.shape[1]
     more, slots = np.empty((3, 2 * n), np.int64), np.full(2 * slots.size, -1, np.int32)
-    more[:, :n] = pairs
-    for k in range(n):
+    for k in range(n):  # an assignment of arrays would compile for seconds
+        for row in range(3):
+            more[row, k] = pairs[row, k]
         slots[_slot(pairs[0, k], pairs[1, k], more, slots)] = k
     return more, slots
 

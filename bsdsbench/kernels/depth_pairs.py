@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bsdsbench.kernels.jit import inner, kernel
+
+F8 = NDArray[np.float64]
 
 
 @inner
@@ -48,19 +51,21 @@ def ratio_pairs(pred, gt, valid, ratios):
                 if p_side == g_side:
                     count[min(p, g), p_side, 0] += 1
     for k in range(n - 1, -1, -1):
-        count[k] += count[k + 1]
+        for side in range(4):
+            for i in range(3):
+                count[k, side, i] += count[k + 1, side, i]
     return count[1:]
 
 
-@kernel
-def thinned_pairs(pred, mask, ratios):
+def thinned_pairs(pred: F8, mask: NDArray[np.bool_], ratios: F8) -> NDArray[np.int64]:
     """Edges of a mask that are largest in a run of pairs of pred beyond each ratio: i8 (R, 4, 2).
 
     pred : inverse depths f8 (H, W); mask : bool (H, W). Last: such edges, and all of the mask.
     """
     count = np.zeros((ratios.size, 4, 2), np.int64)
-    _along_rows(pred, mask, ratios, count, 0)
-    _along_rows(np.ascontiguousarray(pred.T), np.ascontiguousarray(mask.T), ratios, count, 1)
+    for way in range(2):  # copies are of one kind, so there is one kernel to compile
+        rows = (pred.T, mask.T) if way else (pred, mask)
+        _along_rows(*(a.copy(order="C") for a in rows), ratios, count, way)
     return count
 
 
@@ -74,7 +79,8 @@ def _along_rows(pred, mask, ratios, count, way):
                 a, b = (pred[y, x + 1], pred[y, x]) if side else (pred[y, x], pred[y, x + 1])
                 ratio[x] = a / b if b != 0.0 else np.inf if a > 0.0 else np.nan
                 if mask[y, x + side] and not mask[y, x + 1 - side]:
-                    count[:, way + 2 * side, 1] += 1
+                    for k in range(ratios.size):
+                        count[k, way + 2 * side, 1] += 1
             for k in range(ratios.size):
                 best = -1
                 for x in range(w):
