@@ -69,6 +69,17 @@ def lines(labels: np.ndarray) -> np.ndarray:
     return out
 
 
+def crops(images: list[tuple[Any, Any]], blur: float) -> Iterator[tuple[np.ndarray, Any]]:
+    """Two 64 x 64 pieces of each image's map and of its first annotator's boundaries."""
+    rng = np.random.default_rng(0)
+    for pred, gt in images:
+        soft, drawn = pred.boundary_map(), np.asarray(gt.boundaries[0])
+        soft = unit(gaussian_filter(soft, blur)) if blur else soft
+        for _ in range(2):
+            rows, cols = (slice(k, k + 64) for k in rng.integers(0, np.array(soft.shape) - 63))
+            yield soft[rows, cols].astype(np.float32), drawn[rows, cols]
+
+
 def stacks() -> Iterator[tuple[Any, list[np.ndarray], dict[str, Any]]]:
     """60 small random maps of all kinds, their ground truth, changes of the protocol."""
     rng = np.random.default_rng(1)
@@ -155,6 +166,11 @@ def project_jobs(ucm2: Path | None, gt_dir: Path | None) -> dict[str, Job]:
         paths = [paths[k * len(paths) // IMAGES] for k in range(IMAGES)]
         images = [(bb.load_prediction(p), bb.load_ground_truth(gt_dir / p.name)) for p in paths]
         jobs[VAL] = lambda: [bb.boundary_counts(*image, bsds) for image in images]
+        for blur in (0, 1, 2):
+            pairs = list(crops(images, blur))
+            jobs[f"{len(pairs)} crops of 64 x 64, blurred by {blur} px"] = lambda pairs=pairs: [
+                bb.boundary_counts(soft, [drawn], "bsds500") for soft, drawn in pairs
+            ]
         drawn = [np.asarray(g) for g in images[0][1].boundaries]
         large = [bb.thin(zoom(g.astype(np.uint8), 4, order=0) > 0) for g in drawn]
         raw = unit(gaussian_filter(np.mean(large, 0), 4)).astype(np.float32)
