@@ -50,6 +50,9 @@ def unpack(words: NDArray[np.uint64], cols: int) -> NDArray[np.bool_]:
 Box = tuple[int, int, int, int]
 Events = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]
 
+_EVENTS = (
+    4  # for each pixel that is ever on there is room; noise has 3.6, maps of detectors below 1
+)
 NEVER = 2**30  # when a tile is due that no pixel was ever in
 
 # What _changes works in. Kernels are given their arrays: numpy makes them, with nothing to compile.
@@ -114,10 +117,11 @@ def events_near(
     if not do_thin:
         return (first, order, np.ones(order.size, np.bool_)), first[1:]
     batch, size, box = np.zeros(2 * n + 1, np.int64), np.empty(n, np.int64), _box(bits)
-    room = _room(box)
-    _look(near, box, room.bits[4])
-    pixel = _changes(order, first, box, levels.shape[1], room, batch, size, flat)
-    added = np.zeros(pixel.size, np.bool_)
+    given = order, first, box, levels.shape[1], near
+    pixel = np.empty(_EVENTS * order.size, np.int32)
+    while not _changes(*given, _room(box), batch, size, flat, pixel):
+        pixel = np.empty(2 * pixel.size, np.int32)
+    pixel, added = pixel[: batch[-1]], np.zeros(batch[-1], np.bool_)
     _mark(batch, added)
     return (batch[::2].copy(), pixel, added), size
 
@@ -205,7 +209,7 @@ def _room(box: Box) -> Room:
     )
 
 
-@kernel(_nrt=False)
+@kernel(inline="always")
 def _look(near, box, framed):
     """Write the bits of the pixels that are near where those of the box are, or all if `near` has
     none."""
@@ -223,22 +227,23 @@ def _look(near, box, framed):
             framed[at + row - top] = word
 
 
-@kernel
-def _changes(order, first, box, cols, room, batch, size, entering):
+@kernel(_nrt=False)
+def _changes(order, first, box, cols, near, room, batch, size, entering, pixel):
     """The events: pixel[batch[2k] : batch[2k+1]] leave at step k, those up to batch[2k+2] enter.
 
     The word of the box's pixels (row, 64 c .. 64 c + 63) has index (c + 1) stride + TILE + row:
     a frame of empty words is around them all. Tile q is words q TILE to (q + 1) TILE - 1.
     size : becomes how many pixels are on after each step;  entering : room for as many
+    Returns whether `pixel` had room for all.
     """
     full, now, before, gone = room.bits[0], room.bits[1], room.bits[2], room.bits[3]
     lit, active, changed = room.tiles[0], room.tiles[1], room.tiles[2]
-    due, differs, near = room.due, room.differs, room.bits[4]
+    due, differs = room.due, room.differs
+    _look(near, box, room.bits[4])
     tiles = differs.size
     for q in range(due.size):
         due[q] = NEVER
-    pixel, n_lit = np.empty(order.size + 64, np.int32), np.int64(0)
-    n, end = np.int64(0), np.int64(0)
+    n_lit, n, end = np.int64(0), np.int64(0), np.int64(0)
     for k in range(first.size - 1):
         leaving = end
         if first[k] < first[k + 1]:
@@ -246,20 +251,12 @@ def _changes(order, first, box, cols, room, batch, size, entering):
             before, now = now, before
             thin_tiles(lit[:n_lit], full, now, gone, due, active, changed, tiles + 2, None)
             most = n  # that leave
-            n = _compare(before, now, near, lit[:n_lit], gone, differs)
+            n = _compare(before, now, room.bits[4], lit[:n_lit], gone, differs)
             if end + most + n > pixel.size:
-                pixel = _longer(pixel, max(2 * pixel.size, end + most + n))
+                return False
             leaving, end = _emit(now, gone, differs, box, cols, pixel, end, entering)
         size[k], batch[2 * k + 1], batch[2 * k + 2] = n, leaving, end
-    return pixel[: batch[-1]]
-
-
-@kernel(inline="always")
-def _longer(pixel, size):
-    more = np.empty(size, np.int32)
-    for k in range(pixel.size):
-        more[k] = pixel[k]
-    return more
+    return True
 
 
 @kernel(inline="always")

@@ -62,10 +62,12 @@ def truth_maps(gts: Sequence[NDArray[Any]] | GroundTruth, protocol: Protocol) ->
 
     Raises as `annotated_maps`.
     """
+    maps = annotated_maps(gts)
+    if not protocol.gt_thin:
+        return maps
     from bsdsbench.kernels.thinning import thin_each
 
-    maps = annotated_maps(gts)
-    return thin_each(maps) if protocol.gt_thin else maps
+    return thin_each(maps)
 
 
 Bool = NDArray[np.bool_]
@@ -296,8 +298,7 @@ def events_near(
 
     near : bits of the pixels whose changes are needed; those of others may be left out
     """
-    from bsdsbench.kernels import thinning
-    from bsdsbench.kernels.thresholding import levels
+    from bsdsbench.kernels import thinning, thresholding
 
     if isinstance(pred, Prediction):
         same_shape(pred.shape, shape)
@@ -313,8 +314,9 @@ def events_near(
     soft = soft_map(pred)
     same_shape(soft.shape, shape)
     start = int(protocol.whole_image)  # that row needs no matching
-    level = levels(prepare(soft, protocol), protocol.cuts()[start:])
-    thresholds = protocol.threshold_array()[start:]
+    cuts = protocol.cuts()[start:]
+    thresholds = cuts if protocol.operator == ">=" else protocol.threshold_array()[start:]
+    level = thresholding.levels(prepare(soft, protocol), cuts)
     if near is None or protocol.clean:
         near = thinning.EVERYWHERE
     events, size = thinning.events_near(level, thresholds.size, protocol.thin, near)

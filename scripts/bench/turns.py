@@ -168,7 +168,7 @@ def project_jobs(ucm2: Path | None, gt_dir: Path | None) -> dict[str, Job]:
         jobs[VAL] = lambda: [bb.boundary_counts(*image, bsds) for image in images]
         for blur in (0, 1, 2):
             pairs = list(crops(images, blur))
-            jobs[f"{len(pairs)} crops of 64 x 64, blurred by {blur} px"] = lambda pairs=pairs: [
+            jobs[f"{len(pairs)} crops 64 x 64, blur {blur} px"] = lambda pairs=pairs: [
                 bb.boundary_counts(soft, [drawn], "bsds500") for soft, drawn in pairs
             ]
         drawn = [np.asarray(g) for g in images[0][1].boundaries]
