@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.ndimage import gaussian_filter
 
+from bsdsbench.kernels import thinning
 from bsdsbench.kernels.thinning import events_near, pack, stack_events, thin, thinning_events
 from bsdsbench.metrics.maps import sizes, without
 from tests.reference import thinning as reference
@@ -66,6 +67,15 @@ def test_events_of_what_is_near_and_the_size_of_every_map(shape, do_thin):
         for found, expected in zip(without(some, ~near), without(every, ~near), strict=True):
             assert np.array_equal(found, expected)
         assert not do_thin or near.ravel()[some[1]].all()
+
+
+def test_more_events_than_there_was_room_for(monkeypatch):
+    levels = np.random.default_rng(0).integers(0, 100, (60, 70)).astype(np.int16)
+    every = thinning_events(levels, 99)
+    assert every[0][-1] > 2 * np.count_nonzero(levels)
+    monkeypatch.setattr(thinning, "_EVENTS", 1)
+    for found, expected in zip(thinning_events(levels, 99), every, strict=True):
+        assert np.array_equal(found, expected)
 
 
 @settings(max_examples=100, deadline=None)
