@@ -106,7 +106,7 @@ def events_near(
     """`thinning_events`, and how many pixels are on after each step, int64 (n,).
 
     near : bits of the pixels whose events are needed (`pack`); those of others may be left out
-    Memory: 8 bytes a pixel that is ever on, a byte a pixel of their box, some 10 an event.
+    Memory: 8 bytes a pixel that is ever on, a byte a pixel of their box, 5 an event.
     """
     levels = np.ascontiguousarray(levels, np.int16)
     on, first = levels > 0, np.zeros(n + 2, np.int64)

@@ -214,10 +214,11 @@ class GroundTruth:
     @property
     def shape(self) -> tuple[int, int]:
         """(rows, columns)."""
-        given = (*self.boundaries, *self.segmentations)
-        others = (*(self.labels, self.mask, self.depth), *(self.class_boundaries, np.zeros((0, 0))))
-        first: NDArray[Any] = next(a for a in (*given, *others) if a is not None)
-        return first.shape[-2], first.shape[-1]
+        others = self.labels, self.mask, self.depth, self.class_boundaries
+        for given in (*self.boundaries, *self.segmentations, *others):
+            if given is not None:
+                return given.shape[-2], given.shape[-1]
+        return 0, 0
 
 
 def _check_id(value: object, what: str) -> None:
