@@ -56,18 +56,23 @@ def _no_collector() -> Iterator[None]:
 
 @_no_collector()
 def matching() -> None:
-    """What matches pixels, and finds those within reach."""
-    from bsdsbench.kernels.matching import match_steps, truth
+    """What matches pixels, with ground truth that is made without a kernel."""
+    from bsdsbench.kernels.graph import Disk
+    from bsdsbench.kernels.matching import Truth, match_steps
 
     start, pixel, added = np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.bool_)
-    match_steps(start, pixel, added, truth(np.eye(4)[None] > 0, 1.0))
+    words, cost = np.zeros((8, 8, 1, 1), np.uint64), np.zeros((1, 1), np.int64)
+    reach = Disk(pixel, words, cost, 1)
+    match_steps(start, pixel, added, Truth(1, words[0, :1], (0,), reach, words[0, 0]))
 
 
 @_no_collector()
 def others() -> None:
-    """What thresholds and thins a few pixels."""
+    """What thresholds and thins a few pixels, and finds those within reach."""
+    from bsdsbench.kernels.matching import truth
     from bsdsbench.kernels.thinning import thinning_events
     from bsdsbench.kernels.thresholding import levels
 
     soft, thresholds = np.eye(4), np.array([0.5])
     thinning_events(levels(soft, thresholds), 1)
+    truth(soft[None] > 0, 1.0)
