@@ -263,8 +263,8 @@ Order = namedtuple("Order", "bands by_cost batch slot events order")
 # What `_match` works in. Kernels are given their arrays: numpy makes them, with nothing to compile.
 # m: events, or the pixels of the largest annotator if those are more; of two, the first is for pred
 # tile   TILE (2, tiles + 1), zeros    node     NODE (2, m)       edge, gt_edge  EDGE, arenas
-# used   i8 (2, 1), zeros              bits     u8 (2, m, words), zeros
-# kept   i8 (steps + 1,)               gain     i8 ((2R+1)^2,)    change  i8 (64 words + 1,), zeros
+# used   i8 (2, 1)                     bits     u8 (2, m, words), zeros
+# kept   i8 (steps + 1,)               gain     i8 ((2R+1)^2,)    change   i8 (64 words,), zeros
 # batch  i8 (2 steps bands + 2,)       by_cost  i8 (costs + 1,)
 # small, lists, wide, enters: i4 (8, m), u4 (5, m), i8 (2, m) and bool (m,), a row for each purpose
 Room = namedtuple(
@@ -327,11 +327,11 @@ def _room(start: I8, truth: Truth) -> Room:
         np.empty((2, most), NODE),
         arena(events, min(costs.size, most_gt)),
         arena(most_gt, min(costs.size, events)),
-        np.zeros((2, 1), np.int64),
+        np.empty((2, 1), np.int64),
         np.zeros((2, most, words), np.uint64),
         np.empty(steps + 1, np.int64),
         np.empty(costs.size, np.int64),
-        np.zeros(64 * words + 1, np.int64),
+        np.zeros(64 * words, np.int64),
         bands,
         np.empty(2 * steps * bands + 2, np.int64),
         np.empty(int(costs[0, 0]) + 2, np.int64),  # a corner is furthest

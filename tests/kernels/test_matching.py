@@ -134,6 +134,25 @@ def test_fewer_tie_bits_where_sums_would_not_fit() -> None:
         graph.check_exact(2**29, 2**30 - 1)
 
 
+def test_the_largest_annotator_decides_whether_sums_fit() -> None:
+    maps = np.zeros((3, 91, 91), bool)
+    maps[1] = True
+    with pytest.raises(ValueError, match="with 8281 pixels: too large to match exactly"):
+        truth(maps, 1e10)
+    assert truth(maps[::2], 1e10).sizes == (0, 0)
+
+
+def test_annotators_of_different_sizes_and_fewer_predicted_pixels_than_any() -> None:
+    rng = np.random.default_rng(4)
+    bmap, gts = np.zeros((40, 2), bool), rng.random((4, 40, 2)) < 0.5
+    bmap[3, 0], gts[0], gts[3] = True, False, False
+    gts[3, 38, 1] = True  # farther than the image is wide, within the radius
+    found = match_steps(*stack_events(bmap[None]), truth(gts, 36))
+    assert [f.tolist() for f in found] == [[3], [1]]
+    assert match_maps(bmap, gts[3], 36).tolist() == [[6], [77]]
+    assert match_maps(bmap, gts[3], 35).size == 0
+
+
 def test_more_than_16384_ground_truth_pixels() -> None:
     rng = np.random.default_rng(9)
     bmap, gt = random_map(rng, (200, 211), 0.3), random_map(rng, (200, 211), 0.5)

@@ -67,6 +67,7 @@ def test_quantiles(lists, q):
     distance = np.minimum(distance, 8)  # numpy has NaN between two infinite ones
     b_start = start[-1] - start[::-1]
     found = tallies.quantiles(start, distance, b_start, other, q)
+    assert found.shape == (N, 3)
     for k, one in enumerate(found):
         a, b = distance[start[k] : start[k + 1]], other[b_start[k] : b_start[k + 1]]
         expected = [np.quantile(x, q) if x.size else np.nan for x in (a, b, np.concatenate([a, b]))]
