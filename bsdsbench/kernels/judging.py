@@ -28,7 +28,7 @@ import numpy as np
 
 from bsdsbench.kernels.jit import inner, kernel
 
-TILE = 32  # rows
+TILE = 64  # rows
 
 
 # _nrt=False: no reference counts for slices in a function that allocates nothing

@@ -7,7 +7,7 @@ before it; pixels outside the image are off.
 The map is held as bits, 64 pixels of a row in a word, so that one logical operation judges them
 all. The words of a column are contiguous, so the processor takes several rows at a time. Each
 threshold is thinned from scratch, but only where something changes: the map is divided into tiles
-of one word by 32 rows, and a tile is judged again only if it changed in the last two subiterations,
+of one word by 64 rows, and a tile is judged again only if it changed in the last two subiterations,
 or a neighbour changed at their common border. Thinning does not depend on position, so the bits
 cover only the bounding box of the pixels that are ever on.
 """

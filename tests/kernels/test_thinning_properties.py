@@ -40,7 +40,7 @@ def test_events_give_every_thinned_map(case):
 
 
 @pytest.mark.parametrize("blur", [0, 0.7, 3, 9])
-@pytest.mark.parametrize("shape", [(33, 64), (64, 65), (75, 200)])
+@pytest.mark.parametrize("shape", [(65, 64), (64, 65), (130, 200)])
 def test_events_over_several_words_and_tiles(shape, blur):
     """Thick and thin maps with an empty frame of varying width, so that the box moves."""
     rng = np.random.default_rng(shape[1])
@@ -54,7 +54,7 @@ def test_events_over_several_words_and_tiles(shape, blur):
 
 
 @pytest.mark.parametrize("do_thin", [True, False])
-@pytest.mark.parametrize("shape", [(9, 14), (33, 64), (75, 200)])
+@pytest.mark.parametrize("shape", [(9, 14), (65, 64), (130, 200)])
 def test_events_of_what_is_near_and_the_size_of_every_map(shape, do_thin):
     rng = np.random.default_rng(shape[1])
     levels = np.floor(9 * gaussian_filter(rng.random(shape), 0.7)).astype(np.int16)
