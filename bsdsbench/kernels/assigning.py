@@ -122,7 +122,7 @@ def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, F8] | Non
 
 def _vertices(bmap: Bool) -> tuple[I4, NDArray[np.void]]:
     """Flat indices of the pixels of an (H, W) map, tile by tile, and its TILE."""
-    tile, pixel = empty_tiles(bmap.shape), np.empty(np.count_nonzero(bmap), np.int32)
+    (tile,), pixel = empty_tiles(bmap.shape, 1), np.empty(np.count_nonzero(bmap), np.int32)
     vertices(pack(bmap), bmap.shape[1], tile, pixel)
     return pixel, tile
 

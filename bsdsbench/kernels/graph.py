@@ -190,9 +190,9 @@ def forget(own):
     own.used[0] = 0
 
 
-def empty_tiles(shape: tuple[int, ...]) -> NDArray[np.void]:
-    """TILE of an (H, W) map without pixels."""
-    return np.zeros(math.prod(tiles(shape)) + 1, TILE)
+def empty_tiles(shape: tuple[int, ...], maps: int) -> NDArray[np.void]:
+    """TILE of some (H, W) maps without pixels: (maps, tiles + 1)."""
+    return np.zeros((maps, math.prod(tiles(shape)) + 1), TILE)
 
 
 @kernel(_nrt=False)

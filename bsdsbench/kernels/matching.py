@@ -55,7 +55,6 @@ from bsdsbench.kernels.graph import (
     NODE,
     NONE,
     PRED,
-    TILE,
     UNKNOWN,
     Disk,
     Side,
@@ -64,13 +63,13 @@ from bsdsbench.kernels.graph import (
     check_exact,
     clear,
     disk,
+    empty_tiles,
     find_edges,
     forget,
     geometry,
     number,
     place,
     row_col,
-    tiles,
     vertices,
     vertices_of,
 )
@@ -323,7 +322,7 @@ def _room(start: I8, truth: Truth) -> Room:
     words, costs, most_gt = (steps + 63) // 64, truth.disk.cost, max(truth.sizes, default=0)
     most, bands = max(events, most_gt), (math.prod(shape) >> BAND) + 1
     return Room(
-        np.zeros((2, math.prod(tiles(shape)) + 1), TILE),
+        empty_tiles(shape, 2),
         np.empty((2, most), NODE),
         arena(events, min(costs.size, most_gt)),
         arena(most_gt, min(costs.size, events)),

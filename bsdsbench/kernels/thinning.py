@@ -50,9 +50,7 @@ def unpack(words: NDArray[np.uint64], cols: int) -> NDArray[np.bool_]:
 Box = tuple[int, int, int, int]
 Events = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]
 
-_EVENTS = (
-    4  # for each pixel that is ever on there is room; noise has 3.6, maps of detectors below 1
-)
+_EVENTS = 4  # there is room for, per pixel that is ever on; noise has 3.6, contour maps have 1
 NEVER = 2**30  # when a tile is due that no pixel was ever in
 
 # What _changes works in. Kernels are given their arrays: numpy makes them, with nothing to compile.
