@@ -1,8 +1,9 @@
 """All that is timed is called as `python scripts/bench KIND ...`, with `--help` for the rest.
 
 KIND is boundary (stages, kernels, sizes and memory on a folder of maps), contours (measures of
-masks against other packages), curves (against scikit-learn), depth (against scikit-image's Canny), regions (against scikit-image), turns (two states of the project in
-turn), or scale (thousands of images).
+masks against other packages), curves (against scikit-learn), depth (against scikit-image's Canny),
+regions (against scikit-image), turns (two states of the project in turn), or scale (thousands of
+images).
 Under pytest-benchmark: `just bench`.
 """
 

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import distances as kernel
-from bsdsbench.kernels import erosion, tallies
-from bsdsbench.kernels.skeleton import skeletons
+from bsdsbench.kernels import erosion
 from bsdsbench.metrics.contour.pairs import F8, LabelPair, as_masks, as_pair, settle
 from bsdsbench.scores.ratios import f_measure, ratio
 
@@ -33,7 +32,12 @@ def shell_width(shape: tuple[int, int], size: float) -> int:
 
 def shared(pair: LabelPair) -> I8:
     """Pixels of each label in both, in pred, in gt: (n, 3)."""
-    return tallies.shared(pair.pred.ravel(), pair.gt.ravel(), pair.n)
+    return _shared(pair.pred.ravel(), pair.gt.ravel(), pair.n)
+
+
+def _shared(pred: NDArray[np.int32], gt: NDArray[np.int32], n: int) -> I8:
+    each = (pred[pred == gt], pred, gt)
+    return np.stack([np.bincount(labels + 1, minlength=n + 1)[1:] for labels in each], axis=1)
 
 
 def shell_shared(pair: LabelPair, size: float) -> I8:
@@ -45,17 +49,28 @@ def trimap_shared(pair: LabelPair, widths: ArrayLike) -> I8:
     """`shared`, of the pixels up to each width from another label of gt: (widths, n, 3)."""
     limits = np.square(np.atleast_1d(np.asarray(widths, np.float64)))
     squared = kernel.to_other_label(pair.gt, 1.0, 1.0)
-    return tallies.shared_within(
-        pair.pred.ravel(), pair.gt.ravel(), squared.ravel(), limits, pair.n
-    )
+    near = [squared <= limit for limit in limits]
+    return np.stack([_shared(pair.pred[some], pair.gt[some], pair.n) for some in near])
 
 
 def skeleton_shared(pair: LabelPair) -> I8:
     """Skeleton pixels of each label: pred's in gt, pred's, gt's in pred, gt's: (n, 4)."""
-    pred, gt = (skeletons(labels, pair.n) for labels in (pair.pred, pair.gt))
-    of_pred = tallies.shared(pred.ravel(), pair.gt.ravel(), pair.n)
-    of_gt = tallies.shared(gt.ravel(), pair.pred.ravel(), pair.n)
-    return np.stack([of_pred[:, 0], of_pred[:, 1], of_gt[:, 0], of_gt[:, 1]], axis=1)
+    pred, gt = (_skeletons(labels, pair.n) for labels in (pair.pred, pair.gt))
+    of_pred = _shared(pred.ravel(), pair.gt.ravel(), pair.n)
+    of_gt = _shared(gt.ravel(), pair.pred.ravel(), pair.n)
+    return np.concatenate([of_pred[:, :2], of_gt[:, :2]], axis=1)
+
+
+def _skeletons(labels: NDArray[np.int32], n: int) -> NDArray[np.int32]:
+    """The skeleton of each label 0 .. n - 1, thinned on its own; -1 off the skeletons."""
+    from scipy.ndimage import find_objects
+    from skimage.morphology import skeletonize
+
+    out = np.full_like(labels, -1)
+    for k, box in enumerate(find_objects(labels + 1, n)):
+        if box:
+            out[box][skeletonize(labels[box] == k)] = k
+    return out
 
 
 def iou(counts: I8) -> F8:

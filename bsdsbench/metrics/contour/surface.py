@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import distances as kernel
-from bsdsbench.kernels import outlines, tallies
+from bsdsbench.kernels import outlines
 from bsdsbench.metrics.contour.pairs import F8, LabelPair, as_pair, settle
 from bsdsbench.scores.ratios import f_measure, ratio
 
@@ -51,22 +51,14 @@ class Distances(NamedTuple):
         n_pred, n_gt = self.counts()
         return n_pred > 0, n_gt > 0
 
-    def each(self, tally: Callable[..., Any], *args: Any) -> tuple[Any, Any]:
-        """`tally(start, distance, *args)` of both directions."""
-        return tally(self.pred_start, self.pred, *args), tally(self.gt_start, self.gt, *args)
-
     def within(self, limits: ArrayLike, *, lengths: bool = False) -> tuple[F8, F8]:
         """Sites (or contour length) with a distance up to each limit, (n, limits) each."""
         at = np.atleast_1d(np.asarray(limits, np.float64))
-        weights = (self.pred_length, self.gt_length) if lengths else (None, None)
         pred, gt = (
-            np.ones(d.size) if w is None else w
-            for d, w in zip((self.pred, self.gt), weights, strict=True)
+            [_sums(start, (d <= limit) * (length if lengths else 1.0)) for limit in at]
+            for start, d, length in (self[:3], self[3:])
         )
-        return (
-            tallies.within(self.pred_start, self.pred, pred, at),
-            tallies.within(self.gt_start, self.gt, gt, at),
-        )
+        return np.stack(pred, axis=1), np.stack(gt, axis=1)
 
 
 def distances(pair: LabelPair, outline: str = "rim", spacing: Spacing = (1.0, 1.0)) -> Distances:
@@ -109,10 +101,20 @@ def contour_lengths(spacing: Spacing) -> F8:
 # What follows takes distances to one number per label; empty masks are settled by the callers.
 
 
+def _sums(start: NDArray[np.int64], values: F8) -> F8:
+    """The sum of each label's values, in their order."""
+    label = np.repeat(np.arange(start.size - 1), np.diff(start))
+    return np.bincount(label, values, start.size - 1).astype(np.float64)
+
+
 def largest(d: Distances) -> F8:
     """Hausdorff distance: the largest distance of either direction."""
-    pred, gt = d.each(tallies.totals, 0.0)
-    return np.maximum(pred[:, 1], gt[:, 1])
+    out = np.full((2, d.pred_start.size - 1), -np.inf)
+    for row, start, distance in ((out[0], *d[:2]), (out[1], *d[3:5])):
+        some = np.flatnonzero(np.diff(start))
+        if some.size:
+            row[some] = np.maximum.reduceat(distance, start[some])
+    return out.max(axis=0)
 
 
 def percentile(d: Distances, percent: float, definition: str) -> F8:
@@ -123,9 +125,26 @@ def percentile(d: Distances, percent: float, definition: str) -> F8:
         pred = _length_quantiles(d.pred_start, d.pred, d.pred_length, percent / 100)
         gt = _length_quantiles(d.gt_start, d.gt, d.gt_length, percent / 100)
         return np.maximum(pred, gt)
-    found = tallies.quantiles(d.pred_start, d.pred, d.gt_start, d.gt, percent / 100)
     _known("definition", definition, ("pooled", "directed", "area"))
-    return found[:, 2] if definition == "pooled" else np.maximum(found[:, 0], found[:, 1])
+    out = np.empty(d.pred_start.size - 1)
+    for k in range(out.size):
+        there = d.pred[d.pred_start[k] : d.pred_start[k + 1]]
+        back = d.gt[d.gt_start[k] : d.gt_start[k + 1]]
+        lists = [np.concatenate((there, back))] if definition == "pooled" else [there, back]
+        out[k] = np.max([_quantile(values, percent / 100) for values in lists])
+    return out
+
+
+def _quantile(values: F8, q: float) -> float:
+    """Linear between the two nearest ranks, as numpy's, which has NaN between infinite ones."""
+    if values.size == 0:
+        return np.nan
+    rank = q * (values.size - 1)
+    low = int(rank)
+    high = min(low + 1, values.size - 1)
+    parts = np.partition(values, (low, high))
+    below, above = float(parts[low]), float(parts[high])
+    return below if below == above else below + (rank - low) * (above - below)
 
 
 def _length_quantiles(start: NDArray[np.int64], distance: F8, length: F8, q: float) -> F8:
@@ -148,7 +167,7 @@ def mean_distance(d: Distances, definition: str) -> F8:
     """Mean distance: "pooled" over both lists, or the mean of the two "directed" means."""
     _known("definition", definition, ("pooled", "directed"))
     n_pred, n_gt = d.counts()
-    pred, gt = (t[:, 0] for t in d.each(tallies.totals, 0.0))
+    pred, gt = _sums(d.pred_start, d.pred), _sums(d.gt_start, d.gt)
     if definition == "pooled":
         return ratio(pred + gt, n_pred + n_gt)
     return (ratio(pred, n_pred) + ratio(gt, n_gt)) / 2
@@ -177,8 +196,8 @@ def boundary_fs(d: Distances, radii: ArrayLike) -> F8:
 def merit(d: Distances, alpha: float) -> F8:
     """Pratt's figure of merit."""
     n_pred, n_gt = d.counts()
-    pred = tallies.totals(d.pred_start, d.pred, float(alpha))
-    return ratio(pred[:, 2], np.maximum(n_pred, n_gt))
+    pred = _sums(d.pred_start, 1.0 / (1.0 + float(alpha) * d.pred * d.pred))
+    return ratio(pred, np.maximum(n_pred, n_gt))
 
 
 def _known(what: str, value: str, known: tuple[str, ...]) -> None:
