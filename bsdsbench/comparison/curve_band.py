@@ -40,14 +40,15 @@ def bootstrap_band(
     Raises DataError if the run has no counts of that metric.
     """
     n_boot, seed = checked_sampling(n_boot, seed, level)
-    curves = registry.with_curve(run.metrics)
+    curves = registry.with_curve(run.metrics, run.protocol)
     metric = metric or (curves or registry.DEFAULT)[0]
-    found = registry.curve_metric(metric)
+    found = registry.get(metric)
     if metric not in run.metrics or not run.records:
         raise DataError(f"{run.name}: no {metric} counts of images, expected them for a band")
     stack = found.stack([r.counts[metric] for r in run.records])
     weights = bootstrap_weights(len(run.records), n_boot, seed)
-    drawn = summed_curve(stack["thresholds"], found.four(stack), weights)
+    opt = found.options_of(run.protocol)
+    drawn = found.scores(stack, weights, run.protocol, opt)["curve"]
     whole = run.score(metric).curve
     reached = whole.recall[whole.recall > 0]  # no precision without recall
     low, high = (reached.min(), reached.max()) if reached.size else (0.0, 0.0)

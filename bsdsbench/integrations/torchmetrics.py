@@ -31,7 +31,7 @@ except ImportError as error:
 from bsdsbench.files.arguments import to_numpy
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import column_values
+from bsdsbench.scores.score import at
 from bsdsbench.metrics.maps import without_tops
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
@@ -123,7 +123,8 @@ class BenchmarkMetric(Metric):
     def compute(self) -> dict[str, Any]:
         """The scores as float64 tensors, by the keys of the metric's columns; NaN if undefined."""
         columns = [c for c in registry.get(self.metric).columns if c.score and c.shown != "never"]
-        found = column_values(columns, self.evaluation().score(self.metric).to_mapping())
+        score = self.evaluation().score(self.metric)
+        found = {c.key: at(score, c.key) for c in columns}
         return {
             k: torch.tensor(float("nan") if v is None else v, dtype=torch.float64)
             for k, v in found.items()

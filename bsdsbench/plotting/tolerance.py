@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.plotting.curve_display import metric_score
+from bsdsbench.plotting.curve_display import curve_of
 from bsdsbench.plotting.style import new_axes, next_style, root_figure, style
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class ToleranceDisplay:
     @classmethod
     def from_sweep(cls, sweep: Sequence[tuple[float, Evaluation]]) -> ToleranceDisplay:
         """The scores of what `tolerance_sweep` returned."""
-        found = [metric_score(run) for _, run in sweep]
+        found = [run.score(curve_of(run)) for _, run in sweep]
         scores: dict[str, ArrayLike] = {
             "ODS": [s.ods.f for s in found],
             "OIS": [s.ois.f for s in found],

@@ -202,11 +202,12 @@ def _samples(found: Any, usual: int) -> int:
 
 def _scores(run: Evaluation) -> Iterator[tuple[Task, Any, float]]:
     """Each task of a run with its score columns and their values; undefined ones are left out."""
-    from bsdsbench.metrics.base import column_values
+    from bsdsbench.scores.score import at
 
     for task in run.tasks:
         columns = [c for c in registry.get(task.metric).columns if c.score and c.shown != "never"]
-        values = column_values(columns, run.score(task.metric).to_mapping())
+        score = run.score(task.metric).to_mapping()
+        values = {c.key: at(score, c.key) for c in columns}
         yield from ((task, c, values[c.key]) for c in columns if values[c.key] is not None)
 
 
@@ -243,7 +244,7 @@ def _eee(run: Evaluation, content: Any, more: dict[str, Any]) -> Iterator[tuple[
                 **{"lower": shown.low, "upper": shown.high, "confidence_level": LEVEL},
                 "method": "percentile bootstrap over images, seed 0",
             }
-        bounds = _SHARE if task.metric in registry.with_curve([task.metric]) else _UNBOUNDED
+        bounds = _SHARE if task.metric in registry.with_curve([task.metric], run.protocol) else _UNBOUNDED
         source = {"fingerprint": str(identity.get("fingerprint")), "images": str(len(run.records))}
         results.append(
             {

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import column_values
-from bsdsbench.metrics.columns import Column
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.metrics.base import Column
 from bsdsbench.runs.run_identity import incomparable, reference_notes
+from bsdsbench.scores.score import at
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Table
 
@@ -121,8 +122,13 @@ def score_tables(
         marks = {name: words for name, _, words in extra}
         table = _table(metric, found.title, found.columns, mine, alone, how, marks)
         tables.append(with_speeds(table, speeds))
-        if alone and (parts := found.parts(runs[0].score(metric))):
-            inner = [(name, score.to_mapping()) for name, score in parts.items()]
+        if alone and isinstance(runs[0].protocol, Protocol) and runs[0].records:
+            protocol = runs[0].protocol
+            parts = found.parts(protocol, found.options_of(protocol))
+            every = [(name, part_of(mine[0][1], path)) for name, path in parts.items()]
+            inner = [(name, score) for name, score in every if score is not None]
+            if not inner:
+                continue
             title = f"{found.title}, part by part"
             ends = {n: {"ods": GRID_END} for n, score in inner if score.get("at_grid_end")}
             columns = found.part_columns
@@ -130,6 +136,13 @@ def score_tables(
             table = _table(f"{metric}-parts", title, columns, inner, True, more, ends)
             tables.append(table)
     return tables
+
+
+def part_of(scores: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    """The scores of a part, None where there is none."""
+    for step in path:
+        scores = scores.get(step) if isinstance(scores, Mapping) else None  # type: ignore[assignment]
+    return scores
 
 
 def _ended(marks: Mapping[str, Any]) -> list[str]:
@@ -234,7 +247,7 @@ def _table(
     marks: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Table:
     usable = [c for c in columns if c.shown == "always" or (alone and c.shown == "own")]
-    values = [(name, column_values(usable, mapping)) for name, mapping in scores]
+    values = [(name, {c.key: at(mapping, c.key) for c in usable}) for name, mapping in scores]
     # Measures that nobody asked for are left out; undefined ones stay.
     asked = {key for _, mapping in scores for key in mapping}
     shown = [c for c in usable if c.key.partition(".")[0] in asked]

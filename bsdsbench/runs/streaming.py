@@ -189,7 +189,8 @@ def measure(
     pred, truth = given_inputs(pred, gts, image_id, metrics)
     if is_left_out(truth, registry.get(metrics[0]).gt_kind, protocol):
         return None
-    counts = {name: registry.get(name).count(pred, truth, protocol) for name in metrics}
+    found = [registry.get(name) for name in metrics]
+    counts = {m.name: m.count(pred, truth, protocol, m.options_of(protocol)) for m in found}
     return ImageRecord(image_id, truth.shape, counts, form=form_of(pred, protocol))
 
 
