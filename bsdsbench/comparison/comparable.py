@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError
-from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.run_identity import reference_notes, reference_of
 

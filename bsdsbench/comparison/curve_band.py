@@ -11,7 +11,7 @@ from bsdsbench.comparison.bootstrap import N_BOOT, SEED, bootstrap_weights, chec
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.scores.curve import RECALL_LEVELS, summed_curve
+from bsdsbench.scores.curve import RECALL_LEVELS
 
 F8 = NDArray[np.float64]
 

@@ -20,8 +20,7 @@ from bsdsbench.diagnosis.explanation import BY_CHANCE, Explanation, Trial, ranke
 from bsdsbench.diagnosis.recount import in_threads
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import counts_in_order
-from bsdsbench.metrics.base import Column
+from bsdsbench.metrics.base import Column, counts_in_order
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources

@@ -31,7 +31,6 @@ except ImportError as error:
 from bsdsbench.files.arguments import to_numpy
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.scores.score import at
 from bsdsbench.metrics.maps import without_tops
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
@@ -39,6 +38,7 @@ from bsdsbench.runs.job import protocol_of
 from bsdsbench.runs.record_store import pack_records, unpack_records
 from bsdsbench.runs.streaming import annotator_maps, image_items, measure
 from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.score import at
 
 
 class BenchmarkMetric(Metric):

@@ -20,7 +20,7 @@ from bsdsbench.comparison.published import (
 )
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.plotting.curve_display import PRCurveDisplay, draw_together, curve_of
+from bsdsbench.plotting.curve_display import PRCurveDisplay, curve_of, draw_together
 from bsdsbench.plotting.displays import FThresholdDisplay
 from bsdsbench.plotting.palette import HUMAN
 from bsdsbench.plotting.scatter import ImageScatterDisplay

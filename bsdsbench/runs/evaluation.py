@@ -26,7 +26,6 @@ from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.files.writing import WAIT, path_from, verified, write_results
 from bsdsbench.loaders.identity import Identity
 from bsdsbench.metrics import registry
-from bsdsbench.scores.score import at
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.protocol.tasks import Task
@@ -34,6 +33,7 @@ from bsdsbench.runs.record_store import pack_records, refuse_unfinished, run_loc
 from bsdsbench.runs.run_identity import MARK, identity_of, is_own, mark_of, signature_of, tasks_of
 from bsdsbench.runs.score_tables import image_table, score_tables
 from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.score import at
 from bsdsbench.tables.as_html import to_html
 from bsdsbench.tables.as_text import to_text
 from bsdsbench.tables.result_object import Shown

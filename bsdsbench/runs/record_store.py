@@ -22,7 +22,6 @@ from bsdsbench.files.bounded import (
     MAX_TEXT,
     MAX_WHOLE,
     FaultError,
-    listed,
     read_bytes,
     reading,
     show,

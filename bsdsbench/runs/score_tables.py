@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bsdsbench.metrics import registry
-from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.metrics.base import Column
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.run_identity import incomparable, reference_notes
 from bsdsbench.scores.score import at
 from bsdsbench.tables import table as model
