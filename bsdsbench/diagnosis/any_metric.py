@@ -24,6 +24,7 @@ from bsdsbench.metrics.base import Column, counts_in_order
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources
+from bsdsbench.scores.score import at as value_at
 
 FEW = 6  # images that rank settings
 STARTS = 4  # settings that pairs are made from
@@ -74,7 +75,7 @@ class MetricSearch:
     ) -> list[Scores]:
         opt = self.metric.options_of(protocol)
         tree = self.metric.scores(self.metric.stack(counts), weights, protocol, opt)
-        every = ((c.key, at(tree, c.key)) for c in self.metric.columns if c.score)
+        every = ((c.key, value_at(tree, c.key)) for c in self.metric.columns if c.score)
         shown = {key: values for key, values in every if values is not None}
         rows = ({k: float(v[i]) for k, v in shown.items()} for i in range(len(weights)))
         return [{k: v for k, v in row.items() if v == v} for row in rows]

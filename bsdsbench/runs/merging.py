@@ -28,7 +28,7 @@ from bsdsbench.runs.evaluation import EMPTY, Evaluation
 from bsdsbench.runs.score_tables import KEY as SPEED
 from bsdsbench.runs.score_tables import joined_speed
 from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.curve import four_counts
+from bsdsbench.scores.curve import curve_counts, four_counts
 from bsdsbench.scores.ratios import f_measure, ratio
 
 FEW = 10  # missing shards that are named
