@@ -118,29 +118,33 @@ class Metric(ABC):
         """
 
     @abstractmethod
-    def image_values(self, counts: Any) -> dict[str, float]:
+    def image_values(self, counts: Any, protocol: Protocol) -> dict[str, float]:
         """One image's own values, by the keys of `image_columns` and more.
 
         Parameters
         ----------
         counts : Counts
             One image's.
+        protocol : Protocol
+            Its settings and options.
         """
 
-    def values_of_images(self, counts: Sequence[Any]) -> list[dict[str, float]]:
+    def values_of_images(self, counts: Sequence[Any], protocol: Protocol) -> list[dict[str, float]]:
         """`image_values` of each of several images; a metric may have a quicker way.
 
         Parameters
         ----------
         counts : sequence of Counts
             Of images with the same shared fields.
+        protocol : Protocol
+            Its settings and options.
 
         Returns
         -------
         list of dict
             In their order.
         """
-        return [self.image_values(c) for c in counts]
+        return [self.image_values(c, protocol) for c in counts]
 
     def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> Any:
         """The score of a data set: `scores` with weights of one, as an object to look at.

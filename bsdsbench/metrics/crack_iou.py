@@ -46,7 +46,7 @@ class CrackMetric(Metric):
         iou = _iou(stack["tp"], stack["fp"], stack["fn"])
         return {"aiu": weighted_mean(weights, iou).mean(axis=-1)}
 
-    def image_values(self, counts: PixelCounts) -> dict[str, float]:
+    def image_values(self, counts: PixelCounts, protocol: Protocol) -> dict[str, float]:
         return {"aiu": float(_iou(counts.tp, counts.fp, counts.fn).mean())}
 
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:

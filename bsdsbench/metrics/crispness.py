@@ -164,8 +164,9 @@ class CrispnessMetric(Metric):
         per_image = tuple(zip(ids, each, strict=True))
         return CrispnessScore(values["average"], **parts, n_images=len(ids), per_image=per_image)
 
-    def image_values(self, counts: CrispnessCounts) -> dict[str, float]:
-        best = {p: best_point(pr_curve(counts.counts_of(p))).f for p in ("seval", "ceval")}
+    def image_values(self, counts: CrispnessCounts, protocol: Protocol) -> dict[str, float]:
+        curves = {p: pr_curve(counts.counts_of(p)) for p in ("seval", "ceval")}
+        best = {p: best_point(curve, protocol.ods_rule).f for p, curve in curves.items()}
         return {"crispness": _share(counts.kept, counts.total), **best}
 
     def parts(self, score: CrispnessScore) -> Mapping[str, Any]:

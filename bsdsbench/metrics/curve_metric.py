@@ -44,7 +44,8 @@ class CurveMetric(Metric):
     >>> metric = registry.get("pixel")
     >>> [column.key for column in metric.columns[:3]]
     ['ods', 'ods.threshold', 'ois']
-    >>> metric.image_values(metric.count(*metric.example()))["f"]
+    >>> example = metric.example()
+    >>> metric.image_values(metric.count(*example), example[2])["f"]
     0.0
     """
 
@@ -55,7 +56,7 @@ class CurveMetric(Metric):
         Column("ods.precision", "ODS P", "P", shown="own", score=False),
         Column("ods.recall", "ODS R", "R", shown="own", score=False),
         Column("ois", "OIS"),
-        Column("ap", "AP", undefined="the curve is one point (binary or label maps)"),
+        Column("ap", "AP", undefined="recall is the same at every threshold (binary or label maps)"),
         Column("n_images", "images", "n", digits=0, shown="own", score=False),
     )
     image_columns: ClassVar[tuple[Column, ...]] = (
@@ -89,16 +90,18 @@ class CurveMetric(Metric):
     ) -> CurveScore:
         return CurveScore.of(values, stack["thresholds"], self.four(stack), ids, protocol)
 
-    def image_values(self, counts: CurveCounts) -> dict[str, float]:
-        return best_point(pr_curve(counts)).to_mapping()
+    def image_values(self, counts: CurveCounts, protocol: Protocol) -> dict[str, float]:
+        return best_point(pr_curve(counts), protocol.ods_rule).to_mapping()
 
-    def best_of_images(self, counts: Sequence[Any]) -> list[dict[str, float]]:
+    def best_of_images(self, counts: Sequence[Any], protocol: Protocol) -> list[dict[str, float]]:
         """`values_of_images` of a metric whose image values are these: all curves at once.
 
         Parameters
         ----------
         counts : sequence of Counts
             Of images with the same thresholds.
+        protocol : Protocol
+            Its settings and options.
 
         Returns
         -------
@@ -108,7 +111,7 @@ class CurveMetric(Metric):
         if not counts:
             return []
         stack = self.counts_type.stacked(counts)
-        points = best(PRCurve.of_counts(stack["thresholds"], self.four(stack)))
+        points = best(PRCurve.of_counts(stack["thresholds"], self.four(stack)), protocol.ods_rule)
         return [OperatingPoint(*map(float, p)).to_mapping() for p in zip(*points, strict=True)]
 
     def same_truth(self, a: CurveCounts, b: CurveCounts) -> bool:
@@ -215,7 +218,7 @@ class CurveScore(ShownScore):
         **more : float
             Further fields of the class.
         """
-        points = zip(*best(PRCurve.of_counts(thresholds, four)), strict=True)
+        points = zip(*best(PRCurve.of_counts(thresholds, four), protocol.ods_rule), strict=True)
         p, r, own_p, own_r = (
             values[k] for k in ("ods.precision", "ods.recall", "ois.precision", "ois.recall")
         )

@@ -293,11 +293,11 @@ class DepthMetric(MatchingMetric):
         more: Any = {"measures": own, "matched": _matched(stack)}
         return DepthScore.of(curve, stack["thresholds"], self.four(stack), ids, protocol, **more)
 
-    def image_values(self, counts: Any) -> dict[str, float]:
+    def image_values(self, counts: Any, protocol: Protocol) -> dict[str, float]:
         """The measures that were made, and the best point of the image's curve."""
         nothing = dict.fromkeys((c.key for c in self.image_columns), float("nan"))
         found = {key: float(value) for key, value in _values(counts.arrays()).items()}
-        return {**nothing, **found, **super().image_values(counts)}
+        return {**nothing, **found, **super().image_values(counts, protocol)}
 
     def match_maps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float

@@ -154,9 +154,10 @@ class OcclusionMetric(Metric):
         }
         return OcclusionScore(**parts, n_images=len(ids))
 
-    def image_values(self, counts: OcclusionCounts) -> dict[str, float]:
+    def image_values(self, counts: OcclusionCounts, protocol: Protocol) -> dict[str, float]:
         """The image's best F of edges, and of edges with the right orientation."""
-        return {p: best_point(pr_curve(counts.counts_of(p))).f for p in PARTS[:2]}
+        curves = {p: pr_curve(counts.counts_of(p)) for p in PARTS[:2]}
+        return {p: best_point(curve, protocol.ods_rule).f for p, curve in curves.items()}
 
     def parts(self, score: OcclusionScore) -> Mapping[str, Any]:
         return {part.capitalize(): getattr(score, part) for part in PARTS}

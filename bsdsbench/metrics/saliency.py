@@ -266,8 +266,9 @@ class SaliencyMetric(Metric):
             out[f"{way}_{name}_mean"] = best
         return {**out, **_summed_values(stack, weights, rules)}
 
-    def image_values(self, counts: SaliencyCounts) -> dict[str, float]:
-        f = measures.f_beta(counts.tp, counts.fp, counts.positives)[:256]
+    def image_values(self, counts: SaliencyCounts, protocol: Protocol) -> dict[str, float]:
+        beta2 = self.options_of(protocol).beta2
+        f = measures.f_beta(counts.tp, counts.fp, counts.positives, beta2)[:LEVELS]
         return {
             "max_f": float(f.max()),
             "mae": float(ratio(counts.abs_error_sum, counts.pixels)),

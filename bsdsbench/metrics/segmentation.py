@@ -89,7 +89,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     )
     pixels = np.bincount((n + 1) * of_gt + of_pred, regions.pixels, (n + 1) ** 2)
     n_pairs, n_pred = found.iou.size, found.iou.size + found.n_pred_only
-    wrong = found.class_of[n_pairs:n_pred][found.void_share <= 0.5]
+    wrong = found.class_of[n_pairs:n_pred][found.excused <= 0.5]
     return SegmentationCounts(
         pixels.reshape(n + 1, n + 1),
         tp=np.bincount(found.class_of[:n_pairs], minlength=n),
@@ -166,7 +166,8 @@ def panoptic_quality(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> F8
     pred, gt : (H, W) instance maps, class x `params.divisor` + instance
     Pairs are regions of one class with an intersection over union above 0.5. Ignored pixels of the
     ground truth count nowhere, and a predicted region of which more than half is ignored is no
-    error. Raises ProtocolError unless `params.unit` is "instance".
+    error. Ignored pixels `ignore` x divisor + 1 + k are a crowd of class k (from 0): they stay in
+    the union, and excuse predictions of that class alone. Raises ProtocolError unless `params.unit` is "instance".
     """
     if params.unit != "instance":
         raise ProtocolError(f"unit {params.unit!r}: expected 'instance' for panoptic quality")
@@ -220,6 +221,7 @@ class SegmentationMetric(Metric):
 
     name = "segmentation"
     title = "Segmentation"
+    version = 2
     pred_kinds = ("classes",)
     gt_kind = "classes"
     counts_type = SegmentationCounts
@@ -273,7 +275,7 @@ class SegmentationMetric(Metric):
     def parts(self, score: SegmentationScore) -> Mapping[str, Any]:
         return score.per_class
 
-    def image_values(self, counts: SegmentationCounts) -> dict[str, float]:
+    def image_values(self, counts: SegmentationCounts, protocol: Protocol) -> dict[str, float]:
         return {name: float(value) for name, value in _values(counts).items()}
 
     def symptoms(

@@ -258,10 +258,11 @@ class SemanticMetric(Metric):
     def parts(self, score: SemanticScore) -> Mapping[str, Any]:
         return score.per_class
 
-    def image_values(self, counts: SemanticCounts) -> dict[str, float]:
+    def image_values(self, counts: SemanticCounts, protocol: Protocol) -> dict[str, float]:
         """The mean of the best F of the classes the image has; NaN if it has none."""
         there = np.flatnonzero(counts.total_gt.any(axis=1))
-        best = [best_point(pr_curve(counts.of_class(k))).f for k in there.tolist()]
+        curves = [pr_curve(counts.of_class(k)) for k in there.tolist()]
+        best = [best_point(curve, protocol.ods_rule).f for curve in curves]
         return {"f": float(np.mean(best)) if best else float("nan")}
 
     def files(

@@ -273,7 +273,7 @@ class SuperpixelMetric(Metric):
             out[name] = weighted_mean(weights, stack[name])
         return out
 
-    def image_values(self, counts: SuperpixelCounts) -> dict[str, float]:
+    def image_values(self, counts: SuperpixelCounts, protocol: Protocol) -> dict[str, float]:
         out = {name: float(getattr(counts, name)[0]) for name in MEASURES}
         rest = {n: float(getattr(counts, n)) for n in ("compactness", "variation", "n_superpixels")}
         return {**out, **rest}

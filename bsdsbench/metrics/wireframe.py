@@ -12,10 +12,14 @@ sAP, by ends, on a grid of 128 x 128: the distance of two lines is the smaller o
 squared distances of their ends. In the order of the file a prediction is true if its nearest
 annotated line, the first of equals, is nearer than 5, 10 or 15 and not taken. All images'
 predictions are ranked by score, equal ones in the order of images and files. sAP is the area under
-the largest precision at a recall or a higher one; msAP is the mean of three. mAP^J is the same of
-junctions, mean of the distances 0.5, 1 and 2.
+the largest precision at a recall or a higher one; msAP is the mean of three.
 
-A file's lines end where one equals the first (the networks' output is padded so).
+mAP^J is the same of junctions, mean of the distances 0.5, 1 and 2. They go by score, not in the
+order of the file. Junctions of an image without annotated ones are neither true nor false.
+
+The networks' output is padded by its first lines again. For F^H and AP^H a file's lines end where a
+score equals the first one: of a detector whose best lines all have the score 1, one line is left.
+For sAP they end where a line equals the first one.
 
 Source: L-CNN (Zhou, Qi, Ma, ICCV 2019), eval-sAP.py, eval-APH.py, eval-mAPJ.py.
 """
@@ -69,7 +73,7 @@ class WireframeCounts(BoundaryCounts):
     thresholds to total_pred are as in `BoundaryCounts`.
 
     lines : f8 (L, 4), each line's score and whether it is true at 5, 10 and 15
-    junctions : f8 (J, 4), the same at 0.5, 1 and 2
+    junctions : f8 (J, 4), the same at 0.5, 1 and 2, by falling score; none where the truth has none
     n_lines, n_junctions : f8 (), those of the truth, NaN without any to compare
 
     Ranks of one image do not add.
@@ -104,7 +108,7 @@ class WireframeMetric(MatchingMetric):
 
     name = "wireframe"
     title = "Wireframes"
-    version = 2
+    version = 3
     pred_kinds = ("lines",)
     gt_kind = "lines"
     counts_type = WireframeCounts
@@ -136,9 +140,11 @@ class WireframeMetric(MatchingMetric):
             "n_lines": np.array(float(len(true))),
         }
         if mine.junctions is not None and truth.junctions is not None:
-            points = _scaled(mine.junctions[:, :2], grid)
             places = _scaled(truth.junctions[:, :2], truth.grid or GRID)
-            found["junctions"] = _ranked(mine.junctions[:, 2], junction_hits(points, places))
+            best_first = np.argsort(-mine.junctions[:, 2], kind="stable")
+            juncs = mine.junctions[best_first if len(places) else []]
+            hits = junction_hits(_scaled(juncs[:, :2], grid), places)
+            found["junctions"] = _ranked(juncs[:, 2], hits)
             found["n_junctions"] = np.array(float(len(places)))
         return WireframeCounts(**pixels, **found)
 

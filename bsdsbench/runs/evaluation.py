@@ -261,7 +261,7 @@ class Evaluation(Shown):
         if self.records and metric not in self.metrics:
             had = ", ".join(self.metrics) or "none"
             raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {had}")
-        values = found.values_of_images([r.counts[metric] for r in self.records])
+        values = found.values_of_images([r.counts[metric] for r in self.records], self.protocol)
         return dict(zip(self.image_ids, values, strict=True))
 
     def __add__(self, other: Evaluation) -> Evaluation:

@@ -71,11 +71,11 @@ def test_the_score_of_two_images_by_hand():
 
 
 def test_image_values_of_all_at_once_are_those_of_each():
-    several = METRIC.best_of_images([FIRST, SECOND])
-    assert several == [METRIC.image_values(FIRST), METRIC.image_values(SECOND)]
+    several = METRIC.best_of_images([FIRST, SECOND], PROTOCOL)
+    assert several == [METRIC.image_values(c, PROTOCOL) for c in (FIRST, SECOND)]
     assert list(several[0]) == ["threshold", "recall", "precision", "f"]
     assert all(type(value) is float for values in several for value in values.values())
-    assert METRIC.best_of_images([]) == []
+    assert METRIC.best_of_images([], PROTOCOL) == []
 
 
 def test_the_four_counts_are_the_last_axis():

@@ -120,6 +120,7 @@ class ContourMetric(Metric):
 
     name = "contour"
     title = "Contours of masks"
+    version = 2
     pred_kinds = ("classes",)
     gt_kind = "classes"
     counts_type = ContourCounts
@@ -181,7 +182,7 @@ class ContourMetric(Metric):
     def parts(self, score: ContourScore) -> Mapping[str, Any]:
         return score.per_class
 
-    def image_values(self, counts: ContourCounts) -> dict[str, float]:
+    def image_values(self, counts: ContourCounts, protocol: Protocol) -> dict[str, float]:
         """Means over the classes of one image: IoU, Boundary IoU and F at their first sizes."""
         return {
             "iou": float(defined_mean(_defined_iou(counts.areas))),

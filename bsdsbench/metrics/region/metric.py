@@ -107,7 +107,7 @@ class RegionMetric(Metric):
     ) -> RegionScore:
         return region_result(values, stack, ids)
 
-    def image_values(self, counts: RegionCounts) -> dict[str, float]:
+    def image_values(self, counts: RegionCounts, protocol: Protocol) -> dict[str, float]:
         """Each measure's best, and its threshold."""
         return image_row(counts)
 

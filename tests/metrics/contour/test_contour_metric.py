@@ -149,7 +149,8 @@ def test_pooled_boundaries_are_those_of_all_images():
 
 def test_what_was_not_asked_for_is_undefined_for_an_image():
     found = registry.get("contour").image_values(
-        contour_counts([[0, 1]], [[0, 1]], ContourOptions(classes=("a", "b"), groups=()))
+        contour_counts([[0, 1]], [[0, 1]], ContourOptions(classes=("a", "b"), groups=())),
+        bb.Protocol(),
     )
     assert found == pytest.approx({"iou": 1, "biou": np.nan, "f": np.nan}, nan_ok=True)
 
@@ -307,7 +308,7 @@ def test_an_image_is_shown_by_the_first_size_of_each_measure(maps):
     gt, near, _ = (m["im1"] for m in maps)
     sizes = {"boundary_sizes": (0.02, 0.1), "davis_bounds": (3, 9)}
     at = ContourOptions(classes=CLASSES, groups=("boundary-iou", "davis"), **sizes)
-    found = registry.get("contour").image_values(contour_counts(near, gt, at))
+    found = registry.get("contour").image_values(contour_counts(near, gt, at), bb.Protocol())
     options = {"classes": 4, "ignore": 255}
     assert found == pytest.approx(
         {
