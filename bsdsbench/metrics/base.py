@@ -190,7 +190,24 @@ class Metric(ABC):
         object
             The score that users see.
         """
-        return Score(values, len(ids))
+        return Score(values, len(ids), self.over(stack, protocol))
+
+    def over(self, stack: Stack, protocol: Protocol) -> dict[str, dict[str, list[int]]]:
+        """The means of a score that leave something out, as tables and result.json say them.
+
+        Parameters
+        ----------
+        stack : dict of str to array
+            Field -> (N, ...), see `Counts.stacked`.
+        protocol : Protocol
+            Its settings and options.
+
+        Returns
+        -------
+        dict
+            Key of a column -> {"pairs", "images" or "classes": [over how many, of how many]}.
+        """
+        return {}
 
     def stack(self, images: Sequence[Any]) -> Stack:
         """The counts of one or more images as arrays. Raises DataError if they do not fit.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.result_object import ShownScore
+
+Over = Mapping[str, Mapping[str, list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class Score(ShownScore):
         By the keys of the metric's columns and more; undefined ones are NaN.
     n_images : int
         Number of images.
+    over : dict
+        Of means over fewer than there are, see `Metric.over`.
 
     Examples
     --------
@@ -73,9 +77,10 @@ class Score(ShownScore):
 
     values: Mapping[str, float]
     n_images: int
+    over: Over = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name in ("values", "n_images"):
+        if name.startswith("_") or name in ("values", "n_images", "over"):
             raise AttributeError(name)
         if name in self.values:
             return self.values[name]
@@ -85,7 +90,23 @@ class Score(ShownScore):
         return Score(inner, self.n_images)
 
     def to_mapping(self) -> dict[str, Any]:
-        return {**nested(self.values), "n_images": self.n_images}
+        return {**nested(self.values), "n_images": self.n_images, **said(self.over)}
+
+
+def fewer(what: str, counts: Mapping[str, tuple[int, int]]) -> dict[str, dict[str, list[int]]]:
+    """Of the means (key -> over how many, of how many) those over fewer than there are.
+
+    Examples
+    --------
+    >>> fewer("pairs", {"hd": (10, 100), "iou": (100, 100)})
+    {'hd': {'pairs': [10, 100]}}
+    """
+    return {key: {what: [n, of]} for key, (n, of) in counts.items() if 0 < n < of}
+
+
+def said(over: Over) -> dict[str, Any]:
+    """Such means in a `to_mapping()`, under "over", where there are any."""
+    return {"over": over} if over else {}
 
 
 def nested(values: Mapping[str, float]) -> dict[str, Any]:

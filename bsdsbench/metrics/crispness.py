@@ -25,7 +25,7 @@ from bsdsbench.metrics.boundary import (
     boundary_counts,
     boundary_result,
 )
-from bsdsbench.metrics.columns import Column, within
+from bsdsbench.metrics.columns import Column, Over, fewer, said, within
 from bsdsbench.metrics.maps import as_float32, invert, nms
 from bsdsbench.protocol.constants import MATCHED
 from bsdsbench.protocol.protocol import Protocol
@@ -82,6 +82,7 @@ class CrispnessScore(ShownScore):
     ceval: BoundaryScore
     n_images: int
     per_image: tuple[tuple[str, float], ...]
+    over: Over
 
     def to_mapping(self) -> dict[str, Any]:
         return {
@@ -89,6 +90,7 @@ class CrispnessScore(ShownScore):
             "seval": self.seval.to_mapping(),
             "ceval": self.ceval.to_mapping(),
             "n_images": self.n_images,
+            **said(self.over),
         }
 
 
@@ -162,7 +164,11 @@ class CrispnessMetric(Metric):
         }
         each = map(_share, stack["kept"], stack["total"])
         per_image = tuple(zip(ids, each, strict=True))
-        return CrispnessScore(values["average"], **parts, n_images=len(ids), per_image=per_image)
+        bright = int((stack["total"] > 0).sum())
+        over = fewer("images", {"average": (bright, len(ids))})
+        return CrispnessScore(
+            values["average"], **parts, n_images=len(ids), per_image=per_image, over=over
+        )
 
     def image_values(self, counts: CrispnessCounts, protocol: Protocol) -> dict[str, float]:
         curves = {p: pr_curve(counts.counts_of(p)) for p in ("seval", "ceval")}

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps
-from bsdsbench.metrics.columns import Column, nested
+from bsdsbench.metrics.columns import Column, Over, fewer, nested, said
 from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric, MatchMaps
 from bsdsbench.metrics.depth_maps import (
     MEASURES,
@@ -207,10 +207,11 @@ class DepthScore(CurveScore):
 
     measures: Mapping[str, float]
     matched: bool
+    over: Over
 
     def to_mapping(self) -> dict[str, Any]:
         base = CurveScore.to_mapping(self) if self.matched else {"n_images": self.n_images}
-        return {**nested(self.measures), **base}
+        return {**nested(self.measures), **base, **said(self.over)}
 
 
 def _columns() -> tuple[Column, ...]:
@@ -290,7 +291,8 @@ class DepthMetric(MatchingMetric):
         once = np.ones((1, len(ids)), np.int64)
         curve = {k: float(v[0]) for k, v in super().scores(stack, once, protocol).items()}
         own: Any = {k: v for k, v in values.items() if k not in curve}
-        more: Any = {"measures": own, "matched": _matched(stack)}
+        there = {key: (int((~np.isnan(v)).sum()), v.size) for key, v in _values(stack).items()}
+        more: Any = {"measures": own, "matched": _matched(stack), "over": fewer("images", there)}
         return DepthScore.of(curve, stack["thresholds"], self.four(stack), ids, protocol, **more)
 
     def image_values(self, counts: Any, protocol: Protocol) -> dict[str, float]:

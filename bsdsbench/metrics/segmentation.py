@@ -17,7 +17,7 @@ from bsdsbench.files.errors import ProtocolError, ShapeError
 from bsdsbench.kernels import tallies
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.columns import Column
+from bsdsbench.metrics.columns import Column, Over, fewer, said
 from bsdsbench.metrics.contour.contour_metric import (
     faults_named,
     label_maps,
@@ -200,10 +200,12 @@ class SegmentationScore(ShownScore):
     values: dict[str, float | None]
     per_class: dict[str, ClassSegmentation]
     n_images: int
+    over: Over
 
     def to_mapping(self) -> dict[str, Any]:
         per_class = {name: part.to_mapping() for name, part in self.per_class.items()}
-        return {**self.values, "per_class": per_class, "n_images": self.n_images}
+        found = {**self.values, "per_class": per_class, "n_images": self.n_images}
+        return {**found, **said(self.over)}
 
 
 _CLASS_COLUMNS = (
@@ -214,6 +216,9 @@ _CLASS_COLUMNS = (
     Column("sq", "SQ"),
     Column("rq", "RQ"),
 )
+
+
+_MEANS = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
 
 
 class SegmentationMetric(Metric):
@@ -270,7 +275,9 @@ class SegmentationMetric(Metric):
             for k, name in enumerate(names)
         }
         means = {name: _plain(value) for name, value in values.items()}
-        return SegmentationScore(means, per_class if len(names) > 1 else {}, len(ids))
+        there = {key: (int((~np.isnan(v)).sum()), len(names)) for key, v in columns.items()}
+        over = fewer("classes", {_MEANS.get(key, key): n for key, n in there.items()})
+        return SegmentationScore(means, per_class if len(names) > 1 else {}, len(ids), over)
 
     def parts(self, score: SegmentationScore) -> Mapping[str, Any]:
         return score.per_class

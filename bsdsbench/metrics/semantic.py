@@ -30,7 +30,7 @@ from bsdsbench.metrics.boundary import (
     boundary_result,
 )
 from bsdsbench.metrics.class_maps import SemanticOptions, interior, prepare_classes
-from bsdsbench.metrics.columns import Column, within
+from bsdsbench.metrics.columns import Column, Over, fewer, said, within
 from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
 from bsdsbench.protocol.protocol import Protocol, preset_names
 from bsdsbench.scores.counts import (
@@ -86,6 +86,7 @@ class SemanticScore(ShownScore):
     ois_mean: float
     ap_mean: float
     n_images: int
+    over: Over
 
     def to_mapping(self) -> dict[str, Any]:
         return {
@@ -96,6 +97,7 @@ class SemanticScore(ShownScore):
             "absent": list(self.absent),
             "per_class": {name: score.to_mapping() for name, score in self.per_class.items()},
             "n_images": self.n_images,
+            **said(self.over),
         }
 
 
@@ -253,7 +255,10 @@ class SemanticMetric(Metric):
         if not per_class:
             raise DataError("semantic score: no class has a ground-truth boundary")
         means = {key: values[key] for key in ("ods_mean", "ois_mean", "ap_mean")}
-        return SemanticScore(per_class, tuple(absent), **means, n_images=len(ids))
+        there = dict.fromkeys(("ods_mean", "ois_mean"), (len(per_class), four.shape[1]))
+        curves = sum(not np.isnan(part.ap) for part in per_class.values())
+        over = fewer("classes", {**there, "ap_mean": (curves, four.shape[1])})
+        return SemanticScore(per_class, tuple(absent), **means, n_images=len(ids), over=over)
 
     def parts(self, score: SemanticScore) -> Mapping[str, Any]:
         return score.per_class

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.columns import Column
+from bsdsbench.metrics.columns import Column, fewer
 from bsdsbench.metrics.region.contingency_table import (
     as_label_map,
     canonical,
@@ -272,6 +272,10 @@ class SuperpixelMetric(Metric):
         for name in ("compactness", "variation", "n_superpixels"):
             out[name] = weighted_mean(weights, stack[name])
         return out
+
+    def over(self, stack: Stack, protocol: Protocol) -> dict[str, dict[str, list[int]]]:
+        seen = ~np.isnan(stack["variation"])
+        return fewer("images", {"variation": (int(seen.sum()), seen.size)})
 
     def image_values(self, counts: SuperpixelCounts, protocol: Protocol) -> dict[str, float]:
         out = {name: float(getattr(counts, name)[0]) for name in MEASURES}

@@ -100,3 +100,15 @@ def test_undefined_area_is_none():
     score = METRIC.score([bb.ImageRecord("a", (9, 9), {"plain": one})], PROTOCOL)
     assert np.isnan(score.ap)
     assert score.to_mapping()["ap"] is None
+
+
+def test_the_rule_of_ods_is_that_of_an_images_own_f():
+    """The best F lies between two thresholds; by "maximum" it is one of theirs."""
+    counts = BoundaryCounts([0.25, 0.75], [9, 1], [10] * 2, [10, 1], [100, 1])
+    for rule in ("interpolated", "maximum"):
+        protocol = PROTOCOL.replace(ods_rule=rule)
+        score = METRIC.score([bb.ImageRecord("a", (9, 9), {METRIC.name: counts})], protocol)
+        own = METRIC.image_values(counts, protocol)
+        assert own["f"] == score.per_image[0][1].f == score.ods.f
+        assert METRIC.best_of_images([counts], protocol) == [own]
+        assert (own["threshold"] in counts.thresholds) == (rule == "maximum")

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.columns import Column, within
-from bsdsbench.metrics.contour.label_options import ContourOptions, LabelOptions
+from bsdsbench.metrics.columns import Column, Over, fewer, said, within
+from bsdsbench.metrics.contour.label_options import PERCENTS, ContourOptions, LabelOptions
 from bsdsbench.metrics.contour.pairs import SIDES
 from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
 from bsdsbench.protocol.protocol import Protocol
@@ -36,6 +36,7 @@ _SHELLS = {0.02: "2%", 0.005: "0.5%", 0.01: "1%"}
 _RADII = {0.008: "0.8%", 1: "1 px", 2: "2 px", 3: "3 px", 5: "5 px", 9: "9 px", 12: "12 px"}
 _TOLERANCES = (0.5, 1, 2, 3, 5, 10)
 _WIDTHS = (1, 2, 3, 5, 10, 20)
+NO_DISTANCE = "no pair has two outlines, or a distance is infinite (contour.empty)"
 
 
 def key_of(measure: str) -> str:
@@ -55,14 +56,16 @@ def _columns() -> tuple[Column, ...]:
     found += [
         Column(key_of(f"f@{r:g}"), f"F {words}", quantity="f@") for r, words in _RADII.items()
     ]
-    found += [Column("bf", "BF"), Column("hd", "HD", lower=True, digits=3)]
-    for kind in ("pooled", "directed", "area"):
-        words = f"HD95 {kind}"
-        key = f"hd95-{kind}"
-        found.append(Column(key, words, words, lower=True, digits=3, quantity="hd95"))
-    for kind in ("pooled", "directed"):
-        words = f"ASSD {kind}"
-        found.append(Column(f"assd-{kind}", words, lower=True, digits=3, quantity="assd"))
+    kinds = ("pooled", "directed", "area")
+    distances = {"hd": ("HD", "hd")}
+    for p in PERCENTS:
+        distances |= {f"hd{p:g}-{kind}": (f"HD{p:g} {kind}", f"hd{p:g}") for kind in kinds}
+    distances |= {f"assd-{kind}": (f"ASSD {kind}", "assd") for kind in kinds[:2]}
+    found.append(Column("bf", "BF"))
+    for key, (words, quantity) in distances.items():
+        found.append(
+            Column(key, words, lower=True, digits=3, undefined=NO_DISTANCE, quantity=quantity)
+        )
     for tolerance in _TOLERANCES:
         for form in ("area", "counts", "mean"):
             name = f"nsd-{form}@{tolerance:g}"
@@ -84,6 +87,7 @@ class ContourScore(ShownScore):
                 the classes
     pairs     : masks compared, that were in both maps, in the prediction, the ground truth alone
     empty     : the convention for empty masks
+    over      : of means over fewer pairs or classes than there are, see `Metric.over`
     """
 
     values: dict[str, float | None]
@@ -92,6 +96,7 @@ class ContourScore(ShownScore):
     pairs: tuple[int, int, int]
     empty: str
     n_images: int
+    over: Over
 
     def to_mapping(self) -> dict[str, Any]:
         return {
@@ -101,6 +106,7 @@ class ContourScore(ShownScore):
             "empty_masks": self.empty,
             "per_class": {name: part.to_mapping() for name, part in self.per_class.items()},
             "n_images": self.n_images,
+            **said(self.over),
         }
 
 
@@ -110,9 +116,10 @@ class ClassContours(ShownScore):
 
     values: dict[str, float | None]
     n_images: int
+    over: Over
 
     def to_mapping(self) -> dict[str, Any]:
-        return {**self.values, "n_images": self.n_images}
+        return {**self.values, "n_images": self.n_images, **said(self.over)}
 
 
 class ContourMetric(Metric):
@@ -140,6 +147,8 @@ class ContourMetric(Metric):
         Column("iou", "IoU"),
         Column("biou", "Boundary IoU", "BIoU"),
         Column("f", "F"),
+        Column("pairs", "masks", digits=0, score=False),
+        Column("one_empty", "one empty", digits=0, score=False),
     )
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> ContourCounts:
@@ -161,11 +170,27 @@ class ContourMetric(Metric):
         at = self.options_of(protocol)
         keys = [key_of(m) for m in at.measures()]
         total = summed(stack, np.ones((1, len(ids)), np.int64))
-        table = defined_ratio(total.value_sum, total.value_count)[0]
+        table, n = defined_ratio(total.value_sum, total.value_count)[0], total.value_count[0]
+        there = total.pairs[0].sum(axis=1)
+        if not at.classes and at.unit == "class":  # two empty masks of an image are a pair too
+            there = np.array([len(ids)])
+        there = np.maximum(there[:, None], n)
+
+        def left_out(count: F8, of: F8) -> dict[str, dict[str, list[int]]]:
+            pairs = zip(keys, zip(map(int, count), map(int, of), strict=True), strict=True)
+            return fewer("pairs", dict(pairs))
+
+        over = left_out(n.sum(axis=0), there.sum(axis=0))
+        classes = fewer(
+            "classes", {k: (int((c > 0).sum()), len(n)) for k, c in zip(keys, n.T, strict=True)}
+        )
+        for key, what in classes.items():
+            over[key] = {**over.get(key, {}), **what}
         per_class = {
             name: ClassContours(
                 dict(zip(keys, map(_plain, table[k]), strict=True)),
-                int(total.value_count[0, k].max(initial=0)),
+                int(n[k].max(initial=0)),
+                left_out(n[k], there[k]),
             )
             for k, name in enumerate(at.class_names)
         }
@@ -177,17 +202,23 @@ class ContourMetric(Metric):
             (both, pred_only, gt_only),
             at.empty,
             len(ids),
+            over,
         )
 
     def parts(self, score: ContourScore) -> Mapping[str, Any]:
         return score.per_class
 
     def image_values(self, counts: ContourCounts, protocol: Protocol) -> dict[str, float]:
-        """Means over the classes of one image: IoU, Boundary IoU and F at their first sizes."""
+        """Means over the classes of one image: IoU, Boundary IoU and F at their first sizes.
+
+        Of the pairs that it has, those of one empty mask have no distance.
+        """
         return {
             "iou": float(defined_mean(_defined_iou(counts.areas))),
             "biou": float(defined_mean(_defined_iou(counts.shells)[:, :1].ravel())),
             "f": float(defined_mean(_defined_f(counts)[:, :1].ravel())),
+            "pairs": float(counts.pairs.sum()),
+            "one_empty": float(counts.pairs[:, 1:].sum()),
         }
 
     def symptoms(
