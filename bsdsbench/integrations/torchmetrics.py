@@ -5,8 +5,9 @@
     metric.compute()                                   # {"ods": tensor, "ois": ..., ...}
 
 The state is the counts of each image as bytes, gathered over ranks like any torchmetrics list, so
-many ranks give the same numbers as one. An image that a distributed sampler repeats to fill the last
-batch counts once, by its id; different images of one id are refused. Images without ids all count.
+many ranks give the same numbers as one. An image that a distributed sampler repeats to fill the
+last batch counts once, by its id; different images of one id are refused. Images without ids all
+count.
 """
 
 from __future__ import annotations

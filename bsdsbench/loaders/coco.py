@@ -3,8 +3,8 @@
 A pixel of a map is class x DIVISOR + instance, or the class alone; class k is the k-th category by
 id, from 1 on, and 0 is nothing. Instances may overlap in the files, pixels of a map cannot: in
 ground truth the smaller lies on top, in results the one of the higher score. Crowds, and pixels
-that a panoptic ground truth leaves out, are ignored: one class more, in which a crowd has its class
-as its instance. Needs pycocotools (extra `coco`).
+that a panoptic ground truth leaves out, are ignored: one class more, in which a crowd of the
+k-th category is the instance DIVISOR - k. Needs pycocotools (extra `coco`).
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class _File:
         for k, segment in enumerate(_objects(found, "segments_info"), 1):
             value = self._value(segment, k, of)
             if value > nothing > 0:  # panopticapi's crowd of a category is the last one
-                out[out == value] += len(self.categories)
+                out[out == value] -= len(self.categories)
             out[numbers == _whole(segment, "id")] = value
         return out
 
@@ -151,7 +151,7 @@ class _File:
             raise FaultError(f"{number} instances in an image, expected fewer than {DIVISOR}")
         k = list(self.categories).index(category) + 1
         if self.is_truth and each.get("iscrowd", 0):
-            k, number = len(self.categories) + 1, k
+            k, number = len(self.categories) + 1, DIVISOR - k
         return k * DIVISOR + number if of.unit == "instance" else k
 
 

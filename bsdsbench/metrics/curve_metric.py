@@ -56,9 +56,7 @@ class CurveMetric(Metric):
         Column("ods.precision", "ODS P", "P", shown="own", score=False),
         Column("ods.recall", "ODS R", "R", shown="own", score=False),
         Column("ois", "OIS"),
-        Column(
-            "ap", "AP", undefined="recall is the same at every threshold (binary or label maps)"
-        ),
+        Column("ap", "AP", undefined="all thresholds have one recall (binary or label maps)"),
         Column("n_images", "images", "n", digits=0, shown="own", score=False),
     )
     image_columns: ClassVar[tuple[Column, ...]] = (

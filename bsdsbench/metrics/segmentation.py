@@ -166,8 +166,9 @@ def panoptic_quality(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> F8
     pred, gt : (H, W) instance maps, class x `params.divisor` + instance
     Pairs are regions of one class with an intersection over union above 0.5. Ignored pixels of the
     ground truth count nowhere, and a predicted region of which more than half is ignored is no
-    error. Ignored pixels `ignore` x divisor + 1 + k are a crowd of class k (from 0): they stay in
-    the union, and excuse predictions of that class alone. Raises ProtocolError unless `params.unit` is "instance".
+    error. Ignored pixels (`ignore` + 1) x divisor - 1 - k are a crowd of class k (from 0): they
+    stay in the union, and excuse predictions of that class alone.
+    Raises ProtocolError unless `params.unit` is "instance".
     """
     if params.unit != "instance":
         raise ProtocolError(f"unit {params.unit!r}: expected 'instance' for panoptic quality")

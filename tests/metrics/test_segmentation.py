@@ -181,7 +181,7 @@ def test_crowds_are_those_of_panopticapi():
         gt, pred, segments, of_pred = crowded(seed)
         crowds = {c: k for k, c, crowd in segments if crowd}
         values = {0: 40, **{k: 10 * c + k for k, c, crowd in segments if not crowd}}
-        values |= {k: 40 + c + 3 * (crowds[c] != k) for k, c, crowd in segments if crowd}
+        values |= {k: 50 - c - 3 * (crowds[c] != k) for k, c, crowd in segments if crowd}
         ours = seg.segmentation_counts(
             np.vectorize(lambda k, of=of_pred: 10 * of[k] + k if k else 0)(pred),
             np.vectorize(values.get)(gt),
@@ -193,3 +193,10 @@ def test_crowds_are_those_of_panopticapi():
         np.testing.assert_allclose(found, table, rtol=1e-12, err_msg=str(seed))
         sums += table
     assert (sums[:3, :2] > 50).all()
+
+
+def test_pixels_on_a_crowd_stay_in_the_union():
+    """5 of 6 pixels are right and one is on a crowd; void would be in no union."""
+    at = params(1, first=1, divisor=10, unit="instance", ignore=2)
+    for ignored, pq in ((29, 5 / 6), (28, 5 / 6), (27, 1.0), (20, 1.0)):
+        assert seg.panoptic_quality([[11] * 6], [[11] * 5 + [ignored]], at) == pytest.approx([pq])

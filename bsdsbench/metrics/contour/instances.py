@@ -57,8 +57,8 @@ class Instances(NamedTuple):
     on_crowd  : i8, pixels of each predicted region on any crowd, which pairing counts
     excused   : f8, the share of each predicted region on void or on the crowd of its own class
 
-    Ignored pixels have the value ignore x divisor + c: void for c = 0, and the crowd of class c - 1
-    (from 0) from 1 on. A crowd of no class excuses nothing.
+    Ignored pixels are void, but for the last numbers of the ignored label: with C classes,
+    divisor - 1 - k is the crowd of class k (from 0), and of C .. 2 C - 1 one that excuses nothing.
     """
 
     pred: I8
@@ -89,11 +89,12 @@ def instances_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> Instances:
     named = [_named(v, at, what) for v, what in zip(pairs[:2], SIDES, strict=True)]
     (ids, number), (gt_ids, gt_number) = (_numbered(values) for values in named)
     void = _void(pairs[1], at)
-    crowd = np.where(void, pairs[1] % at.divisor - 1, -1) if at.divisor else np.full(void.size, -1)
-    own = crowd == _class_of(pairs[0], at)
+    from_last = at.divisor - 1 - pairs[1] % max(at.divisor, 1)
+    crowd = void & (from_last >= 0) & (from_last < 2 * len(at.class_names))
+    own = crowd & (from_last == _class_of(pairs[0], at))
     in_pred, on_crowd, off = (
         _sums(np.where(some, number, -1), pixels, ids.size)
-        for some in (True, crowd >= 0, void & ((crowd < 0) | own))
+        for some in (True, crowd, (void & ~crowd) | own)
     )
     number[void] = -1
     cell = cell.reshape(maps[0].shape)
