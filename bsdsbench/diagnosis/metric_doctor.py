@@ -58,7 +58,9 @@ def examine(
 
 
 def _read(each: Pair, metric: Metric, protocol: Protocol) -> tuple[Prediction, GroundTruth]:
-    gt = read_truth(each, metric.gt_kind, protocol, metric.reads_instances(metric.options_of(protocol)))
+    gt = read_truth(
+        each, metric.gt_kind, protocol, metric.reads_instances(metric.options_of(protocol))
+    )
     n_classes = len(metric.class_names(metric.options_of(protocol))) or 1
     return read_prediction(each, metric.pred_kinds[0], gt.shape, n_classes), gt
 

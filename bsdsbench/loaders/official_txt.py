@@ -106,8 +106,6 @@ def _number(word: str, line: int) -> float:
         raise FaultError(f"line {line} has {show(word)[:40]!r}, expected a number") from None
 
 
-
-
 def read_ev1(path: str | os.PathLike[str], source: Manifest | None = None) -> Counts:
     """The counts of an ID_ev1.txt, thresholds ascending. Raises FileFormatError."""
     rows = read_rows(path, EV1_COLUMNS, source=source)

@@ -84,6 +84,17 @@ class Column:
     quantity: str = ""
 
 
+def over(unit: str, counts: Mapping[str, tuple[Any, Any]]) -> dict[str, dict[str, NDArray[Any]]]:
+    """For `scores`, under "over": of each mean, over how many of how many it is, (S,) each.
+
+    Where it is over fewer than there are, tables, result.json and comparisons say so.
+    """
+    return {
+        key: {unit: np.stack(np.broadcast_arrays(n, of), axis=-1)}
+        for key, (n, of) in counts.items()
+    }
+
+
 IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
 
 
@@ -280,14 +291,12 @@ class Metric(ABC):
         stack = self.stack([c for _, c in counts_in_order(records, self.name)])
         once = np.ones((1, len(records)), np.int64)
         found = one_of(self.scores(stack, once, protocol, self.options_of(protocol)))
-        return Score({**found, "n_images": len(records)})
+        return Score({**_with_fewer(found), "n_images": len(records)})
 
-    def image_values(
-        self, stack: Stack, protocol: Protocol, keys: Sequence[str]
-    ) -> dict[str, F8]:
+    def image_values(self, stack: Stack, protocol: Protocol, keys: Sequence[str]) -> dict[str, F8]:
         """The images' own scores, f8 (N,) each: `scores` with each image as a data set of one.
 
-        Where nothing has such a key the values are NaN.
+        Keys of what is not measured with these options are left out.
         """
         opt = self.options_of(protocol)
         own = [name for name in stack if name not in self.shared]
@@ -298,9 +307,20 @@ class Metric(ABC):
             size = min(_BLOCK, n - first)
             tree = self.scores(some, np.eye(size, dtype=np.int64), protocol, opt)
             for key in keys:
-                value = at(tree, key)
-                found[key].append(np.full(size, np.nan) if value is None else value)
-        return {key: np.concatenate([np.zeros(0), *values]) for key, values in found.items()}
+                if (value := at(tree, key)) is not None:
+                    found[key].append(value)
+        return {key: np.concatenate(values) for key, values in found.items() if values}
+
+
+def _with_fewer(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """The scores with those entries of "over" that are over fewer than there are."""
+    out = {k: _with_fewer(v) if isinstance(v, Mapping) else v for k, v in tree.items()}
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for key, units in tree.get("over", {}).items():
+        for unit, (n, of) in units.items():
+            if 0 < n < of:
+                found.setdefault(key, {})[unit] = (int(n), int(of))
+    return {k: v for k, v in {**out, "over": found}.items() if k != "over" or found}
 
 
 def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[str, Any]]:

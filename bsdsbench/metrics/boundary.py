@@ -62,7 +62,7 @@ CURVE_COLUMNS = (
     Column("ods.precision", "ODS P", "P", shown="own", score=False),
     Column("ods.recall", "ODS R", "R", shown="own", score=False),
     Column("ois", "OIS"),
-    Column("ap", "AP", undefined="the curve is one point (binary or label maps)"),
+    Column("ap", "AP", undefined="all thresholds have one recall (binary or label maps)"),
 )
 BOUNDARY_COLUMNS = (
     *CURVE_COLUMNS,
@@ -91,9 +91,7 @@ class BoundaryMetric(Metric):
         Column("ods.threshold", "at", score=False),
     )
 
-    def count(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None
-    ) -> Counts:
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
         return boundary_counts(pred, gt, protocol)
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> dict[str, Any]:

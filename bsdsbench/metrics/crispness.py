@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import boundary_files
-from bsdsbench.metrics.base import IMAGES, Column, Metric
+from bsdsbench.metrics.base import IMAGES, Column, Metric, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.maps import as_float32, invert, nms
 from bsdsbench.protocol.constants import MATCHED
@@ -25,7 +25,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import NMSParams
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import boundary_scores, four_counts
-from bsdsbench.scores.ratios import Weights, defined_ratio, weighted_mean
+from bsdsbench.scores.ratios import Weights, defined_ratio, weighted_mean, weighted_sum
 from bsdsbench.scores.score import Score
 
 # Ye et al., arXiv 2306.15172: their eval_crispness.m
@@ -93,7 +93,9 @@ class CrispnessMetric(Metric):
         share = defined_ratio(stack["kept"], stack["total"])
         t = stack["thresholds"]
         parts = {part: boundary_scores(t, stack[part], weights, protocol) for part in PARTS}
-        return {"average": weighted_mean(weights, share), **parts}
+        bright = weighted_sum(weights, stack["total"] > 0)
+        few = over("images", {"average": (bright, weights.sum(axis=1))})
+        return {"average": weighted_mean(weights, share), **parts, "over": few}
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
         return {title: (part,) for part, title in PARTS.items()}

@@ -75,9 +75,7 @@ class PixelMetric(Metric):
         }
 
 
-def pixel_score(
-    records: Sequence[ImageRecord], protocol: Protocol | str | None = None
-) -> Score:
+def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None = None) -> Score:
     """Score records that carry pixel counts, in any order. Raises as `boundary_score`.
 
     The area under ROC joins the measured points with (0, 0) and (1, 1) by straight lines; the EER

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import boundary_files, safe_name
-from bsdsbench.metrics.base import IMAGES, Column, Metric
+from bsdsbench.metrics.base import IMAGES, Column, Metric, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.class_maps import SemanticOptions, interior, prepare_classes
 from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
@@ -170,7 +170,11 @@ class SemanticMetric(Metric):
             )
             for key in ("ods", "ois", "ap")
         }
-        return {**means, "n_classes": there.sum(axis=1), "per_class": per_class}
+        n = {key: (there.sum(axis=1), there.shape[1]) for key in ("ods_mean", "ois_mean")}
+        areas = [~np.isnan(found["ap"]) for found in per_class.values()]
+        n["ap_mean"] = (np.sum(areas & there.T, axis=0), there.shape[1])
+        found = {**means, "n_classes": there.sum(axis=1), "per_class": per_class}
+        return {**found, "over": over("classes", n)}
 
     def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
         """With the classes that the ground truth has, and the names of the others in `absent`.

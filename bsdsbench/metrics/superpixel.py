@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import IMAGES, Column, Metric
+from bsdsbench.metrics.base import IMAGES, Column, Metric, over
 from bsdsbench.metrics.region.contingency_table import (
     as_label_map,
     canonical,
@@ -27,7 +27,7 @@ from bsdsbench.metrics.region.contingency_table import (
 from bsdsbench.metrics.region.measures import measure
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.ratios import Weights, ratio, weighted_mean
+from bsdsbench.scores.ratios import Weights, ratio, weighted_mean, weighted_sum
 
 
 def undersegmentation_error(labels: ArrayLike, gt: ArrayLike) -> float:
@@ -250,7 +250,8 @@ class SuperpixelMetric(Metric):
             out[name] = {kind: means[:, k] for k, kind in enumerate(_OVER_ANNOTATORS)}
         for name in ("compactness", "variation", "n_superpixels"):
             out[name] = weighted_mean(weights, stack[name])
-        return out
+        seen = weighted_sum(weights, ~np.isnan(stack["variation"]))
+        return {**out, "over": over("images", {"variation": (seen, weights.sum(axis=1))})}
 
     def describe(self, protocol: Protocol, opt: None) -> str:
         """The conventions, which no field of the protocol changes."""

@@ -244,7 +244,11 @@ def _eee(run: Evaluation, content: Any, more: dict[str, Any]) -> Iterator[tuple[
                 **{"lower": shown.low, "upper": shown.high, "confidence_level": LEVEL},
                 "method": "percentile bootstrap over images, seed 0",
             }
-        bounds = _SHARE if task.metric in registry.with_curve([task.metric], run.protocol) else _UNBOUNDED
+        bounds = (
+            _SHARE
+            if task.metric in registry.with_curve([task.metric], run.protocol)
+            else _UNBOUNDED
+        )
         source = {"fingerprint": str(identity.get("fingerprint")), "images": str(len(run.records))}
         results.append(
             {

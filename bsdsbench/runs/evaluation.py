@@ -247,8 +247,9 @@ class Evaluation(Shown):
         stack = found.stack([r.counts[metric] for r in self.records])
         keys = [c.key for c in found.image_columns]
         columns = found.image_values(stack, self.protocol, keys)
-        rows = zip(*(columns[k].tolist() for k in keys), strict=True)
-        return {i: dict(zip(keys, row, strict=True)) for i, row in zip(self.image_ids, rows, strict=True)}
+        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+        named = zip(self.image_ids, rows, strict=True)
+        return {image_id: dict(zip(columns, row, strict=True)) for image_id, row in named}
 
     def __add__(self, other: Evaluation) -> Evaluation:
         if not isinstance(other, Evaluation):

@@ -107,7 +107,7 @@ def run_job(job: Job) -> Outcome:
         if mark == job.known:
             return Unchanged(job.pair.image_id)
         started = time.perf_counter()
-        record = _evaluate(job)
+        record = record_of(job)
         if isinstance(record, LeftOut):
             return record
         if _stamps(job.pair) != before:
@@ -196,7 +196,8 @@ def is_left_out(gt: GroundTruth, kind: str, protocol: Protocol) -> bool:
     return True
 
 
-def _evaluate(job: Job) -> ImageRecord | LeftOut:
+def record_of(job: Job) -> ImageRecord | LeftOut:
+    """The record of one image, without fingerprint and time."""
     metrics = {name: registry.get(name) for name in job.metrics}
     first = metrics[job.metrics[0]]
     if isinstance(job.arrays, tuple):

@@ -109,9 +109,7 @@ def _from_ev1(counts: dict[str, Counts], name: str, path: Path) -> RunParts:
         ImageRecord(
             image_id,
             (0, 0),
-            {
-                registry.DEFAULT[0]: Counts(**{**c, "thresholds": grid})
-            },
+            {registry.DEFAULT[0]: Counts(**{**c, "thresholds": grid})},
         )
         for image_id, c in counts.items()
     )

@@ -167,7 +167,7 @@ def image_table(run: Any) -> Table:
     for metric in run.metrics:
         for c in registry.get(metric).image_columns:
             keys.append((metric, c.key))
-            columns.append(table_column(c, 4, f"{metric}_" if several else ""))
+            columns.append(table_column(c, c.digits, f"{metric}_" if several else ""))
     rows: list[list[Cell]] = []
     values = {m: run.image_values(m) for m in run.metrics}
     for record in run.records:
@@ -237,6 +237,18 @@ def why_undefined(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]
     return [f"- under {', '.join(headings)}: {why}." for why, headings in reasons.items()]
 
 
+def means_over(
+    columns: Sequence[Column], scores: Sequence[tuple[str, Mapping[str, Any]]]
+) -> list[str]:
+    """A note for each mean of some row that is over fewer than there are: `Metric.over`."""
+    notes: dict[tuple[str, str], list[str]] = {}
+    for name, mapping in scores:
+        for c in columns:
+            for what, (n, of) in mapping.get("over", {}).get(c.key, {}).items():
+                notes.setdefault((name, f"{n:,} of {of:,} {what}"), []).append(c.heading)
+    return [f"{name}: means over {n}: {', '.join(those)}." for (name, n), those in notes.items()]
+
+
 def _table(
     metric: str,
     title: str,
@@ -260,7 +272,11 @@ def _table(
             [name, *(_cell(found[c.key], (marks or {}).get(name, {}).get(c.key)) for c in shown)]
             for name, found in values
         ],
-        notes=[*why_undefined(shown, [found for _, found in values]), *how["notes"]],
+        notes=[
+            *why_undefined(shown, [found for _, found in values]),
+            *means_over(shown, scores),
+            *how["notes"],
+        ],
         **{
             **{k: v for k, v in how.items() if k != "notes"},
             "sentence": f"{title}: {how['sentence']}",

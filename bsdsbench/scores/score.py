@@ -68,7 +68,7 @@ class Score(ShownScore, Mapping[str, Any]):
                 out[name] = value if math.isfinite(value) else None
             elif isinstance(value, int | str):
                 out[name] = value
-            elif isinstance(value, tuple) and all(isinstance(v, str) for v in value):
+            elif isinstance(value, tuple) and all(isinstance(v, str | int) for v in value):
                 out[name] = list(value)
         return out
 
