@@ -211,7 +211,7 @@ class Metric(ABC):
         """What looks wrong in an image that can be counted: code, words, what fixes it."""
         return iter(())
 
-    def check(self, protocol: Protocol, opt: Any) -> None:
+    def check(self, protocol: Protocol, opt: Any) -> None:  # noqa: B027
         """Raise ProtocolError if the protocol lacks what the metric needs."""
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Any) -> bool:

@@ -205,7 +205,7 @@ class SemanticMetric(Metric):
         for k, name in enumerate(opt.classes):
             if name not in score.per_class:
                 continue
-            had = np.flatnonzero(stack["counted"][:, k])
+            had = np.flatnonzero(stack["counted"][:, k]).tolist()
             own = [ids[i] for i in had]
             tables = boundary_files(score.per_class[name], own, t, four[had, k], protocol.ods_rule)
             for file, text in tables:

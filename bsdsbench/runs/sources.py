@@ -120,7 +120,7 @@ def fault_of(run: Evaluation, error: DataError) -> str:
 
 def _kind(run: Evaluation) -> str:
     """Of runs that do not say: segmentations have the thresholds 1 .. n, not the protocol's."""
-    counts: Any = run.records[0].counts[run.metrics[0]].arrays().get("thresholds")
+    counts = run.records[0].counts[run.metrics[0]].get("thresholds")
     if counts is None or np.array_equal(counts, run.protocol.threshold_array()):
         return "soft"
     return "labels"

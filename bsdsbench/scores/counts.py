@@ -154,7 +154,7 @@ class ImageRecord:
         The image's id.
     size : tuple of int, int
         Rows and columns.
-    counts : dict of str to Counts
+    counts : dict of str to Counts or dict of arrays
         Name of a metric to its counts.
     fingerprint : str
         Hash of prediction, ground truth, protocol and kernel version.
@@ -177,7 +177,7 @@ class ImageRecord:
 
     image_id: str
     size: tuple[int, int]
-    counts: Mapping[str, Counts] = field(default_factory=dict)
+    counts: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: str = ""
     seconds: float = 0.0
     truth: str = ""

@@ -124,7 +124,7 @@ class RegionMetric(Metric):
 
         return region_counts(pred, gt, protocol)
 
-    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> dict[str, Any]:
+    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
         from bsdsbench.metrics.region.counting import human_region_counts
 
         at_least_two(gt, len(gt.segmentations))
