@@ -147,8 +147,8 @@ class ContourMetric(Metric):
         Column("iou", "IoU"),
         Column("biou", "Boundary IoU", "BIoU"),
         Column("f", "F"),
-        Column("pairs", "masks", digits=0, score=False),
-        Column("one_empty", "one empty", digits=0, score=False),
+        Column("n_pairs", "masks", digits=0, score=False),
+        Column("n_one_empty", "one empty", digits=0, score=False),
     )
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> ContourCounts:
@@ -217,8 +217,8 @@ class ContourMetric(Metric):
             "iou": float(defined_mean(_defined_iou(counts.areas))),
             "biou": float(defined_mean(_defined_iou(counts.shells)[:, :1].ravel())),
             "f": float(defined_mean(_defined_f(counts)[:, :1].ravel())),
-            "pairs": float(counts.pairs.sum()),
-            "one_empty": float(counts.pairs[:, 1:].sum()),
+            "n_pairs": float(counts.pairs.sum()),
+            "n_one_empty": float(counts.pairs[:, 1:].sum()),
         }
 
     def symptoms(
