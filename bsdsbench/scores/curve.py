@@ -171,8 +171,9 @@ class PRCurve(ShownCurve):
 
     def __getitem__(self, k: int) -> PRCurve:
         """The k-th curve of a stack."""
-        flags = (None if a is None else a[k] for a in (self.predicted, self.annotated))
-        return PRCurve(self.thresholds, self.precision[k], self.recall[k], *flags, self.whole_image)
+        predicted, annotated = (a if a is None else a[k] for a in (self.predicted, self.annotated))
+        p, r = self.precision[k], self.recall[k]
+        return PRCurve(self.thresholds, p, r, predicted, annotated, self.whole_image)
 
     def points(self) -> dict[str, F8]:
         points = {name: getattr(self, name) for name in ("thresholds", "precision", "recall")}

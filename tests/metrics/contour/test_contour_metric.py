@@ -161,7 +161,7 @@ def test_what_was_not_asked_for_is_undefined_for_an_image():
         bb.Protocol(),
     )
     assert found == pytest.approx(
-        {"iou": 1, "biou": np.nan, "f": np.nan, "pairs": 2, "one_empty": 0}, nan_ok=True
+        {"iou": 1, "biou": np.nan, "f": np.nan, "n_pairs": 2, "n_one_empty": 0}, nan_ok=True
     )
 
 
@@ -325,8 +325,8 @@ def test_an_image_is_shown_by_the_first_size_of_each_measure(maps):
             "iou": np.mean(bc.mask_iou(near, gt, **options)),
             "biou": np.mean(bc.boundary_iou(near, gt, **options)),
             "f": np.mean(bc.davis_f(near, gt, 3, **options)),
-            "pairs": 4,
-            "one_empty": 0,
+            "n_pairs": 4,
+            "n_one_empty": 0,
         }
     )
 
@@ -380,7 +380,7 @@ def test_distances_of_few_pairs_say_over_how_many(tmp_path):
     told = " ".join(run.summary().split())
     assert "means over 10 of 101 pairs: HD, HD95 pooled" in told
     own = [found["images"][k]["contour"] for k in (0, 50, 100)]
-    assert [(v["pairs"], v["one_empty"]) for v in own] == [(1, 0), (1, 1), (0, 0)]
+    assert [(v["n_pairs"], v["n_one_empty"]) for v in own] == [(1, 0), (1, 1), (0, 0)]
 
 
 def test_classes_of_no_image_are_said():
