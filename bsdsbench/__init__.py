@@ -20,7 +20,7 @@ __version__ = "0.1.0"
 _PACKAGES = {
     "bsdsbench.scores.curve": ("OperatingPoint", "PRCurve"),
     "bsdsbench.scores.ratios": ("f_measure", "ratio"),
-    "bsdsbench.metrics.assign": ("Assignment", "assign", "assign_points"),
+    "bsdsbench.metrics.assign": ("assign",),
     "bsdsbench.metrics.boundary": (
         "Match",
         "boundary_counts",
@@ -37,7 +37,6 @@ _PACKAGES = {
     "bsdsbench.loaders.labels": ("seg2bdry",),
     "bsdsbench.loaders": ("load_ground_truth", "load_prediction"),
     "bsdsbench.metrics.maps": ("nms", "thin"),
-    "bsdsbench.metrics.one_to_one": ("one_to_one_labels",),
     "bsdsbench.metrics.pixel": ("pixel_counts", "pixel_score"),
     "bsdsbench.plotting": ("DETCurveDisplay", "PRCurveDisplay", "ROCCurveDisplay"),
     "bsdsbench.protocol.settings": ("NMSParams",),

@@ -221,9 +221,9 @@ class Match(ReadOnly):
     pred_match, gt_match : array
         i8 (H, W), the flat (row-major) index of the partner in the other map, -1 where there is
         none.
-    cost : int
+    cost : int or float
         Sum of round(100 distance) over the pairs + C (n_pred + n_gt - n_matched), with C = ceil(100
-        * 100 * max_dist_px), the official objective (at least 1).
+        * 100 * max_dist_px), the official objective (at least 1); of `assign`, what its pairs cost.
     n_matched : int
         Number of pairs.
 
@@ -239,7 +239,7 @@ class Match(ReadOnly):
 
     pred_match: NDArray[np.int64]
     gt_match: NDArray[np.int64]
-    cost: int
+    cost: float
     n_matched: int
 
     def __repr__(self) -> str:

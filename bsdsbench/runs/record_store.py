@@ -68,22 +68,6 @@ def pack_records(records: Iterable[ImageRecord]) -> bytes:
     return buffer.getvalue()
 
 
-def content_hash(records: Sequence[ImageRecord]) -> str:
-    """sha256 of the records' columns, whatever packs them: ids, sizes, ground truth and counts.
-
-    Not of the fingerprints of jobs, which tell of the files on one machine.
-    """
-    found = hashlib.sha256()
-    for key, array in columns(records).items():
-        if key == "fingerprints":
-            continue
-        plain = array.astype("U") if array.dtype.kind == "U" else np.ascontiguousarray(array)
-        body = "\0".join(plain.tolist()).encode() if plain.dtype.kind == "U" else plain.tobytes()
-        kind = "text" if plain.dtype.kind == "U" else plain.dtype.newbyteorder("<").str
-        found.update(f"{key} {kind} {plain.shape}\n".encode() + body)
-    return found.hexdigest()
-
-
 def unpack_records(path: Path, data: bytes | None = None) -> tuple[ImageRecord, ...]:
     """Read what `pack_records` wrote into `path`, or `data` found there. Raises FileFormatError."""
     data = read_bytes(path) if data is None else data
