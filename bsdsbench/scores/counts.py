@@ -1,4 +1,4 @@
-"""Counts of one image, plain arrays by name; and the record of an image, which holds those of its metrics."""
+"""Counts of one image, plain arrays by name, and its record, which holds those of its metrics."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ FOUR = ("matched_gt", "total_gt", "matched_pred", "total_pred")
 
 
 def four_counts(counts: Mapping[str, Any]) -> I8:
-    """matched_gt, total_gt, matched_pred and total_pred in the last axis: i8 (T, 4) or (N, T, 4)."""
+    """matched_gt, total_gt, matched_pred, total_pred in the last axis: i8 (T, 4) or (N, T, 4)."""
     return np.stack([counts[name] for name in FOUR], axis=-1)
 
 

@@ -64,7 +64,7 @@ def region_counts(
         f8 (), with every region's best over the thresholds; `pri`, mean Rand index; `voi`, bits,
         and its parts `voi_split`, `voi_merge`; `fop_pred`, `fop_gt` and `fop_pred_candidates`,
         `fop_gt_candidates` i8, objects and parts, with `fop_precision`, `fop_recall`;
-        `pair_precision`, `pair_recall`; `hamming_gt`, `hamming_pred`, `bgm` i8, distances in pixels;
+        `pair_precision`, `pair_recall`; `hamming_gt`, `hamming_pred`, `bgm` i8, in pixels;
         `bce`, `gce`, `lce`, consistency errors; `nvoi`; `are_region`, `are_skimage`, `are_cremi`,
         adapted Rand errors by what the label 0 is.
 

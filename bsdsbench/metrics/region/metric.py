@@ -66,7 +66,7 @@ def image_curves(c: Stack) -> dict[str, F8]:
 class RegionMetric(Metric):
     """Covering, PRI, VOI, objects and parts, and more: segmentations against segmentations.
 
-    Scores: `covering`, `pri`, `voi` and each of `ERRORS` with ods, ods_threshold, ois and curve (and
+    Scores: `covering`, `pri`, `voi` and each of `ERRORS` with ods, ods_threshold, ois, curve (and
     covering.best); `fop` and `pair_f`, objects and parts and pairs of pixels, with ap, ods_recall,
     ods_precision too; `similarities` by SEISM's names.
     """
