@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.errors import ProtocolError, ShapeError
+from bsdsbench.files.errors import ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Metric, over
 from bsdsbench.metrics.contour.contour_metric import (
