@@ -81,8 +81,8 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
 def _table(pair: LabelPair) -> I8:
     """The confusion table of the whole image; a pair of masks may be cut to their box."""
     n = pair.n + 1
-    pred, gt = (np.where(m < 0, n - 1, m).ravel() for m in (pair.pred, pair.gt))
-    table = np.bincount(n * gt + pred, minlength=n * n).reshape(n, n)
+    key = (n * (pair.gt.astype(np.int64) + 1) + pair.pred + 1).ravel()
+    table = np.roll(np.bincount(key, minlength=n * n).reshape(n, n), -1, axis=(0, 1))
     table[-1, -1] += pair.shape[0] * pair.shape[1] - pair.gt.size
     return table
 

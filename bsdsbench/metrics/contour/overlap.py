@@ -36,6 +36,9 @@ def shared(pair: LabelPair) -> I8:
 
 
 def _shared(pred: NDArray[np.int32], gt: NDArray[np.int32], n: int) -> I8:
+    if n == 1:  # masks, in a tenth of the time
+        on, true = pred >= 0, gt >= 0
+        return np.array([[np.count_nonzero(some) for some in (on & true, on, true)]])
     each = (pred[pred == gt], pred, gt)
     return np.stack([np.bincount(labels + 1, minlength=n + 1)[1:] for labels in each], axis=1)
 
