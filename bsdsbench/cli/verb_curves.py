@@ -13,6 +13,11 @@ import click
 from bsdsbench.cli.options import choice, format_option, verb
 
 PICTURES = (".png", ".svg", ".pdf")
+NUMBERS = {
+    "pr": ("ap", "auc", "ap_11", "chance"),
+    "roc": ("auc", "eer", "eer_threshold"),
+    "det": ("eer", "eer_threshold"),
+}
 # Options valid for each kind; an option that would do nothing is an error.
 ONLY = {"interpolate": ("pr",), "normalize_prior": ("pr",), "plot": ("roc",), "scale": ("det",)}
 
@@ -31,10 +36,10 @@ ONLY = {"interpolate": ("pr",), "normalize_prior": ("pr",), "plot": ("roc",), "s
 @click.option("--areas", is_flag=True, help="Print every AP and AUC variant by name.")
 @choice(
     "--labels",
-    "coding",
+    "reading",
     of=("auto", "binary", "sign"),
-    help="binary: 0 negative, else positive; sign: < 0 negative, 0 ignored. "
-    "auto: binary if all labels are 0 or 1.",
+    help="binary: 0 negative, else positive; sign: < 0 negative, 0 left out. "
+    "auto: labels of 0 and 1, of -1 and 1, or of -1, 0 and 1 (0 left out).",
 )
 @choice(
     "--ties",
@@ -52,8 +57,15 @@ ONLY = {"interpolate": ("pr",), "normalize_prior": ("pr",), "plot": ("roc",), "s
 @click.option(
     "--num-negatives", type=click.IntRange(0), help="Use this number instead of those in the file."
 )
-@click.option("--interpolate", is_flag=True, help="pr: use the envelope of the precision.")
-@click.option("--prior", "normalize_prior", type=float, help="pr: assume this share of positives.")
+@click.option(
+    "--interpolate", is_flag=True, default=None, help="pr: use the envelope of the precision."
+)
+@click.option(
+    "--prior",
+    "normalize_prior",
+    type=click.FloatRange(0, 1),
+    help="pr: assume this share of positives.",
+)
 @click.option(
     "--plot",
     type=click.Choice(["fptp", "tntp", "tptn", "fpfn"]),
@@ -68,7 +80,6 @@ def command(
     kind: str,
     out: tuple[str, ...],
     areas: bool,
-    coding: str,
     form: str,
     **options: Any,
 ) -> int:
@@ -76,21 +87,36 @@ def command(
 
     Several files go into one picture.
     """
+    from bsdsbench import curves
     from bsdsbench.cli.evaluating import print_json
+    from bsdsbench.files.errors import DataError
     from bsdsbench.loaders.scores import read_scores
 
     _check(kind, out, options, len(files))
-    scale = options.pop("scale") or "normal"
-    chosen = {k: v for k, v in options.items() if v not in (None, False)}
-    found = []
+    scale = options.pop("scale", None) or "normal"
+    chosen = {name: value for name, value in options.items() if value is not None}
+    found, rows = [], []
     for path in files:
+        name = Path(path).stem if path != "-" else "stdin"
         labels, scores = read_scores(path)
-        signs = _signs(path, labels, coding)
-        curve = _curve(kind, signs, scores, chosen)
-        found.append((Path(path).stem if path != "-" else "stdin", curve, signs, scores))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                curve = getattr(curves, kind)(labels, scores, **chosen)
+                table = areas and curves.area_table(labels, scores, reading=options["reading"])
+            except DataError as error:
+                raise DataError(f"{path}: {error}") from None
+        for line in dict.fromkeys(str(warning.message) for warning in caught):
+            print(f"bsdsbench: {path}: {line}", file=sys.stderr)
+        found.append((name, curve))
+        row = {"name": name, "positives": curve.positives, "negatives": curve.negatives}
+        row["points"] = curve.thresholds.size
+        row |= {n: _finite(getattr(curve, n)) for n in NUMBERS[kind]}
+        if table:
+            row["areas"] = [{**r._asdict(), "value": _finite(r.value)} for r in table]
+        rows.append(row)
     for target in out:
-        _write(target, kind, [(name, curve) for name, curve, *_ in found], scale)
-    rows = [_row(name, kind, curve, signs, scores, areas) for name, curve, signs, scores in found]
+        _write(target, kind, found, scale)
     if form == "json":
         print_json({"kind": kind, "ties": options["ties"], "curves": rows})
     else:
@@ -105,10 +131,8 @@ def _check(kind: str, out: tuple[str, ...], options: dict[str, Any], n_files: in
         f"--{'prior' if name == 'normalize_prior' else name}: not for --kind {kind}, "
         f"expected with {' or '.join(kinds)}"
         for name, kinds in ONLY.items()
-        if kind not in kinds and options[name] not in (None, False)
+        if kind not in kinds and options.pop(name) is not None
     ]
-    for name in [k for k in ("interpolate", "normalize_prior", "plot") if kind not in ONLY[k]]:
-        del options[name]
     for target in out:
         suffix = Path(target).suffix.lower()
         if suffix not in (*PICTURES, ".csv"):
@@ -117,50 +141,6 @@ def _check(kind: str, out: tuple[str, ...], options: dict[str, Any], n_files: in
             faults.append(f"{target}: points of {n_files} files, expected one file for a .csv")
     if faults:
         raise DataError("\n".join(faults), faults)
-
-
-def _signs(path: str, labels: Any, coding: str) -> Any:
-    """-1, 0, 1 from the labels of a file; says on standard error what a user may not expect."""
-    import numpy as np
-
-    if coding == "auto":
-        coding = "binary" if np.isin(labels, (0, 1)).all() else "sign"
-    signs = np.where(labels != 0, 1, -1) if coding == "binary" else np.sign(labels).astype(int)
-    for sign, word in ((1, "positives"), (-1, "negatives")):
-        if not (signs == sign).any():
-            print(f"bsdsbench: {path}: no {word} (labels taken as {coding})", file=sys.stderr)
-    return signs
-
-
-def _curve(kind: str, signs: Any, scores: Any, options: dict[str, Any]) -> Any:
-
-    from bsdsbench import curves
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        warnings.filterwarnings("ignore", "labels: zeros")  # said in the words of --labels
-        curve = getattr(curves, kind)(signs, scores, **options)
-    for warning in caught:
-        print(f"bsdsbench: {warning.message}", file=sys.stderr)
-    return curve
-
-
-def _row(name: str, kind: str, curve: Any, signs: Any, scores: Any, areas: bool) -> dict[str, Any]:
-    """What is reported of one file; numbers that do not exist are None."""
-    from bsdsbench import curves
-
-    numbers = {
-        "pr": ("ap", "auc", "ap_11", "chance"),
-        "roc": ("auc", "eer", "eer_threshold"),
-        "det": ("eer", "eer_threshold"),
-    }[kind]
-    row = {"name": name, "positives": curve.positives, "negatives": curve.negatives}
-    row["points"] = curve.thresholds.size
-    row.update({n: _finite(getattr(curve, n)) for n in numbers})
-    if areas:
-        table = curves.area_table(signs, scores)
-        row["areas"] = [{**r.to_mapping(), "value": _finite(r.value)} for r in table]
-    return row
 
 
 def _finite(value: float) -> float | None:

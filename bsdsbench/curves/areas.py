@@ -7,14 +7,26 @@ levels used.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.geometry import above_zero, check_counts, interpolate_pr
-from bsdsbench.curves.samples import F8, Pair, floats, same_size, shares
+from bsdsbench.curves.geometry import achievable_pr, check_counts, interpolate_pr
+from bsdsbench.curves.ranked import Counts, pr_of, rank, roc_of
+from bsdsbench.curves.samples import (
+    F8,
+    Bools,
+    Pair,
+    Reading,
+    above_zero,
+    floats,
+    same_size,
+    samples,
+    shares,
+)
 from bsdsbench.files.errors import DataError
+from bsdsbench.protocol.constants import even_thresholds
 from bsdsbench.scores.curve import PRCurve, area
 from bsdsbench.scores.ratios import ratio
 
@@ -91,7 +103,10 @@ def auc_pr(
         return 0.0
     if rule == "bsds":
         return float(area(PRCurve(np.arange(r.size, dtype=np.float64), p, r)))
-    p, r = _rising(p, r)
+    if r[0] > r[-1]:
+        p, r = p[::-1], r[::-1]
+    if (np.diff(r) < 0).any():
+        raise DataError("recall: expected values that rise (or fall) all along the curve")
     if rule == "trapezoid":
         return float(np.dot(np.diff(r), p[1:] + p[:-1]) / 2)
     if rule == "step":
@@ -99,17 +114,23 @@ def auc_pr(
     if rule in ("11-point", "101-point"):
         parts = 10 if rule == "11-point" else 100
         best = largest_beyond(p, r, np.arange(parts + 1) / parts)
-        return float(ratio(best.sum(), parts + 1))
+        return float(best.mean())
     keep = r > 0
     p, r = p[keep], r[keep]
     if (p == 0).any():
         raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
+
+    def whole(counts: F8, total: float) -> F8:
+        """Where only float32's rounding keeps them from being so."""
+        near = np.abs(counts - np.rint(counts)) <= _ROUNDING * total
+        return np.where(near, np.rint(counts), counts)
+
     if rule == "davis-goadrich":
         return davis_goadrich_area(r, _false_positives(r, p), 1, min_recall=min_recall)
     if positives is None or negatives is None:
         raise DataError("rule 'auccalculator': expected positives and negatives")
-    tp = _whole(r * positives, positives)
-    fp = _whole(_false_positives(tp, p), positives + negatives)
+    tp = whole(r * positives, positives)
+    fp = whole(_false_positives(tp, p), positives + negatives)
     return auccalculator_areas(tp, fp, positives, negatives, min_recall=min_recall)[0]
 
 
@@ -118,12 +139,6 @@ def _false_positives(tp: F8, precision: F8) -> F8:
     fp = tp * (1 / precision - 1)
     highest = np.maximum.accumulate(fp)
     return np.where(highest - fp <= _ROUNDING * tp / precision, highest, fp)
-
-
-def _whole(counts: F8, total: float) -> F8:
-    """Counts among `total`, made whole where only float32's rounding keeps them from being so."""
-    whole = np.rint(counts)
-    return np.where(np.abs(counts - whole) <= _ROUNDING * total, whole, counts)
 
 
 def davis_goadrich_area(
@@ -166,7 +181,10 @@ def davis_goadrich_area(
     positives = above_zero(positives, "positives")
     if a.size and a[0] > 0:
         a, b = np.r_[0.0, a], np.r_[0.0, b]
-    a, b = _cut(a, b, min_recall * positives)
+    low = min_recall * positives
+    if low > 0 and a.size:
+        right = a > low
+        a, b = np.r_[low, a[right]], np.r_[np.interp(low, a, b), b[right]]
     moves = np.diff(a) > 0
     tp_a, tp_b, fp_a, fp_b = a[:-1][moves], a[1:][moves], b[:-1][moves], b[1:][moves]
     k = (fp_b - fp_a) / (tp_b - tp_a)
@@ -260,23 +278,173 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
     return float(np.dot(np.diff(x), y[1:] + y[:-1]) / 2)
 
 
-def _cut(tp: F8, fp: F8, low: float) -> Pair:
-    """The part of the curve with TP >= low, its first point count-linear."""
-    if low <= 0 or tp.size == 0:
-        return tp, fp
-    right = tp > low
-    return np.r_[low, tp[right]], np.r_[np.interp(low, tp, fp), fp[right]]
-
-
 def largest_beyond(precision: F8, recall: F8, levels: F8) -> F8:
     """The largest precision at each level of recall or beyond, 0 if none; recall not falling."""
     best = np.r_[np.maximum.accumulate(precision[::-1])[::-1], 0.0]
     return best[np.searchsorted(recall, levels)]
 
 
-def _rising(p: F8, r: F8) -> Pair:
-    if r[0] > r[-1]:
-        p, r = p[::-1], r[::-1]
-    if (np.diff(r) < 0).any():
-        raise DataError("recall: expected values that rise (or fall) all along the curve")
-    return p, r
+class AreaRow(NamedTuple):
+    """One way to make one number of a ranking.
+
+    Parameters
+    ----------
+    name : str
+        Program or paper, and what it calls the number.
+    space : str
+        "PR" or "ROC".
+    value : float
+        The number; NaN where that program gives none (no positives, scores it rejects).
+    points : str
+        What a point of its curve is.
+    ties : str
+        What it does with equal scores.
+    start : str
+        What it puts at recall 0 (PR).
+    rule : str
+        How it adds up.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> row = curves.area_table([1, 0, 1], [0.9, 0.5, 0.4])[0]
+    >>> row.name, round(row.value, 3)
+    ('scikit-learn average_precision_score', 0.833)
+    """
+
+    name: str
+    space: str
+    value: float
+    points: str
+    ties: str
+    start: str
+    rule: str
+
+
+_MERGED, _SAMPLE = "per distinct score | merged", "per sample | input order"
+# name -> "points | ties | start | rule"
+_WORDS = {
+    "scikit-learn average_precision_score": f"{_MERGED} | none | step",
+    "scikit-learn precision_recall_curve + auc": f"{_MERGED} | (0, 1) | trapezoid",
+    "torchmetrics AveragePrecision, exact": f"{_MERGED} | (0, 1) | step",
+    "torchmetrics AveragePrecision, binned": "per threshold, even on [0, 1] | by bin | (0, 1)"
+    " | step",
+    "VLFeat ap": f"{_SAMPLE} | none | step",
+    "VLFeat auc": f"{_SAMPLE} | (0, 1) | trapezoid",
+    "VLFeat ap, Interpolate": f"{_SAMPLE} | none | step under the envelope",
+    "VLFeat ap_interp_11": f"{_SAMPLE} | (0, 1) | mean of 11 recall levels",
+    "PASCAL VOC 2007 AP": f"{_SAMPLE} | none | mean of 11 recall levels",
+    "PASCAL VOC 2010 AP": f"{_SAMPLE} | none | step under the envelope",
+    "COCO AP": f"{_SAMPLE} | none | mean of 101 recall levels",
+    "Davis-Goadrich, count-linear": f"{_MERGED}, count-linear inside"
+    " | first precision flat; false positives that come first count | closed form",
+    "Davis-Goadrich, achievable (ROC hull)": "hull corners | merged | first precision flat"
+    " | closed form",
+    "AUCCalculator": "per distinct score and whole TP | merged, count-linear inside"
+    " | first precision flat | trapezoid",
+    "BSDS area, 99 thresholds": "per threshold | by threshold | 0 outside the recall range"
+    " | linear at 101 recall levels, sum / 100",
+    "scikit-learn roc_auc_score": f"{_MERGED} | (0, 0) | trapezoid",
+    "VLFeat roc auc": f"{_SAMPLE} | (0, 0) | rectangles",
+}
+
+
+def area_table(
+    labels: ArrayLike, scores: ArrayLike, *, bins: int = 100, reading: Reading = "auto"
+) -> tuple[AreaRow, ...]:
+    """Every AP and AUC variant of the same labels and scores, with its name and its rule.
+
+    The values are those of scikit-learn 1.9, torchmetrics 1.9 (read, not run), VLFeat, the PASCAL
+    VOC and COCO development kits, AUCCalculator and the BSDS benchmark, remade here from their
+    definitions. Numbers of PR are NaN without positives, those of ROC without one of the classes.
+
+    Parameters
+    ----------
+    labels, scores, reading : as in `pr`
+        The samples and what they mean.
+    bins : int
+        Thresholds of the binned torchmetrics form, even on [0, 1].
+
+    Returns
+    -------
+    tuple of AreaRow
+        One row per variant.
+
+    Raises
+    ------
+    DataError
+        As `pr` does.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> rows = curves.area_table([1, 0, 1], [0.9, 0.5, 0.4])
+    >>> len(rows)
+    17
+    """
+    if bins < 2:
+        raise DataError(f"bins {bins}: expected 2 or more")
+    values = _areas(*samples(labels, scores, reading), bins)
+    rows = []
+    for name, words in _WORDS.items():
+        space = "ROC" if "roc" in name else "PR"
+        rows.append(AreaRow(name, space, values.get(name, np.nan), *words.split(" | ")))
+    return tuple(rows)
+
+
+def _areas(positive: Bools, negative: Bools, s: F8, bins: int) -> dict[str, float]:
+    """Name -> number; what is undefined is left out."""
+    merged, sample = (rank(positive, negative, s, ties) for ties in ("merge", "sample"))
+    p, n = merged.positives, merged.negatives
+    found: dict[str, Any] = {}
+    finite = bool(np.isfinite(s).all())  # scikit-learn rejects infinite scores
+    if p and n:
+        found["VLFeat roc auc"] = roc_of(sample).auc
+        if finite:
+            found["scikit-learn roc_auc_score"] = roc_of(merged).auc
+    if not p:
+        return found
+    if finite:
+        curve = pr_of(merged)
+        found["scikit-learn average_precision_score"] = curve.ap
+        found["scikit-learn precision_recall_curve + auc"] = curve.auc
+    # torchmetrics squeezes scores that are no probabilities, in single precision.
+    unit = bool(s.min() >= 0 and s.max() <= 1)
+    torch = merged
+    if not unit:
+        with np.errstate(over="ignore"):
+            squeezed = 1 / (1 + np.exp(-s.astype(np.float32)))
+        torch = rank(positive, negative, squeezed.astype(np.float64))
+    found["torchmetrics AveragePrecision, exact"] = pr_of(torch).ap
+    precision, recall = _at(torch, np.linspace(0, 1, bins))
+    found["torchmetrics AveragePrecision, binned"] = -np.dot(np.diff(np.r_[recall, 0]), precision)
+    curve = pr_of(sample)
+    found |= {"VLFeat ap": curve.ap, "VLFeat auc": curve.auc, "VLFeat ap_interp_11": curve.ap_11}
+    found["VLFeat ap, Interpolate"] = pr_of(sample, interpolate=True).ap
+    # MATLAB and numpy sort -inf like any score; there is no conventional first point.
+    listed = rank(positive, negative, s, "sample", include_inf=True)
+    tp, fp = listed.tp[1:], listed.fp[1:]
+    precision, recall = ratio(tp, tp + fp), tp / p
+    found["PASCAL VOC 2007 AP"] = auc_pr(precision, recall, rule="11-point")
+    envelope = np.maximum.accumulate(precision[::-1])[::-1]
+    found["PASCAL VOC 2010 AP"] = auc_pr(envelope, recall, rule="step")
+    # COCO's own levels, rounding included: linspace, not i/100.
+    found["COCO AP"] = largest_beyond(precision, recall, np.linspace(0, 1, 101)).mean()
+    found["Davis-Goadrich, count-linear"] = davis_goadrich_area(merged.tp, merged.fp, p)
+    # A ranking without negatives has precision 1 everywhere.
+    found["Davis-Goadrich, achievable (ROC hull)"] = found["AUCCalculator"] = 1.0
+    if n:
+        best = achievable_pr(merged.fp / n, merged.tp / p, p, n)
+        found["Davis-Goadrich, achievable (ROC hull)"] = auc_pr(*best)
+        found["AUCCalculator"] = auccalculator_areas(merged.tp, merged.fp, p, n)[0]
+    if unit:
+        thresholds = np.array(even_thresholds(99))
+        curve_99 = PRCurve(thresholds, *_at(merged, thresholds))
+        found["BSDS area, 99 thresholds"] = area(curve_99)
+    return {name: float(value) for name, value in found.items()}
+
+
+def _at(c: Counts, thresholds: F8) -> Pair:
+    """Precision and recall for score >= each of finite thresholds."""
+    k = np.searchsorted(-c.thresholds, -thresholds, side="right") - 1
+    return ratio(c.tp[k], c.tp[k] + c.fp[k]), c.tp[k] / c.positives

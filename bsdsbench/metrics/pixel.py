@@ -16,9 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.curves.ranked import roc_from_ranking
-from bsdsbench.curves.ranking import Ranking
-from bsdsbench.curves.results import ROCResult
+from bsdsbench.curves.ranked import roc_of_counts
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps, same_shape, soft_map
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.columns import Column
@@ -108,7 +106,7 @@ class PixelScore(CurveScore):
     n_images : int
         Number of images.
     auc_roc, eer : float
-        Area under the ROC curve; equal error rate, NaN where it is undefined.
+        Area under the ROC curve; equal error rate; NaN where they are undefined.
     mae : float
         Mean absolute error of the soft maps.
 
@@ -127,8 +125,8 @@ class PixelScore(CurveScore):
     mae: float
 
     def more(self) -> dict[str, Any]:
-        eer = None if math.isnan(self.eer) else self.eer
-        return {"auc_roc": self.auc_roc, "eer": eer, "mae": self.mae}
+        found = {"auc_roc": self.auc_roc, "eer": self.eer, "mae": self.mae}
+        return {name: None if math.isnan(value) else value for name, value in found.items()}
 
 
 class PixelMetric(CurveMetric):
@@ -162,7 +160,10 @@ class PixelMetric(CurveMetric):
             weighted_sum(weights, stack[name]) for name in ("tp", "fp", "fn", "tn", "abs_error_sum")
         )
         pixels = (tp + fp + fn + tn)[:, 0]
-        rocs = [_roc(stack["thresholds"], *row) for row in zip(tp, fp, fn, tn, strict=True)]
+        rocs = [
+            roc_of_counts(stack["thresholds"], *row)
+            for row in zip(tp, fp, (tp + fn)[:, 0].tolist(), (fp + tn)[:, 0].tolist(), strict=True)
+        ]
         found = {
             "auc_roc": np.array([roc.auc for roc in rocs]),
             "eer": np.array([roc.eer for roc in rocs]),
@@ -188,8 +189,8 @@ def pixel_score(
     """Score records that carry pixel counts, in any order. Raises as `boundary_score`.
 
     The area under ROC joins the measured points with (0, 0) and (1, 1) by straight lines; the EER
-    is where that line has equal rates of false positives and false negatives. One class missing:
-    area 0; EER 1 without positives, 0 without negatives.
+    is where that line has equal rates of false positives and false negatives. Both are NaN if a
+    class is missing.
 
     Parameters
     ----------
@@ -211,14 +212,6 @@ def pixel_score(
     0.15
     """
     return PixelMetric().score(records, Protocol.of(protocol))
-
-
-def _roc(thresholds: F8, tp: F8, fp: F8, fn: F8, tn: F8) -> ROCResult:
-    """The ROC curve through the measured points, from (0, 0) to (1, 1)."""
-    positives, negatives = int(tp[0] + fn[0]), int(fp[0] + tn[0])
-    return roc_from_ranking(
-        Ranking.from_counts(thresholds, tp, fp, positives, negatives, complete=True)
-    )
 
 
 def pixel_counts(
