@@ -16,7 +16,6 @@ from bsdsbench.curves.geometry import achievable_pr, check_counts, interpolate_p
 from bsdsbench.curves.ranked import Counts, pr_of, rank, roc_of
 from bsdsbench.curves.samples import (
     F8,
-    Bools,
     Pair,
     Reading,
     above_zero,
@@ -384,7 +383,7 @@ def area_table(
     """
     if bins < 2:
         raise DataError(f"bins {bins}: expected 2 or more")
-    values = _areas(*samples(labels, scores, reading), bins)
+    values = _areas(labels, scores, reading, bins)
     rows = []
     for name, words in _WORDS.items():
         space = "ROC" if "roc" in name else "PR"
@@ -392,8 +391,9 @@ def area_table(
     return tuple(rows)
 
 
-def _areas(positive: Bools, negative: Bools, s: F8, bins: int) -> dict[str, float]:
+def _areas(labels: ArrayLike, scores: ArrayLike, reading: Reading, bins: int) -> dict[str, float]:
     """Name -> number; what is undefined is left out."""
+    positive, negative, s = samples(labels, scores, reading)
     merged, sample = (rank(positive, negative, s, ties) for ties in ("merge", "sample"))
     p, n = merged.positives, merged.negatives
     found: dict[str, Any] = {}

@@ -388,12 +388,15 @@ def _polyline(curve: Any, space: Space, lines: Lines) -> Pair:
     names = ("fpr", "tpr") if space == "roc" else ("recall", "precision")
     if all(hasattr(curve, name) for name in names):
         x, y = (floats(getattr(curve, name), name) for name in names)
-    elif isinstance(curve, tuple | list) and len(curve) == 2:
-        order = names if space == "roc" else names[::-1]
-        given = {name: floats(values, name) for name, values in zip(order, curve, strict=True)}
-        x, y = given[names[0]], given[names[1]]
     else:
-        raise DataError(f"curve: expected a result or a pair of arrays, of {' and '.join(names)}")
+        try:
+            first, second = curve
+        except (TypeError, ValueError):
+            raise DataError(
+                f"curve: expected a result or a pair of {names[0]} and {names[1]}"
+            ) from None
+        x, y = (first, second) if space == "roc" else (second, first)
+        x, y = floats(x, names[0]), floats(y, names[1])
     if x.size != y.size or x.size == 0:
         raise ShapeError(f"{names[0]}, {names[1]}: {x.size} and {y.size} values, expected as many")
     if x[0] > x[-1]:

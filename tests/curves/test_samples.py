@@ -56,18 +56,17 @@ def test_labels_mean(case):
 
 
 @pytest.mark.parametrize(
-    ("labels", "reading", "word"),
+    ("labels", "reading", "words"),
     [
-        ([0, 0], "auto", "negatives"),
-        ([-1, 0], "auto", "negatives"),
-        ([1, 0], "sign", "positives"),
-        ([1, -1], "binary", "positives"),
+        ([0, 0], "auto", "no positives"),
+        ([-1, 0], "auto", "no positives"),
+        ([1, 0], "sign", "no negatives"),
+        ([1, -1], "binary", "no negatives"),
     ],
 )
-def test_a_missing_class_is_said(labels, reading, word):
-    missing = {"negatives": "no positives", "positives": "no negatives"}[word]
+def test_a_missing_class_is_said(labels, reading, words):
     for curve in (curves.pr, curves.roc, curves.det, curves.area_table):
-        with pytest.warns(UserWarning, match=missing) as caught:
+        with pytest.warns(UserWarning, match=words) as caught:
             curve(labels, [2.0, 1], reading=reading)
         assert {c.filename for c in caught} == {__file__}
 
@@ -122,7 +121,7 @@ def test_any_shape_is_flattened():
 def test_numbers_name_the_first_that_is_none():
     with pytest.raises(DataError, match=r"^x: 2 NaN, the first at index 1"):
         numbers([0.0, math.nan, math.nan], "x")
-    with pytest.raises(DataError, match="^numerator: a masked array"):
+    with pytest.raises(DataError, match=r"^numerator: a masked array"):
         bb.ratio(np.ma.array([1, 0], mask=[0, 1]), 1)
 
 
