@@ -249,7 +249,7 @@ def test_every_public_name_is_there():
 # Files about what several modules do together, by the word for it.
 TOGETHER = {
     "cli": {"last_resort", "progress", "unprivileged", "verbs", "words"},
-    "curves": {"binned", "curves_properties"},
+    "curves": {"curves_properties"},
     "kernels": {"bits_properties"},
     "loaders": {"hostile", "roundtrip_properties"},
     "metrics": {"contract", "field_protocols", "humans", "peers"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +30,11 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: Reading) -> tuple[Boo
     same_size(y, s, "labels", "scores")
     if s.dtype.kind in "iu" and s.size and (int(s.max()) > _EXACT or int(s.min()) < -_EXACT):
         raise DataError("scores: integers beyond 2**53, expected values that float64 holds exactly")
-    if reading == "auto":
+    if reading not in get_args(Reading):
+        raise DataError(f"reading {reading!r}: expected one of {', '.join(get_args(Reading))}")
+    if y.dtype == bool:
+        reading = "binary"
+    elif reading == "auto":
         other = ~np.isin(y, (-1, 0, 1))
         if other.any():
             raise DataError(
@@ -38,12 +42,7 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: Reading) -> tuple[Boo
                 "expected 0 and 1, -1 and 1, or -1, 0 and 1 (others: 'binary' or 'sign' by name)"
             )
         reading = "sign" if (y < 0).any() else "binary"
-    if reading == "binary" or y.dtype == bool:
-        positive, negative = y != 0, y == 0
-    elif reading == "sign":
-        positive, negative = y > 0, y < 0
-    else:
-        raise DataError(f"reading {reading!r}: expected 'auto', 'binary' or 'sign'")
+    positive, negative = (y != 0, y == 0) if reading == "binary" else (y > 0, y < 0)
     for word, found in (("positives", positive), ("negatives", negative)):
         if y.size and not found.any():
             warnings.warn(f"no {word} (labels read as {reading})", InputWarning, stacklevel=4)

@@ -2,8 +2,7 @@
 
     python scripts/bench curves [--samples 10000000] [--repeat 3]
 
-Each row: PR and ROC curves with their areas from one ranking, the same asked for by two separate
-calls, and the streaming form at 256 thresholds. scikit-learn's precision_recall_curve + roc_curve
+Each row: PR and ROC curves with their areas. scikit-learn's precision_recall_curve + roc_curve
 (curves only, no areas) stand against them. Medians of interleaved runs: seconds by the clock, and
 seconds of the processor in this program's own code, which a busy machine disturbs less (not in
 them: the kernel's work of handing out memory). Needs scikit-learn and a Unix.
@@ -23,28 +22,16 @@ from bsdsbench import curves
 
 def ways(labels: np.ndarray, scores: np.ndarray) -> dict[str, Callable[[], object]]:
     """What is timed, by name."""
-
-    def together(ties: curves.ranking.Ties) -> object:
-        ranking = curves.rank(labels, scores, ties=ties)
-        return curves.pr_from_ranking(ranking), curves.roc_from_ranking(ranking)
-
-    def apart() -> object:
-        return curves.pr(labels, scores, ties="merge"), curves.roc(labels, scores, ties="merge")
-
-    def streamed() -> object:
-        binned = curves.BinnedCurves(256)
-        binned.update(labels, scores)
-        return binned.pr(), binned.roc()
-
     return {
         "scikit-learn pr + roc": lambda: (
             precision_recall_curve(labels, scores),
             roc_curve(labels, scores),
         ),
-        "one ranking, ties merged": lambda: together("merge"),
-        "one ranking, per sample": lambda: together("sample"),
-        "two calls, ties merged": apart,
-        "streaming, 256 bins": streamed,
+        "ties merged": lambda: (curves.pr(labels, scores), curves.roc(labels, scores)),
+        "per sample": lambda: (
+            curves.pr(labels, scores, ties="sample"),
+            curves.roc(labels, scores, ties="sample"),
+        ),
     }
 
 
@@ -75,9 +62,6 @@ def main() -> None:
     for kind in ("float64", "float32", "uint8"):
         todo = ways(labels, data(kind, labels, rng))
         seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in todo}
-        for name, run in todo.items():
-            if not name.startswith("scikit-learn"):
-                run()  # compile
         for _ in range(options.repeat):
             for name, run in todo.items():
                 start = now()
