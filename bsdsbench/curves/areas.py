@@ -47,8 +47,6 @@ def auc_pr(
 ) -> float:
     """The area under a PR curve by the rule named.
 
-    No points give 0.
-
     Parameters
     ----------
     precision, recall : array_like
@@ -66,7 +64,7 @@ def auc_pr(
           the level, 0 if none (PASCAL 2007, COCO). A conventional point (recall 0, precision 1)
           counts if it is among the points, as in VLFeat
     positives, negatives : int or None
-        How many there are of each, for the rule "auccalculator".
+        How many there are of each ("auccalculator").
     min_recall : float
         Only the part to the right of it ("davis-goadrich", "auccalculator").
 
@@ -77,15 +75,9 @@ def auc_pr(
 
     Raises
     ------
-    ShapeError
-        For different lengths.
-    DataError
-        For an unknown rule, NaN, values outside [0, 1], or recall that turns back (not under
-        "bsds", which sorts).
-
-    References
-    ----------
-    Sources: with each rule; Davis and Goadrich 2006; the official collect_eval_bdry.m ("bsds").
+    ShapeError, DataError
+        For different lengths; for an unknown rule, NaN, values outside [0, 1], or recall that turns
+        back (not under "bsds", which sorts).
 
     Examples
     --------
@@ -114,22 +106,15 @@ def auc_pr(
         parts = 10 if rule == "11-point" else 100
         best = largest_beyond(p, r, np.arange(parts + 1) / parts)
         return float(best.mean())
-    keep = r > 0
-    p, r = p[keep], r[keep]
+    p, r = p[r > 0], r[r > 0]
     if (p == 0).any():
         raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
-
-    def whole(counts: F8, total: float) -> F8:
-        """Where only float32's rounding keeps them from being so."""
-        near = np.abs(counts - np.rint(counts)) <= _ROUNDING * total
-        return np.where(near, np.rint(counts), counts)
-
     if rule == "davis-goadrich":
         return davis_goadrich_area(r, _false_positives(r, p), 1, min_recall=min_recall)
     if positives is None or negatives is None:
         raise DataError("rule 'auccalculator': expected positives and negatives")
-    tp = whole(r * positives, positives)
-    fp = whole(_false_positives(tp, p), positives + negatives)
+    tp = _whole(r * positives, positives)
+    fp = _whole(_false_positives(tp, p), positives + negatives)
     return auccalculator_areas(tp, fp, positives, negatives, min_recall=min_recall)[0]
 
 
@@ -140,24 +125,28 @@ def _false_positives(tp: F8, precision: F8) -> F8:
     return np.where(highest - fp <= _ROUNDING * tp / precision, highest, fp)
 
 
+def _whole(counts: F8, total: float) -> F8:
+    """Whole where only float32's rounding keeps them from being so."""
+    near = np.abs(counts - np.rint(counts)) <= _ROUNDING * total
+    return np.where(near, np.rint(counts), counts)
+
+
 def davis_goadrich_area(
     tp: ArrayLike, fp: ArrayLike, positives: float, *, min_recall: float = 0.0
 ) -> float:
     """The exact area under the count-linear curve through the points (TP, FP).
 
-    A first point with TP > 0 is joined to (0, 0), which carries
-    its precision flat; a point (0, FP > 0) is kept, so false positives that come first are paid
-    for. Nothing is added beyond the last point. No points give 0. Errors as `interpolate_pr`.
+    A first point with TP > 0 is joined to (0, 0), which carries its precision flat; a point
+    (0, FP > 0) is kept, so false positives that come first are paid for. Nothing is added beyond
+    the last point. Errors as `interpolate_pr`.
 
     Along a segment FP = k TP + c, the precision t / ((1 + k) t + c) has the integral
     [dTP / (1 + k) - c / (1 + k)^2 ln(((1 + k) TP_B + c) / ((1 + k) TP_A + c))].
 
     Parameters
     ----------
-    tp, fp : array_like
-        True and false positives along the curve, (K,), both non-decreasing.
-    positives : float
-        Number of positives.
+    tp, fp, positives : as in `interpolate_pr`
+        Counts along the curve, and P.
     min_recall : float
         Only the area to the right of this recall counts.
 
@@ -165,10 +154,6 @@ def davis_goadrich_area(
     -------
     float
         The area; 0 without points.
-
-    References
-    ----------
-    Source: the integral of Davis and Goadrich's interpolation (2006).
 
     Examples
     --------
@@ -197,14 +182,12 @@ def davis_goadrich_area(
 def auccalculator_areas(
     tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float, *, min_recall: float = 0.0
 ) -> tuple[float, float]:
-    """AUCCalculator's areas of the points (TP, FP): (under PR, under ROC).
+    """AUCCalculator's areas of the points (TP, FP), one per distinct score.
 
-    One point per distinct score goes in. Points with TP = 0 are dropped. If the first TP is above
-    1, (1, FP/TP) comes before it. (P, N) ends the curve. Points at whole TP are put between. The
-    first precision is carried flat to recall 0. Areas are trapezoids. There is no hull. Dropping
-    the TP = 0 points is optimistic when false positives come first. No points give the area of
-    (P, N) alone.
-    Errors as `interpolate_pr`, also for counts that exceed their totals.
+    Points with TP = 0 are dropped, which is optimistic when false positives come first. If the
+    first TP is above 1, (1, FP/TP) comes before it. (P, N) ends the curve. Points at whole TP are
+    put between, the first precision is carried flat to recall 0, areas are trapezoids; there is no
+    hull. Errors as `interpolate_pr`, also for counts that exceed their totals.
 
     Parameters
     ----------
@@ -215,10 +198,6 @@ def auccalculator_areas(
     -------
     tuple of float, float
         Area under PR, area under ROC.
-
-    References
-    ----------
-    Source: AUCCalculator (Davis and Goadrich 2006).
 
     Examples
     --------
@@ -261,10 +240,8 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
 
     Raises
     ------
-    ShapeError
-        For different lengths.
-    DataError
-        For NaN or infinity.
+    ShapeError, DataError
+        For different lengths; for NaN or infinity.
 
     Examples
     --------
@@ -288,20 +265,12 @@ class AreaRow(NamedTuple):
 
     Parameters
     ----------
-    name : str
-        Program or paper, and what it calls the number.
-    space : str
-        "PR" or "ROC".
+    name, space : str
+        Program or paper, and what it calls the number; "PR" or "ROC".
     value : float
         The number; NaN where that program gives none (no positives, scores it rejects).
-    points : str
-        What a point of its curve is.
-    ties : str
-        What it does with equal scores.
-    start : str
-        What it puts at recall 0 (PR).
-    rule : str
-        How it adds up.
+    points, ties, start, rule : str
+        What a point is; what is done with equal scores; what is at recall 0; how it adds up.
 
     Examples
     --------
@@ -377,8 +346,7 @@ def area_table(
     Examples
     --------
     >>> from bsdsbench import curves
-    >>> rows = curves.area_table([1, 0, 1], [0.9, 0.5, 0.4])
-    >>> len(rows)
+    >>> len(curves.area_table([1, 0, 1], [0.9, 0.5, 0.4]))
     17
     """
     if bins < 2:

@@ -27,9 +27,7 @@ _TOLERANCE = 1e-12
 
 
 def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
-    """The PR points of ROC points, one for one: (precision, recall), f8 (K,) each.
-
-    Precision at (0, 0) is 0/0: NaN. No points give none.
+    """The PR points of ROC points, one for one. Precision at (0, 0) is 0/0: NaN.
 
     Parameters
     ----------
@@ -45,10 +43,8 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
 
     Raises
     ------
-    ShapeError
-        For different lengths.
-    DataError
-        For rates outside [0, 1] or totals that are not above 0.
+    ShapeError, DataError
+        For different lengths; for rates outside [0, 1] or totals that are not above 0.
 
     Examples
     --------
@@ -66,10 +62,10 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
 def pr_to_roc(
     precision: ArrayLike, recall: ArrayLike, positives: float, negatives: float
 ) -> ROCPoints:
-    """The ROC points of PR points, one for one: (fpr, tpr), f8 (K,) each.
+    """The ROC points of PR points, one for one: FP = TP (1/precision - 1).
 
-    FP = TP (1/precision - 1). At recall 0 any FP is possible: NaN, except for the conventional
-    point (recall 0, precision 1), which is (0, 0). No points give none.
+    At recall 0 any FP is possible: NaN, except for the conventional point (recall 0, precision 1),
+    which is (0, 0).
 
     Parameters
     ----------
@@ -116,22 +112,17 @@ def pr_to_roc(
 def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     """The corners of the upper convex hull of ROC points, with (0, 0) and (1, 1) added.
 
-    Points in any order; returns (fpr, tpr), non-decreasing, from (0, 0) to (1, 1), no three on a
-    line (up to rounding). No points at all give the chance line. Errors as `roc_to_pr`.
+    No points give the chance line. Errors as `roc_to_pr`. By Andrew's monotone chain.
 
     Parameters
     ----------
     fpr, tpr : array_like
-        False and true positive rates, f8 (K,).
+        False and true positive rates, f8 (K,), in any order.
 
     Returns
     -------
     ROCPoints
-        The corners from (0, 0) to (1, 1).
-
-    References
-    ----------
-    Source: Davis and Goadrich 2006; Andrew's monotone chain.
+        From (0, 0) to (1, 1), no three on a line (up to rounding).
 
     Examples
     --------
@@ -145,7 +136,7 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
 def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
     """The best PR curve that mixing the given ROC points allows: their hull seen in PR space.
 
-    Never below any of the points given; no points give the chance line. Errors as `roc_to_pr`.
+    No points give the chance line. Errors as `roc_to_pr`. Source: section 3 of the paper.
 
     Parameters
     ----------
@@ -157,10 +148,6 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     PRPoints
         (precision, recall) with a point at each hull corner and at each whole TP between, from
         recall 0 (where the first precision is carried flat) to (1, P/(P + N)).
-
-    References
-    ----------
-    Source: Davis and Goadrich 2006, section 3.
 
     Examples
     --------
@@ -177,7 +164,7 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
         count, whole = rate * total, np.rint(rate * total)
         near = np.abs(count - whole) <= 1e-12 * max(total, 1)
         counts.append(np.where(near, whole, count))
-    fp, tp = _hull(*counts, *totals)
+    fp, tp = _hull(counts[0], counts[1], *totals)
     return interpolate_pr(tp, fp, totals[1])
 
 
@@ -185,7 +172,7 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     """Count-linear interpolation: the points and new ones at each whole TP strictly between.
 
     Between A and B, FP(t) = FP_A + (FP_B - FP_A)/(TP_B - TP_A) (t - TP_A). A start at TP = FP = 0
-    takes the precision of the next point, which is the limit along the line.
+    takes the precision of the next point, which is the limit along the line. Source: section 4.
 
     Parameters
     ----------
@@ -201,14 +188,8 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
 
     Raises
     ------
-    ShapeError
-        For different lengths.
-    DataError
-        For counts that fall or a total that is not above 0.
-
-    References
-    ----------
-    Source: Davis and Goadrich 2006, section 4.
+    ShapeError, DataError
+        For different lengths; for counts that fall or a total that is not above 0.
 
     Examples
     --------
@@ -274,7 +255,7 @@ def dominates(
         Results or points of this package, or pairs of arrays: (fpr, tpr) in ROC space, (precision,
         recall) in PR space.
     space : str
-        "roc" or "pr": the space in which curves are compared.
+        "roc" or "pr".
     within : tuple of float, float
         The range of FPR (ROC) or recall (PR) that counts.
     lines : str
@@ -287,10 +268,8 @@ def dominates(
 
     Raises
     ------
-    ShapeError
-        For a curve without points.
-    DataError
-        For curves that turn back or a range without length.
+    ShapeError, DataError
+        For a curve without points, one that turns back, a range without length.
 
     Examples
     --------
@@ -310,10 +289,10 @@ def crossings(
     within: tuple[float, float] = (0.0, 1.0),
     lines: Lines = "counts",
 ) -> ROCPoints | PRPoints:
-    """The points where curves `a` and `b` cross, from left to right: ROCPoints or PRPoints.
+    """The points where curves `a` and `b` cross, from left to right. Errors as `dominates`.
 
     Touching without changing sides is no crossing. Where the curves run together before they part
-    on the other side, the first common point is given. Errors as `dominates`.
+    on the other side, the first common point is given.
 
     Parameters
     ----------
@@ -323,7 +302,7 @@ def crossings(
     Returns
     -------
     ROCPoints or PRPoints
-        The points in that space, f8 (0,) if there are none.
+        Of that space; none: f8 (0,).
 
     Examples
     --------

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_left
+from dataclasses import fields
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -94,15 +95,9 @@ def pr(
 
     Raises
     ------
-    ShapeError
-        For different lengths.
-    DataError
-        For NaN, labels of another kind, or an option out of its range.
-
-    Warns
-    -----
-    InputWarning
-        If a class is missing.
+    ShapeError, DataError
+        For different lengths; for NaN, labels of another kind, or an option out of its range. A
+        missing class is an InputWarning.
 
     Examples
     --------
@@ -179,10 +174,8 @@ def det(
 
     Parameters
     ----------
-    labels, scores, ties, reading : as in `pr`
-        The samples and what they mean.
-    num_positives, num_negatives, include_inf, stable : as in `pr`
-        What is done with them.
+    labels, scores, ties, reading, num_positives, num_negatives, include_inf, stable : as in `pr`
+        The samples and what is done with them.
 
     Returns
     -------
@@ -199,17 +192,8 @@ def det(
         labels, scores, reading, ties, include_inf, stable, num_positives, num_negatives
     )
     r = roc_of(counts)
-    return DETResult(
-        fpr=r.fpr,
-        fnr=locked(r.fnr),
-        thresholds=r.thresholds,
-        tp=r.tp,
-        fp=r.fp,
-        eer=r.eer,
-        eer_threshold=r.eer_threshold,
-        positives=r.positives,
-        negatives=r.negatives,
-    )
+    of_both = {f.name: getattr(r, f.name) for f in fields(DETResult) if f.name != "fnr"}
+    return DETResult(fnr=locked(1 - r.tpr), **of_both)
 
 
 def rank(
@@ -262,20 +246,23 @@ def _ranked(
 ) -> Counts:
     """The counts of samples, with the totals given in place of those there are."""
     counts = rank(*samples(labels, scores, reading), ties, include_inf, stable)
-    for name, value in (("positives", num_positives), ("negatives", num_negatives)):
-        if value is not None:
-            value, found = whole_number(value, f"num_{name}"), getattr(counts, name)
-            if value < found:
-                warnings.warn(f"num_{name} {value}: fewer than the {found} there are", stacklevel=3)
-            counts = counts._replace(**{name: value})
-    return counts
+    totals = []
+    for name, value, found in (
+        ("num_positives", num_positives, counts.positives),
+        ("num_negatives", num_negatives, counts.negatives),
+    ):
+        totals.append(found if value is None else whole_number(value, name))
+        if totals[-1] < found:
+            warnings.warn(f"{name} {value}: fewer than the {found} there are", stacklevel=3)
+    return counts._replace(positives=totals[0], negatives=totals[1])
 
 
 def pr_of(c: Counts, interpolate: bool = False, prior: float | None = None) -> PRResult:
     """`pr` of counts."""
     p, n = c.positives, c.negatives
     recall = c.tp / (p or (_FLOOR if c.ties == "sample" else np.nan))
-    tp, fp = c.tp, c.fp
+    tp: Any = c.tp
+    fp: Any = c.fp
     if prior is not None:
         if not 0 <= prior <= 1:
             raise DataError(f"normalize_prior {prior!r}: expected a share from 0 to 1")

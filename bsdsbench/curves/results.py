@@ -55,10 +55,8 @@ class PRResult(ShownCurve):
 
     Parameters
     ----------
-    recall, precision, thresholds : array
-        f8 (K,).
-    tp, fp : array
-        i8 (K,).
+    recall, precision, thresholds, tp, fp : array
+        (K,), f8, the counts i8.
     auc : float
         Trapezoids over (recall, precision), not extended to recall 1.
     ap : float
@@ -98,16 +96,12 @@ class ROCResult(ShownCurve):
 
     Parameters
     ----------
-    tpr, fpr, thresholds : array
-        f8 (K,).
-    tp, fp : array
-        i8 (K,), not falling.
+    tpr, fpr, thresholds, tp, fp : array
+        (K,), f8, the counts i8.
     auc : float
         Area of the `plot` variant.
-    eer : float
-        Equal error rate, NaN where the curve ends before its crossing.
-    eer_threshold : float
-        Score of the sample (or level) whose inclusion makes the crossing.
+    eer, eer_threshold : float
+        Equal error rate, and the score whose inclusion makes the crossing; NaN where there is none.
     plot : str
         "fptp", "tntp", "tptn" or "fpfn": x axis, then y axis.
     positives, negatives : int
@@ -150,10 +144,8 @@ class DETResult(ShownCurve):
 
     Parameters
     ----------
-    fpr, fnr, thresholds : array
-        f8 (K,).
-    tp, fp, eer, eer_threshold, positives, negatives : as in `ROCResult`
-        Counts, equal error rate, totals.
+    fpr, fnr, thresholds, tp, fp, eer, eer_threshold, positives, negatives : as in `ROCResult`
+        Rates, thresholds, counts, equal error rate, totals.
 
     Examples
     --------

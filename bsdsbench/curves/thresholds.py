@@ -76,10 +76,8 @@ def threshold_curve(
 
     Raises
     ------
-    ShapeError
-        For different lengths.
-    DataError
-        For NaN.
+    ShapeError, DataError
+        For different lengths; for NaN.
 
     Examples
     --------
