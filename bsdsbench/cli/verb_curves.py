@@ -149,7 +149,14 @@ def _finite(value: float) -> float | None:
 
 def _write(target: str, kind: str, found: list[tuple[str, Any]], scale: str) -> None:
     if Path(target).suffix.lower() == ".csv":
-        _write_points(target, kind, found[0][1])
+        from bsdsbench.files.writing import write_atomic
+
+        rates = {"pr": ("recall", "precision"), "roc": ("fpr", "tpr"), "det": ("fpr", "fnr")}[kind]
+        lines = [",".join(("threshold", *rates, "tp", "fp"))]
+        names = ("thresholds", *rates, "tp", "fp")
+        arrays = [getattr(found[0][1], name).tolist() for name in names]
+        lines += [",".join(map(repr, row)) for row in zip(*arrays, strict=True)]
+        write_atomic(Path(target), "\n".join(lines) + "\n")
         return
     from bsdsbench.plotting import DETCurveDisplay, PRCurveDisplay, ROCCurveDisplay, plot_curves
 
@@ -160,49 +167,26 @@ def _write(target: str, kind: str, found: list[tuple[str, Any]], scale: str) -> 
         plot_curves([display.from_curve(c, n) for n, c in found], target)
 
 
-def _write_points(target: str, kind: str, curve: Any) -> None:
-    from bsdsbench.files.writing import write_atomic
-
-    names = {"pr": ("recall", "precision"), "roc": ("fpr", "tpr"), "det": ("fpr", "fnr")}[kind]
-    columns = ("threshold", *names, "tp", "fp")
-    arrays = [curve.thresholds, *(getattr(curve, n) for n in names), curve.tp, curve.fp]
-    rows = zip(*(a.tolist() for a in arrays), strict=True)
-    lines = [",".join(columns), *(",".join(map(repr, row)) for row in rows)]
-    write_atomic(Path(target), "\n".join(lines) + "\n")
-
-
 def _print_rows(rows: list[dict[str, Any]]) -> None:
+    """The numbers of every file; then every area of every file, and what it is."""
     from bsdsbench.cli.evaluating import print_tables
     from bsdsbench.tables.table import Column, Table
 
-    columns = [
-        Column(key, key.replace("_", " "), "", _format(key)) for key in rows[0] if key != "areas"
-    ]
-    tables = [Table("curves", "", columns, [[row[c.key] for c in columns] for row in rows])]
+    forms = {"name": "", "positives": "d", "negatives": "d", "points": "d"}
+    keys = [key for key in rows[0] if key != "areas"]
+    columns = [Column(key, key.replace("_", " "), "", forms.get(key, ".6g")) for key in keys]
+    tables = [Table("curves", "", columns, [[row[key] for key in keys] for row in rows])]
     if "areas" in rows[0]:
-        tables.append(_areas(rows))
+        words = ("points", "ties", "rule")
+        headings = [row["name"] for row in rows] if len(rows) > 1 else ["value"]
+        columns = [
+            Column("number", "number"),
+            *(Column(f"value_{k}", name, "", ".6g") for k, name in enumerate(headings, 1)),
+            *(Column(word, word) for word in words),
+        ]
+        cells = [
+            [same[0]["name"], *(r["value"] for r in same), *(same[0][word] for word in words)]
+            for same in zip(*(row["areas"] for row in rows), strict=True)
+        ]
+        tables.append(Table("areas", "", columns, cells))
     print_tables(tables)
-
-
-def _format(key: str) -> str:
-    if key == "name":
-        return ""
-    return "d" if key in ("positives", "negatives", "points") else ".6g"
-
-
-def _areas(rows: list[dict[str, Any]]) -> Any:
-    """Every area of every file: the values, then what the number is."""
-    from bsdsbench.tables.table import Column, Table
-
-    words = ("points", "ties", "rule")
-    columns = [Column("number", "number")]
-    for k, row in enumerate(rows):
-        heading = row["name"] if len(rows) > 1 else "value"
-        columns.append(Column(f"value_{k + 1}", heading, "", ".6g"))
-    columns += [Column(word, word) for word in words]
-    cells = []
-    for variants in zip(*(row["areas"] for row in rows), strict=True):
-        first = variants[0]
-        values = [r["value"] for r in variants]
-        cells.append([first["name"], *values, *(str(first[k]) for k in words)])
-    return Table("areas", "", columns, cells)

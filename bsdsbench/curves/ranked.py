@@ -8,7 +8,9 @@ the scores alone. Ratios are plain, 0/0 is NaN, and the precision of nothing pre
 
 ties="sample" is VLFeat's rule: one point per sample, equal scores in the order given, on which
 curve and areas then depend (a constant score has ROC area 0 or 1). Ratios have VLFeat's floor
-e = 1e-10: TP/max(P, e), max(TP, e)/max(TP + FP, e). Without equal scores the two agree.
+e = 1e-10: TP/max(P, e), max(TP, e)/max(TP + FP, e). Without equal scores the two agree. Where a
+class is missing numbers are NaN under both (VLFeat has areas of 0 or 1), and so is the threshold
+of an equal error rate that there is not (VLFeat has 0).
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ def pr(
 ) -> PRResult:
     """The precision-recall curve, its area, AP and 11-point AP (VLFeat's vl_pr).
 
-    Without positives recall and all numbers are NaN; without negatives precision is 1.
+    Without positives all numbers are NaN, without negatives precision is 1.
 
     Parameters
     ----------
@@ -125,8 +127,7 @@ def roc(
 ) -> ROCResult:
     """The ROC curve, its area and equal error rate (VLFeat's vl_roc).
 
-    If a class is missing its rate, the area and the equal error rate are NaN. Raises and warns as
-    `pr`.
+    If a class is missing the area and the equal error rate are NaN. Raises and warns as `pr`.
 
     Parameters
     ----------
