@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.curves.geometry import achievable_pr, check_counts, interpolate_pr
-from bsdsbench.curves.ranked import Counts, pr_of, rank, roc_of
+from bsdsbench.curves.ranked import Ranking, pr_of, rank, roc_of
 from bsdsbench.curves.samples import (
     F8,
+    LabelReading,
     Pair,
-    Reading,
     above_zero,
     floats,
     same_size,
@@ -318,7 +318,7 @@ _WORDS = {
 
 
 def area_table(
-    labels: ArrayLike, scores: ArrayLike, *, bins: int = 100, reading: Reading = "auto"
+    labels: ArrayLike, scores: ArrayLike, *, bins: int = 100, reading: LabelReading = "auto"
 ) -> tuple[AreaRow, ...]:
     """Every AP and AUC variant of the same labels and scores, with its name and its rule.
 
@@ -359,7 +359,9 @@ def area_table(
     return tuple(rows)
 
 
-def _areas(labels: ArrayLike, scores: ArrayLike, reading: Reading, bins: int) -> dict[str, float]:
+def _areas(
+    labels: ArrayLike, scores: ArrayLike, reading: LabelReading, bins: int
+) -> dict[str, float]:
     """Name -> number; what is undefined is left out."""
     positive, negative, s = samples(labels, scores, reading)
     merged, sample = (rank(positive, negative, s, ties) for ties in ("merge", "sample"))
@@ -412,7 +414,7 @@ def _areas(labels: ArrayLike, scores: ArrayLike, reading: Reading, bins: int) ->
     return {name: float(value) for name, value in found.items()}
 
 
-def _at(c: Counts, thresholds: F8) -> Pair:
+def _at(c: Ranking, thresholds: F8) -> Pair:
     """Precision and recall for score >= each of finite thresholds."""
     k = np.searchsorted(-c.thresholds, -thresholds, side="right") - 1
     return ratio(c.tp[k], c.tp[k] + c.fp[k]), c.tp[k] / c.positives

@@ -10,7 +10,7 @@ Source: Davis and Goadrich, The relationship between precision-recall and ROC cu
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -338,10 +338,9 @@ def _compared(
     a: Any, b: Any, space: Space, within: tuple[float, float], lines: Lines
 ) -> tuple[F8, F8, float, Pair]:
     """Grid of all corners in the range; heights of a and b just right and left of each."""
-    if space not in ("roc", "pr"):
-        raise DataError(f"space {space!r}: expected 'roc' or 'pr'")
-    if lines not in ("counts", "straight"):
-        raise DataError(f"lines {lines!r}: expected 'counts' or 'straight'")
+    for name, value, known in (("space", space, Space), ("lines", lines, Lines)):
+        if value not in get_args(known):
+            raise DataError(f"{name} {value!r}: expected one of {', '.join(get_args(known))}")
     (xa, ya), (xb, yb) = (_polyline(c, space, lines) for c in (a, b))
     low, high = within
     if space == "pr":

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.curves.results import DETResult, PRResult, ROCResult, Variant
-from bsdsbench.curves.samples import F8, I8, Bools, Reading, locked, samples, whole_number
+from bsdsbench.curves.samples import F8, I8, Bools, LabelReading, locked, samples, whole_number
 from bsdsbench.files.errors import DataError
 
 Ties = Literal["merge", "sample"]
@@ -32,8 +32,8 @@ VARIANTS = get_args(Variant)
 _FLOOR = 1e-10
 
 
-class Counts(NamedTuple):
-    """Counts along a ranking, best score first; point 0 is "nothing predicted".
+class Ranking(NamedTuple):
+    """Counts along falling scores, best score first; point 0 is "nothing predicted".
 
     thresholds : f8 (K,), falling from +inf; point k predicts score >= thresholds[k]
     tp, fp : i8 (K,), true and false positives so far
@@ -55,7 +55,7 @@ def pr(
     scores: ArrayLike,
     *,
     ties: Ties = "merge",
-    reading: Reading = "auto",
+    reading: LabelReading = "auto",
     interpolate: bool = False,
     normalize_prior: float | None = None,
     num_positives: int | None = None,
@@ -118,7 +118,7 @@ def roc(
     scores: ArrayLike,
     *,
     ties: Ties = "merge",
-    reading: Reading = "auto",
+    reading: LabelReading = "auto",
     plot: Variant = "fptp",
     num_positives: int | None = None,
     num_negatives: int | None = None,
@@ -162,7 +162,7 @@ def det(
     scores: ArrayLike,
     *,
     ties: Ties = "merge",
-    reading: Reading = "auto",
+    reading: LabelReading = "auto",
     num_positives: int | None = None,
     num_negatives: int | None = None,
     include_inf: bool = False,
@@ -204,7 +204,7 @@ def rank(
     ties: Ties = "merge",
     include_inf: bool = False,
     rows: bool = False,
-) -> Counts:
+) -> Ranking:
     """Count positives and negatives along the falling scores; rows: where each row comes in.
 
     A row of neither class has a point of its own under "sample" and none under "merge".
@@ -232,19 +232,19 @@ def rank(
         if not include_inf:
             where[scores == -np.inf] = -1
     totals = int(np.count_nonzero(positive)), int(np.count_nonzero(negative))
-    return Counts(thresholds[:end], np.r_[0, tp][:end], np.r_[0, fp][:end], *totals, ties, where)
+    return Ranking(thresholds[:end], np.r_[0, tp][:end], np.r_[0, fp][:end], *totals, ties, where)
 
 
 def _ranked(
     labels: ArrayLike,
     scores: ArrayLike,
-    reading: Reading,
+    reading: LabelReading,
     ties: Ties,
     include_inf: bool,
     stable: bool,
     num_positives: int | None,
     num_negatives: int | None,
-) -> Counts:
+) -> Ranking:
     """The counts of samples, with the totals given in place of those there are."""
     counts = rank(*samples(labels, scores, reading), ties, include_inf, stable)
     totals = []
@@ -258,7 +258,7 @@ def _ranked(
     return counts._replace(positives=totals[0], negatives=totals[1])
 
 
-def pr_of(c: Counts, interpolate: bool = False, prior: float | None = None) -> PRResult:
+def pr_of(c: Ranking, interpolate: bool = False, prior: float | None = None) -> PRResult:
     """`pr` of counts."""
     p, n = c.positives, c.negatives
     recall = c.tp / (p or (_FLOOR if c.ties == "sample" else np.nan))
@@ -293,7 +293,7 @@ def pr_of(c: Counts, interpolate: bool = False, prior: float | None = None) -> P
     )
 
 
-def roc_of(c: Counts, plot: Variant = "fptp") -> ROCResult:
+def roc_of(c: Ranking, plot: Variant = "fptp") -> ROCResult:
     """`roc` of counts."""
     if plot not in VARIANTS:
         raise DataError(f"plot {plot!r}: expected one of {', '.join(VARIANTS)}")
@@ -331,10 +331,10 @@ def roc_of_counts(
             raise DataError(
                 f"{name}: expected counts from 0 to {counts[-1]} that grow as the threshold falls"
             )
-    return roc_of(Counts(t, tps, fps, positives, negatives))
+    return roc_of(Ranking(t, tps, fps, positives, negatives))
 
 
-def _roc_area(c: Counts, plot: Variant) -> float:
+def _roc_area(c: Ranking, plot: Variant) -> float:
     """The area in whole numbers up to the last division, so that it is exact."""
     tp, fp, p, n = c.tp, c.fp, c.positives, c.negatives
     end_p, end_n = int(tp[-1]), int(fp[-1])
@@ -367,7 +367,7 @@ def _equal_error(tpr: F8, fpr: F8, thresholds: F8) -> tuple[float, float]:
     return float(error), float(thresholds[s + 1])
 
 
-def _points(c: Counts, **rates: F8) -> dict[str, Any]:
+def _points(c: Ranking, **rates: F8) -> dict[str, Any]:
     """What every result has: rates, counts and thresholds, read-only, and the totals."""
     arrays: dict[str, Any] = {**rates, "tp": c.tp, "fp": c.fp, "thresholds": c.thresholds}
     if c.rows is not None:

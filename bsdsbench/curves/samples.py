@@ -15,13 +15,13 @@ F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Pair = tuple[F8, F8]
-Reading = Literal["auto", "binary", "sign"]
+LabelReading = Literal["auto", "binary", "sign"]
 
 # Integers beyond this are not all distinct as float64, so a ranking could change.
 _EXACT = 2**53
 
 
-def samples(labels: ArrayLike, scores: ArrayLike, reading: Reading) -> tuple[Bools, Bools, F8]:
+def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> tuple[Bools, Bools, F8]:
     """(positive, negative, scores), each (n,); `reading` as in `pr`. Warns if a class is missing.
 
     To be called by what a public function calls: the warning points at that function's caller.
@@ -30,8 +30,8 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: Reading) -> tuple[Boo
     same_size(y, s, "labels", "scores")
     if s.dtype.kind in "iu" and s.size and (int(s.max()) > _EXACT or int(s.min()) < -_EXACT):
         raise DataError("scores: integers beyond 2**53, expected values that float64 holds exactly")
-    if reading not in get_args(Reading):
-        raise DataError(f"reading {reading!r}: expected one of {', '.join(get_args(Reading))}")
+    if reading not in get_args(LabelReading):
+        raise DataError(f"reading {reading!r}: expected one of {', '.join(get_args(LabelReading))}")
     if y.dtype == bool:
         reading = "binary"
     elif reading == "auto":
