@@ -210,8 +210,8 @@ def rank(
     A row of neither class has a point of its own under "sample" and none under "merge".
     """
     if ties == "merge":
-        # Plain sorts of each class, then a stable sort, which merges two runs in one pass: a third
-        # of the time of sorting rows.
+        # Plain sorts of each class, then a stable sort, which merges two runs in one pass: less
+        # than half the time of sorting rows.
         runs = np.concatenate([np.sort(scores[positive]), np.sort(scores[negative])])
         order = np.argsort(runs, kind="stable")[::-1]
         falling, hit = runs[order], order < np.count_nonzero(positive)
