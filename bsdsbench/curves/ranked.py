@@ -331,7 +331,7 @@ def roc_of_counts(
             raise DataError(
                 f"{name}: expected counts from 0 to {counts[-1]} that grow as the threshold falls"
             )
-    return roc_of(Ranking(t, tps, fps, positives, negatives))
+    return roc_of(Ranking(t, tps, fps, int(positives), int(negatives)))
 
 
 def _roc_area(c: Ranking, plot: Variant) -> float:

@@ -275,3 +275,16 @@ def test_the_area_of_billions_of_samples():
     found = roc_of_counts([0.5], [10**9], [10**9], 2 * 10**9, 10**10).auc
     assert found == pytest.approx(exact, rel=1e-15)
     assert roc_of_counts([0.5, 0.2], [2**31, 2**31], [0, 2**31], 2**31, 2**31).auc == 1
+
+
+def test_counts_at_every_level_are_the_curve_of_the_levels():
+    """As the metric of pixels has it; levels above the highest threshold are one level."""
+    rng = np.random.default_rng(9)
+    truth = rng.random(600) < 0.3
+    levels = np.minimum(rng.integers(0, 10, 600) + 3 * truth, 9)
+    hit = levels >= np.arange(1, 10)[:, None]
+    tp, fp = (hit & truth).sum(1), (hit & ~truth).sum(1)
+    found = roc_of_counts(np.arange(1, 10), tp, fp, truth.sum(), (~truth).sum())
+    expected = curves.roc(truth, levels)
+    assert (found.auc, found.eer) == (expected.auc, expected.eer)
+    assert found.auc == pytest.approx(metrics.roc_auc_score(truth, levels), rel=0, abs=1e-12)
