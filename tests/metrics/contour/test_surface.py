@@ -9,9 +9,9 @@ from skimage.morphology import skeletonize
 
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics import contour as bc
-from bsdsbench.metrics.contour.overlap import shell_width
+from bsdsbench.metrics.contour.measures import shell_width
 from bsdsbench.metrics.contour.pairs import mask_pair
-from bsdsbench.metrics.contour.surface import Distances, contour_lengths, davis_radius, percentile
+from bsdsbench.metrics.contour.measures import Distances, contour_lengths, davis_radius, percentile
 from tests.helpers.masks import bsds_masks, label_pairs, mask_pairs
 from tests.helpers.runs import refused
 from tests.reference import contours as ref
