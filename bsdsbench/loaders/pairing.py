@@ -32,7 +32,6 @@ from bsdsbench.loaders.formats import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES
 MISSING = ("error", "zero", "skip")
 DIGITS = re.compile(r"(\d+)")
 NUMBERED = re.compile(r"(.+)_[1-9]\d*")
-LAYOUTS = ("name", "number", "folder")
 SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
 Files = dict[str, list[Path]]
 Folder = str | os.PathLike[str]
@@ -171,8 +170,8 @@ def grouped(
 
     preds, gts = max(product(pred_ways, gt_ways), key=shared)
     if pred_dir is not None or wanted is not None:
-        preds = _with_rivals(preds, pred_ways, gt_names)
-        gts = _with_rivals(gts, gt_ways, pred_names)
+        preds = _completed(preds, pred_ways, gt_names)
+        gts = _completed(gts, gt_ways, pred_names)
     elif any(len(paths) > 1 for paths in gts.values()) and _counted(gt_ways[-1], len(gt_files)):
         gts = gt_ways[-1]
     lines = []
@@ -237,15 +236,20 @@ def _ways(files: Iterable[Path], root: Folder | None, known: Collection[str]) ->
     return ways
 
 
-def _with_rivals(chosen: Files, ways: Sequence[Files], others: Collection[str]) -> Files:
-    """`chosen`, and with each id the files that other layouts give it: together they are no set.
+def _completed(chosen: Files, ways: Sequence[Files], others: Collection[str]) -> Files:
+    """`chosen`, the files outside it by name, and with each id the files that other layouts give
+    it: together they are no set.
 
     others : names on the other side; files of these names are images of their own
     """
-    found = {}
-    for key, files in chosen.items():
-        rivals = {p for way in ways for p in way.get(key, ()) if id_of(p) not in others}
-        found[key] = files + sorted(rivals.difference(files), key=natural)
+    found = {key: list(files) for key, files in chosen.items()}
+    used = {path for files in chosen.values() for path in files}
+    for key, files in ways[0].items():
+        if rest := [path for path in files if path not in used]:
+            found.setdefault(key, []).extend(rest)
+    for key, way in product(found, ways[1:]):
+        rivals = [path for path in way.get(key, ()) if id_of(path) not in others]
+        found[key] = sorted({*found[key], *rivals}, key=natural) if rivals else found[key]
     return found
 
 

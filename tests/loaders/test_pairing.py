@@ -114,6 +114,23 @@ def test_files_that_may_be_something_else_are_no_annotators(tree, names, missing
     assert "v1" in tree.problems(missing=missing)[0]
 
 
+def test_an_own_file_beside_numbered_ones_in_a_numbered_folder(tree):
+    tree.pred_files("v1.png", "v2.png")
+    tree.gt_files("v1.png", "v1_1.png", "v1_2.png", "v2_1.png", "v2_2.png")
+    assert tree.problems()[0].startswith("v1: 3 files")
+
+
+@pytest.mark.parametrize(
+    "names", [["7_1.png", "7_2.png", "8_1.png"], ["7/a.png", "7/b.png", "8/a.png"]]
+)
+def test_ground_truth_outside_the_layout_is_not_passed_over(tree, names):
+    tree.pred_files("7.png", "8.png")
+    tree.gt_files(*names, "test/9.png")
+    assert tree.problems()[0] == "pred: no prediction for: 9 (1 in all)"
+    tree.pred_files("9.png")
+    assert [len(gts) for _, gts in tree.shape().values()] == [2, 1, 1]
+
+
 @pytest.mark.parametrize("names", list(AMBIGUOUS.values())[3:], ids=list(AMBIGUOUS)[3:])
 def test_a_split_file_does_not_choose_between_two_layouts(tree, names):
     tree.pred_files("v1.png")
