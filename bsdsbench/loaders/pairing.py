@@ -36,8 +36,8 @@ SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval
 Files = dict[str, list[Path]]
 Folder = str | os.PathLike[str]
 ONE_SET = (
-    "one, or annotators as ID_1, ID_2 .., ID/NAME or ANNOTATOR/ID.seg in one folder (a split file "
-    "of the ids tells them from other files)"
+    "one, or annotators in one folder: ID_1, ID_2 ..; ANNOTATOR/ID.seg; ID/NAME, with a split file "
+    "if there are no predictions or the names are numbers from 0"
 )
 
 
@@ -371,6 +371,5 @@ def maps_in(folder: str | os.PathLike[str]) -> dict[str, str] | None:
 def natural(path: Path) -> tuple[object, ...]:
     """Sort key: numbers in a path by value, so that ID_2 comes before ID_10."""
     text = os.fspath(path)
-    parts: list[object] = list(DIGITS.split(text))
-    parts[1::2] = [int(str(number)[:300]) for number in parts[1::2]]
-    return (*parts, text)
+    parts = DIGITS.split(text)
+    return (*(int(part) if k % 2 else part for k, part in enumerate(parts)), text)
