@@ -102,12 +102,10 @@ def pair(
     )
     order = sorted(gts if wanted is None else wanted)
     if missing == "error":
-        lost = [i for i in order if i in gts and i not in preds]
-        say(pred_dir, lost, "no prediction for")
+        say(pred_dir, [i for i in order if i in gts and i not in preds], "no prediction for")
     say(gt_dir, [i for i in order if i not in gts], "no ground truth for")
     if wanted is None:
-        extra = sorted(preds.keys() - gts.keys())
-        say(pred_dir, extra, "predictions without ground truth")
+        say(pred_dir, sorted(preds.keys() - gts.keys()), "predictions without ground truth")
     if not problems and pred_dir is not None and not preds.keys() & set(order):
         problems.append(f"{show(pred_dir)}: no prediction for any image, expected at least one")
     if problems and preds and not preds.keys() & gts.keys():
@@ -342,13 +340,9 @@ def find_files(folder: Folder, suffixes: Collection[str]) -> list[Path]:
                 for name in names
                 if name[0] != "." and os.path.splitext(name)[1].lower() in suffixes
             ]
-    except DataError:
-        raise
     except OSError as error:
         where = show(error.filename or root)
         raise PairingError(f"{where}: cannot be listed ({error.strerror})") from None
-    except ValueError as error:  # a path with a null byte
-        raise PairingError(f"{show(root)}: cannot be listed ({show(error)})") from None
     bad = [show(path) for path in found if not is_text(os.path.relpath(path, root))]
     if bad:
         raise PairingError(f"{listed(bad, 3)}: not UTF-8, expected names that are")
