@@ -151,16 +151,17 @@ def grouped(
     """
     wanted, pred_files, gt_files = _listings(pred_dir, gt_dir, split_file)
     wanted = wanted if ids is None else set(ids)
+    pred_root, gt_root = Path(pred_dir or ""), Path(gt_dir)
     pred_names, gt_names = ({id_of(path) for path in side} for side in (pred_files, gt_files))
-    pred_ways = _ways(pred_files, pred_dir, gt_names if wanted is None else wanted)
-    gt_ways = _ways(gt_files, gt_dir, pred_names if wanted is None else wanted)
-    if pred_kind != "labels":
-        del pred_ways[1:]
-    if gt_kind != "annotators":
-        del gt_ways[1:]
-    per_class = _by_class(pred_files, pred_dir, classes) if pred_kind == "classes" else {}
-    if per_class:
-        pred_ways = [{key: sorted(maps, key=maps.__getitem__) for key, maps in per_class.items()}]
+    pred_ways = _ways(pred_files, pred_root, gt_names if wanted is None else wanted)
+    gt_ways = _ways(gt_files, gt_root, pred_names if wanted is None else wanted)
+    pred_ways = pred_ways[: 3 if pred_kind == "labels" else 1]
+    gt_ways = gt_ways[: 3 if gt_kind == "annotators" else 1]
+    folders = _class_folders(pred_root, classes) if pred_kind == "classes" else []
+    if folders:
+        mine = [path for path in pred_files if _top(path, pred_root) in folders]
+        mine.sort(key=lambda path: folders.index(_top(path, pred_root)))
+        pred_ways = _ways(mine, pred_root, ())[:1]
 
     def shared(sides: tuple[Files, Files]) -> int:
         ids = sides[0].keys() & sides[1].keys() if wanted is None else wanted
@@ -172,21 +173,19 @@ def grouped(
         gts = _completed(gts, gt_ways, pred_names)
     elif any(len(paths) > 1 for paths in gts.values()) and _counted(gt_ways[-1], len(gt_files)):
         gts = gt_ways[-1]
-    lines = []
-    for side, frames in ((preds, True), (gts, wanted is not None)):
-        mine = sorted(side if wanted is None else side.keys() & wanted)
-        if side is preds and per_class:
-            every = list(range(len(classes)))
-            wrong = [k for k in mine if sorted(per_class[k].values()) != every]
-            expected = f"one in the folder of each of the {len(classes)} classes"
-        else:
-            wrong = [k for k in mine if not is_set(k, side[k], frames)]
-            expected = "one" if side is preds else ONE_SET
-        lines += [
-            f"{k}: {len(side[k])} files ({listed([str(p) for p in side[k]], 3)}), "
-            f"expected {expected}"
-            for k in wrong[:10]
-        ]
+
+    lines: list[str] = []
+    for side, expected in ((preds, "one of each class" if folders else "one"), (gts, ONE_SET)):
+        wrong = []
+        for key in sorted(side if wanted is None else side.keys() & wanted):
+            if side is preds and folders:
+                fine = [_top(path, pred_root) for path in side[key]] == folders
+            else:
+                fine = is_set(key, side[key], frames=side is preds or wanted is not None)
+            if not fine:
+                files = listed([str(path) for path in side[key]], 3)
+                wrong.append(f"{key}: {len(side[key])} files ({files}), expected {expected}")
+        lines += wrong[:10]
         lines += [f"and {len(wrong) - 10} more doubled ids"] if len(wrong) > 10 else []
     return wanted, preds, gts, lines
 
@@ -217,11 +216,10 @@ def _listings(
     return wanted, found[0], found[1]
 
 
-def _ways(files: Iterable[Path], root: Folder | None, known: Collection[str]) -> list[Files]:
+def _ways(files: Iterable[Path], root: Path, known: Collection[str]) -> list[Files]:
     """Image id -> files by name, by number and by folder; the name of a file that has a known id
     is the only one it goes by."""
     by_name, by_number, by_folder = ways = [Files(), Files(), Files()]
-    top = Path(root or "")
     for path in files:
         name = id_of(path)
         by_name.setdefault(name, []).append(path)
@@ -229,7 +227,7 @@ def _ways(files: Iterable[Path], root: Folder | None, known: Collection[str]) ->
             continue
         if match := NUMBERED.fullmatch(name):
             by_number.setdefault(match[1], []).append(path)
-        if path.parent != top and path.parent.name.lower() not in SPLITS:
+        if path.parent != root and path.parent.name.lower() not in SPLITS:
             by_folder.setdefault(show(path.parent.name), []).append(path)
     return ways
 
@@ -256,19 +254,21 @@ def is_set(image_id: str, paths: Sequence[Path], frames: bool = False) -> bool:
 
     frames : also for numbers in a folder that begin with 0, as a video's do
     """
-    if len(paths) == 1:
-        return True
-    names = [id_of(p) for p in paths]
-    suffixes = {p.suffix.lower() for p in paths}
-    if set(names) == {image_id}:  # BSDS300; its color and gray are two sets
-        return suffixes == {".seg"} and len({(len(p.parts), p.parent.parent) for p in paths}) == 1
-    if len(suffixes) > 1 or len({p.parent for p in paths}) > 1 or len(set(names)) < len(names):
-        return False
-    if all((match := NUMBERED.fullmatch(name)) and match[1] == image_id for name in names):
-        return True
-    if show(paths[0].parent.name) != image_id or image_id in names:
-        return False
-    return frames or not (all(map(str.isdecimal, names)) and any(n[0] == "0" for n in names))
+    names = [id_of(path) for path in paths]
+    places: set[object] = set()
+    for name, path in zip(names, paths, strict=True):
+        suffix = path.suffix.lower()
+        if name != image_id:
+            match = NUMBERED.fullmatch(name)
+            places.add((path.parent, suffix, bool(match and match[1] == image_id)))
+        else:  # color and gray of BSDS300 are two places
+            places.add((len(path.parts), path.parent.parent) if suffix == ".seg" else path)
+    video = all(map(str.isdecimal, names)) and any(name[0] == "0" for name in names)
+    return len(paths) == 1 or (
+        len(places) == 1
+        and len(set(names)) == (1 if image_id in names else len(names))
+        and (frames or not video or image_id in names)
+    )
 
 
 def _counted(by_folder: Files, n_files: int) -> bool:
@@ -279,20 +279,15 @@ def _counted(by_folder: Files, n_files: int) -> bool:
     )
 
 
-def _by_class(
-    files: Iterable[Path], root: Folder | None, classes: Sequence[str]
-) -> dict[str, dict[Path, int]]:
-    """Image id -> file -> class, where every class has a folder: by its name, or class_001 .."""
+def _class_folders(root: Path, classes: Sequence[str]) -> list[str]:
+    """The folders of the classes where each has one: by its name, or class_001 and so on."""
     numbered = [f"class_{k:03d}" for k in range(1, len(classes) + 1)]  # as the SBD programs do
-    top = Path(root or "")
-    names = next((n for n in (classes, numbered) if all((top / x).is_dir() for x in n)), ())
-    rank = {name: k for k, name in enumerate(names)}
-    groups: dict[str, dict[Path, int]] = {}
-    for path in files:
-        folder = path.relative_to(top).parts[0]
-        if folder in rank:
-            groups.setdefault(id_of(path), {})[path] = rank[folder]
-    return groups
+    names = (list(classes), numbered)
+    return next((n for n in names if all((root / x).is_dir() for x in n)), [])
+
+
+def _top(path: Path, root: Path) -> str:
+    return path.relative_to(root).parts[0]
 
 
 def read_split(path: str | os.PathLike[str]) -> list[str]:
