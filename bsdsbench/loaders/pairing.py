@@ -144,10 +144,9 @@ def grouped(
     classes: Sequence[str] = (),
     ids: Collection[str] | None = None,
 ) -> tuple[set[str] | None, Files, Files, list[str]]:
-    """The ids asked for; the files of both sides by id, in the layouts that share most ids; and a
-    line for each id whose files do not belong together.
+    """The ids that count (None: all), the files of both sides by id, and the doubled ids' faults.
 
-    Raises PairingError that lists all wrong paths.
+    The layouts that share most ids are taken. Raises PairingError that lists all wrong paths.
     """
     wanted, pred_files, gt_files = _listings(pred_dir, gt_dir, split_file)
     wanted = wanted if ids is None else set(ids)
