@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from bsdsbench.metrics.columns import Column, Score
 
 import bsdsbench as bb
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.metrics.base import Metric, at_least_two, column_values, counts_in_order
-from bsdsbench.metrics.columns import Column, Score
 from bsdsbench.scores.counts import Counts, count_field
 from bsdsbench.scores.ratios import ratio, weighted_sum
 

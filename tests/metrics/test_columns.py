@@ -5,9 +5,9 @@ import re
 from dataclasses import MISSING, fields
 
 import pytest
+from bsdsbench.metrics.columns import Column, Score
 
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.columns import Column, Score
 from tests.helpers.snapshots import same_as_stored
 
 ERRORS = (
