@@ -51,7 +51,9 @@ class Sites(NamedTuple):
     def within(self, limits: ArrayLike, *, lengths: bool = False) -> F8:
         """Sites, or contour length, with a distance up to each limit, (n, limits)."""
         weights = self.length if lengths else 1.0
-        return np.stack([self.sums((self.distance <= t) * weights) for t in np.atleast_1d(limits)], 1)
+        return np.stack(
+            [self.sums((self.distance <= t) * weights) for t in np.atleast_1d(limits)], 1
+        )
 
     def sums(self, values: F8) -> F8:
         """The sum of each label's values, in their order."""
