@@ -237,7 +237,7 @@ def _tested(found: Any) -> str:
     words = {
         "bootstrap": "",
         "permutation": "; p by permutation of the two results of each image",
-        "wilcoxon": "; p by Wilcoxon's signed ranks of each image's value, one for every score",
+        "wilcoxon": "; p by Wilcoxon's signed ranks of each image's own value of the score",
     }
     return words[found.test]
 

@@ -1,7 +1,9 @@
 """Identity of a ground-truth set: a fingerprint of its content, independent of the file format.
 
 An image's fingerprint is the first 16 hex digits of sha256 over "ROWSxCOLSxANNOTATORS\\n" in ASCII,
-then over each annotator's boundaries in file order, one bit per pixel (row-major, big bit order). A
+then over each annotator's boundaries in file order, one bit per pixel (row-major, big bit order),
+then over what else is annotated, each as "NAME SHAPE\\n" and its values, integers in four bytes and
+others in eight, little-endian. Boundaries stand for the segmentations that they were made of. A
 set's is the same over the lines "ID FINGERPRINT\\n", sorted by id as strings. The splits of BSDS500
 and the editions of UDED ship with the package; other sets are registered by a file of the same form
 (`write_set`).
@@ -31,6 +33,7 @@ from bsdsbench.loaders.pairing import Pair, ground_truths
 from bsdsbench.protocol.protocol import Protocol
 
 DIGITS = 16
+OTHERS = ("labels", "instances", "class_boundaries", "mask", "depth", "valid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ class Identity:
 def image_fingerprint(gt: GroundTruth) -> str:
     """The fingerprint of one image's annotations, 16 hex digits.
 
-    Depends on the size, the number and order of the annotators and their boundary pixels only.
+    Depends on the size, the annotators and their order, and the values of what is annotated.
 
     Examples
     --------
@@ -125,6 +128,16 @@ def image_fingerprint(gt: GroundTruth) -> str:
     for drawn in gt.boundaries:
         # comparing takes ten times as long as packing
         digest.update(np.packbits(drawn if drawn.dtype == np.bool_ else drawn > 0).tobytes())
+    others = [(name, getattr(gt, name)) for name in OTHERS]
+    others += [("angles", angles) for angles in gt.angles]
+    if gt.lines:
+        others += [("ends", gt.lines.ends), ("junctions", gt.lines.junctions)]
+    if not gt.boundaries:
+        others += [("segmentation", labels) for labels in gt.segmentations]
+    for name, array in others:
+        if array is not None:
+            digest.update(f"{name} {array.shape}\n".encode("ascii"))
+            digest.update(np.ascontiguousarray(array, "<f8" if array.dtype.kind == "f" else "<i4"))
     return digest.hexdigest()[:DIGITS]
 
 

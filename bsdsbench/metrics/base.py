@@ -415,21 +415,6 @@ class Metric(ABC):
         """
         return iter(())
 
-    def same_truth(self, a: Any, b: Any) -> bool:
-        """False if the counts of one image cannot come from the same ground truth.
-
-        Parameters
-        ----------
-        a, b : Counts
-            Of one image in two runs.
-
-        Returns
-        -------
-        bool
-            True if nothing speaks against it.
-        """
-        return True
-
 
 def counts_in_order(records: Iterable[ImageRecord], metric: str) -> list[tuple[str, Any]]:
     """(image id, counts of a metric) in id order. Raises DataError for none, or missing counts."""

@@ -183,9 +183,6 @@ class CrispnessMetric(Metric):
             for name, text in boundary_files(getattr(score, part), images):
                 yield f"{part}/{name}", text
 
-    def same_truth(self, a: CrispnessCounts, b: CrispnessCounts) -> bool:
-        return set(a.ceval[:, 1].tolist()) == set(b.ceval[:, 1].tolist())
-
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
         pred, gt, protocol = BoundaryMetric().example()
         return pred, gt, protocol.replace(nms=True)

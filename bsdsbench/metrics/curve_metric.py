@@ -111,9 +111,6 @@ class CurveMetric(Metric):
         points = best(PRCurve.of_counts(stack["thresholds"], self.four(stack)))
         return [OperatingPoint(*map(float, p)).to_mapping() for p in zip(*points, strict=True)]
 
-    def same_truth(self, a: CurveCounts, b: CurveCounts) -> bool:
-        return set(a.total_gt.tolist()) == set(b.total_gt.tolist())
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchMaps(ReadOnly):

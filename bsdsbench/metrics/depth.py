@@ -319,10 +319,6 @@ class DepthMetric(MatchingMetric):
         maps = prepared(np.asarray(pred.depth), gt, at)
         yield from depth_symptoms(maps, at)
 
-    def same_truth(self, a: Any, b: Any) -> bool:
-        same = np.array_equal(a.si[..., 2], b.si[..., 2]) and a.dbe_n[2] == b.dbe_n[2]
-        return bool(same) and super().same_truth(a, b)
-
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
         depth = np.full((12, 16), 4.0)
         depth[3:9, 5:9] = 2.0

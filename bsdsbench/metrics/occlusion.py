@@ -173,9 +173,6 @@ class OcclusionMetric(Metric):
             rows = zip(c.thresholds, *(getattr(c, name) for name in _FIELDS), strict=True)
             yield f"per_image/{safe_name(image_id)}_ev1_occ.txt", format_rows(rows)
 
-    def same_truth(self, a: OcclusionCounts, b: OcclusionCounts) -> bool:
-        return set(a.total_gt.tolist()) == set(b.total_gt.tolist())
-
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
         pred, gt, protocol = BoundaryMetric().example()
         flat = np.zeros(gt.shape)

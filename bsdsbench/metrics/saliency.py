@@ -288,9 +288,6 @@ class SaliencyMetric(Metric):
                 f"--set invert={other}",
             )
 
-    def same_truth(self, a: SaliencyCounts, b: SaliencyCounts) -> bool:
-        return int(a.positives) == int(b.positives) and int(a.pixels) == int(b.pixels)
-
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
         soft = np.zeros((12, 16), np.uint8)
         soft[3:9, 5:9] = 200

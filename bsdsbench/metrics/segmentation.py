@@ -281,9 +281,6 @@ class SegmentationMetric(Metric):
     ) -> Iterator[tuple[str, str, str]]:
         return label_symptoms(pred, gt, self.options_of(protocol))
 
-    def same_truth(self, a: SegmentationCounts, b: SegmentationCounts) -> bool:
-        return np.array_equal(a.confusion.sum(axis=1), b.confusion.sum(axis=1))
-
     def describe(self, protocol: Protocol) -> str:
         """What was compared, and the order of the means."""
         return (

@@ -274,9 +274,6 @@ class SemanticMetric(Metric):
             for file, text in boundary_files(score.per_class[name], _images_of(images, k)):
                 yield f"{safe_name(name)}/{file}", text
 
-    def same_truth(self, a: SemanticCounts, b: SemanticCounts) -> bool:
-        return np.array_equal(a.total_gt.max(axis=1), b.total_gt.max(axis=1))
-
     def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
         labels = np.ones((12, 16), np.uint8)
         labels[:, 8:] = 2

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import kind_of_value, to_numpy
 from bsdsbench.files.errors import DataError, MergeError, ShapeError
+from bsdsbench.loaders.identity import image_fingerprint
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.maps import form_of, without_tops
@@ -190,7 +191,8 @@ def measure(
     if is_left_out(truth, registry.get(metrics[0]).gt_kind, protocol):
         return None
     counts = {name: registry.get(name).count(pred, truth, protocol) for name in metrics}
-    return ImageRecord(image_id, truth.shape, counts, form=form_of(pred, protocol))
+    mark = image_fingerprint(truth)
+    return ImageRecord(image_id, truth.shape, counts, truth=mark, form=form_of(pred, protocol))
 
 
 def given_inputs(

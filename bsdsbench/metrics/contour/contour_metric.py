@@ -147,12 +147,20 @@ class ContourMetric(Metric):
             return contour_counts(*label_maps(pred, gt, at), at)
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
-        """The means over images of each class, then over the classes; pooled.* of all pixels."""
+        """The means over images of each class, then over the classes; pooled.* of all pixels.
+
+        KEY.n says over how many pairs of masks a mean is.
+        """
         at, total = self.options_of(protocol), summed(stack, weights)
+        over = total.value_count.sum(axis=1)
         means = defined_mean(np.moveaxis(defined_ratio(total.value_sum, total.value_count), 1, -1))
         out = {key_of(m): means[:, k] for k, m in enumerate(at.measures())}
         pooled = {f"pooled.{key}": defined_mean(v) for key, v in _pooled(total, at).items()}
-        return {**out, **pooled}
+        return {
+            **out,
+            **pooled,
+            **{f"{key_of(m)}.n": over[:, k] for k, m in enumerate(at.measures())},
+        }
 
     def result(
         self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
@@ -193,9 +201,6 @@ class ContourMetric(Metric):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol
     ) -> Iterator[tuple[str, str, str]]:
         return label_symptoms(pred, gt, self.options_of(protocol))
-
-    def same_truth(self, a: ContourCounts, b: ContourCounts) -> bool:
-        return np.array_equal(a.areas[:, 2], b.areas[:, 2])
 
     def describe(self, protocol: Protocol) -> str:
         """What was compared, what empty masks gave, and the order of the means."""
