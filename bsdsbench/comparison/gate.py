@@ -301,8 +301,8 @@ def assert_scores(
 ) -> GateResult | None:
     """Raise AssertionError, listing every score, if `run`, or that of a folder, fails the gate.
 
-    update : write the baseline from the run instead; tolerances stay. Options are those of `check`. A baseline that
-    does not exist is an AssertionError too.
+    update : write the baseline from the run instead; tolerances stay. Options are those of `check`.
+    A baseline that does not exist is an AssertionError too.
     """
     __tracebackhide__ = True  # a failing test shows the scores, not this
     (found_run,) = as_runs([run])

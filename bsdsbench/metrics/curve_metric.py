@@ -55,7 +55,9 @@ class CurveMetric(Metric):
         Column("ods.precision", "ODS P", "P", shown="own", score=False),
         Column("ods.recall", "ODS R", "R", shown="own", score=False),
         Column("ois", "OIS"),
-        Column("ap", "AP", undefined="the curve is one point (binary or label maps)"),
+        Column(
+            "ap", "AP", undefined="recall is the same at every threshold, so nothing has an area"
+        ),
         Column("n_images", "images", "n", digits=0, shown="own", score=False),
     )
     image_columns: ClassVar[tuple[Column, ...]] = (
@@ -160,7 +162,7 @@ class CurveScore(ShownScore):
     ods, ois : OperatingPoint
         Best F at one threshold of all images, and at each image's own.
     ap : float
-        Area under the PR curve; NaN where the curve is one point (label maps).
+        Area under the PR curve; NaN where recall is the same at every threshold (label maps).
     n_images : int
         Number of images.
     curve : PRCurve

@@ -259,7 +259,7 @@ def _by_key(signature: Signature, unused: frozenset[str]) -> dict[str, str]:
 def _equal(key: str, a: str, b: str) -> bool:
     """Whether two values of a word mean the same, as 2px and 2.0px."""
     if read := next((w.read for w in _WORDS if w.key == key), None):
-        return read(a) == read(b)
+        return bool(read(a)) and read(a) == read(b)  # that of `match` reads nothing
     same = "." in key or key in Protocol.names()
     return same and parse_overrides([f"{key}={a}"]) == parse_overrides([f"{key}={b}"])
 

@@ -244,7 +244,7 @@ def test_an_interrupted_folder_is_called_so_by_every_verb(verb, tmp_path):
 def test_runs_of_two_protocols_are_told_of_force():
     runs = [simulated_run("a", 3), simulated_run("b", 3)]
     runs[1] = replace(runs[1], protocol=runs[1].protocol.replace(max_dist=0.011))
-    refused(r"tolerance.*\(--force compares them", bb.compare, runs, n_boot=10)
+    refused(r"tolerance.*\(force=True compares them", bb.compare, runs, n_boot=10)
 
 
 def test_a_dash_has_its_reason_in_a_note():

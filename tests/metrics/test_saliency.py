@@ -288,12 +288,3 @@ def test_an_image_has_its_best_level_and_not_the_adaptive_one():
     assert METRIC.image_values(counts) == pytest.approx(expected)
     better = replace(counts, tp=np.arange(257)[::-1] // 128)  # unequal levels: the best
     assert METRIC.image_values(better)["max_f"] == pytest.approx(f_beta(2, 3, 2))
-
-
-@pytest.mark.parametrize(("positives", "pixels"), [(2, 8), (2, 9), (3, 8), (3, 9)])
-def test_a_truth_is_told_by_its_object_and_its_size(positives, pixels):
-    a, b = (
-        saliency.SaliencyCounts([0] * 257, [0] * 257, 0, 0, *sizes, 0, 0, 0)
-        for sizes in ((2, 8), (positives, pixels))
-    )
-    assert METRIC.same_truth(a, b) is ((positives, pixels) == (2, 8))

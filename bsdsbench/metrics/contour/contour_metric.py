@@ -16,7 +16,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.columns import Column, within
 from bsdsbench.metrics.contour.label_options import ContourOptions, LabelOptions
-from bsdsbench.metrics.contour.pairs import SIDES
+from bsdsbench.metrics.contour.pairs import CONVENTIONS, SIDES
 from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
@@ -200,7 +200,16 @@ class ContourMetric(Metric):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol
     ) -> Iterator[tuple[str, str, str]]:
-        return label_symptoms(pred, gt, self.options_of(protocol))
+        at = self.options_of(protocol)
+        yield from label_symptoms(pred, gt, at)
+        undefined = np.isnan(CONVENTIONS[at.empty].one_distance or 0.0)
+        if (
+            undefined
+            and "distance" in at.groups
+            and self.count(pred, gt, protocol).pairs[:, 1:].any()
+        ):
+            words = "masks without a partner, which HD, HD95 and ASSD leave out"
+            yield "left-out", words, "read them beside IoU, or --set contour.empty=diagonal"
 
     def describe(self, protocol: Protocol) -> str:
         """What was compared, what empty masks gave, and the order of the means."""
