@@ -94,22 +94,19 @@ def command(
 
 
 def _tolerances(items: tuple[str, ...], scores: Iterable[str]) -> dict[str, float]:
-    """`0.002` or `ods=0.005` -> the tolerances that are given, by score.
-
-    Those of single scores stand beside the common one.
-    """
+    """`0.002` or `ods=0.005` -> the tolerances by score; one without a score is of all others."""
     from bsdsbench.files.errors import DataError
     from bsdsbench.runs.score_list import full_name
 
     known = list(scores)
     found: dict[str, float] = {}
     for item in items:
-        score, _, text = item.rpartition("=")
+        score, equals, text = item.rpartition("=")
         try:
             value = float(text)
         except ValueError:
             value = -1.0
-        if not 0 <= value < float("inf") or item.lstrip().startswith("="):
+        if not 0 <= value < float("inf") or bool(equals) != bool(score.strip()):
             raise DataError(f"--tolerance {item!r}: expected a number from 0, or SCORE=NUMBER")
         name = full_name(score.strip(), known)
         if name in found:

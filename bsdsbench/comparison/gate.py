@@ -132,13 +132,16 @@ class Baseline:
             tolerances = number_fields(found, "tolerances")
             if text_field(found, "checksum") != _checksum(found):
                 raise FaultError("was altered (its checksum differs), expected it as it was made")
+            counts = base64.b64decode(
+                text_field(found, "counts", bounded.MAX_FILE_BYTES), validate=True
+            )
             return cls(
                 text_field(found, "name"),
                 registry.stored(table_field(found, "protocol")),
                 number_fields(found, "scores"),
                 whole_field(found, "n_images"),
                 tolerances,
-                _records(text_field(found, "counts", bounded.MAX_FILE_BYTES)),
+                unpack_records(Path("counts"), counts) if counts else (),
                 text_field(found, "tasks").split(", ") if found.get("tasks") else (),
             )
 
@@ -339,11 +342,6 @@ def _by_full_name(tolerances: Mapping[str, float], scores: Mapping[str, float]) 
             raise DataError(f"tolerance of {score!r}: given more than once")
         found[score] = value
     return found
-
-
-def _records(text: str) -> Sequence[ImageRecord]:
-    """Records from the base64 of a counts file."""
-    return unpack_records(Path("counts"), base64.b64decode(text, validate=True)) if text else ()
 
 
 def _xml_text(text: str) -> str:

@@ -15,6 +15,7 @@ import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.gate import Baseline, Check, GateResult, _checksum, assert_scores, check
 from bsdsbench.comparison.significance import least_p
+from bsdsbench.files.errors import InputWarning
 from bsdsbench.scores.counts import BoundaryCounts
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
@@ -255,6 +256,15 @@ def test_an_update_keeps_tolerances_and_takes_no_option_of_the_check(run, tmp_pa
     assert update("--tolerance", "0.05", "--tolerance", "boundary.ap=0.1") is None
     kept = Baseline.load(base)
     assert kept.tolerances == {**dict.fromkeys(kept.scores, 0.05), "boundary.ap": 0.1}
+    assert update("--tolerance", "ods=0.01") is None
+    expected = {**kept.tolerances, "boundary.ods": 0.01}
+    assert Baseline.load(base).tolerances == expected
+    assert_scores(run, base, update=True)
+    assert Baseline.load(base).tolerances == expected
+    base.write_text("{}")
+    with pytest.warns(InputWarning, match="its tolerances are not kept"):
+        assert_scores(run, base, update=True)
+    assert Baseline.load(base).tolerances == {}
 
 
 def test_assert_scores(run, tmp_path):
