@@ -51,7 +51,8 @@ def _made_how(found: Any, notes: Sequence[str]) -> dict[str, Any]:
     """Caption and notes of a table: each has them all, as each may be pasted alone."""
     caption = (
         f"{found.n_images} images, {found.n_boot} bootstrap samples, seed {found.seed}, "
-        f"{_percent(found)} {found.interval} intervals{_TESTED[found.test]}. Protocol: {found.protocol}"
+        f"{_percent(found)} {found.interval} intervals{_TESTED[found.test]}. "
+        f"Protocol: {found.protocol}"
     )
     signed = signature_lines(found.names, found.signatures) if found.signatures else []
     return {"caption": caption, "notes": [*notes, *found.notes], "signatures": signed}

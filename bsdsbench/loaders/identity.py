@@ -2,8 +2,8 @@
 
 An image's fingerprint is the first 16 hex digits of sha256 over "ROWSxCOLSxANNOTATORS\\n" in ASCII,
 then over each annotator's boundaries in file order, one bit per pixel (row-major, big bit order),
-then over what else is annotated, each as "NAME SHAPE\\n" and its values, integers in four bytes and
-others in eight, little-endian. Boundaries stand for the segmentations that they were made of. A
+then over what else is annotated, each as "NUMBER SHAPE\\n" and its values, integers in four bytes
+and others in eight, little-endian. Boundaries stand for the segmentations that they were made of. A
 set's is the same over the lines "ID FINGERPRINT\\n", sorted by id as strings. The splits of BSDS500
 and the editions of UDED ship with the package; other sets are registered by a file of the same form
 (`write_set`).
@@ -33,7 +33,6 @@ from bsdsbench.loaders.pairing import Pair, ground_truths
 from bsdsbench.protocol.protocol import Protocol
 
 DIGITS = 16
-OTHERS = ("labels", "instances", "class_boundaries", "mask", "depth", "valid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +127,12 @@ def image_fingerprint(gt: GroundTruth) -> str:
     for drawn in gt.boundaries:
         # comparing takes ten times as long as packing
         digest.update(np.packbits(drawn if drawn.dtype == np.bool_ else drawn > 0).tobytes())
-    others = [(name, getattr(gt, name)) for name in OTHERS]
-    others += [("angles", angles) for angles in gt.angles]
-    if gt.lines:
-        others += [("ends", gt.lines.ends), ("junctions", gt.lines.junctions)]
-    if not gt.boundaries:
-        others += [("segmentation", labels) for labels in gt.segmentations]
-    for name, array in others:
+    others = [gt.labels, gt.instances, gt.class_boundaries, gt.mask, gt.depth, gt.valid, *gt.angles]
+    others += [gt.lines.ends, gt.lines.junctions] if gt.lines else []
+    others += [] if gt.boundaries else gt.segmentations
+    for number, array in enumerate(others):
         if array is not None:
-            digest.update(f"{name} {array.shape}\n".encode("ascii"))
+            digest.update(f"{number} {array.shape}\n".encode("ascii"))
             digest.update(np.ascontiguousarray(array, "<f8" if array.dtype.kind == "f" else "<i4"))
     return digest.hexdigest()[:DIGITS]
 

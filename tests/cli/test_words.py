@@ -256,3 +256,15 @@ def test_a_dash_has_its_reason_in_a_note():
     for text in (run.summary(), to_text(bb.compare([run], n_boot=10).tables())):
         assert reason in " ".join(text.split())
     assert reason not in simulated_run("good", 30, quality=1.0).summary()
+
+
+def test_the_reason_of_an_undefined_ap_is_true_of_soft_maps():
+    """Recall is 1 at both thresholds, precision is not the same."""
+    counts = bb.BoundaryCounts([0.3, 0.6], [9, 9], [9, 9], [9, 9], [20, 10])
+    run = bb.Evaluation(
+        bb.Protocol(thresholds=(0.3, 0.6)),
+        "soft",
+        (bb.ImageRecord("a", (9, 9), {"boundary": counts}),),
+    )
+    assert np.isnan(run.boundary_score().ap)
+    assert "recall is the same at every threshold" in " ".join(run.summary().split())

@@ -487,23 +487,3 @@ def test_an_interval_that_disagrees_with_its_p_is_explained():
         tables = replace(found, differences=tuple(differences)).tables()
         notes = next(t for t in tables if t.key == "differences").notes
         assert any("may disagree about 0" in note for note in notes) == said
-
-
-@pytest.mark.parametrize("n", [7, 3000])
-def test_weights_come_in_blocks_of_one_stream(n, monkeypatch):
-    monkeypatch.setattr("bsdsbench.comparison.bootstrap._CELLS", 60_000)
-    parts = [*bootstrap_weights(n, 50, 3)]
-    assert max(part.size for part in parts) <= 60_000
-    whole = np.random.default_rng(3).multinomial(n, np.full(n, 1 / n), size=50)
-    assert np.array_equal(np.vstack(parts), whole)
-    assert np.array_equal(np.vstack([*jackknife_weights(n)])[-2:], (1 - np.eye(n, dtype=int))[-2:])
-
-
-def test_the_reason_of_an_undefined_ap_is_true_of_soft_maps():
-    """Recall is 1 at both thresholds, precision is not the same."""
-    counts = BoundaryCounts([0.3, 0.6], [9, 9], [9, 9], [9, 9], [20, 10])
-    run = bb.Evaluation(
-        Protocol(thresholds=(0.3, 0.6)), "soft", (ImageRecord("a", (9, 9), {"boundary": counts}),)
-    )
-    assert np.isnan(run.boundary_score().ap)
-    assert "recall is the same at every threshold" in " ".join(run.summary().split())

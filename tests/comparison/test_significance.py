@@ -10,6 +10,7 @@ from scipy import stats
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
+from bsdsbench.comparison.bootstrap import bootstrap_weights, jackknife_weights
 from bsdsbench.comparison.significance import (
     bca_interval,
     holm,
@@ -198,3 +199,13 @@ def test_one_undefined_exchange_leaves_nothing_to_test():
 
     assert np.isnan(significance._share(np.array([1.0, np.nan, 2.0])))
     assert significance._share(np.array([1.0, -1.0, 0.5, 2.0])) == 0.75
+
+
+@pytest.mark.parametrize("n", [7, 3000])
+def test_weights_come_in_blocks_of_one_stream(n, monkeypatch):
+    monkeypatch.setattr("bsdsbench.comparison.bootstrap._CELLS", 60_000)
+    parts = [*bootstrap_weights(n, 50, 3)]
+    assert max(part.size for part in parts) <= 60_000
+    whole = np.random.default_rng(3).multinomial(n, np.full(n, 1 / n), size=50)
+    assert np.array_equal(np.vstack(parts), whole)
+    assert np.array_equal(np.vstack([*jackknife_weights(n)])[-2:], (1 - np.eye(n, dtype=int))[-2:])
