@@ -128,7 +128,7 @@ def main() -> None:
 def _in_flags(line: str) -> str:
     """A message with NAME=True, Python's words, as the flag of the verb that was called."""
     verb = next((word for word in sys.argv[1:] if word in VERBS), "demo")
-    params = _Verbs().get_command(click.Context(cli), verb).params
+    params = import_module(f"bsdsbench.cli.verb_{verb}").command.params
     flags = {param.name: max(param.opts, key=len) for param in params}
     return re.sub(r"\b(\w+)=True\b", lambda found: flags.get(found[1], found[0]), line)
 

@@ -111,15 +111,11 @@ def _same_truth(a: ImageRecord, b: ImageRecord) -> bool:
     """By fingerprints; where one has none (official files), by the totals of ground truth."""
     if a.truth and b.truth:
         return a.truth == b.truth
-    totals = [
-        [
-            np.unique(total)
-            for r in (a, b)
-            if (total := r.counts[m].arrays().get("total_gt")) is not None
-        ]
-        for m in a.counts.keys() & b.counts.keys()
-    ]
-    return all(np.array_equal(*two) for two in totals if two)
+    for metric in a.counts.keys() & b.counts.keys():
+        mine, theirs = (r.counts[metric].arrays().get("total_gt", ()) for r in (a, b))
+        if not np.array_equal(np.unique(mine), np.unique(theirs)):
+            return False
+    return True
 
 
 def fewer_values(

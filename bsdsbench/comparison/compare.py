@@ -161,13 +161,12 @@ def compare(
             return bca_interval(value, drawn, left, level)
         return percentile_interval(drawn, level, n)
 
-    intervals = [
-        Interval(name, score, value, *around(value, drawn[score], left and left[score]))
-        for name, scores, drawn, left in zip(
-            labels, whole, draws, left_out or [None] * len(labels), strict=True
-        )
-        for score, value in scores.items()
-    ]
+    intervals = []
+    for i, name in enumerate(labels):
+        for score, value in whole[i].items():
+            left = left_out[i][score] if left_out else None
+            ends = around(value, draws[i][score], left)
+            intervals.append(Interval(name, score, value, *ends))
     differences: dict[str, list[Difference]] = {score: [] for score in whole[0]}
     for i, j in pairs:
         a, b = kept[i], kept[j]

@@ -286,15 +286,15 @@ def check(
             f"samples have p of {least:.3f} or more; the tolerance alone decides"
         )
     checks = []
-    for score, before in stored.scores.items():
+    for score, was in stored.scores.items():
         value = now.get(score)
-        gain = 0.0 if value is None else value - before
+        gain = 0.0 if value is None else value - was
         drop = gain if lower_is_better(score) else 0.0 - gain
         worse = value is None or drop > limits[score]
         # Scores that cannot be resampled (an equal error rate, say) go by tolerance alone.
         noise = value is not None and not powerless and score in p and p[score] >= 1 - level
         checks.append(
-            Check(score, before, value, drop, limits[score], p.get(score), worse and not noise)
+            Check(score, was, value, drop, limits[score], p.get(score), worse and not noise)
         )
     return GateResult(run.name, tuple(checks), tuple(notes))
 

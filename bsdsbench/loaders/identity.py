@@ -133,7 +133,7 @@ def image_fingerprint(gt: GroundTruth) -> str:
     for number, array in enumerate(others):
         if array is not None:
             digest.update(f"{number} {array.shape}\n".encode("ascii"))
-            digest.update(np.ascontiguousarray(array, "<f8" if array.dtype.kind == "f" else "<i4"))
+            digest.update(array.astype("<f8" if array.dtype.kind == "f" else "<i4").tobytes())
     return digest.hexdigest()[:DIGITS]
 
 
