@@ -8,7 +8,7 @@ a difference. Holm's step-down method corrects the p-values of one score over al
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -169,8 +169,10 @@ def compare(
             intervals.append(Interval(name, score, value, *ends))
     differences: dict[str, list[Difference]] = {score: [] for score in whole[0]}
     for i, j in pairs:
-        a, b = kept[i], kept[j]
-        exchanged = permutation_p(a, b, metrics, n_boot, seed, told) if test == TESTS[1] else {}
+        one, two = kept[i], kept[j]
+        exchanged = (
+            permutation_p(one, two, metrics, n_boot, seed, told) if test == "permutation" else {}
+        )
         for score, family in differences.items():
             value = whole[i][score] - whole[j][score]
             drawn = draws[i][score] - draws[j][score]
@@ -181,7 +183,7 @@ def compare(
                 p = wilcoxon_p(own[i][score] - own[j][score])
             else:
                 p = exchanged[score] if exchanged else p_value(drawn, n)
-            solver = bool(reference_of(a) or reference_of(b)) and abs(value) < SOLVER_MOVES
+            solver = bool(reference_of(one) or reference_of(two)) and abs(value) < SOLVER_MOVES
             ends, least = around(value, drawn, left), smallest_told(drawn, level, n)
             family.append(
                 Difference(labels[i], labels[j], score, value, *ends, p, p, least, solver)
@@ -189,6 +191,20 @@ def compare(
     for score, family in differences.items():
         corrected = holm([d.p for d in family])
         differences[score] = [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
+    images = []
+    for metric in metrics:
+        values = [per_image_values(run, metric) for run in kept]
+        first = next(score for score in whole[0] if score.startswith(f"{metric}."))
+        for i, j in pairs:
+            influence = np.zeros(n)
+            if left_out:
+                without = left_out[i][first] - left_out[j][first]
+                influence = whole[i][first] - whole[j][first] - without
+            rows = zip(values[i].items(), values[j].values(), influence.tolist(), strict=True)
+            effects = [
+                ImageEffect(k, a, b, a - b, pull) for (k, a), b, pull in rows if a - b == a - b
+            ]
+            images.append(ImagePairs(labels[i], labels[j], metric, tuple(effects)))
     if pairs:
         notes += fewer_values(tables, labels, tuple(whole[0]))
     if pairs and (least_of_all := least_p(n, n_boot, len(pairs))) >= 1 - level:
@@ -205,11 +221,7 @@ def compare(
             score: _letters_of(labels, [w[score] for w in whole], family, 1 - level)
             for score, family in differences.items()
         },
-        images=tuple(
-            _image_pair(kept, labels, i, j, metric, whole, left_out)
-            for metric in metrics
-            for i, j in pairs
-        ),
+        images=tuple(images),
         n_images=n,
         n_boot=n_boot,
         seed=seed,
@@ -221,30 +233,6 @@ def compare(
         signatures=tuple(str(run.signature) for run in kept),
         speeds=speeds_of(labels, kept),
     )
-
-
-def _image_pair(
-    runs: Sequence[Evaluation],
-    labels: Sequence[str],
-    i: int,
-    j: int,
-    metric: str,
-    whole: Sequence[Mapping[str, float]],
-    left_out: Sequence[Mapping[str, F8]],
-) -> ImagePairs:
-    """Two runs under one metric, whose first score the influence is of."""
-    mine, theirs = (per_image_values(runs[k], metric) for k in (i, j))
-    score = next(s for s in whole[0] if s.startswith(f"{metric}."))
-    influence = np.zeros(len(mine))
-    if left_out:
-        total = whole[i][score] - whole[j][score]
-        influence = total - (left_out[i][score] - left_out[j][score])
-    effects = tuple(
-        ImageEffect(k, a, theirs[k], a - theirs[k], float(influence[row]))
-        for row, (k, a) in enumerate(mine.items())
-        if not np.isnan(a - theirs[k])
-    )
-    return ImagePairs(labels[i], labels[j], metric, effects)
 
 
 def _letters_of(

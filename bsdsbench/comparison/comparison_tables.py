@@ -93,7 +93,7 @@ def _differences(
         Column("difference", f"A - B [{_percent(found)} interval]", "A - B", "+.4f"),
         Column("p", "p", "", "p"),
         Column("p_holm", "p (Holm)", "", "p"),
-        Column("least", "Least that can be told", "least", ".4f"),
+        Column("least", "Smallest detectable difference", "least", ".4f"),
     ]
     here = [d for d in found.differences if d.score in scores]
     rows = [
@@ -134,7 +134,7 @@ def _told(differences: Sequence[Any]) -> list[str]:
     if least:
         span = least[0] if least[0] == least[-1] else f"{least[0]} to {least[-1]}, by pair,"
         score = heading(first[0].score)
-        notes.append(f"With these images a difference in {score} below {span} cannot be told.")
+        notes.append(f"With these images a difference in {score} below {span} cannot be detected.")
     if any(d.solver for d in differences):
         notes.append(
             f"~ below {short(SOLVER_MOVES, 4)}, what {SOLVER} of a reference run can move."
