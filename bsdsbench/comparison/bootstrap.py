@@ -12,6 +12,7 @@ from bsdsbench.files.arguments import given_share, given_whole
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.scores.ratios import Weights
+from bsdsbench.scores.score import at
 
 F8 = NDArray[np.float64]
 _SAMPLES, _CELLS = 2000, 4_000_000  # at a time; cells are samples times images, 32 MB
@@ -53,19 +54,21 @@ class WeightedRun:
         """
         out: dict[str, F8] = {}
         for metric, stack in zip(self._metrics, self._stacks, strict=True):
-            found = metric.scores(stack, weights, self._protocol)
-            for key in (c.key for c in metric.columns if c.score and c.key in found):
-                values = found[key]
+            tree = metric.scores(stack, weights, self._protocol, metric.options_of(self._protocol))
+            for key in (c.key for c in metric.columns if c.score):
+                if (values := at(tree, key)) is None:
+                    continue
                 out[f"{metric.name}.{key}"] = np.where(np.isfinite(values), values, np.nan)
         return out
 
-    def defined(self) -> dict[str, int]:
-        """Over how many values the scores are means, where a metric says so by KEY.n."""
+    def defined(self) -> dict[str, dict[str, int]]:
+        """Over how many pairs, classes ... the scores are means, where a metric says so."""
         out = {}
         for metric, stack in zip(self._metrics, self._stacks, strict=True):
-            found = metric.scores(stack, whole_weights(self._n), self._protocol)
-            for key in (c.key for c in metric.columns if f"{c.key}.n" in found):
-                out[f"{metric.name}.{key}"] = int(found[f"{key}.n"][0])
+            opt = metric.options_of(self._protocol)
+            tree = metric.scores(stack, whole_weights(self._n), self._protocol, opt)
+            for key, units in tree.get("over", {}).items():
+                out[f"{metric.name}.{key}"] = {u: int(n[0, 0]) for u, n in units.items()}
         return out
 
 

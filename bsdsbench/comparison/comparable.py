@@ -112,7 +112,7 @@ def _same_truth(a: ImageRecord, b: ImageRecord) -> bool:
     if a.truth and b.truth:
         return a.truth == b.truth
     for metric in a.counts.keys() & b.counts.keys():
-        mine, theirs = (r.counts[metric].arrays().get("total_gt", ()) for r in (a, b))
+        mine, theirs = (r.counts[metric].get("total_gt", ()) for r in (a, b))
         if not np.array_equal(np.unique(mine), np.unique(theirs)):
             return False
     return True
@@ -123,14 +123,15 @@ def fewer_values(
 ) -> list[str]:
     """A line for the scores that are means over other numbers of values in some of the runs."""
     found = [run.defined() for run in runs]
-    said: dict[tuple[int, ...], list[str]] = {}
+    said: dict[tuple[str, ...], list[str]] = {}
     for score in scores:
-        counts = tuple(n[score] for n in found if score in n)
-        if len(counts) == len(runs) and len(set(counts)) > 1:
-            said.setdefault(counts, []).append(heading(score))
+        units = [n.get(score, {}) for n in found]
+        for unit in set.intersection(*map(set, units)):
+            if len({n[unit] for n in units}) > 1:
+                counts = (f"{n[unit]} {unit} in {k}" for n, k in zip(units, labels, strict=True))
+                said.setdefault(tuple(counts), []).append(heading(score))
     return [
-        f"{', '.join(names)}: means over "
-        + ", ".join(f"{n} values in {label}" for n, label in zip(counts, labels, strict=True))
-        + "; what is undefined is left out, so they are not of the same objects"
+        f"{', '.join(names)}: means over {', '.join(counts)}; what is undefined is left out, so "
+        "they are not of the same objects"
         for counts, names in said.items()
     ]

@@ -18,7 +18,7 @@ from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.sample import sample_ground_truth
 from bsdsbench.tables.as_text import to_text
 from tests.helpers.runs import call, refused
-from tests.helpers.simulated import simulated_run
+from tests.helpers.simulated import boundary_of, simulated_run
 
 
 def run_cli(*words):
@@ -248,7 +248,7 @@ def test_runs_of_two_protocols_are_told_of_force():
 
 
 def test_a_dash_has_its_reason_in_a_note():
-    counts = bb.BoundaryCounts([0.3, 0.6], [2, 1], [9, 9], [2, 1], [20, 10])  # precision .1
+    counts = boundary_of([0.3, 0.6], [2, 1], [9, 9], [2, 1], [20, 10])  # precision .1
     protocol = bb.Protocol(thresholds=(0.3, 0.6))
     records = [bb.ImageRecord(name, (9, 9), {"boundary": counts}) for name in ("a", "b")]
     run = bb.Evaluation(protocol, "poor", records)
@@ -260,11 +260,11 @@ def test_a_dash_has_its_reason_in_a_note():
 
 def test_the_reason_of_an_undefined_ap_is_true_of_soft_maps():
     """Recall is 1 at both thresholds, precision is not the same."""
-    counts = bb.BoundaryCounts([0.3, 0.6], [9, 9], [9, 9], [9, 9], [20, 10])
+    counts = boundary_of([0.3, 0.6], [9, 9], [9, 9], [9, 9], [20, 10])
     run = bb.Evaluation(
         bb.Protocol(thresholds=(0.3, 0.6)),
         "soft",
         (bb.ImageRecord("a", (9, 9), {"boundary": counts}),),
     )
     assert np.isnan(run.boundary_score().ap)
-    assert "recall is the same at every threshold" in " ".join(run.summary().split())
+    assert "all thresholds have one recall" in " ".join(run.summary().split())

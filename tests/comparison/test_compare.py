@@ -28,9 +28,9 @@ from bsdsbench.metrics.region.metric import region_score
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report import comparison_mapping, comparison_tables, to_csv, to_latex, to_markdown
 from bsdsbench.runs.run_folder import load_run
-from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
+from bsdsbench.scores.counts import ImageRecord
 from tests.helpers.runs import counted, refused
-from tests.helpers.simulated import simulated_run
+from tests.helpers.simulated import boundary_of, simulated_run
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def label_maps(name, seed, thresholds=(1.0,), ids=range(12)):
     records = []
     for i in ids:
         hit = np.full(size, rng.integers(20, 40))
-        counts = BoundaryCounts(thresholds, hit, np.full(size, 60), hit, np.full(size, 50))
+        counts = boundary_of(thresholds, hit, np.full(size, 60), hit, np.full(size, 50))
         records.append(ImageRecord(str(i), (9, 9), {"boundary": counts}))
     return bb.Evaluation(Protocol(name="labels"), name, tuple(records))
 
@@ -113,7 +113,7 @@ def two_points(name, shares, thresholds=(0.25, 0.75)):
     records = []
     for i, share in enumerate(shares):
         right = np.array([round(100 * share), 36])
-        counts = BoundaryCounts(
+        counts = boundary_of(
             np.array(thresholds), np.array([50, 20]), np.full(2, 60), right, np.array([100, 40])
         )
         records.append(ImageRecord(f"im{i}", (9, 9), {"boundary": counts}))
@@ -430,7 +430,7 @@ def test_band_holds_the_curve(pair):
         total = reduce(add, (r.counts["boundary"] for r in records))
         points = sorted(
             (gt / of_gt, hit / n)
-            for gt, of_gt, hit, n in zip(*list(total.arrays().values())[1:], strict=True)
+            for gt, of_gt, hit, n in zip(*list(total.values())[1:], strict=True)
             if n
         )
         drawn.append(np.interp(band.recall[middle], *np.transpose(points)))
@@ -447,7 +447,7 @@ def test_band_holds_the_curve(pair):
 
 
 def test_a_band_of_a_run_that_finds_nothing_is_0_at_recall_0():
-    nothing = BoundaryCounts([0.25, 0.75], [0, 0], [9, 9], [0, 0], [5, 0])
+    nothing = boundary_of([0.25, 0.75], [0, 0], [9, 9], [0, 0], [5, 0])
     records = tuple(ImageRecord(k, (9, 9), {"boundary": nothing}) for k in "ab")
     band = bootstrap_band(bb.Evaluation(Protocol(name="none"), "none", records), n_boot=5)
     assert (band.recall.tolist(), band.low.tolist(), band.high.tolist()) == ([0], [0], [0])
@@ -466,10 +466,9 @@ def test_one_number_of_samples_and_one_seed_everywhere():
     from bsdsbench.comparison.bootstrap import N_BOOT, SEED
     from bsdsbench.comparison.gate import check
     from bsdsbench.report.html import write_report
-    from bsdsbench.report.leaderboard import write_leaderboard
 
     assert (N_BOOT, SEED) == (10_000, 0)
-    for function in (bb.compare, bootstrap_band, check, write_report, write_leaderboard):
+    for function in (bb.compare, bootstrap_band, check, write_report):
         given = inspect.signature(function).parameters
         assert (given["n_boot"].default, given["seed"].default) == (N_BOOT, SEED), function
     for verb in (verb_check, verb_compare, verb_report):

@@ -16,9 +16,8 @@ from bsdsbench.cli import cli
 from bsdsbench.comparison.gate import Baseline, Check, GateResult, _checksum, assert_scores, check
 from bsdsbench.comparison.significance import least_p
 from bsdsbench.files.errors import InputWarning
-from bsdsbench.scores.counts import BoundaryCounts
 from tests.helpers.runs import refused
-from tests.helpers.simulated import simulated_run
+from tests.helpers.simulated import boundary_of, simulated_run
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,7 +38,7 @@ def changed(run, share, seed=0):
                 r,
                 counts={
                     **r.counts,
-                    "boundary": BoundaryCounts(c.thresholds, gt, c.total_gt, pred, c.total_pred),
+                    "boundary": boundary_of(c.thresholds, gt, c.total_gt, pred, c.total_pred),
                 },
             )
         )

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.columns import Column, within
-from bsdsbench.metrics.contour.label_options import ContourOptions, LabelOptions
+from bsdsbench.metrics.base import IMAGES, Column, Metric, over
+from bsdsbench.metrics.contour.label_options import PERCENTS, ContourOptions, LabelOptions
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, SIDES
-from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
+from bsdsbench.metrics.contour.totals import contour_counts
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.counts import Counts, ImageRecord, Stack
 from bsdsbench.scores.ratios import (
     Weights,
     defined_mean,
@@ -28,7 +26,7 @@ from bsdsbench.scores.ratios import (
     ratio,
     weighted_sum,
 )
-from bsdsbench.tables.result_object import ShownScore
+from bsdsbench.scores.score import Score
 
 F8 = NDArray[np.float64]
 # Sizes that have columns; measures at others are in result.json only.
@@ -36,6 +34,7 @@ _SHELLS = {0.02: "2%", 0.005: "0.5%", 0.01: "1%"}
 _RADII = {0.008: "0.8%", 1: "1 px", 2: "2 px", 3: "3 px", 5: "5 px", 9: "9 px", 12: "12 px"}
 _TOLERANCES = (0.5, 1, 2, 3, 5, 10)
 _WIDTHS = (1, 2, 3, 5, 10, 20)
+NO_DISTANCE = "no pair has two outlines, or a distance is infinite (contour.empty)"
 
 
 def key_of(measure: str) -> str:
@@ -55,14 +54,16 @@ def _columns() -> tuple[Column, ...]:
     found += [
         Column(key_of(f"f@{r:g}"), f"F {words}", quantity="f@") for r, words in _RADII.items()
     ]
-    found += [Column("bf", "BF"), Column("hd", "HD", lower=True, digits=3)]
-    for kind in ("pooled", "directed", "area"):
-        words = f"HD95 {kind}"
-        key = f"hd95-{kind}"
-        found.append(Column(key, words, words, lower=True, digits=3, quantity="hd95"))
-    for kind in ("pooled", "directed"):
-        words = f"ASSD {kind}"
-        found.append(Column(f"assd-{kind}", words, lower=True, digits=3, quantity="assd"))
+    kinds = ("pooled", "directed", "area")
+    distances = {"hd": ("HD", "hd")}
+    for p in PERCENTS:
+        distances |= {f"hd{p:g}-{kind}": (f"HD{p:g} {kind}", f"hd{p:g}") for kind in kinds}
+    distances |= {f"assd-{kind}": (f"ASSD {kind}", "assd") for kind in kinds[:2]}
+    found.append(Column("bf", "BF"))
+    for key, (words, quantity) in distances.items():
+        found.append(
+            Column(key, words, lower=True, digits=3, undefined=NO_DISTANCE, quantity=quantity)
+        )
     for tolerance in _TOLERANCES:
         for form in ("area", "counts", "mean"):
             name = f"nsd-{form}@{tolerance:g}"
@@ -74,154 +75,105 @@ def _columns() -> tuple[Column, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ContourScore(ShownScore):
-    """Means over the images (or instances) of each class, and then over the classes.
-
-    values    : key of a measure -> its mean over the classes in which it is defined, or None
-    per_class : name -> `ClassContours`
-    pooled    : "iou", "biou@SIZE", "f@RADIUS" of the pixels of all images together, meaned over
-                the classes
-    pairs     : masks compared, that were in both maps, in the prediction, the ground truth alone
-    empty     : the convention for empty masks
-    """
-
-    values: dict[str, float | None]
-    per_class: dict[str, ClassContours]
-    pooled: dict[str, float | None]
-    pairs: tuple[int, int, int]
-    empty: str
-    n_images: int
-
-    def to_mapping(self) -> dict[str, Any]:
-        return {
-            **self.values,
-            "pooled": self.pooled,
-            "pairs": dict(zip(("both", "pred_only", "gt_only"), self.pairs, strict=True)),
-            "empty_masks": self.empty,
-            "per_class": {name: part.to_mapping() for name, part in self.per_class.items()},
-            "n_images": self.n_images,
-        }
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ClassContours(ShownScore):
-    """One class: key of a measure -> its mean over images or instances, or None; how many."""
-
-    values: dict[str, float | None]
-    n_images: int
-
-    def to_mapping(self) -> dict[str, Any]:
-        return {**self.values, "n_images": self.n_images}
-
-
 class ContourMetric(Metric):
-    """Contours of masks: Boundary IoU, F, BF, surface distances, NSD, figure of merit, trimap."""
+    """Contours of masks: Boundary IoU, F, BF, surface distances, NSD, figure of merit, trimap.
+
+    Scores: means over the images (or instances) of each class, then over the classes; `pooled`, of
+    the pixels of all images together, then over the classes; `pairs`, the masks compared: in both
+    maps, in the prediction alone, in the ground truth alone; `per_class`.
+    """
 
     name = "contour"
     title = "Contours of masks"
-    pred_kinds = ("classes",)
-    gt_kind = "classes"
-    counts_type = ContourCounts
+    version = 2
+    reads = "classes"
+    shared = ()
     default_protocol = "masks"
     options = ContourOptions
-    uses = ()
-    columns: ClassVar[tuple[Column, ...]] = (
+    columns = (
         *_columns(),
         Column("pooled.iou", "IoU of all pixels", shown="never", quantity="iou"),
-        Column("n_images", "images", "n", digits=0, shown="own", score=False),
+        IMAGES,
     )
-    part_columns: ClassVar[tuple[Column, ...]] = (
+    part_columns = (
         *_columns(),
         Column("n_images", "masks", digits=0, shown="own", score=False),
     )
-    image_columns: ClassVar[tuple[Column, ...]] = (
+    image_columns = (
         Column("iou", "IoU"),
-        Column("biou", "Boundary IoU", "BIoU"),
-        Column("f", "F"),
+        *(c for c in _columns() if c.key.startswith(("biou@", "f@"))),
+        Column("pairs.both", "masks in both", digits=0, score=False),
+        Column("pairs.pred_only", "in pred alone", digits=0, score=False),
+        Column("pairs.gt_only", "in gt alone", digits=0, score=False),
     )
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> ContourCounts:
-        at = self.options_of(protocol)
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
+    ) -> Counts:
         with faults_named(pred, gt):
-            return contour_counts(*label_maps(pred, gt, at), at)
+            return contour_counts(*label_maps(pred, gt, opt), opt)
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
-        """The means over images of each class, then over the classes; pooled.* of all pixels.
-
-        KEY.n says over how many pairs of masks a mean is.
-        """
-        at, total = self.options_of(protocol), summed(stack, weights)
-        over = total.value_count.sum(axis=1)
-        means = defined_mean(np.moveaxis(defined_ratio(total.value_sum, total.value_count), 1, -1))
-        out = {key_of(m): means[:, k] for k, m in enumerate(at.measures())}
-        pooled = {f"pooled.{key}": defined_mean(v) for key, v in _pooled(total, at).items()}
-        return {
-            **out,
-            **pooled,
-            **{f"{key_of(m)}.n": over[:, k] for k, m in enumerate(at.measures())},
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: ContourOptions
+    ) -> dict[str, Any]:
+        total = summed(stack, weights)
+        keys = [key_of(m) for m in opt.measures()]
+        n = total.value_count
+        each = defined_ratio(total.value_sum, n)  # S C M
+        there = total.pairs.sum(axis=2)
+        if not opt.classes and opt.unit == "class":  # two empty masks of an image are a pair too
+            there = np.broadcast_to(weights.sum(axis=1)[:, None], there.shape)
+        there = np.maximum(there[:, :, None], n)
+        means = defined_mean(np.moveaxis(each, 1, -1))
+        found: dict[str, Any] = {key: means[:, k] for k, key in enumerate(keys)}
+        found["pooled"] = {key: defined_mean(v) for key, v in _pooled(total, opt).items()}
+        sides = total.pairs.sum(axis=1)
+        found["pairs"] = {
+            side: sides[:, k] for k, side in enumerate(("both", "pred_only", "gt_only"))
         }
-
-    def result(
-        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
-    ) -> ContourScore:
-        at = self.options_of(protocol)
-        keys = [key_of(m) for m in at.measures()]
-        total = summed(stack, np.ones((1, len(ids)), np.int64))
-        table = defined_ratio(total.value_sum, total.value_count)[0]
-        per_class = {
-            name: ClassContours(
-                dict(zip(keys, map(_plain, table[k]), strict=True)),
-                int(total.value_count[0, k].max(initial=0)),
-            )
-            for k, name in enumerate(at.class_names)
+        few = {
+            key: {"pairs": np.stack([n[..., k].sum(axis=1), there[..., k].sum(axis=1)], axis=-1)}
+            for k, key in enumerate(keys)
         }
-        both, pred_only, gt_only = (int(x) for x in total.pairs[0].sum(axis=0))
-        return ContourScore(
-            {key: _plain(values[key]) for key in keys},
-            per_class if len(per_class) > 1 else {},
-            {key: _plain(value) for key, value in within(values, "pooled").items()},
-            (both, pred_only, gt_only),
-            at.empty,
-            len(ids),
-        )
+        if len(opt.class_names) > 1:
+            for k, key in enumerate(keys):
+                of = np.broadcast_to(n.shape[1], len(n))
+                few[key]["classes"] = np.stack([(n[..., k] > 0).sum(axis=1), of], axis=-1)
+            found["per_class"] = {
+                name: {
+                    **{key: each[:, c, k] for k, key in enumerate(keys)},
+                    "n_images": n[:, c].max(axis=1, initial=0),
+                    "over": over(
+                        "pairs", {m: (n[:, c, k], there[:, c, k]) for k, m in enumerate(keys)}
+                    ),
+                }
+                for c, name in enumerate(opt.class_names)
+            }
+        return {**found, "over": few}
 
-    def parts(self, score: ContourScore) -> Mapping[str, Any]:
-        return score.per_class
+    def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
+        """With the convention for empty masks, `empty_masks`."""
+        empty = self.options_of(protocol).empty
+        return Score({**super().score(records, protocol), "empty_masks": empty})
 
-    def image_values(self, counts: ContourCounts) -> dict[str, float]:
-        """Means over the classes of one image: IoU, Boundary IoU and F at their first sizes."""
-        return {
-            "iou": float(defined_mean(_defined_iou(counts.areas))),
-            "biou": float(defined_mean(_defined_iou(counts.shells)[:, :1].ravel())),
-            "f": float(defined_mean(_defined_f(counts)[:, :1].ravel())),
-        }
+    def parts(self, protocol: Protocol, opt: ContourOptions) -> dict[str, tuple[str, ...]]:
+        return {name: ("per_class", name) for name in opt.class_names}
 
     def symptoms(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
     ) -> Iterator[tuple[str, str, str]]:
-        at = self.options_of(protocol)
-        yield from label_symptoms(pred, gt, at)
-        undefined = np.isnan(CONVENTIONS[at.empty].one_distance or 0.0)
-        if (
-            undefined
-            and "distance" in at.groups
-            and self.count(pred, gt, protocol).pairs[:, 1:].any()
-        ):
+        yield from label_symptoms(pred, gt, opt)
+        undefined = (
+            np.isnan(CONVENTIONS[opt.empty].one_distance or 0.0) and "distance" in opt.groups
+        )
+        if undefined and self.count(pred, gt, protocol, opt)["pairs"][:, 1:].any():
             words = "masks without a partner, which HD, HD95 and ASSD leave out"
             yield "left-out", words, "read them beside IoU, or --set contour.empty=diagonal"
 
-    def describe(self, protocol: Protocol) -> str:
+    def describe(self, protocol: Protocol, opt: ContourOptions) -> str:
         """What was compared, what empty masks gave, and the order of the means."""
-        over = "images" if self.options_of(protocol).unit == "class" else "instances"
-        return f"{super().describe(protocol)}; means over {over}, then over classes"
-
-    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        labels = np.zeros((12, 16), np.uint8)
-        labels[:, 8:] = 1
-        options = {self.name: ContourOptions(classes=("left", "right"))}
-        truth = GroundTruth("a", labels=labels)
-        return Prediction("a", classes=labels), truth, Protocol(options=options)
+        unit = "images" if opt.unit == "class" else "instances"
+        return f"{opt.describe()}; means over {unit}, then over classes"
 
 
 def summed(stack: Stack, weights: Weights) -> Any:
@@ -252,11 +204,6 @@ def _pooled(counts: Any, at: ContourOptions) -> dict[str, F8]:
         for k, bound in enumerate(at.davis_bounds):
             out[key_of(f"f@{bound:g}")] = near[..., k]
     return out
-
-
-def _plain(value: Any) -> float | None:
-    """A number for JSON; None where it is undefined or infinite."""
-    return float(value) if np.isfinite(value) else None
 
 
 def label_symptoms(

@@ -8,7 +8,6 @@ together, from the integer counts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,15 @@ from bsdsbench.metrics.contour import overlap, surface
 from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.label_options import ContourOptions
 from bsdsbench.metrics.contour.pairs import F8, LabelPair, convention, settle
-from bsdsbench.scores.counts import Counts, count_field
+from bsdsbench.scores.counts import Counts
 
 I8 = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ContourCounts(Counts):
-    """Contour measures of C classes in one or more images, with M measures, W widths and R radii.
+def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None = None) -> Counts:
+    """Count one image: two masks, or two label maps if `params` has classes.
+
+    With C classes, M measures in the order of `ContourOptions.measures()`, W widths and R radii:
 
     value_sum   : f8 (C, M), each measure summed over the pairs of masks for which it is defined
     value_count : i8 (C, M), how many those are
@@ -34,23 +34,6 @@ class ContourCounts(Counts):
     near        : i8 (C, R, 2), boundary pixels ("side") of pred and of gt within each radius
     outline     : i8 (C, 2), boundary pixels of pred and of gt
     pairs       : i8 (C, 3), masks compared: of both sides, of pred alone, of gt alone
-
-    Adds over images. Measures are in the order of `ContourOptions.measures()`.
-    """
-
-    value_sum: F8 = count_field("C M", np.float64)
-    value_count: I8 = count_field("C M")
-    areas: I8 = count_field("C 3")
-    shells: I8 = count_field("C W 3")
-    near: I8 = count_field("C R 2")
-    outline: I8 = count_field("C 2")
-    pairs: I8 = count_field("C 3")
-
-
-def contour_counts(
-    pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None = None
-) -> ContourCounts:
-    """Count one image: two masks, or two label maps if `params` has classes.
 
     pred, gt : (H, W) masks; label maps with the labels `params.first` on; instance maps if
         `params.unit` is "instance" or "id" (see `ContourOptions`)
@@ -65,7 +48,7 @@ def contour_counts(
     defined = ~np.isnan(table)
     has_pred, has_gt = parts["areas"][:, 1] > 0, parts["areas"][:, 2] > 0
     kinds = np.stack([has_pred & has_gt, has_pred & ~has_gt, ~has_pred & has_gt], axis=1)
-    return ContourCounts(
+    return Counts(
         value_sum=_by_class(np.where(defined, table, 0.0), class_of, n_classes),
         value_count=_by_class(defined, class_of, n_classes),
         areas=_by_class(parts["areas"], class_of, n_classes),
@@ -88,7 +71,7 @@ def _by_class(table: NDArray[Any], class_of: I8 | None, n: int) -> NDArray[Any]:
 def pair_values(
     pair: LabelPair, at: ContourOptions
 ) -> tuple[dict[str, F8], Mapping[str, NDArray[Any]]]:
-    """Measure -> value of each label, NaN where undefined; and the integers of `ContourCounts`."""
+    """Measure -> value of each label, NaN where undefined; and the integers of `contour_counts`."""
     convention(at.empty)
     values: dict[str, F8] = {}
     areas = overlap.shared(pair)
@@ -179,4 +162,4 @@ def _corners(pair: LabelPair, at: ContourOptions, put: Any, groups: Any) -> None
             put(f"nsd-area@{tolerance:g}", found[:, i])
 
 
-__all__ = ["ContourCounts", "contour_counts", "pair_values"]
+__all__ = ["contour_counts", "pair_values"]

@@ -136,7 +136,7 @@ class MetricContract:
         assert not np.isnan(list(expected.values())).all()
         for key, value in case.plain(case.run.protocol).items():
             assert found[key][0] == pytest.approx(value, **CLOSE), key
-        own = [case.metric.image_values(c) for c in case.counted()]
+        own = [case.metric.image_values(c, case.run.protocol) for c in case.counted()]
         np.testing.assert_equal([*case.run.image_values(case.metric.name).values()], own)
         for values in own:
             assert {c.key for c in case.metric.image_columns} <= values.keys()
