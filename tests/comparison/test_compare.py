@@ -4,8 +4,6 @@ import csv
 import io
 import json
 from dataclasses import replace
-from functools import reduce
-from operator import add
 
 import numpy as np
 import pytest
@@ -24,13 +22,13 @@ from bsdsbench.comparison.significance import (
 )
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.region.metric import region_score
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report import comparison_mapping, comparison_tables, to_csv, to_latex, to_markdown
 from bsdsbench.runs.run_folder import load_run
 from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.score import at
 from tests.helpers.runs import counted, refused
-from tests.helpers.simulated import boundary_of, simulated_run
+from tests.helpers.simulated import FOUR, boundary_of, simulated_run
 
 
 @pytest.fixture(scope="module")
@@ -151,8 +149,8 @@ def test_scores_of_regions_that_are_many_stand_aside(tmp_path):
     parts = {t.key: t for t in run.tables()}["region-parts"]
     rows = {row[0]: row for row in parts.rows}
     assert rows["1 - bgm (bgm)"][1] == pytest.approx(1 - rows["bgm"][1])
-    ended = {name for name, m in region_score(run.records).others.items() if m.at_grid_end}
-    assert ended
+    others = run.score("region")
+    ended = {name for name in rows if (m := others.get(name)) and m.get("at_grid_end")}
     marked = {name for name in rows if getattr(rows[name][1], "mark", "") == "[grid end]"}
     joined = {"are_region", "are_skimage", "are_cremi"}  # one row where they are the same
     assert marked >= ended - joined
@@ -196,8 +194,7 @@ def test_influence_is_what_leaving_an_image_out_does(pair):
     first = found.effects[0]
     assert first.image_id == "im0000"
     assert first.influence == (ods[0] - ods[1]) - (without[0] - without[1])
-    best = dict(pair[0].boundary_score().per_image)["im0000"].f
-    assert first.a == best
+    assert first.a == pair[0].image_values("boundary")["im0000"]["ods"]
     assert first.difference == first.a - first.b
     assert sum(found.record) == 25
 
@@ -218,7 +215,7 @@ def test_intervals_cover_the_population_s_difference_as_often_as_they_say(n_imag
     stacks = [metric.stack([r.counts["boundary"] for r in run.records]) for run in runs]
 
     def difference(stacks, weights):
-        return np.subtract(*(metric.scores(s, weights, proto)["ods"] for s in stacks))
+        return np.subtract(*(at(metric.scores(s, weights, proto, None), "ods") for s in stacks))
 
     truth = difference(stacks, np.ones((1, 3000), int))[0]
     rng = np.random.default_rng(7)
@@ -427,11 +424,9 @@ def test_band_holds_the_curve(pair):
     drawn = []
     for row in np.vstack([*bootstrap_weights(len(pair[0].records), 40, 1)]):
         records = [r for r, n in zip(pair[0].records, row, strict=True) for _ in range(n)]
-        total = reduce(add, (r.counts["boundary"] for r in records))
+        total = {k: sum(r.counts["boundary"][k] for r in records) for k in FOUR}
         points = sorted(
-            (gt / of_gt, hit / n)
-            for gt, of_gt, hit, n in zip(*list(total.values())[1:], strict=True)
-            if n
+            (gt / of_gt, hit / n) for gt, of_gt, hit, n in zip(*total.values(), strict=True) if n
         )
         drawn.append(np.interp(band.recall[middle], *np.transpose(points)))
     few = bootstrap_band(pair[0], n_boot=40, seed=1, level=level)
