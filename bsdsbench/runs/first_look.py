@@ -205,7 +205,8 @@ def _exchanged(looks: Sequence[Look]) -> Iterator[str]:
 def _thick(looks: Sequence[Look], job: Job) -> Iterator[str]:
     """A warning if most maps are broad where lines are matched and nothing thins them by NMS."""
     protocol = job.protocol
-    used = {name for m in job.metrics for name in registry.get(m).used(protocol)}
+    found = map(registry.get, job.metrics)
+    used = {name for m in found for name in m.used(m.options_of(protocol))}
     if protocol.nms or not (protocol.thin and {"nms", "max_dist"} <= used):
         return
     soft = [look for look in looks if look.pred.soft is not None]

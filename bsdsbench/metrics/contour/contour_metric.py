@@ -8,14 +8,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Metric, over
+from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.label_options import PERCENTS, ContourOptions, LabelOptions
+from bsdsbench.metrics.contour.measures import PIXELS, TABLE, Compared, davis_radius, values_of
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, SIDES
-from bsdsbench.metrics.contour.totals import contour_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Stack
 from bsdsbench.scores.ratios import (
@@ -174,6 +175,67 @@ class ContourMetric(Metric):
         """What was compared, what empty masks gave, and the order of the means."""
         unit = "images" if opt.unit == "class" else "instances"
         return f"{opt.describe()}; means over {unit}, then over classes"
+
+
+def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None = None) -> Counts:
+    """Count one image: two masks, or two label maps if `params` has classes.
+
+    Two definitions of each measure are in use and both are kept: the mean over images (or
+    instances) of each image's value, and the value of the pixels of all images together. With C
+    classes, M measures in the order of `ContourOptions.measures()`, W widths and R radii:
+
+    value_sum   : f8 (C, M), each measure summed over the pairs of masks for which it is defined
+    value_count : i8 (C, M), how many those are
+    areas       : i8 (C, 3), pixels in both masks, in pred, in gt
+    shells      : i8 (C, W, 3), the same of the inner boundaries of Boundary IoU
+    near        : i8 (C, R, 2), boundary pixels ("side") of pred and of gt within each radius
+    outline     : i8 (C, 2), boundary pixels of pred and of gt
+    pairs       : i8 (C, 3), masks compared: of both sides, of pred alone, of gt alone
+
+    pred, gt : (H, W) masks; label maps with the labels `params.first` on; instance maps if
+        `params.unit` is "instance" or "id" (see `ContourOptions`)
+
+    Raises DataError for what is no mask or label map, ShapeError for unequal shapes.
+    """
+    opt = ContourOptions() if params is None else params
+    pair, class_of = pair_of(pred, gt, opt)
+    c = Compared(pair, opt.spacing)
+    found: dict[str, F8] = {}
+    asked = opt.measures()
+    for name, about in TABLE.items():
+        sizes = np.atleast_1d(getattr(opt, about.sizes)) if about.sizes else np.zeros(1)
+        keys = [name.replace("%", f"{size:g}") for size in sizes]
+        if about.sizes not in ("", "percent", "bf_theta", "pratt_alpha"):
+            keys = [f"{name}@{size:g}" for size in sizes]
+        if keys[0] in asked:
+            values = values_of(c, name, sizes.tolist(), opt.empty)
+            found |= dict(zip(keys, values.T, strict=True))
+    table = np.stack([found[name] for name in asked], axis=1)
+    has_pred, has_gt = c.areas[:, 1] > 0, c.areas[:, 2] > 0
+    shells = [c.shells(size) for size in opt.boundary_sizes if "boundary-iou" in opt.groups]
+    near, outline = np.empty((pair.n, 0, 2), np.int64), np.zeros((pair.n, 2), np.int64)
+    if "davis" in opt.groups:
+        both = c.sites("side", PIXELS)
+        radii = [davis_radius(pair.shape, bound) for bound in opt.davis_bounds]
+        near = np.stack([each.within(radii) for each in both], axis=2).astype(np.int64)
+        outline = np.stack([each.n for each in both], axis=1)
+    rows = {
+        "value_sum": np.nan_to_num(table, posinf=np.inf),
+        "value_count": ~np.isnan(table),
+        "areas": c.areas,
+        "shells": np.array(shells, np.int64).reshape(len(shells), pair.n, 3).transpose(1, 0, 2),
+        "near": near,
+        "outline": outline,
+        "pairs": np.stack([has_pred & has_gt, has_pred & ~has_gt, ~has_pred & has_gt], axis=1),
+    }
+    if class_of is None:
+        return Counts(**rows)
+    sums = {}  # rows of the labels into rows of their classes
+    for name, row in rows.items():
+        kind = np.float64 if row.dtype.kind == "f" else np.int64
+        sums[name] = np.zeros((len(opt.class_names), *row.shape[1:]), kind)
+        np.add.at(sums[name], class_of, row)
+    return Counts(**sums)
 
 
 def summed(stack: Stack, weights: Weights) -> Any:
