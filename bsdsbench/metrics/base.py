@@ -19,7 +19,7 @@ from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.columns import Column, Score
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.settings import Settings
+from bsdsbench.protocol.fields import captions, record_of
 from bsdsbench.scores.counts import Counts, ImageRecord, Stack
 from bsdsbench.scores.ratios import Weights
 
@@ -54,10 +54,8 @@ class Metric(ABC):
     default_protocol : str or None
         The preset that is meant where none is given; None: one must be given.
     options : type or None
-        Its own options, a frozen dataclass derived from `Settings`; a table of its name in a
+        Its own options, a frozen attrs class (`protocol.fields`); a table of its name in a
         protocol, `--set NAME.FIELD=VALUE`. A changed default is a new `version`.
-    options_were : str or None
-        The metric that had these options in runs saved before this one had its own.
     uses : tuple of str
         The fields of a protocol that move its scores; signature and caption say no others.
 
@@ -83,8 +81,7 @@ class Metric(ABC):
     image_columns: ClassVar[tuple[Column, ...]]
     part_columns: ClassVar[tuple[Column, ...]] = ()
     default_protocol: ClassVar[str | None] = "bsds500"
-    options: ClassVar[type[Settings] | None] = None
-    options_were: ClassVar[str | None] = None
+    options: ClassVar[type[Any] | None] = None
     uses: ClassVar[tuple[str, ...]] = Protocol.names()
 
     @abstractmethod
@@ -261,15 +258,16 @@ class Metric(ABC):
 
         Returns
         -------
-        Settings or None
-            The checked record; None for a metric without options.
+        object
+            The checked record, made once a protocol.
         """
         if self.options is None:
             raise ProtocolError(f"options {self.name!r}: this metric has none, expected none")
-        try:
-            return self.options.from_mapping(protocol.options.get(self.name, {}))
-        except ProtocolError as error:
-            raise ProtocolError(f"{self.name} {error}") from None
+        made = protocol.resolved
+        if self.options not in made:
+            given = protocol.options.get(self.name, {})
+            made[self.options] = record_of(self.options, given, self.name)
+        return made[self.options]
 
     def describe(self, protocol: Protocol) -> str:
         """Its own conventions in words, printed under the scores beside what it uses; or "".
@@ -284,7 +282,7 @@ class Metric(ABC):
         str
             One line, or "".
         """
-        return self.options_of(protocol).describe() if self.options else ""
+        return "; ".join(captions(self.options_of(protocol)).values()) if self.options else ""
 
     def used(self, protocol: Protocol) -> tuple[str, ...]:
         """The fields of a protocol that move its scores with these options: `uses`, or fewer.

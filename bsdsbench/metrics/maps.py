@@ -43,7 +43,7 @@ from bsdsbench.loaders.inputs import (
 )
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.settings import NMSParams
+from bsdsbench.protocol.nms import NMSParams
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 
 if TYPE_CHECKING:

@@ -140,15 +140,7 @@ def stored(values: Mapping[str, Any]) -> Protocol:
     """The protocol of a saved run, settled. Raises ProtocolError."""
     from bsdsbench.protocol.protocol import Protocol
 
-    protocol = Protocol.stored(values)
-    if protocol.options and "options" not in values:  # saved before options had metrics
-        given = dict(protocol.options)
-        for metric in map(get, BUILT_IN):
-            if metric.options and metric.options_were in given:
-                table, known = given[metric.options_were], metric.options.names()
-                given[metric.name] = {k: v for k, v in table.items() if k in known}
-        protocol = protocol.with_options(given)
-    return settled(protocol)
+    return settled(Protocol.stored(values))
 
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:

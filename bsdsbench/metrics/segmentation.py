@@ -225,7 +225,6 @@ class SegmentationMetric(Metric):
     counts_type = SegmentationCounts
     default_protocol = "masks"
     options = LabelOptions
-    options_were = "contour"
     uses = ()
     columns: ClassVar[tuple[Column, ...]] = (
         Column("mean_iou", "mean IoU", quantity="iou"),
