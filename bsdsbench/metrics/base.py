@@ -18,8 +18,8 @@ from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.columns import Column, Score
-from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.fields import captions, record_of
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Stack
 from bsdsbench.scores.ratios import Weights
 

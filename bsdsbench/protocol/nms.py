@@ -121,7 +121,7 @@ class Recipe(NamedTuple):
     source: str
 
 
-# Names with equal constants are one recipe under several names; a protocol is described by the first.
+# Names with equal constants are one recipe; a protocol is described by the first of them.
 RECIPES: dict[str, Recipe] = {
     "hed": Recipe((1, 5, 1.01, True, 8), "HED, nms_process.m and EvalEdge.m; also FCL-Net"),
     "rcf": Recipe((2, 5, 1.01, False, 8), "RCF, edge_nms.m, BSDS500 and Multicue"),

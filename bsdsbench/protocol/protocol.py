@@ -50,7 +50,7 @@ NOT_OF_PRESETS = ("name", "nms", "nms_params")
 
 
 def option_tables(given: Any) -> Mapping[str, Mapping[str, Any]]:
-    """Metric -> its options, read-only, without those that are the default. Raises ProtocolError."""
+    """Metric -> its options that are not the default, read-only. Raises ProtocolError."""
     if not isinstance(given, Mapping):
         raise ProtocolError(f"options {clipped(given)}: expected a table for each metric")
     tables = {}

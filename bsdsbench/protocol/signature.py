@@ -167,7 +167,7 @@ class Signature:
 
         Only words that both lines can have are compared, and maps taken over are the same maps.
         """
-        same = {"unused": self.unused | other.unused, "taken_over": 0}
+        same: dict[str, Any] = {"unused": self.unused | other.unused, "taken_over": 0}
         mine, theirs = evolve(self, **same).texts(), evolve(other, **same).texts()
         pairs = {k: (mine.get(k, ""), theirs.get(k, "")) for k in {**mine, **theirs}}
         return [
@@ -205,7 +205,7 @@ class Word:
     title, cost : what it is; what a difference usually costs, by published counts or our own runs
     meaning     : a sentence about {value}, its text, and {said}: what `names` or else the
                   protocol's caption makes of it
-    write, read : its text, "" for none; the changes of signature and protocol that a text stands for
+    write, read : its text, "" for none; the changes a text makes in signature and protocol
     fields      : those of the protocol that it stands for, the one with the caption first
     usual       : the text that is left out where the preset has it too
     """

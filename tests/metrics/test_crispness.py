@@ -5,6 +5,7 @@ import shutil
 import imageio.v3 as iio
 import numpy as np
 import pytest
+from bsdsbench.protocol.nms import NMSParams
 
 import bsdsbench as bb
 from bsdsbench.files.errors import DataError, ProtocolError
@@ -17,7 +18,6 @@ from bsdsbench.metrics.crispness import (
     image_crispness,
 )
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.settings import NMSParams
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.sweep import parse_range, tolerance_sweep
 from tests.helpers.crops import crops
