@@ -41,7 +41,7 @@ _PACKAGES = {
     "bsdsbench.metrics.one_to_one": ("one_to_one_labels",),
     "bsdsbench.metrics.pixel": ("PixelCounts", "PixelScore", "pixel_counts", "pixel_score"),
     "bsdsbench.plotting": ("DETCurveDisplay", "PRCurveDisplay", "ROCCurveDisplay"),
-    "bsdsbench.protocol.nms": ("NMSParams",),
+    "bsdsbench.protocol.constants": ("NMSParams",),
     "bsdsbench.protocol.protocol": ("Protocol",),
     "bsdsbench.protocol.tasks": ("Task",),
     "bsdsbench.scores.counts": ("BoundaryCounts", "Counts", "ImageRecord", "count_field"),

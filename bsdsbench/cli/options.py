@@ -50,7 +50,9 @@ verb = partial(click.command, cls=Verb)
 
 def _with_recipe(args: list[str]) -> list[str]:
     """--nms that no recipe follows stands for the protocol's, before other arguments too."""
-    from bsdsbench.protocol.nms import RECIPES
+    if "--nms" not in args:
+        return args
+    from bsdsbench.protocol.constants import RECIPES
 
     words = [*args, ""]
     return [
@@ -247,8 +249,8 @@ def protocol_from(
     Raises ProtocolError, UsageError for a field that is given in two ways.
     """
     from bsdsbench.metrics.registry import settled
+    from bsdsbench.protocol.constants import NMSParams
     from bsdsbench.protocol.fields import plain
-    from bsdsbench.protocol.nms import NMSParams
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
     from bsdsbench.runs.job import usual_protocol

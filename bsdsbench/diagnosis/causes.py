@@ -19,8 +19,8 @@ from bsdsbench.diagnosis.findings import counted
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.pairing import read_split
 from bsdsbench.metrics.base import Metric
+from bsdsbench.protocol.constants import RECIPES, NMSParams
 from bsdsbench.protocol.fields import HOME_MADE, in_use
-from bsdsbench.protocol.nms import RECIPES, NMSParams
 from bsdsbench.protocol.protocol import Protocol
 
 MAX_SPLIT_BYTES = 1 << 20

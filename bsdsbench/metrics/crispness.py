@@ -27,8 +27,7 @@ from bsdsbench.metrics.boundary import (
 )
 from bsdsbench.metrics.columns import Column, within
 from bsdsbench.metrics.maps import as_float32, invert, nms
-from bsdsbench.protocol.constants import MATCHED
-from bsdsbench.protocol.nms import NMSParams
+from bsdsbench.protocol.constants import MATCHED, NMSParams
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import (
     BoundaryCounts,

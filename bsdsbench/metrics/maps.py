@@ -42,7 +42,7 @@ from bsdsbench.loaders.inputs import (
     soft_map,
 )
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.protocol.nms import NMSParams
+from bsdsbench.protocol.constants import NMSParams
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
 

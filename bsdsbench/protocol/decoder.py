@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bsdsbench.protocol.fields import captions
 from bsdsbench.protocol.signature import TABLE, UNKNOWN, Signature
 
 
@@ -17,7 +18,7 @@ def decode(signature: Signature) -> list[tuple[str, str]]:
     gt:fa86 - The fingerprint of the ground truth begins with fa86.
     ann:all - All annotators count.
     """
-    which, captions = _images(signature), signature.protocol.words()
+    which, known = _images(signature), captions(signature.protocol)
     meanings = [f"Computed with version {signature.version} of bsdsbench."]
     for key, text in signature.texts().items():
         if key == "set":
@@ -27,7 +28,7 @@ def decode(signature: Signature) -> list[tuple[str, str]]:
         elif text == UNKNOWN:
             meanings.append(f"Not known: {TABLE[key].title}.")
         else:
-            caption = captions.get("".join(TABLE[key].fields[:1]), text)
+            caption = known.get("".join(TABLE[key].fields[:1]), text)
             said = TABLE[key].names.get(text, caption)
             meanings.append(TABLE[key].meaning.format(value=text, said=said))
     return list(zip(signature.words(), meanings, strict=True))
@@ -53,16 +54,16 @@ def sentence(signature: Signature) -> str:
     >>> sentence(Signature.parse(line)).partition(", ")[2]
     'by the protocol bsds500 (99 thresholds 0.01..0.99).'
     """  # noqa: E501
-    texts, captions = signature.texts(), signature.protocol.words()
+    texts, known = signature.texts(), captions(signature.protocol)
     parts = []
     for key, text in texts.items():
         if key == "tol":
             matching = TABLE["match"].names.get(signature.match, signature.match)
-            parts.append(f"matching {matching} with {captions['max_dist']}")
+            parts.append(f"matching {matching} with {known['max_dist']}")
         elif key not in TABLE:
             parts.append(f"{key}={text}")
         elif key != "match" and TABLE[key].fields:
-            parts.append(captions.get(TABLE[key].fields[0], text))
+            parts.append(known.get(TABLE[key].fields[0], text))
     annotators = " against all annotators" if signature.annotators == "all" else ""
     settings = f" ({'; '.join(parts)})" if parts else ""
     return (

@@ -6,42 +6,27 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache, cached_property
 from importlib import resources
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import attrs
 import numpy as np
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_path, kind_of_value
 from bsdsbench.files.bounded import MAX_TOML_BYTES, parse_toml, read_text, reading
 from bsdsbench.files.errors import ProtocolError, did_you_mean
-from bsdsbench.protocol.constants import MAX_PX, MAX_THRESHOLDS, even_thresholds, thresholds_of
+from bsdsbench.protocol.constants import Constants
 from bsdsbench.protocol.fields import (
-    BOOL,
     DEFAULT,
-    HOME_MADE,
-    TEXT,
     captions,
-    changed,
-    check,
     check_names,
     clipped,
-    is_number,
     names,
-    one_of,
     plain,
-    real,
-    real_or_none,
     short,
     toml_text,
-    whole,
 )
-from bsdsbench.protocol.nms import NMSParams, nms_params
-from bsdsbench.scores.curve import AP_RULES, ODS_RULES
-from bsdsbench.tables.read_only import ReadOnlyDict
 
 UNSTATED = "unstated"  # the name of a protocol of which only the thresholds are known
 UNSTATED_GRID = "unstated-thresholds"  # and of one of which not even these are
@@ -49,31 +34,8 @@ UNSTATED_GRID = "unstated-thresholds"  # and of one of which not even these are
 NOT_OF_PRESETS = ("name", "nms", "nms_params")
 
 
-def option_tables(given: Any) -> Mapping[str, Mapping[str, Any]]:
-    """Metric -> its options that are not the default, read-only. Raises ProtocolError."""
-    if not isinstance(given, Mapping):
-        raise ProtocolError(f"options {clipped(given)}: expected a table for each metric")
-    tables = {}
-    for name, table in given.items():
-        values = changed(table) if attrs.has(type(table)) else table
-        if not isinstance(values, Mapping) or not all(isinstance(k, str) for k in (name, *values)):
-            raise ProtocolError(f"options {clipped({name: table})}: expected a table of options")
-        kept = {k: _option(v, f"{name} {k}") for k, v in values.items() if v not in (None, DEFAULT)}
-        if kept:
-            tables[name] = ReadOnlyDict(kept)
-    return ReadOnlyDict(tables)
-
-
-def _option(value: Any, what: str) -> Any:
-    if isinstance(value, list | tuple):
-        return tuple(_option(v, what) for v in value)
-    if not isinstance(value, str | int | float):
-        raise ProtocolError(f"{what} {clipped(value)}: expected a number, text or a list of them")
-    return value
-
-
 @frozen(repr=False)
-class Protocol:
+class Protocol(Constants):
     """How a prediction is turned into counts. Equal protocols give comparable scores.
 
     A value out of its range raises ProtocolError, which names the field.
@@ -135,134 +97,6 @@ class Protocol:
     ('bsds500*', 0.011)
     """
 
-    name: str = field(default="custom", validator=TEXT)
-    version: int = field(default=1, validator=whole(1, 10**6, "a whole number from 1"))
-    thresholds: tuple[float, ...] = field(
-        default=even_thresholds(99),
-        converter=thresholds_of,
-        validator=[
-            check(
-                lambda v: any(x > 0 for x in v) and all(0 <= x <= 1 for x in v),
-                "values in [0, 1], one or more above 0",
-            ),
-            check(lambda v: all(a < b for a, b in pairwise(v)), "strictly increasing values"),
-            check(lambda v: len(v) <= MAX_THRESHOLDS, f"at most {MAX_THRESHOLDS} values"),
-        ],
-        metadata={
-            "others": dict.fromkeys(
-                ("8bit", 100, 50, 33, 25, 20, 19, 10, 9, 5), "nthresh of the run"
-            ),
-            "caption": lambda p: (
-                f"{len(p.thresholds)} thresholds {p.thresholds[0]:.4g}..{p.thresholds[-1]:.4g}"
-            ),
-        },
-    )
-    max_dist: float = field(
-        default=0.0075,
-        converter=real,
-        validator=check(
-            lambda v: is_number(v) and 0 < v < 1,
-            "a fraction in (0, 1) of the diagonal; in pixels it is max_dist_px",
-        ),
-        metadata={
-            "others": {
-                0.0075: "BSDS500 and most programs",
-                0.011: "NYUDv2 programs",
-                0.01: "SEISM on PASCAL, skeletons, wireframes",
-                0.02: "SBD, Cityscapes (raw)",
-                0.0035: "Cityscapes (thin)",
-                0.003: "SDPED (strict)",
-                0.002: "KITTI-DE, DDAD-DE",
-                **dict.fromkeys((0.005, 0.015), HOME_MADE),
-            },
-            "caption": lambda p: (
-                f"max_dist {p.max_dist:g} of the diagonal"
-                if p.max_dist_px is None
-                else f"max_dist {p.max_dist_px:g} px"
-            ),
-        },
-    )
-    max_dist_px: float | None = field(
-        default=None,
-        converter=real_or_none,
-        validator=check(
-            lambda v: v is None or (is_number(v) and 0 <= v <= MAX_PX), f"pixels, 0 to {MAX_PX}"
-        ),
-    )
-    thin: bool = field(
-        default=True,
-        validator=BOOL,
-        metadata={
-            "others": {False: "CEval, raw forms of SBD", True: "the benchmark"},
-            "caption": {True: "thinned", False: "not thinned"},
-        },
-    )
-    nms: bool = field(
-        default=False,
-        validator=BOOL,
-        metadata={"caption": lambda p: f"NMS {p.nms_params.describe()}" if p.nms else "no NMS"},
-    )
-    nms_params: NMSParams = field(
-        default=NMSParams(),
-        converter=nms_params,
-        validator=check(
-            lambda v: isinstance(v, NMSParams), "a recipe, or the entries of NMSParams"
-        ),
-    )
-    operator: str = field(
-        default=">=",
-        validator=one_of(">=", ">"),
-        metadata={"others": {">": "SEISM, DeepCrack"}, "caption": "value {} threshold"},
-    )
-    clean: bool = field(
-        default=False, validator=BOOL, metadata={"caption": "single pixels dropped"}
-    )
-    gt_thin: bool = field(
-        default=False, validator=BOOL, metadata={"caption": "ground truth thinned"}
-    )
-    normalise: bool = field(
-        default=False, validator=BOOL, metadata={"caption": "divided by its maximum"}
-    )
-    invert: bool = field(default=False, validator=BOOL, metadata={"caption": "inverted"})
-    gt_invert: bool = field(
-        default=False, validator=BOOL, metadata={"caption": "ground truth inverted"}
-    )
-    gt_threshold: float | None = field(
-        default=None,
-        converter=real_or_none,
-        validator=check(lambda v: v is None or (is_number(v) and 0 < v <= 1), "a value in (0, 1]"),
-        metadata={"caption": "ground truth from {:g} on"},
-    )
-    gt_kind: str = field(
-        default="boundaries",
-        validator=one_of("boundaries", "labels"),
-        metadata={"caption": "ground truth from labels"},
-    )
-    empty_gt: str = field(
-        default="error",
-        validator=one_of("error", "count", "skip"),
-        metadata={
-            "caption": {
-                "count": "images without ground-truth boundaries count",
-                "skip": "images without ground-truth boundaries left out",
-            }
-        },
-    )
-    regions_from_soft: bool = field(
-        default=False, validator=BOOL, metadata={"caption": "regions from soft maps"}
-    )
-    ods_rule: str = field(
-        default="interpolated",
-        validator=one_of(*ODS_RULES),
-        metadata={"caption": "ODS rule {}"},
-    )
-    ap_rule: str = field(
-        default="bsds",
-        validator=one_of(*AP_RULES),
-        metadata={"caption": lambda p: f"AP rule {p.ap_rule}"},
-    )
-    options: Mapping[str, Any] = field(factory=dict, converter=option_tables, hash=False)
-
     def __attrs_post_init__(self) -> None:
         if self.name in preset_names() and not self._is_preset(self.name):
             raise ProtocolError(
@@ -302,12 +136,6 @@ class Protocol:
         ----------
         name : str
             One of `bsdsbench protocols`.
-
-        Examples
-        --------
-        >>> import bsdsbench as bb
-        >>> bb.Protocol.preset("bsds500").max_dist
-        0.0075
         """
         return _shipped(_known(name))
 
@@ -339,12 +167,6 @@ class Protocol:
         ----------
         name_or_path : str or path
             Such as "bsds500" or "mine.toml".
-
-        Examples
-        --------
-        >>> import bsdsbench as bb
-        >>> bb.Protocol.load("biped").nms_params.multiplier
-        1.03
         """
         path = given_path(name_or_path, "protocol")
         if path.suffix != ".toml":
@@ -362,12 +184,6 @@ class Protocol:
             The content of a file.
         source : str
             Its name.
-
-        Examples
-        --------
-        >>> import bsdsbench as bb
-        >>> bb.Protocol.from_toml('base = "bsds500"\nmax_dist = 0.011').max_dist
-        0.011
         """
         with reading(source, "a protocol in TOML"):
             values = parse_toml(text.encode("utf-8", "surrogatepass"))
@@ -544,12 +360,6 @@ class Protocol:
         -------
         list of str
             Empty if scores are comparable.
-
-        Examples
-        --------
-        >>> import bsdsbench as bb
-        >>> bb.Protocol.preset("bsds500").differences(bb.Protocol.preset("nyudv2"))
-        ['max_dist: 0.0075 / 0.011']
         """
         mine, theirs = self.leaves(), other.leaves()
         keys = [k for k in {**mine, **theirs} if k not in ("name", "version")]
@@ -559,16 +369,6 @@ class Protocol:
             keys = [] if UNSTATED_GRID in (self.name, other.name) else ["thresholds"]
         pairs = [(k, mine.get(k, DEFAULT), theirs.get(k, DEFAULT)) for k in keys]
         return [f"{key}: {short(a)} / {short(b)}" for key, a, b in pairs if a != b]
-
-    def words(self) -> dict[str, str]:
-        """Field -> what a caption says of it, without those of which it says nothing.
-
-        Returns
-        -------
-        dict
-            Field -> text.
-        """
-        return captions(self)
 
     def describe(self, used: Collection[str] | None = None, more: Iterable[str] = ()) -> str:
         """One line with everything that moves a score, for printing beside it.
@@ -584,16 +384,10 @@ class Protocol:
         -------
         str
             Without a full stop.
-
-        Examples
-        --------
-        >>> import bsdsbench as bb
-        >>> bb.Protocol.preset("nyudv2").describe().split("; ")[1]
-        'max_dist 0.011 of the diagonal'
         """
         if self.name == UNSTATED_GRID:
             return "protocol and thresholds not stated"
-        words = self.words()
+        words = captions(self)
         if not self.stated:
             row = ", the first of them the whole image" if self.whole_image else ""
             return f"{words['thresholds']}{row}; the rest of the protocol is not stated"
@@ -639,12 +433,6 @@ class Protocol:
         -------
         array
             f8 (T,).
-
-        Examples
-        --------
-        >>> import bsdsbench as bb
-        >>> bb.Protocol(thresholds=(0.25, 0.5)).cuts().tolist()
-        [0.25, 0.5]
         """
         thresholds = self.threshold_array()
         return thresholds if self.operator == ">=" else np.nextafter(thresholds, np.inf)
@@ -661,12 +449,6 @@ class Protocol:
         -------
         float
             Pixels.
-
-        Examples
-        --------
-        >>> import bsdsbench as bb
-        >>> round(bb.Protocol.preset("bsds500").radius((321, 481)), 2)
-        4.34
         """
         if self.max_dist_px is not None:
             return self.max_dist_px

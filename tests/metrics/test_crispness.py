@@ -5,7 +5,6 @@ import shutil
 import imageio.v3 as iio
 import numpy as np
 import pytest
-from bsdsbench.protocol.nms import NMSParams
 
 import bsdsbench as bb
 from bsdsbench.files.errors import DataError, ProtocolError
@@ -17,6 +16,7 @@ from bsdsbench.metrics.crispness import (
     evaluations,
     image_crispness,
 )
+from bsdsbench.protocol.constants import NMSParams
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.runner import evaluate
 from bsdsbench.runs.sweep import parse_range, tolerance_sweep

@@ -61,7 +61,7 @@ def test_what_is_said_by_default_is_not_kept():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"saliency": {"beta2": -1}}, "saliency beta2 -1: expected a number above 0"),
+        ({"saliency": {"beta2": -1}}, "saliency beta2 -1.0: expected a number above 0"),
         ({"saliency": {"beta": 1}}, "saliency field 'beta': expected one of beta2, stretch"),
         ({"saliency": {"beta": 1}}, "did you mean 'beta2'?"),
         ({"saliancy": {"beta2": 1}}, "options 'saliancy': expected the name of a metric, one of"),
@@ -73,7 +73,7 @@ def test_what_is_said_by_default_is_not_kept():
         ({"contour": {"unit": "pixel"}}, "expected 'class', 'instance' or 'id'"),
         ({"contour": {"spacing": [1, 0]}}, "expected 1 to 64 numbers above 0"),
         ({"contour": {"spacing": [1]}}, "expected two steps, of rows and columns"),
-        ({"contour": {"groups": ["hd"]}}, "expected groups of measures"),
+        ({"contour": {"groups": ["hd"]}}, "contour groups ('hd',): expected some of boundary-iou"),
         ({"contour": {"percent": 101}}, "expected 0 to 100"),
         ({"contour": {"tolerances": [-1]}}, "numbers from 0"),
         ({"segmentation": {"empty": "skip"}}, "segmentation field 'empty': expected one of"),

@@ -8,7 +8,7 @@ from scipy import ndimage
 from bsdsbench.cli.options import PROTOCOL_FIELDS, protocol_from
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics.maps import prepare
-from bsdsbench.protocol.nms import RECIPES, NMSParams
+from bsdsbench.protocol.constants import RECIPES, NMSParams
 from bsdsbench.protocol.protocol import Protocol
 from tests.reference.nms import edge_nms
 

@@ -12,9 +12,8 @@ import pytest
 from bsdsbench.cli.options import protocol_from
 from bsdsbench.files.errors import FileFormatError, ProtocolError
 from bsdsbench.metrics import registry
-from bsdsbench.protocol.constants import even_thresholds
+from bsdsbench.protocol.constants import NMSParams, even_thresholds
 from bsdsbench.protocol.fields import toml_text
-from bsdsbench.protocol.nms import NMSParams
 from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
 from bsdsbench.protocol.signature import parse_overrides
 from bsdsbench.protocol.tasks import Task, tasks

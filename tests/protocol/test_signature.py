@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bsdsbench.files.errors import ProtocolError
+from bsdsbench.protocol.constants import RECIPES
 from bsdsbench.protocol.decoder import decode, sentence
-from bsdsbench.protocol.nms import RECIPES
 from bsdsbench.protocol.protocol import Protocol, preset_names
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.scores.curve import AP_RULES
