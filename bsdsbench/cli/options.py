@@ -267,7 +267,7 @@ def protocol_from(
     if thresholds is not None:
         short["thresholds"] = thresholds
     if max_dist is not None:
-        short["max_dist"] = _number("--max-dist", max_dist)
+        short |= parse_overrides([f"max_dist={max_dist}"])
     if no_thin:
         short["thin"] = False
     if invert:
@@ -281,15 +281,6 @@ def protocol_from(
         more = given if isinstance(given, dict) else {}
         short["nms_params"] = plain(NMSParams.recipe(str(nms))) | more
     return settled(base.replace(**changes | short))
-
-
-def _number(option: str, text: str) -> float:
-    from bsdsbench.files.errors import DataError
-
-    try:
-        return float(text)
-    except ValueError:
-        raise DataError(f"{option} {text!r}: expected a number") from None
 
 
 def refuse(parameters: Collection[str], beside: str) -> None:

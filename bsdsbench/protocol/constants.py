@@ -393,9 +393,7 @@ class Constants:
         default=False, validator=BOOL, metadata={"caption": "regions from soft maps"}
     )
     ods_rule: str = field(
-        default="interpolated",
-        validator=one_of(*ODS_RULES),
-        metadata={"caption": "ODS rule {}"},
+        default="interpolated", validator=one_of(*ODS_RULES), metadata={"caption": "ODS rule {}"}
     )
     ap_rule: str = field(
         default="bsds",

@@ -3,26 +3,7 @@
     bsdsbench 0.2.0|bsds500-test:200/200|gt:fa866d15|ann:all|pred:soft8|thr:99|tol:.0075d|\\
     match:1to1|nms:none|thin|ap:bsds
 
-| word | what |
-|---|---|
-| bsdsbench V | the version of this package |
-| SET:N/M | N of the M images of a known set; `set:N` for a set without a name |
-| gt | the ground truth's fingerprint, its first digits |
-| ann | which annotators count |
-| pred | what the predictions are: soft8, soft16, float, ucm2, segs, labels ... |
-| maps | how many maps were taken over from an earlier call of the detector, if any |
-| proto | the preset where it is not bsds500, and its version; what else differs from it follows |
-| thr | how many even thresholds; 8bit, seism or deepcrack; FIRST..LAST/N; `0+` before it for the |
-|     | whole image; or values |
-| tol | the tolerance, d a fraction of the diagonal, px pixels |
-| match | 1to1; random, by the official solver (reference runs); 1toN, a wrong reading (`explain`) |
-| nms | none, a recipe, or radius,border,multiplier,smooth or raw,bits |
-| thin | thin or unthinned |
-| op, ods | the threshold operator and the ODS rule where they are not >= and interpolated |
-| ap | the AP rule |
-| FIELD=VALUE | any other field that differs from the preset, options as saliency.beta2=0.5 |
-
-A line has only words of what its metrics use; a word that is not there means the preset's value.
+`TABLE` has the words. A line has only words of what its metrics use; a word that is not there means the preset's value.
 
 `?` is what is not known. `|` and `%` inside a word are written %7C and %25.
 """
@@ -293,14 +274,7 @@ def _plain(field: str) -> dict[str, Any]:
 
 
 _WORDS = (
-    Word(
-        "set",
-        "images",
-        "scores of other images are not comparable",
-        "",
-        _write_set,
-        _read_set,
-    ),
+    Word("set", "images", "scores of other images are not comparable", "", _write_set, _read_set),
     Word(
         "gt",
         "ground truth",
