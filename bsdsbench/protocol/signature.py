@@ -3,7 +3,8 @@
     bsdsbench 0.2.0|bsds500-test:200/200|gt:fa866d15|ann:all|pred:soft8|thr:99|tol:.0075d|\\
     match:1to1|nms:none|thin|ap:bsds
 
-`TABLE` has the words. A line has only words of what its metrics use; a word that is not there means the preset's value.
+`TABLE` has the words. A line has only words of what its metrics use; a word that is not there means
+the preset's value.
 
 `?` is what is not known. `|` and `%` inside a word are written %7C and %25.
 """
@@ -208,7 +209,7 @@ def _told(key: str) -> tuple[str, str]:
 
 
 def _word(key: str, text: str) -> str:
-    if key in ("set", "thin"):
+    if key == "set" or (key == "thin" and text != UNKNOWN):
         return text
     return f"{key}{':' if key in TABLE else '='}{text}"
 
