@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from attrs import field, frozen
-from attrs.validators import min_len
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
@@ -63,7 +62,7 @@ class DepthOptions:
     measures: tuple[str, ...] = field(
         default=("si",),
         converter=listed,
-        validator=[some_of(*MEASURES), min_len(1)],
+        validator=some_of(*MEASURES, least=1),
         metadata={
             "help": f"The measures to compute, of {', '.join(MEASURES)}.",
             "caption": lambda o: ", ".join(o.measures),

@@ -142,10 +142,10 @@ def one_of(*choices: str | int) -> Validator:
     )
 
 
-def some_of(*choices: str) -> Validator:
+def some_of(*choices: str, least: int = 0) -> Validator:
     """A list of some values."""
     return check(
-        lambda v: isinstance(v, tuple) and all(n in choices for n in v),
+        lambda v: isinstance(v, tuple) and len(v) >= least and all(n in choices for n in v),
         f"some of {', '.join(choices)}",
     )
 

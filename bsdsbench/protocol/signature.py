@@ -120,10 +120,10 @@ class Signature:
                 found["thin"] = word
             elif not colon or "=" in key:
                 others.append(word)
-            elif key in TABLE:
+            elif key in TABLE and key not in found:
                 found[key] = value
             else:
-                raise ProtocolError(f"signature {word}: expected one of {', '.join(TABLE)}")
+                raise ProtocolError(f"signature {word}: expected one of {', '.join(TABLE)}, once")
         stated = [w for w in TABLE.values() if w.fields and w.key != "match"]
         unknown = [w.key for w in stated if found.get(w.key) == UNKNOWN]
         changes: dict[str, Any] = dict.fromkeys(("gt", "annotators", "pred", "match"), UNKNOWN)
@@ -133,8 +133,8 @@ class Signature:
         try:
             for key, value in found.items():
                 changes |= {} if key in unknown else TABLE[key].read(value)
+            own = {f.name: changes.pop(f.name) for f in fields(cls) if f.name in changes}
             changes |= parse_overrides(others)
-            own = {k: changes.pop(k) for k in [f.name for f in fields(cls)] if k in changes}
             protocol = Protocol.preset(changes.pop("base")).replace(**changes)
         except ProtocolError as error:
             raise ProtocolError(f"signature: {error}") from None

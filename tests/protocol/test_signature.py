@@ -122,6 +122,8 @@ def test_differences_in_words():
         ("ap:bsds", "ap:coco", "ap_rule 'coco'"),
         ("thin|", "thin|colour:red|", "colour:red"),
         ("thin|", "thin|colour=red|", "'colour'"),
+        ("thin|", "thin|version=x|", "version 'x'"),
+        ("thin|", "thin|thr:9|", "thr:9"),
         ("thr:99", "proto:biped.1|thr:99", "version 1 of biped"),
         ("thr:99", "proto:x.1|thr:99", "'x'"),
     ],
