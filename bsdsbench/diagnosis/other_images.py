@@ -83,7 +83,7 @@ def counted(
             return
         try:
             pred, gt = group.sources.load(image_id, run)
-            counts: Any = metric.count(pred, gt, run.protocol)
+            counts: Any = metric.count(pred, gt, run.protocol, None)
             found[image_id] = four_counts(counts)
         except DataError:
             return

@@ -195,7 +195,7 @@ def prepared(
         missing=missing,
         pred_kind=kind,
         gt_kind=first.gt_kind,
-        classes=first.class_names(proto),
+        classes=first.class_names(first.options_of(proto)),
         ids=ids or None,
     )
     photos = _photos(chosen, gt_dir, images_dir)

@@ -24,6 +24,7 @@ from bsdsbench.protocol.fields import (
     whole,
 )
 
+PERCENTS = (90.0, 95.0, 99.0)  # those that have columns
 GROUPS = ("boundary-iou", "davis", "bf", "distance", "nsd", "fom", "trimap", "cldice")
 
 
@@ -165,7 +166,7 @@ class ContourOptions(LabelOptions):
     percent: float = field(
         default=95.0,
         converter=real,
-        validator=check(lambda v: is_number(v) and 0 <= v <= 100, "0 to 100"),
+        validator=check(lambda v: is_number(v) and v in PERCENTS, "90, 95 or 99"),
         metadata={"help": "Of the robust Hausdorff distance."},
     )
     tolerances: tuple[float, ...] = field(
