@@ -106,7 +106,7 @@ def find_sources(
     if lost:
         raise DataError(f"{show(pred)}: no files of image {lost[0]!r}, expected those of the run")
     folder = images_dir or run.place("photos") or photos_beside(gt)
-    return Sources(pairs, find_photos(folder) if folder else {}, pred_kind, found)
+    return Sources(pairs, find_photos(folder, pairs) if folder else {}, pred_kind, found)
 
 
 def fault_of(run: Evaluation, error: DataError) -> str:
