@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bsdsbench.metrics.curve_metric import CurveMetric, MatchingMetric
 
 from bsdsbench.comparison.bootstrap import bootstrap_weights
 from bsdsbench.comparison.compare import INTERVALS, compare
@@ -32,7 +33,6 @@ from bsdsbench.comparison.significance import bca_interval, percentile_interval
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import Metric, column_values
-from bsdsbench.metrics.curve_metric import CurveMetric, MatchingMetric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.record_store import FOLDER, LOG
@@ -198,7 +198,7 @@ class MetricContract:
         metric, protocol = case.metric, case.run.protocol
         if metric.options is None:
             pytest.skip("no options")
-        said = protocol.replace(options={metric.name: metric.options_of(protocol).to_mapping()})
+        said = protocol.replace(options={metric.name: metric.options_of(protocol)})
         for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
             assert metric.count(pred, gt, said).equals(counts)
         once = [1] * len(case.images)

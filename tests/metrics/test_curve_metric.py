@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric
 
 import bsdsbench as bb
-from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import BoundaryCounts
 from bsdsbench.scores.curve import OperatingPoint
