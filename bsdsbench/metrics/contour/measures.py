@@ -51,50 +51,14 @@ class Sites(NamedTuple):
     def within(self, limits: ArrayLike, *, lengths: bool = False) -> F8:
         """Sites, or contour length, with a distance up to each limit, (n, limits)."""
         weights = self.length if lengths else 1.0
-        each = [self.sums(weights * (self.distance <= at)) for at in np.atleast_1d(limits)]
-        return np.stack(each, axis=1)
+        return np.stack(
+            [self.sums((self.distance <= t) * weights) for t in np.atleast_1d(limits)], 1
+        )
 
     def sums(self, values: F8) -> F8:
         """The sum of each label's values, in their order."""
         label = np.repeat(np.arange(self.n.size), self.n)
         return np.bincount(label, values, self.n.size).astype(np.float64)
-
-    def lists(self) -> list[F8]:
-        """The distances of each label."""
-        return np.split(self.distance, self.start[1:-1])
-
-
-def shared(pred: NDArray[np.int32], gt: NDArray[np.int32], n: int) -> I8:
-    """Pixels of each label in both maps, in pred, in gt: (n, 3)."""
-    if n == 1:  # masks, in a tenth of the time
-        on, true = pred >= 0, gt >= 0
-        return np.array([[np.count_nonzero(some) for some in (on & true, on, true)]])
-    each = (pred[pred == gt], pred.ravel(), gt.ravel())
-    return np.stack([np.bincount(labels + 1, minlength=n + 1)[1:] for labels in each], axis=1)
-
-
-def _skeletons(labels: NDArray[np.int32], n: int) -> NDArray[np.int32]:
-    """The skeleton of each label 0 .. n - 1, thinned on its own; -1 off the skeletons."""
-    from scipy.ndimage import find_objects
-    from skimage.morphology import skeletonize
-
-    out = np.full_like(labels, -1)
-    for k, box in enumerate(find_objects(labels + 1, n)):
-        if box:
-            out[box][skeletonize(labels[box] == k)] = k
-    return out
-
-
-def _quantile(values: F8, q: float) -> float:
-    """Linear between the two nearest ranks, as numpy's, which has NaN between infinite ones."""
-    if values.size == 0:
-        return np.nan
-    rank = q * (values.size - 1)
-    low = int(rank)
-    high = min(low + 1, values.size - 1)
-    parts = np.partition(values, (low, high))
-    below, above = float(parts[low]), float(parts[high])
-    return below if below == above else below + (rank - low) * (above - below)
 
 
 class Compared:
@@ -110,7 +74,7 @@ class Compared:
     @cached_property
     def areas(self) -> I8:
         """Pixels of each label in both, in pred, in gt: (n, 3)."""
-        return shared(*self.pair[:3])
+        return _areas(self.pair.pred.ravel(), self.pair.gt.ravel(), self.pair.n)
 
     def shells(self, size: float) -> I8:
         """`areas` of the inner boundaries of Boundary IoU."""
@@ -121,16 +85,17 @@ class Compared:
 
     def trimaps(self, widths: Sequence[float]) -> I8:
         """`areas` of the pixels up to each width from another label of gt: (widths, n, 3)."""
-        pred, gt, n, _ = self.pair
-        squared = kernel.to_other_label(gt, 1.0, 1.0)
+        squared = kernel.to_other_label(self.pair.gt, 1.0, 1.0).ravel()
+        pred, gt = self.pair.pred.ravel(), self.pair.gt.ravel()
         near = [squared <= limit for limit in np.square(widths)]
-        return np.stack([shared(pred[some], gt[some], n) for some in near])
+        return np.stack([_areas(pred[some], gt[some], self.pair.n) for some in near])
 
     @cached_property
     def skeletons(self) -> I8:
         """Skeleton pixels of each label: pred's in gt, pred's, gt's in pred, gt's: (n, 4)."""
         pred, gt, n, _ = self.pair
-        of_pred, of_gt = shared(_skeletons(pred, n), gt, n), shared(_skeletons(gt, n), pred, n)
+        of_pred = _areas(_skeletons(pred, n).ravel(), gt.ravel(), n)
+        of_gt = _areas(_skeletons(gt, n).ravel(), pred.ravel(), n)
         return np.hstack([of_pred[:, :2], of_gt[:, :2]])
 
     def sites(self, outline: str, spacing: Spacing | None = None) -> tuple[Sites, Sites]:
@@ -144,6 +109,27 @@ class Compared:
             found = Sites(pred[0], there, length[pred[3]]), Sites(gt[0], back, length[gt[3]])
             self._sites[outline, steps] = found
         return self._sites[outline, steps]
+
+
+def _areas(pred: NDArray[np.int32], gt: NDArray[np.int32], n: int) -> I8:
+    """Pixels of each label in both, in pred, in gt: (n, 3)."""
+    if n == 1:  # masks, in a tenth of the time
+        on, true = pred >= 0, gt >= 0
+        return np.array([[np.count_nonzero(some) for some in (on & true, on, true)]])
+    each = (pred[pred == gt], pred, gt)
+    return np.stack([np.bincount(labels + 1, minlength=n + 1)[1:] for labels in each], axis=1)
+
+
+def _skeletons(labels: NDArray[np.int32], n: int) -> NDArray[np.int32]:
+    """The skeleton of each label 0 .. n - 1, thinned on its own; -1 off the skeletons."""
+    from scipy.ndimage import find_objects
+    from skimage.morphology import skeletonize
+
+    out = np.full_like(labels, -1)
+    for k, box in enumerate(find_objects(labels + 1, n)):
+        if box:
+            out[box][skeletonize(labels[box] == k)] = k
+    return out
 
 
 def _outline(labels: NDArray[np.int32], n: int, outline: str) -> tuple[Any, ...]:
@@ -244,8 +230,11 @@ def _fom(c: Compared, sizes: Sequence[float]) -> Found:
 
 def _hd(c: Compared, sizes: Sequence[float]) -> Found:
     pred, gt = c.sites("rim")
-    far = [[d.max(initial=-np.inf) for d in each.lists()] for each in (pred, gt)]
-    return np.max(far, axis=0)[:, None], pred.n, gt.n
+    far = np.full((2, pred.n.size), -np.inf)
+    for row, each in zip(far, (pred, gt), strict=True):
+        if (some := np.flatnonzero(each.n)).size:
+            row[some] = np.maximum.reduceat(each.distance, each.start[some])
+    return far.max(axis=0)[:, None], pred.n, gt.n
 
 
 def _hd_percent(definition: str) -> Callable[[Compared, Sequence[float]], Found]:
@@ -259,14 +248,27 @@ def _hd_percent(definition: str) -> Callable[[Compared, Sequence[float]], Found]
             if definition == "area":
                 values.append(np.maximum(_length_quantiles(pred, q), _length_quantiles(gt, q)))
                 continue
-            pairs = list(zip(pred.lists(), gt.lists(), strict=True))
-            if definition == "pooled":
-                values.append(np.array([_quantile(np.concatenate(two), q) for two in pairs]))
-            else:
-                values.append(np.array([[_quantile(d, q) for d in two] for two in pairs]).max(1))
+            found = np.empty(pred.n.size)
+            for k in range(found.size):
+                lists = [s.distance[s.start[k] : s.start[k + 1]] for s in (pred, gt)]
+                lists = [np.concatenate(lists)] if definition == "pooled" else lists
+                found[k] = np.max([_quantile(one, q) for one in lists])
+            values.append(found)
         return np.stack(values, axis=1), pred.n, gt.n
 
     return of
+
+
+def _quantile(values: F8, q: float) -> float:
+    """Linear between the two nearest ranks, as numpy's, which has NaN between infinite ones."""
+    if values.size == 0:
+        return np.nan
+    rank = q * (values.size - 1)
+    low = int(rank)
+    high = min(low + 1, values.size - 1)
+    parts = np.partition(values, (low, high))
+    below, above = float(parts[low]), float(parts[high])
+    return below if below == above else below + (rank - low) * (above - below)
 
 
 def _length_quantiles(sites: Sites, q: float) -> F8:
