@@ -26,7 +26,6 @@ author = copyright = "the bsdsbench developers"
 version = release = bsdsbench.__version__
 extensions = [
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
     "numpydoc",
     "myst_parser",
     "sphinx_copybutton",
@@ -34,7 +33,6 @@ extensions = [
     "linking",
 ]
 exclude_patterns = ["_build", "examples", "**/README.*", "**.ipynb"]
-templates_path = ["_templates"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
@@ -42,7 +40,13 @@ suppress_warnings = ["config.cache", "myst.xref_missing"]  # links to files of t
 default_role = "py:obj"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
-autosummary_generate = True
+autodoc_default_options = {
+    "members": True,
+    "inherited-members": "Exception, tuple, object, Mapping",
+    "member-order": "bysource",
+    "show-inheritance": True,
+}
+autodoc_mock_imports = ["torch", "torchmetrics"]
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 

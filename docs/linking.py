@@ -41,10 +41,25 @@ def target_of(text: str) -> tuple[str, str] | None:
     if text in VERBS and text not in ("run", "data"):
         return "doc", f"generated/verbs/{text}"
     if text in preset_names():
-        return "doc", f"generated/protocols/{text}"
+        return "doc", f"reference/protocols#{text}"
     if text in tasks():
-        return "doc", "generated/tasks"
+        return "doc", "reference/tasks"
     return None
+
+
+# Links to files of the repository, which work in a clone -> the pages that are made from them.
+PAGES = {
+    r"(?:\.\./)*datasets/README\.md": "/generated/data/index.md",
+    r"(?:\.\./)*datasets/([\w-]+\.md)": r"/generated/data/\1",
+    r"(?:\.\./)*examples/GALLERY_HEADER\.rst": "/auto_examples/index.rst",
+    r"(?:\.\./)*examples/(plot_\w+)\.py": r"/auto_examples/\1.rst",
+    r"(?:\.\./tutorials/)?results\.ipynb": "/generated/notebook.md",
+}
+
+
+def point_at_pages(app: Sphinx, page: str, source: list[str]) -> None:
+    for file, made in PAGES.items():
+        source[0] = re.sub(rf"\]\({file}", f"]({made}", source[0])
 
 
 class LinkCode(SphinxPostTransform):
@@ -62,7 +77,8 @@ class LinkCode(SphinxPostTransform):
                 continue
             kind, target = found
             if kind == "doc":
-                uri = self.app.builder.get_relative_uri(here, target)
+                page, at, anchor = target.partition("#")
+                uri = self.app.builder.get_relative_uri(here, page) + at + anchor
                 link: nodes.Element = nodes.reference("", "", internal=True, refuri=uri)
             else:
                 link = pending_xref(
@@ -117,6 +133,7 @@ def _escaped(text: str) -> str:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_post_transform(LinkCode)
+    app.connect("source-read", point_at_pages)
     app.connect("html-page-context", describe)
     app.connect("autodoc-process-signature", shorten)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -31,10 +31,9 @@ Map = NDArray[np.int32]
 class CocoItems:
     """Pairs of label maps of COCO's files, for `bb.evaluate_items`; made when they are asked for.
 
-    pred, gt : path of the JSON of predictions (an annotation file, a list of results, or panoptic)
-               and of ground truth
-    unit     : "instance" or "class"
-    Raises DataError for files of another form, and for pycocotools that is not there.
+    `CocoItems.of` reads the JSON of predictions (an annotation file, a list of results, or
+    panoptic) and of ground truth; `unit` is "instance" or "class". Raises DataError for files of
+    another form, and for pycocotools that is not there.
     """
 
     pred: _File

@@ -40,17 +40,15 @@ print(f"PRI {score.pri.ods:.3f}   VOI {score.voi.ods:.3f} bits (lower is better)
 # %%
 # Covering and VOI against the scale: the two measures rarely favour the same scale.
 
-curves = score.curves()
-scales = np.arange(1, len(next(iter(curves.values()))) + 1)
+scales = np.arange(1, len(score.voi.curve) + 1)
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
-for ax, key, title in zip(
+for ax, measure, title in zip(
     axes,
-    ("covering", "voi"),
+    (score.covering, score.voi),
     ("Covering, higher is better", "VOI in bits, lower is better"),
     strict=True,
 ):
-    name = next(k for k in curves if key in k.lower())
-    ax.plot(scales, curves[name], marker="o")
+    ax.plot(scales, measure.curve, marker="o")
     ax.set(title=title, xlabel="segmentation, coarse to fine")
 plt.show()
 

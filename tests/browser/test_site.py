@@ -25,8 +25,8 @@ DESKTOP = {"width": 1280, "height": 900}
 WALK = (
     *("index", "tutorials/index", "auto_examples/plot_1_evaluate_a_detector", "howto/maps"),
     *("howto/coming_from", "understand/ods_ois", "metrics/region", "reference/signature"),
-    *("generated/verbs/compare", "generated/api", "generated/api/bsdsbench.Protocol"),
-    *("generated/protocols/bsds500", "generated/data/index", "generated/metrics/index"),
+    *("generated/verbs/compare", "reference/api/protocol", "reference/api/measures"),
+    *("reference/protocols", "generated/data/index", "metrics/index"),
     *("generated/notebook", "evidence/agreement", "contribute"),
 )
 # A reader's question, the first words of the page that answers it, and words that it must have.
