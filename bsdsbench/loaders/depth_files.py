@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading
 from bsdsbench.loaders.formats import read_arrays
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, cut_map
 from bsdsbench.loaders.pairing import Pair
 
 NAMES = ("depth", "pred_depths", "pred_depth", "depth_pred", "disparity", "pred", "prediction", "")
@@ -65,9 +65,8 @@ def depth_truth(pair: Pair) -> GroundTruth:
 
 
 def matte_mask(matte: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where a matte, 0 .. 255 or 0 .. 1, is above a tenth."""
-    top = np.iinfo(matte.dtype).max if matte.dtype.kind == "u" else 1
-    return np.asarray(matte > MATTE * top)
+    """Where a matte is above a tenth of white. Raises DataError, see `cut_map`."""
+    return cut_map(matte, (MATTE * 255, MATTE * 65535, MATTE), "matte")
 
 
 def _depth(found: dict[str, Any], needed: bool) -> NDArray[Any] | None:

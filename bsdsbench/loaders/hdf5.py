@@ -18,12 +18,17 @@ ITEM_COST = 1 << 15  # bytes charged per item of a cell or struct: they may lead
 CHUNK_COST = 8
 MAX_CHUNKS = 100_000
 DEFLATE, SHUFFLE = 1, 2  # the filters that are read, by HDF5's numbers
+MATLAB_HEADER = b"MATLAB 7.3 MAT-file"
 CLASS, EMPTY = "MATLAB_class", "MATLAB_empty"
 SKIPPED = {"char", "function_handle", "opaque", "object"}
 
 
 def read_hdf5(data: bytes) -> dict[str, Any]:
-    """The variables of a MATLAB 7.3 file given as bytes; the same values as `mat_arrays`.
+    """The variables of an HDF5 file given as bytes; of MATLAB's the same values as `mat_arrays`.
+
+    MATLAB writes column by column, so that the axes of its arrays are reversed in the file. Its
+    files begin with a header, and each of its arrays has an attribute; other arrays stay as they
+    are.
 
     Raises FaultError when h5py is not installed or a variable is not plain data of this file
     (external and virtual storage are never followed).
@@ -39,15 +44,15 @@ def read_hdf5(data: bytes) -> dict[str, Any]:
         budget = Budget()
         budget.spend(len(file) * ITEM_COST)
         wanted = [k for k in file if not k.startswith("#")]
-        return {k: _value(file, _own(file, k), budget, 0) for k in wanted}
+        turned = data.startswith(MATLAB_HEADER)
+        return {k: _value(file, _own(file, k), budget, 0, turned) for k in wanted}
 
 
 def h5_arrays(path: str | os.PathLike[str], indices: bool) -> dict[str, Any]:
-    """The arrays of a .h5 file by name, as h5py has them; for the table of formats."""
+    """The arrays of a .h5 file by name; for the table of formats."""
     data = read_bytes(path)
     with reading(path, "an HDF5 file"):
-        found = read_hdf5(data)
-        return {k: np.ascontiguousarray(v.T) for k, v in found.items() if hasattr(v, "T")}
+        return {k: v for k, v in read_hdf5(data).items() if isinstance(v, np.ndarray)}
 
 
 def _own(group: Any, name: str) -> Any:
@@ -59,13 +64,13 @@ def _own(group: Any, name: str) -> Any:
     return group[name]
 
 
-def _value(file: Any, item: Any, budget: Budget, depth: int) -> Any:
+def _value(file: Any, item: Any, budget: Budget, depth: int, turned: bool) -> Any:
     import h5py
 
     if depth > MAX_DEPTH:
         raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
     if isinstance(item, h5py.Group):
-        return _struct(file, item, budget, depth)
+        return _struct(file, item, budget, depth, turned)
     kind = _attribute(item, CLASS, b"")
     kind = kind.decode("latin-1") if isinstance(kind, bytes) else str(kind)
     if kind in SKIPPED:
@@ -76,13 +81,14 @@ def _value(file: Any, item: Any, budget: Budget, depth: int) -> Any:
         raise FaultError("keeps its data in another file, expected plain data")
     _check_chunks(item)
     if h5py.check_ref_dtype(item.dtype) is h5py.Reference:  # the dtype of text is equal to theirs
-        return _cell(file, item, budget, depth)
+        return _cell(file, item, budget, depth, turned)
     if item.dtype.kind not in "iufb":
         return None
     check_size(item.shape, item.dtype.itemsize)
     budget.spend(math.prod(item.shape) * item.dtype.itemsize)
-    # MATLAB writes column by column: the axes come reversed
-    array = np.asarray(item[()]).T
+    array = np.asarray(item[()])
+    if turned or CLASS in item.attrs:
+        array = array.T
     wanted = np.dtype(np.bool_) if kind == "logical" else array.dtype.newbyteorder("=")
     return array.astype(wanted, copy=False)
 
@@ -118,18 +124,18 @@ def _check_chunks(item: Any) -> None:
             raise FaultError(f"has a chunk that is not of {size} bytes, expected a sound file")
 
 
-def _cell(file: Any, item: Any, budget: Budget, depth: int) -> list[Any]:
+def _cell(file: Any, item: Any, budget: Budget, depth: int, turned: bool) -> list[Any]:
     check_size(item.shape, 8)
     budget.spend(math.prod(item.shape) * ITEM_COST)
     # reversed axes in C order are MATLAB's column order
-    return [_value(file, file[ref], budget, depth + 1) for ref in item[()].ravel()]
+    return [_value(file, file[ref], budget, depth + 1, turned) for ref in item[()].ravel()]
 
 
-def _struct(file: Any, group: Any, budget: Budget, depth: int) -> Any:
+def _struct(file: Any, group: Any, budget: Budget, depth: int, turned: bool) -> Any:
     if _attribute(group, CLASS, b"struct") not in (b"struct", "struct"):
         return None
     budget.spend(len(group) * ITEM_COST)
-    fields = {k: _value(file, _own(group, k), budget, depth + 1) for k in group}
+    fields = {k: _value(file, _own(group, k), budget, depth + 1, turned) for k in group}
     # a struct array is a group of cells without the class "cell"
     rows = {
         len(v) for k, v in fields.items() if isinstance(v, list) and CLASS not in group[k].attrs

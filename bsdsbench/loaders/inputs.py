@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,8 @@ class Prediction:
     segs : tuple of array or None
         Tuple of (H, W) int32 label maps, one per threshold 1..n.
     classes : array or None
-        (H, W) integer class labels, or (C, H, W) soft maps or bool, one per class.
+        (H, W) class labels, kept as integers (`whole_labels`), or (C, H, W) soft maps or bool, one
+        per class.
     depth : array or None
         (H, W) numbers, depth or inverse depth, also NaN and infinite.
     angles : array or None
@@ -91,6 +92,9 @@ class Prediction:
         _check_id(self.image_id, "Prediction")
         segs = () if self.segs is None else _maps(self.segs, "Prediction.segs", "biu")
         object.__setattr__(self, "segs", None if self.segs is None else segs)
+        if isinstance(self.classes, np.ndarray) and self.classes.ndim == 2:
+            labels = whole_labels(self.classes, "label map")
+            object.__setattr__(self, "classes", labels)
         forms = dict(soft=self.soft, ucm2=self.ucm2, classes=self.classes, depth=self.depth)
         for name, value in forms.items():
             dims = (2, 3) if name == "classes" else (2,)
@@ -160,9 +164,9 @@ class GroundTruth:
     path : path or None
         The file it was read from, or None.
     labels : array or None
-        (H, W) integer class labels.
+        (H, W) class labels, kept as integers (`whole_labels`).
     instances : array or None
-        (H, W) integer, which instance a pixel belongs to, where class labels have them.
+        (H, W), which instance a pixel belongs to, where class labels have them; kept as integers.
     class_boundaries : array or None
         (C, H, W) bool, where there are boundaries of classes and no labels, or both.
     mask : array or None
@@ -177,6 +181,8 @@ class GroundTruth:
         (H, W) radians per annotator, where boundaries have an orientation.
     lines : Lines or None
         Straight lines, beside the boundaries that they are drawn as.
+    scale : str
+        What 8- and 16-bit maps were taken for, as `scale_of` says.
 
     Examples
     --------
@@ -199,13 +205,20 @@ class GroundTruth:
     valid: NDArray[np.bool_] | None = None
     angles: tuple[NDArray[Any], ...] = ()
     lines: Lines | None = None
+    scale: str = ""
 
     def __post_init__(self) -> None:
         _check_id(self.image_id, "GroundTruth")
         for name, kinds in (("boundaries", "biuf"), ("segmentations", "biu"), ("angles", "biuf")):
             maps = _maps(getattr(self, name), f"GroundTruth.{name}", kinds)
             object.__setattr__(self, name, maps)
-        _check_map(self.labels, "GroundTruth.labels", "iu", (2,))
+        for name in ("labels", "instances"):
+            value = getattr(self, name)
+            _check_map(value, f"GroundTruth.{name}", "biuf", (2,))
+            if value is not None:
+                object.__setattr__(self, name, whole_labels(value, "label map"))
+        if self.mask is not None:
+            object.__setattr__(self, "mask", binary_map(self.mask, "GroundTruth.mask"))
         for name, value in dict(mask=self.mask, depth=self.depth, valid=self.valid).items():
             _check_map(value, f"GroundTruth.{name}", "biuf", (2,))
         _check_map(self.class_boundaries, "GroundTruth.class_boundaries", "biuf", (3,))
@@ -270,7 +283,7 @@ def soft_map(pred: Any, what: str = "prediction") -> NDArray[Any]:
     kind, size = soft.dtype.kind, soft.dtype.itemsize
     if kind not in "bf" and not (kind == "u" and size <= 2):
         raise DataError(
-            f"{what}: dtype {soft.dtype}{_value_range(soft)}, expected uint8, uint16, bool or "
+            f"{what}: dtype {_described(soft)}, expected uint8, uint16, bool or "
             "floats in [0, 1] (label maps need pred_kind='labels', --pred-kind labels)"
         )
     if kind == "f":
@@ -279,10 +292,10 @@ def soft_map(pred: Any, what: str = "prediction") -> NDArray[Any]:
     return soft.astype(soft.dtype.newbyteorder("="), copy=False)
 
 
-def _value_range(values: NDArray[Any]) -> str:
+def _described(values: NDArray[Any]) -> str:
     if not values.size:
-        return ""
-    return f" with values from {values.min()} to {values.max()}"
+        return str(values.dtype)
+    return f"{values.dtype} with values from {values.min()} to {values.max()}"
 
 
 def _check_unit(values: NDArray[Any], what: str) -> None:
@@ -328,8 +341,11 @@ def annotated_maps(gts: Sequence[NDArray[Any]] | GroundTruth) -> Bool:
     return np.array(maps)  # np.stack takes four times as long for small ones
 
 
+WHITE = {"u1": 255, "u2": 65535}
+
+
 def binary_map(values: NDArray[Any], what: str) -> Bool:
-    """A (H, W) map of 0 and 1 of any dtype, or of 0 and 255 in uint8, as bool."""
+    """A (H, W) map of two values as bool: 0 and 1, 0 and 255 or 0 and 65535, of any dtype."""
     values = given_array(values, what)
     if values.ndim != 2:
         raise ShapeError(f"{what}: shape {values.shape}, expected (rows, columns)")
@@ -337,12 +353,94 @@ def binary_map(values: NDArray[Any], what: str) -> Bool:
         return values
     if values.dtype == np.uint8 and values.max(initial=0) <= 1:
         return values.view(np.bool_)
-    on = values == (255 if values.dtype == np.uint8 else 1)
-    if np.count_nonzero(on) != np.count_nonzero(values):
+    on: Bool = values != 0
+    if not _is_binary(values):
         raise DataError(
-            f"{what}: values other than 0 and 1 (uint8: or 0 and 255), expected a boundary map"
+            f"{what}: values other than 0 and 1, {_described(values)}, expected a map of 0 and 1, "
+            "or of 0 and 255"
         )
     return on
+
+
+def _is_binary(values: NDArray[Any]) -> bool:
+    """True where there is nothing but 0 and one of 1, 255 and 65535."""
+    top = values.max(initial=0)
+    return top in (0, 1, 255, 65535) and not ((values != 0) & (values != top)).any()
+
+
+def cut_map(
+    values: NDArray[Any], cuts: tuple[float, float, float], what: str, least: bool = False
+) -> Bool:
+    """The one rule for masks that may be gray, (H, W) as bool.
+
+    bool, and two values as in `binary_map`, need no cut. uint8 and uint16 go up to 255 and 65535,
+    floats to 1; whatever the values of one image, that is their scale.
+
+    cuts  : what is above them is on, of uint8, uint16 and floats
+    least : also what is equal, and 0 and 1 in uint8 and uint16 are gray too
+    Raises DataError for other integers, floats outside [0, 1], and without `least` for integers
+    none of which is above the cut: such a mask is of no known scale.
+    """
+    if values.dtype == bool:
+        return values
+    kind = values.dtype.str[1:] if values.dtype.kind == "u" else values.dtype.kind
+    low, top = values.min(initial=0), values.max(initial=0)
+    if _is_binary(values) and not (least and top == 1 and kind in WHITE):
+        return np.asarray(values != 0)
+    white = {**WHITE, "f": 1}.get(kind)
+    if white is None or not (low >= 0 and top <= white):
+        raise DataError(
+            f"{what}: {_described(values)}, expected 0 and 1, 0 and 255, or gray in uint8, uint16 "
+            "or floats from 0 to 1"
+        )
+    cut = cuts[list((*WHITE, "f")).index(kind)]
+    if not least and kind in WHITE and top <= cut:
+        raise DataError(f"{what}: {_described(values)}, expected 0 and 1, or values up to {white}")
+    return np.asarray(values >= cut if least else values > cut)
+
+
+def scale_of(values: NDArray[Any], cut: float = 0) -> str:
+    """What an 8- or 16-bit map says about the scale of its set: 0 and 1 could be a mask, or noise
+    of a gray map.
+
+    "0/1", "full", "faint" where nothing reaches `cut`, a share of white; "" for other maps, and
+    where all is 0.
+    """
+    kind = values.dtype.str[1:]
+    top = values.max(initial=0) if kind in WHITE else 0
+    if not top:
+        return ""
+    if cut:
+        binary = top in (255, 65535) and _is_binary(values)
+        return "full" if binary or top >= cut * WHITE[kind] else "faint"
+    return "0/1" if top == 1 else "full"
+
+
+def one_scale(scales: Iterable[str], what: str) -> str:
+    """The scale of an image's maps. Raises DataError where one is of 0 and 1 beside gray ones."""
+    found = set(scales)
+    if {"0/1", "full"} <= found:
+        raise DataError(f"{what}: some maps up to 1, some up to white, expected one scale")
+    return max(found, default="")  # "full" before "faint", and before none
+
+
+def whole_labels(values: NDArray[Any], what: str) -> NDArray[Any]:
+    """The one rule for labels: integers are kept, bool is 0 and 1, floats must be whole numbers.
+
+    Raises DataError for other floats, and those that are not exact (beyond 2^53).
+    """
+    if values.dtype.kind == "b":
+        return values.view(np.uint8)
+    if values.dtype.kind != "f":
+        return values
+    low, high = values.min(initial=0), values.max(initial=0)
+    parts = np.array_split(values, 1 + (values.size >> 20))  # little memory beside the map
+    if not (low >= -(2**53) and high <= 2**53 and all((x == np.rint(x)).all() for x in parts)):
+        raise DataError(
+            f"{what}: label values that are not whole numbers, from {low:g} to {high:g}, expected "
+            "integer labels"
+        )
+    return values.astype(np.int32 if low >= -(2**31) and high < 2**31 else np.int64)
 
 
 def same_shape(pred: tuple[int, ...], gt: tuple[int, ...], what: str = "prediction") -> None:

@@ -36,8 +36,6 @@ PathLike = str | os.PathLike[str]
 # where a file holds several maps, the one of such a name is meant
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
 KINDS = ("soft", "labels")
-BLOCK = 1 << 20  # labels handled at a time
-MAX_LABELS = 1 << 22  # different ones in a map that has to be renumbered
 
 
 def load_prediction(
@@ -107,9 +105,9 @@ def load_prediction(
         return _choose(found, image_id, first, kind, name)
 
 
-def _label_files(paths: Sequence[PathLike], name: str | None) -> tuple[NDArray[np.int32], ...]:
+def _label_files(paths: Sequence[PathLike], name: str | None) -> tuple[NDArray[Any], ...]:
     """The label maps of several files, bounded together."""
-    maps: list[NDArray[np.int32]] = []
+    maps: list[NDArray[Any]] = []
     for path in paths:
         maps += load_prediction(path, kind="labels", name=name).segs or ()
         with reading(path, "label maps"):
@@ -205,8 +203,8 @@ def _ucm2(array: Any) -> NDArray[np.float64]:
     return _checked(array.astype(np.float64, copy=False))
 
 
-def label_maps(value: Any) -> tuple[NDArray[np.int32], ...]:
-    """`segs` (list of maps, or an array (H, W) or (N, H, W)) as a tuple of (H, W) int32."""
+def label_maps(value: Any) -> tuple[NDArray[Any], ...]:
+    """`segs` (list of maps, or an array (H, W) or (N, H, W)) as a tuple of (H, W) integers."""
     if isinstance(value, np.ndarray) and value.ndim == 3:
         value = list(value)
     given = value if isinstance(value, list) else [value]
@@ -226,46 +224,13 @@ def check_total(count: int) -> None:
         )
 
 
-def label_map(array: Any) -> NDArray[np.int32]:
-    """(H, W) int32 labels.
-
-    Values are kept where 0 <= label <= max(H*W, 65535), otherwise renumbered 0, 1, ... in
-    ascending order, so that tables indexed by label stay small; then there may be up to MAX_LABELS
-    of them. Some rows are done at a time, so that little memory is needed beside the result.
-    """
+def label_map(array: Any) -> NDArray[Any]:
+    """(H, W) labels with the values of the file: int32, or wider integers where they need it."""
     if not is_numeric(array):
         raise FaultError("a label map is not a numeric array, expected (H, W) integers")
-    array = plane(array, "a label map")
-    step = max(1, BLOCK // array.shape[1])
-    blocks = [slice(at, at + step) for at in range(0, array.shape[0], step)]
-    if array.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):
-            for rows in blocks:
-                block = array[rows]
-                if not (np.isfinite(block).all() and (block == np.rint(block)).all()):
-                    raise FaultError(
-                        "label values that are not whole numbers, expected integer labels"
-                    )
-    labels = np.empty_like(array, np.int32)  # in its order: MATLAB's are stored by columns
-    known = None
-    if array.min() < 0 or array.max() > max(array.size, 65535):
-        known = _distinct(array, blocks)
-    for rows in blocks:
-        labels[rows] = array[rows] if known is None else np.searchsorted(known, array[rows])
-    return labels
-
-
-def _distinct(array: NDArray[Any], blocks: list[slice]) -> NDArray[Any]:
-    """The different values of an array, ascending; needs no copy of the whole array."""
-    known = array[:0].ravel()
-    for rows in blocks:
-        known = np.union1d(known, array[rows])
-        if known.size > MAX_LABELS:
-            raise FaultError(
-                f"more than {MAX_LABELS} labels, some negative or over the number of pixels, "
-                "expected labels from 0"
-            )
-    return known
+    labels = checks.whole_labels(plane(array, "a label map"), "a label map")
+    small = labels.min() >= -(2**31) and labels.max() < 2**31
+    return labels.astype(np.int32, copy=False) if small else labels
 
 
 def _same_shape(maps: Sequence[NDArray[Any]]) -> None:
@@ -298,7 +263,8 @@ def _classes(pair: Pair, shape: Shape) -> Prediction:
             f"{pair.image_id} have several sizes, expected one"
         )
     found = maps[0] if len(maps) == 1 else np.stack(maps)
-    return Prediction(pair.image_id, pair.pred_paths[0], classes=found)
+    with reading(pair.pred_paths[0], "a label map"):
+        return Prediction(pair.image_id, pair.pred_paths[0], classes=found)
 
 
 def _one_array(path: Path) -> NDArray[Any]:

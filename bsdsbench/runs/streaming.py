@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import kind_of_value, to_numpy
 from bsdsbench.files.errors import DataError, MergeError, ShapeError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, one_scale, scale_of
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.maps import form_of, without_tops
+from bsdsbench.metrics.maps import beside, form_of, without_tops
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.job import is_left_out, kind_of, protocol_of
@@ -190,7 +190,7 @@ def measure(
     if is_left_out(truth, registry.get(metrics[0]).gt_kind, protocol):
         return None
     counts = {name: registry.get(name).count(pred, truth, protocol) for name in metrics}
-    return ImageRecord(image_id, truth.shape, counts, form=form_of(pred, protocol))
+    return ImageRecord(image_id, truth.shape, counts, form=beside(form_of(pred, protocol), truth))
 
 
 def given_inputs(
@@ -217,7 +217,8 @@ def _prediction(image_id: str, pred: Any, kind: str) -> Prediction:
 def _truth(image_id: str, gts: Any, kind: str) -> GroundTruth:
     what = f"{image_id}: ground truth"
     if kind == "mask":
-        return GroundTruth(image_id, mask=binary_map(_plane(gts), what))
+        plane = _plane(gts)
+        return GroundTruth(image_id, mask=binary_map(plane, what), scale=scale_of(plane))
     if kind == "depth-map":
         return GroundTruth(image_id, depth=_plane(gts))
     if kind == "classes":
@@ -225,7 +226,9 @@ def _truth(image_id: str, gts: Any, kind: str) -> GroundTruth:
         if array.ndim == 2:
             return GroundTruth(image_id, labels=array)
         return GroundTruth(image_id, class_boundaries=array != 0)
-    return GroundTruth(image_id, tuple(binary_map(a, what) for a in annotator_maps(gts)))
+    maps = annotator_maps(gts)
+    drawn = tuple(binary_map(a, what) for a in maps)
+    return GroundTruth(image_id, drawn, scale=one_scale(map(scale_of, maps), what))
 
 
 def _plane(pred: Any) -> NDArray[Any]:

@@ -80,13 +80,13 @@ def test_a_truth_of_one_map_is_its_depth_unless_it_says_what_it_is(read):
     found = read(depth_truth, whatever=DEPTH)
     assert (found.depth.tolist(), found.boundaries) == (DEPTH.tolist(), ())
     for name in ("edges", "matte"):
-        assert read(depth_truth, **{name: DEPTH}).depth is None
+        assert read(depth_truth, **{name: DEPTH / 5}).depth is None
     for name in ("edges", "matte", "valid"):
-        found = read(depth_truth, **{name: DEPTH, "disparity": DEPTH + 1})
+        found = read(depth_truth, **{name: DEPTH / 5, "disparity": DEPTH + 1})
         assert found.depth.tolist() == (DEPTH + 1).tolist()
     for name in ("edges", "matte", "valid", "mask_invalid", "mask_transp"):
         words = r"a\.npz: maps of the sizes \[\(2, 2\), \(2, 3\)\], expected one$"
-        refused(words, read, depth_truth, **{name: DEPTH[:, :2], "depth": DEPTH})
+        refused(words, read, depth_truth, **{name: DEPTH[:, :2] / 5, "depth": DEPTH})
 
 
 def test_a_matte_is_cut_above_a_tenth():

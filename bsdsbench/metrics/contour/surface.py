@@ -22,10 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsdsbench.files.arguments import given_number
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import distances as kernel
 from bsdsbench.kernels import outlines, tallies
-from bsdsbench.metrics.contour.pairs import F8, LabelPair, as_pair, settle
+from bsdsbench.metrics.contour.pairs import F8, INF, LabelPair, as_pair, settle
 from bsdsbench.scores.ratios import f_measure, ratio
 
 Spacing = tuple[float, float]
@@ -332,6 +333,7 @@ def nsd(
     >>> nsd(a, b, 1, form="counts"), nsd(a, b, 1, form="mean")
     (0.625, 0.75)
     """
+    tolerance = given_number(tolerance, "tolerance", 0, INF)
     outline = "corner" if form == "area" else "rim"
     options = (classes, ignore, spacing, empty)
     return _measure(
@@ -361,7 +363,7 @@ def bf_score(
     """
 
     def of(d: Distances, pair: LabelPair) -> F8:
-        limit = 0.0075 * pair.diagonal() if theta is None else float(theta)
+        limit = 0.0075 * pair.diagonal() if theta is None else given_number(theta, "theta", 0, INF)
         return boundary_fs(d, np.nextafter(limit, -np.inf) if strict else limit)[:, 0]
 
     options = (classes, ignore, (1.0, 1.0), empty)
@@ -398,6 +400,7 @@ def davis_f(
     >>> round(davis_f(a, b, 1), 4), round(davis_f(a, b, 2), 4)
     (0.6154, 0.8333)
     """
+    bound = given_number(bound, "bound", 0, INF)
     options = (classes, ignore, (1.0, 1.0), empty)
     return _measure(
         pred,
@@ -431,5 +434,6 @@ def pratt_fom(
     >>> round(pratt_fom(a, b), 3)
     0.475
     """
+    alpha = given_number(alpha, "alpha", 0, INF)
     options = (classes, ignore, (1.0, 1.0), empty)
     return _measure(pred, gt, "rim", lambda d, _: merit(d, alpha), options, distance=False)
