@@ -25,7 +25,7 @@ from bsdsbench.files.bounded import FaultError, listed, reading, show
 from bsdsbench.files.errors import DataError, EmptyTruthError, FileFormatError
 from bsdsbench.loaders.depth_files import depth_truth
 from bsdsbench.loaders.formats import id_of, read_arrays
-from bsdsbench.loaders.inputs import GroundTruth, binary_map, cut_map, one_scale, scale_of
+from bsdsbench.loaders.inputs import GroundTruth, cut_map, described, is_binary, one_scale, scale_of
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.line_files import lines_truth, oriented_truth
 from bsdsbench.loaders.pairing import Pair
@@ -211,16 +211,16 @@ def _bsds(cells: Any) -> Annotations:
 
 def _binary(array: NDArray[Any], invert: bool, threshold: float | None) -> NDArray[np.bool_]:
     """Boundaries as bool; 0 is background unless `invert`."""
-    what = "boundary map"
     if threshold is not None:
         cuts = threshold * 255, threshold * 65535, threshold
-        edges = cut_map(array, cuts, what, least=True)
+        edges = cut_map(array, cuts, "gray values", least=True)
+    elif is_binary(array):
+        edges = array != 0
     else:
-        try:
-            edges = binary_map(array, what)
-        except DataError as error:
-            ways = "gray: gt_threshold=0.5; region labels: gt_kind=labels; both by --set"
-            raise DataError(f"{error} ({ways})") from None
+        raise FaultError(
+            f"gray values, {described(array)}, expected boundaries of 0 and 1 or 0 and 255 (gray: "
+            "gt_threshold=0.5; region labels: gt_kind=labels; both by --set)"
+        )
     return ~edges if invert else edges
 
 

@@ -283,7 +283,7 @@ def soft_map(pred: Any, what: str = "prediction") -> NDArray[Any]:
     kind, size = soft.dtype.kind, soft.dtype.itemsize
     if kind not in "bf" and not (kind == "u" and size <= 2):
         raise DataError(
-            f"{what}: dtype {_described(soft)}, expected uint8, uint16, bool or "
+            f"{what}: dtype {described(soft)}, expected uint8, uint16, bool or "
             "floats in [0, 1] (label maps need pred_kind='labels', --pred-kind labels)"
         )
     if kind == "f":
@@ -292,7 +292,7 @@ def soft_map(pred: Any, what: str = "prediction") -> NDArray[Any]:
     return soft.astype(soft.dtype.newbyteorder("="), copy=False)
 
 
-def _described(values: NDArray[Any]) -> str:
+def described(values: NDArray[Any]) -> str:
     if not values.size:
         return str(values.dtype)
     return f"{values.dtype} with values from {values.min()} to {values.max()}"
@@ -354,15 +354,15 @@ def binary_map(values: NDArray[Any], what: str) -> Bool:
     if values.dtype == np.uint8 and values.max(initial=0) <= 1:
         return values.view(np.bool_)
     on: Bool = values != 0
-    if not _is_binary(values):
+    if not is_binary(values):
         raise DataError(
-            f"{what}: values other than 0 and 1, {_described(values)}, expected a map of 0 and 1, "
+            f"{what}: values other than 0 and 1, {described(values)}, expected a map of 0 and 1, "
             "or of 0 and 255"
         )
     return on
 
 
-def _is_binary(values: NDArray[Any]) -> bool:
+def is_binary(values: NDArray[Any]) -> bool:
     """True where there is nothing but 0 and one of 1, 255 and 65535."""
     top = values.max(initial=0)
     return top in (0, 1, 255, 65535) and not ((values != 0) & (values != top)).any()
@@ -385,17 +385,17 @@ def cut_map(
         return values
     kind = values.dtype.str[1:] if values.dtype.kind == "u" else values.dtype.kind
     low, top = values.min(initial=0), values.max(initial=0)
-    if _is_binary(values) and not (least and top == 1 and kind in WHITE):
+    if is_binary(values) and not (least and top == 1 and kind in WHITE):
         return np.asarray(values != 0)
     white = {**WHITE, "f": 1}.get(kind)
     if white is None or not (low >= 0 and top <= white):
         raise DataError(
-            f"{what}: {_described(values)}, expected 0 and 1, 0 and 255, or gray in uint8, uint16 "
+            f"{what}: {described(values)}, expected 0 and 1, 0 and 255, or gray in uint8, uint16 "
             "or floats from 0 to 1"
         )
     cut = cuts[list((*WHITE, "f")).index(kind)]
     if not least and kind in WHITE and top <= cut:
-        raise DataError(f"{what}: {_described(values)}, expected 0 and 1, or values up to {white}")
+        raise DataError(f"{what}: {described(values)}, expected 0 and 1, or values up to {white}")
     return np.asarray(values >= cut if least else values > cut)
 
 
@@ -411,7 +411,7 @@ def scale_of(values: NDArray[Any], cut: float = 0) -> str:
     if not top:
         return ""
     if cut:
-        binary = top in (255, 65535) and _is_binary(values)
+        binary = top in (255, 65535) and is_binary(values)
         return "full" if binary or top >= cut * WHITE[kind] else "faint"
     return "0/1" if top == 1 else "full"
 
