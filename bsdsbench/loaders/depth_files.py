@@ -92,7 +92,7 @@ def _plane(value: Any, name: str) -> NDArray[Any]:
     return value
 
 
-def dpt_arrays(path: str | os.PathLike[str], indices: bool) -> dict[str, NDArray[Any]]:
+def read_dpt(path: str | os.PathLike[str]) -> NDArray[np.float32]:
     """The map of a .dpt file (MPI Sintel): a mark, columns, rows, then float32 row by row."""
     data = read_bytes(Path(path))
     with reading(path, "a depth map .dpt"):
@@ -104,4 +104,4 @@ def dpt_arrays(path: str | os.PathLike[str], indices: bool) -> dict[str, NDArray
             raise FaultError(
                 f"{len(data)} bytes for {rows} x {cols} pixels, expected 12 and 4 each"
             )
-        return {"": np.frombuffer(data[12:], "<f4").reshape(rows, cols).astype(np.float32)}
+        return np.frombuffer(data[12:], "<f4").reshape(rows, cols).astype(np.float32)

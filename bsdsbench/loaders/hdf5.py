@@ -24,7 +24,7 @@ SKIPPED = {"char", "function_handle", "opaque", "object"}
 
 
 def read_hdf5(data: bytes) -> dict[str, Any]:
-    """The variables of an HDF5 file given as bytes; of MATLAB's the same values as `mat_arrays`.
+    """The variables of an HDF5 file given as bytes; of MATLAB's the same values as `read_mat`.
 
     MATLAB writes column by column, so that the axes of its arrays are reversed in the file. Its
     files begin with a header, and each of its arrays has an attribute; other arrays stay as they
@@ -48,8 +48,8 @@ def read_hdf5(data: bytes) -> dict[str, Any]:
         return {k: _value(file, _own(file, k), budget, 0, turned) for k in wanted}
 
 
-def h5_arrays(path: str | os.PathLike[str], indices: bool) -> dict[str, Any]:
-    """The arrays of a .h5 file by name; for the table of formats."""
+def read_h5(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The arrays of a .h5 file by name."""
     data = read_bytes(path)
     with reading(path, "an HDF5 file"):
         return {k: v for k, v in read_hdf5(data).items() if isinstance(v, np.ndarray)}

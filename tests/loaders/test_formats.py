@@ -17,9 +17,9 @@ from bsdsbench.loaders.formats import (
     PREDICTION_SUFFIXES,
     Budget,
     id_of,
-    npy_arrays,
-    npz_arrays,
     read_arrays,
+    read_npy,
+    read_npz,
     unpack_npz,
 )
 from tests.helpers.runs import refused
@@ -81,7 +81,7 @@ def test_a_palette_s_colours_unless_its_indices_are_wanted(tmp_path):
 @pytest.mark.parametrize("order", [False, True])
 def test_npy_by_hand(tmp_path, version, order):
     (tmp_path / "a.npy").write_bytes(npy(version=version, order=order))
-    found = npy_arrays(tmp_path / "a.npy")
+    found = read_npy(tmp_path / "a.npy")
     assert set(found) == {""}
     expected = [[0, 2, 4], [1, 3, 5]] if order else WIDE.tolist()
     assert found[""].tolist() == expected
@@ -106,12 +106,12 @@ def test_npy_by_hand(tmp_path, version, order):
 )
 def test_npy_files_that_are_none(tmp_path, data, words):
     (tmp_path / "a.npy").write_bytes(data)
-    refused(rf"a\.npy: .*{words}", npy_arrays, tmp_path / "a.npy")
+    refused(rf"a\.npy: .*{words}", read_npy, tmp_path / "a.npy")
 
 
 def test_truth_values_are_0_and_1_whatever_byte_they_are(tmp_path):
     (tmp_path / "a.npy").write_bytes(npy("(1, 4)", "'|b1'", bytes([0, 1, 2, 255])))
-    found = npy_arrays(tmp_path / "a.npy")[""]
+    found = read_npy(tmp_path / "a.npy")
     assert found.dtype == bool
     assert found.view(np.uint8).tolist() == [[0, 1, 1, 1]]
 
@@ -119,8 +119,8 @@ def test_truth_values_are_0_and_1_whatever_byte_they_are(tmp_path):
 def test_no_axes_and_no_values(tmp_path):
     np.save(tmp_path / "a.npy", np.float64(3))
     np.save(tmp_path / "b.npy", np.zeros((0, 4)))
-    assert npy_arrays(tmp_path / "a.npy")[""].shape == ()
-    assert npy_arrays(tmp_path / "b.npy")[""].shape == (0, 4)
+    assert read_npy(tmp_path / "a.npy").shape == ()
+    assert read_npy(tmp_path / "b.npy").shape == (0, 4)
 
 
 @pytest.mark.parametrize("pack", [np.savez, np.savez_compressed])
@@ -130,7 +130,7 @@ def test_a_member_s_sum_is_checked(tmp_path, pack):
     data = bytearray((tmp_path / "a.npz").read_bytes())
     data[data.rindex(b"PK\x01\x02") + 16] ^= 1
     (tmp_path / "a.npz").write_bytes(data)
-    refused(r"a\.npz: is damaged or cut short \(Bad CRC", npz_arrays, tmp_path / "a.npz")
+    refused(r"a\.npz: is damaged or cut short \(Bad CRC", read_npz, tmp_path / "a.npz")
 
 
 @pytest.mark.parametrize("step", [1, 7, 24, 48, 1000])
@@ -161,7 +161,7 @@ def test_a_limit_stands_in_place_of_what_a_picture_may_have(tmp_path, monkeypatc
     monkeypatch.setattr(bounded, "MAX_PIXELS", 6)
     assert unpack_npz(packed(x=WIDE))["x"].shape == (2, 3)
     np.save(tmp_path / "a.npy", np.zeros(7))
-    refused("npy: claims 7 values, expected at most 6$", npy_arrays, tmp_path / "a.npy")
+    refused("npy: claims 7 values, expected at most 6$", read_npy, tmp_path / "a.npy")
     data = packed(x=np.zeros(7))
     assert unpack_npz(data, limit=1000)["x"].shape == (7,)
     refused("^claims 7 values, expected at most 6$", unpack_npz, data, error=FaultError)
@@ -179,12 +179,12 @@ def test_other_members_are_passed_over_and_either_kind_of_zip_is_read(tmp_path):
         with zipfile.ZipFile(tmp_path / "a.npz", "w", how) as archive:
             archive.writestr("notes.txt", b"nothing")
             archive.writestr("x.npy", npy())
-        assert {k: v.tolist() for k, v in npz_arrays(tmp_path / "a.npz").items()} == {
+        assert {k: v.tolist() for k, v in read_npz(tmp_path / "a.npz").items()} == {
             "x": WIDE.tolist()
         }
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("notes.txt", b"nothing")
-    assert npz_arrays(tmp_path / "a.npz") == {}
+    assert read_npz(tmp_path / "a.npz") == {}
 
 
 def test_what_a_member_may_claim_beside_its_bytes():

@@ -8,7 +8,7 @@ import pytest
 
 from bsdsbench.files import bounded
 from bsdsbench.files.bounded import FaultError
-from bsdsbench.loaders.matlab import _read_v5, mat_arrays
+from bsdsbench.loaders.matlab import _read_v5, read_mat
 from tests.helpers.runs import refused
 
 ORDERS = pytest.mark.parametrize("order", ["<", ">"])
@@ -184,7 +184,7 @@ def test_version_7_3_is_by_columns_where_matlab_wrote_it(tmp_path, block, head, 
     data = (tmp_path / "a.mat").read_bytes()
     (tmp_path / "a.mat").write_bytes(head + data[len(head) :])
     expected = square.T if turned else square
-    assert mat_arrays(tmp_path / "a.mat")["x"].tolist() == expected.tolist()
+    assert read_mat(tmp_path / "a.mat")["x"].tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("kind", [0, 3, 4, 16, 17, 18])

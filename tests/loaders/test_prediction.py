@@ -13,7 +13,7 @@ from scipy.sparse import csc_matrix
 
 from bsdsbench.files.errors import FileFormatError, ShapeError
 from bsdsbench.loaders import Pair, load_prediction, read_prediction
-from bsdsbench.loaders.matlab import mat_arrays
+from bsdsbench.loaders.matlab import read_mat
 from tests.helpers.runs import refused
 
 GRAY = (np.arange(3 * 5).reshape(3, 5) * 17).astype(np.uint8)
@@ -266,7 +266,7 @@ def test_matlab_values_survive_any_nesting(tmp_path):
     inner[0, 0], inner[0, 1] = np.int8([[-1, 2, 3]]), "text"
     value = {"s": {"a": np.arange(6.0).reshape(2, 3), "c": inner}, "n": np.uint64([[2**63]])}
     savemat(tmp_path / "a.mat", value)
-    found = mat_arrays(tmp_path / "a.mat")
+    found = read_mat(tmp_path / "a.mat")
     np.testing.assert_array_equal(found["s"]["a"], [[0, 1, 2], [3, 4, 5]])
     np.testing.assert_array_equal(found["s"]["c"][0], [[-1, 2, 3]])
     assert found["s"]["c"][1] is None
