@@ -30,12 +30,12 @@ from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.line_files import lines_truth, oriented_truth
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.prediction import (
-    check_total,
-    flat,
+    check_maps,
     is_map,
     is_numeric,
     label_map,
     only_array,
+    plane,
 )
 from bsdsbench.protocol.protocol import Protocol
 
@@ -110,8 +110,7 @@ def load_ground_truth(
         edges, labels, scale = _read(one, gt_invert, kind, gt_threshold)
         scales |= scale
         with reading(one, "ground truth"):
-            check_total(sum(m.nbytes for m in (*boundaries, *segmentations, *edges, *labels)))
-            _check_shapes([*boundaries, *edges, *labels])
+            check_maps([*boundaries, *segmentations, *edges, *labels], "annotations")
             one_scale(scales, "annotations")
         boundaries += edges
         segmentations += labels
@@ -150,35 +149,22 @@ def _read(path: Path, invert: bool, kind: str, threshold: float | None) -> Annot
     if "groundTruth" in found and path.suffix.lower() == ".mat":
         with reading(path, "BSDS ground truth"):
             return _bsds(found["groundTruth"])
-    arrays = _only_array(path, found)
-    with reading(path, "ground truth"):
-        if kind == "labels":
-            labels = [label_map(a) for a in arrays]
-            return [seg2bdry(x) for x in labels], labels, set()
-        maps = [flat(a, "a boundary map") for a in arrays]
-        scales = {scale_of(a, threshold or 0) for a in maps}
-        return [_binary(a, invert, threshold) for a in maps], [], scales
-
-
-def _only_array(path: Path, found: dict[str, Any]) -> list[NDArray[Any]]:
-    if "" in found:
-        return _split(path, found[""])
     maps = [v for v in found.values() if is_map(v) or (len(found) == 1 and is_numeric(v))]
     with reading(path, "ground truth"):
         if len(maps) != 1:
             names = listed(sorted(found)) or "nothing"
             raise FaultError(f"has variables {names}, expected groundTruth or one numeric array")
-    return _split(path, maps[0])
-
-
-def _split(path: Path, array: NDArray[Any]) -> list[NDArray[Any]]:
-    """(H, W) or (A, H, W) -> a list of (H, W)."""
-    with reading(path, "ground truth"):
-        if array.ndim not in (2, 3):
-            raise FaultError(f"an array of shape {array.shape}, expected (H, W) or (A, H, W)")
-        if array.shape[0] == 0:
+        stack = maps[0] if maps[0].ndim == 3 else maps[0][None]
+        if stack.ndim != 3:
+            raise FaultError(f"an array of shape {maps[0].shape}, expected (H, W) or (A, H, W)")
+        if len(stack) == 0:
             raise FaultError(NO_ANNOTATORS)
-    return list(array) if array.ndim == 3 else [array]
+        if kind == "labels":
+            labels = [label_map(a) for a in stack]
+            return [seg2bdry(x) for x in labels], labels, set()
+        drawn = [np.ascontiguousarray(plane(a, "a boundary map")) for a in stack]
+        scales = {scale_of(a, threshold or 0) for a in drawn}
+        return [_binary(a, invert, threshold) for a in drawn], [], scales
 
 
 def _bsds(cells: Any) -> Annotations:
@@ -198,12 +184,12 @@ def _bsds(cells: Any) -> Annotations:
         labels = item.get("Segmentation")
         if labels is not None:
             segmentations.append(label_map(labels))
-            check_total(sum(m.nbytes for m in segmentations))
+            check_maps(segmentations, "annotations")
         edges = item.get("Boundaries")
         if edges is None:
             boundaries.append(seg2bdry(segmentations[-1]))
         elif is_map(edges):
-            boundaries.append(_binary(flat(edges, "Boundaries"), False, None))
+            boundaries.append(_binary(plane(edges, "Boundaries"), False, None))
         else:
             raise FaultError(f"Boundaries of groundTruth {number} is no matrix, expected (H, W)")
     return boundaries, segmentations, set()
@@ -222,13 +208,6 @@ def _binary(array: NDArray[Any], invert: bool, threshold: float | None) -> NDArr
             "gt_threshold=0.5; region labels: gt_kind=labels; both by --set)"
         )
     return ~edges if invert else edges
-
-
-def _check_shapes(maps: Sequence[NDArray[Any]]) -> None:
-    shapes = list(dict.fromkeys(m.shape for m in maps))
-    if len(shapes) > 1:
-        sizes = listed([f"{h} x {w}" for h, w in shapes])
-        raise FaultError(f"annotations of sizes {sizes} (rows x columns), expected one size")
 
 
 def read_truth(pair: Pair, kind: str, protocol: Protocol, instances: bool = False) -> GroundTruth:
