@@ -89,35 +89,18 @@ class Prediction:
     lines: Lines | None = None
 
     def __post_init__(self) -> None:
-        _check_id(self.image_id, "Prediction")
-        segs = () if self.segs is None else _maps(self.segs, "Prediction.segs", "biu")
-        object.__setattr__(self, "segs", None if self.segs is None else segs)
-        if isinstance(self.classes, np.ndarray) and self.classes.ndim == 2:
-            labels = whole_labels(self.classes, "label map")
-            object.__setattr__(self, "classes", labels)
-        forms = dict(soft=self.soft, ucm2=self.ucm2, classes=self.classes, depth=self.depth)
-        for name, value in forms.items():
-            dims = (2, 3) if name == "classes" else (2,)
-            _check_map(value, f"Prediction.{name}", "biuf", dims)
-        _check_map(self.angles, "Prediction.angles", "biuf", (2,))
-        if sum(v is not None for v in (*forms.values(), self.segs)) > 1:
-            raise DataError(
-                "Prediction: several forms, expected one of soft, ucm2, segs, classes, depth"
-            )
+        _settle(self, dict(soft=2, ucm2=2, depth=2, angles=2, classes=(2, 3), segs="biu"))
+        if sum(getattr(self, name) is not None for name in FORMS) > 1:
+            raise DataError(f"Prediction: several forms, expected one of {', '.join(FORMS)}")
 
     @property
     def shape(self) -> tuple[int, int]:
         """(rows, columns) of the image the prediction is for."""
-        if self.soft is not None:
-            return self.soft.shape[0], self.soft.shape[1]
         if self.ucm2 is not None:
             return (self.ucm2.shape[0] - 1) // 2, (self.ucm2.shape[1] - 1) // 2
-        if self.segs:
-            return self.segs[0].shape[0], self.segs[0].shape[1]
-        if self.classes is not None:
-            return self.classes.shape[-2], self.classes.shape[-1]
-        if self.depth is not None:
-            return self.depth.shape[0], self.depth.shape[1]
+        for given in (self.soft, *(self.segs or ()), self.classes, self.depth):
+            if given is not None:
+                return given.shape[-2], given.shape[-1]
         return 0, 0
 
     @property
@@ -128,8 +111,7 @@ class Prediction:
         if self.soft is not None:
             names = {"u1": "soft8", "u2": "soft16", "b1": "binary"}
             return names.get(self.soft.dtype.str[1:], "float")
-        others = dict(ucm2=self.ucm2, segs=self.segs, classes=self.classes, depth=self.depth)
-        return next((name for name, value in others.items() if value is not None), "")
+        return next((name for name in FORMS if getattr(self, name) is not None), "")
 
     def boundary_map(self) -> NDArray[Any]:
         """The (H, W) soft map: itself, or ucm2[2::2, 2::2] (official boundaryBench).
@@ -208,21 +190,10 @@ class GroundTruth:
     scale: str = ""
 
     def __post_init__(self) -> None:
-        _check_id(self.image_id, "GroundTruth")
-        for name, kinds in (("boundaries", "biuf"), ("segmentations", "biu"), ("angles", "biuf")):
-            maps = _maps(getattr(self, name), f"GroundTruth.{name}", kinds)
-            object.__setattr__(self, name, maps)
-        for name in ("labels", "instances"):
-            value = getattr(self, name)
-            _check_map(value, f"GroundTruth.{name}", "biuf", (2,))
-            if value is not None:
-                object.__setattr__(self, name, whole_labels(value, "label map"))
+        maps = dict(labels=2, instances=2, mask=2, depth=2, valid=2, class_boundaries=3, photo=3)
+        _settle(self, dict(boundaries="biuf", segmentations="biu", angles="biuf", **maps))
         if self.mask is not None:
             object.__setattr__(self, "mask", binary_map(self.mask, "GroundTruth.mask"))
-        for name, value in dict(mask=self.mask, depth=self.depth, valid=self.valid).items():
-            _check_map(value, f"GroundTruth.{name}", "biuf", (2,))
-        _check_map(self.class_boundaries, "GroundTruth.class_boundaries", "biuf", (3,))
-        _check_map(self.photo, "GroundTruth.photo", "u", (3,))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -234,28 +205,40 @@ class GroundTruth:
         return 0, 0
 
 
-def _check_id(value: object, what: str) -> None:
-    if not isinstance(value, str):
-        raise DataError(f"{what}.image_id: {kind_of_value(value)}, expected text")
+FORMS = ("soft", "ucm2", "segs", "classes", "depth")
+LABELS = ("labels", "instances", "classes")  # integers where they are (H, W)
 
 
-def _maps(values: Any, what: str, kinds: str) -> tuple[NDArray[Any], ...]:
-    """A list or tuple of (H, W) arrays as a tuple."""
-    maps = tuple(given_list(values, what, "a list of (H, W) arrays"))
-    for k, each in enumerate(maps, 1):
-        _check_map(each, f"{what} {k}", kinds, (2,), optional=False)
-    return maps
+def _settle(given: Any, fields: dict[str, Any]) -> None:
+    """Check the id and the arrays of an input; lists become tuples, labels integers.
+
+    fields : name -> number of axes, or of a list of (H, W) maps the kinds of their numbers
+    Raises DataError.
+    """
+    kind = type(given).__name__
+    if not isinstance(given.image_id, str):
+        raise DataError(f"{kind}.image_id: {kind_of_value(given.image_id)}, expected text")
+    for name, dims in fields.items():
+        value, what = getattr(given, name), f"{kind}.{name}"
+        if value is None:
+            continue
+        if isinstance(dims, str):
+            value = tuple(given_list(value, what, "a list of (H, W) arrays"))
+            for k, each in enumerate(value, 1):
+                _check_map(each, f"{what} {k}", dims, (2,))
+        else:
+            dims = dims if isinstance(dims, tuple) else (dims,)
+            _check_map(value, what, "u" if name == "photo" else "biuf", dims)
+            if name in LABELS and value.ndim == 2:
+                value = whole_labels(value, "label map")
+        object.__setattr__(given, name, value)
 
 
-def _check_map(
-    value: object, what: str, kinds: str, dims: tuple[int, ...], optional: bool = True
-) -> None:
+def _check_map(value: object, what: str, kinds: str, dims: tuple[int, ...]) -> None:
     """Raise DataError unless `value` is an array of a kind of numbers and a number of axes."""
-    if value is None and optional:
-        return
     refuse_mask(value, what)
     if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
-        expected = "integer labels" if "f" not in kinds else "an array of numbers"
+        expected = "an array of numbers" if "f" in kinds else "integer labels"
         raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
     refuse_size(value, what)
     if value.ndim not in dims:
