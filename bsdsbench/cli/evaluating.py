@@ -151,7 +151,7 @@ def write_plots(run: Evaluation, out: str) -> None:
     """pr.png and pr.svg into OUT, if there is a precision-recall curve."""
     from bsdsbench.metrics import registry
 
-    if registry.with_curve(run.metrics):
+    if registry.with_curve(run.metrics, run.protocol):
         from bsdsbench.plotting import plot_runs
         from bsdsbench.plotting.style import for_file, pictures
         from bsdsbench.runs.run_folder import write_drawn

@@ -1,7 +1,7 @@
 """Files, and folders of files that belong together, written whole or not at all; pictures as PNG.
 
 Manifests hold the files of a folder with their hashes, so that they are read together or not at
-all. Results, a detector's maps and a leaderboard's site are such folders. A manifest that is "being
+all. Results and a detector's maps are such folders. A manifest that is "being
 written" names every file that may be there, and none of them is read; it is finished last. So a
 killed writer leaves a folder that no reader takes for complete, and the next writer knows what to
 delete. A reader gets bytes that match the manifest, or a one-line error. Files that no manifest
@@ -44,7 +44,7 @@ T = TypeVar("T")
 MANIFEST = "manifest.json"
 SCHEMA = "bsdsbench.manifest/1"
 FINISHED, UNFINISHED = "finished", "being written"
-RESULT, MAPS, SITE = "result", "maps", "site"
+RESULT, MAPS = "result", "maps"
 STAGE = ".new"
 READ_BACK = ("result.json", "counts.npz")  # the rest is for other programs
 UNREAD = ("timing.json", ".origin")  # ours, and different each time
@@ -53,7 +53,6 @@ DRAWN = ("pr.png", "pr.svg")
 AGAIN = {
     RESULT: "run evaluate again with -o on this folder (stored records are used), or make it anew",
     MAPS: "run the detector again",
-    SITE: "write the leaderboard again",
 }
 
 

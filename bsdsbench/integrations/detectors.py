@@ -229,9 +229,9 @@ def run(
     """
     chosen = check_words(metrics, "skip", on_error, shard)
     detector = load_function(function) if isinstance(function, str) else function
-    photos = find_photos(images)
-    if split_file is not None:
-        wanted = read_split(split_file)
+    wanted = None if split_file is None else read_split(split_file)
+    photos = find_photos(images, wanted)
+    if wanted is not None:
         if lost := [image_id for image_id in wanted if image_id not in photos]:
             raise DataError(f"{visible(str(images))}: no picture for: {listed(lost)}")
         photos = {image_id: photos[image_id] for image_id in wanted}

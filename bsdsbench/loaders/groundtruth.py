@@ -112,6 +112,8 @@ def load_ground_truth(
         with reading(one, "ground truth"):
             check_maps([*boundaries, *segmentations, *edges, *labels], "annotations")
             one_scale(scales, "annotations")
+            if len(edges) > 1 and len(paths) > 1:
+                raise FaultError(f"{len(edges)} annotators, expected one in each of several files")
         boundaries += edges
         segmentations += labels
     if not (empty or any(b.any() for b in boundaries)):

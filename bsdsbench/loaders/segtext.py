@@ -41,7 +41,8 @@ def read_seg(path: str | os.PathLike[str]) -> NDArray[np.int32]:
                 "a run is not four numbers (truncated?), expected segment row first last"
             )
         runs = numbers.reshape(-1, 4)
-        if (runs < 0).any() or (runs >= [2**31 - 1, rows, 2**31, columns]).any():
+        wrong = (runs < 0) | (runs >= [2**31 - 1, rows, columns, columns])
+        if wrong.any() or (runs[:, 2] > runs[:, 3]).any():
             raise FaultError(f"a run lies outside the {rows} x {columns} picture")
         labels = np.zeros((rows, columns), np.int32)
         for segment, row, first, last in runs.tolist():

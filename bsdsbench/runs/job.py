@@ -107,7 +107,7 @@ def run_job(job: Job) -> Outcome:
         if mark == job.known:
             return Unchanged(job.pair.image_id)
         started = time.perf_counter()
-        record = _evaluate(job)
+        record = record_of(job)
         if isinstance(record, LeftOut):
             return record
         if _stamps(job.pair) != before:
@@ -196,13 +196,14 @@ def is_left_out(gt: GroundTruth, kind: str, protocol: Protocol) -> bool:
     return True
 
 
-def _evaluate(job: Job) -> ImageRecord | LeftOut:
+def record_of(job: Job) -> ImageRecord | LeftOut:
+    """The record of one image, without fingerprint and time."""
     metrics = {name: registry.get(name) for name in job.metrics}
     first = metrics[job.metrics[0]]
     if isinstance(job.arrays, tuple):
         pred, gt = job.arrays
     else:
-        instances = first.reads_instances(job.protocol)
+        instances = first.reads_instances(first.options_of(job.protocol))
         gt = read_truth(job.pair, first.gt_kind, job.protocol, instances)
         pred = None
     if is_left_out(gt, first.gt_kind, job.protocol):
@@ -211,18 +212,22 @@ def _evaluate(job: Job) -> ImageRecord | LeftOut:
     if job.photo is not None:
         gt = replace(gt, photo=read_photo(job.photo))
     if job.humans:
-        human = {name: m.count_humans(gt, job.protocol) for name, m in metrics.items()}
+        human = {
+            name: m.count_humans(gt, job.protocol, m.options_of(job.protocol))
+            for name, m in metrics.items()
+        }
         return ImageRecord(job.pair.image_id, gt.shape, human, truth=mark, form="humans")
     if pred is None:
-        n_classes = len(first.class_names(job.protocol)) or 1
+        n_classes = len(first.class_names(first.options_of(job.protocol))) or 1
         pred = read_prediction(job.pair, job.pred_kind, gt.shape, n_classes)
-    if not all(m.fits(pred, gt, job.protocol) for m in metrics.values()):
+    options = {name: m.options_of(job.protocol) for name, m in metrics.items()}
+    if not all(m.fits(pred, gt, options[name]) for name, m in metrics.items()):
         turned = "; it is transposed" if pred.shape == gt.shape[::-1] else ""
         raise ShapeError(
             f"{pred.path or job.pair.image_id}: {pred.shape[0]}x{pred.shape[1]} (rows x columns), "
             f"expected {gt.shape[0]}x{gt.shape[1]} as its ground truth has{turned}"
         )
-    counts = {name: m.count(pred, gt, job.protocol) for name, m in metrics.items()}
+    counts = {name: m.count(pred, gt, job.protocol, options[name]) for name, m in metrics.items()}
     form = pred.form if job.pair.pred_paths else "none"
     if job.arrays is not None:  # nobody looked at them before
         form = form_of(pred, job.protocol)
@@ -246,7 +251,8 @@ def protocol_of(protocol: Protocol | str | None, metrics: Sequence[str]) -> Prot
     given = Protocol.of(usual_protocol(metrics) if protocol is None else protocol)
     proto = registry.settled(given)
     for metric in metrics:
-        registry.get(metric).check(proto)
+        found = registry.get(metric)
+        found.check(proto, found.options_of(proto))
     return proto
 
 

@@ -192,7 +192,8 @@ def check_truth(
     For a set without a fingerprint only the ids or the number of images can be checked.
     """
     if task.fingerprint is None:
-        there = [pair.image_id for pair in ground_truths(gt_dir, split_file)]
+        ids = None if split_file else task.ids or None
+        there = [pair.image_id for pair in ground_truths(gt_dir, split_file, ids)]
         count = len(set(there) & set(task.ids)) if task.ids else len(there)
         if task.images not in (None, count):
             raise DataError(
@@ -286,13 +287,6 @@ def not_beside(run: Any, name: str) -> str:
             f"images of {task.set}"
         ).replace("  ", " ")
     return ""
-
-
-def shared_task(runs: Sequence[Any], metric: str) -> Task | None:
-    """The first task of that metric that all runs belong to, or None."""
-    found = [{t.name for t in tasks_of(run) if t.metric == metric} for run in runs]
-    names = set.intersection(*found) if found else set()
-    return next((t for t in tasks_of(runs[0]) if t.name in names), None) if names else None
 
 
 MARK = ".origin"

@@ -195,10 +195,10 @@ def prepared(
         missing=missing,
         pred_kind=kind,
         gt_kind=first.gt_kind,
-        classes=first.class_names(proto),
+        classes=first.class_names(first.options_of(proto)),
         ids=ids or None,
     )
-    photos = _photos(chosen, gt_dir, images_dir)
+    photos = _photos(chosen, gt_dir, images_dir, [p.image_id for p in pairs])
     maps = {folder: maps_in(folder) for folder in {q.parent for p in pairs for q in p.pred_paths}}
     jobs = [
         Job(
@@ -309,13 +309,13 @@ def _hashes(
 
 
 def _photos(
-    metrics: Sequence[str], gt_dir: str | Path, images_dir: str | Path | None
+    metrics: Sequence[str], gt_dir: str | Path, images_dir: str | Path | None, ids: list[str]
 ) -> dict[str, Path]:
     """Image id -> picture, if a metric uses it."""
     if not any(registry.get(m).photo for m in metrics):
         return {}
     folder = images_dir or photos_beside(gt_dir)
-    return find_photos(folder) if folder else {}
+    return find_photos(folder, set(ids)) if folder else {}
 
 
 def run(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,12 +44,12 @@ class Sources:
         """Prediction and ground truth of an image, as the run read them. Raises DataError."""
         found, proto = self.pairs[image_id], protocol or run.protocol
         gt = self.truth(image_id, proto)
-        n_classes = len(self.metric.class_names(proto)) or 1
+        n_classes = len(self.metric.class_names(self.metric.options_of(proto))) or 1
         return read_prediction(found, self.pred_kind, gt.shape, n_classes), gt
 
     def truth(self, image_id: str, protocol: Protocol) -> GroundTruth:
         """The ground truth alone. Raises DataError."""
-        instances = self.metric.reads_instances(protocol)
+        instances = self.metric.reads_instances(self.metric.options_of(protocol))
         return read_truth(self.pairs[image_id], self.metric.gt_kind, protocol, instances)
 
     def photo(self, image_id: str, shape: tuple[int, int]) -> NDArray[np.uint8] | None:
@@ -99,7 +98,7 @@ def find_sources(
             missing="zero" if missing == "zero" else "error",
             pred_kind=pred_kind,
             gt_kind=found.gt_kind,
-            classes=found.class_names(run.protocol),
+            classes=found.class_names(found.options_of(run.protocol)),
             ids=wanted,
         )
     }
@@ -107,7 +106,7 @@ def find_sources(
     if lost:
         raise DataError(f"{show(pred)}: no files of image {lost[0]!r}, expected those of the run")
     folder = images_dir or run.place("photos") or photos_beside(gt)
-    return Sources(pairs, find_photos(folder) if folder else {}, pred_kind, found)
+    return Sources(pairs, find_photos(folder, pairs) if folder else {}, pred_kind, found)
 
 
 def fault_of(run: Evaluation, error: DataError) -> str:
@@ -120,7 +119,7 @@ def fault_of(run: Evaluation, error: DataError) -> str:
 
 def _kind(run: Evaluation) -> str:
     """Of runs that do not say: segmentations have the thresholds 1 .. n, not the protocol's."""
-    counts: Any = run.records[0].counts[run.metrics[0]].arrays().get("thresholds")
+    counts = run.records[0].counts[run.metrics[0]].get("thresholds")
     if counts is None or np.array_equal(counts, run.protocol.threshold_array()):
         return "soft"
     return "labels"

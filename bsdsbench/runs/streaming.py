@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 from bsdsbench.files.arguments import kind_of_value, to_numpy
 from bsdsbench.files.errors import DataError, MergeError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, one_scale, scale_of
+from bsdsbench.loaders.pairing import Pair
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.maps import beside, form_of, without_tops
+from bsdsbench.metrics.maps import without_tops
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.job import is_left_out, kind_of, protocol_of
+from bsdsbench.runs.job import Job, LeftOut, fingerprint, kind_of, protocol_of, record_of
 from bsdsbench.scores.counts import ImageRecord
 
 
@@ -117,7 +118,7 @@ class StreamingEvaluator:
         with self._lock:
             if image_id is None:  # another thread may have added images since
                 first = len(self._records)
-                counted = [replace(r, image_id=_numbered(k)) for k, r in enumerate(counted, first)]
+                counted = [replace(r, image_id=numbered(k)) for k, r in enumerate(counted, first)]
             fresh: dict[str, ImageRecord] = {}
             for record in counted:
                 if record.image_id in self._records or record.image_id in fresh:
@@ -186,11 +187,11 @@ def measure(
 
     None if the protocol leaves it out, as its ground truth is empty.
     """
-    pred, truth = given_inputs(pred, gts, image_id, metrics)
-    if is_left_out(truth, registry.get(metrics[0]).gt_kind, protocol):
-        return None
-    counts = {name: registry.get(name).count(pred, truth, protocol) for name in metrics}
-    return ImageRecord(image_id, truth.shape, counts, form=beside(form_of(pred, protocol), truth))
+    arrays = given_inputs(pred, gts, image_id, metrics)
+    names, pair = tuple(metrics), Pair(image_id, (), ())
+    job = Job(pair, protocol, names, kind_of(None, names), arrays=arrays)
+    record = record_of(job)
+    return None if isinstance(record, LeftOut) else replace(record, fingerprint=fingerprint(job))
 
 
 def given_inputs(
@@ -251,13 +252,13 @@ def annotator_maps(gts: Any) -> list[NDArray[Any]]:
 def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[Any, Any, str]]:
     """(prediction, annotators, id) of each image of an update."""
     if not _is_batch(pred):
-        name = _numbered(known) if image_id is None else image_id
+        name = numbered(known) if image_id is None else image_id
         if not isinstance(name, str):
             raise DataError(f"image_id {name!r}: expected one name for one image")
         return [(pred, gts, name)]
     preds = list(pred)
     count = len(preds)
-    names = [_numbered(known + i) for i in range(count)] if image_id is None else image_id
+    names = [numbered(known + i) for i in range(count)] if image_id is None else image_id
     for what, values in (("ground truths", gts), ("image ids", names)):
         if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != count:
             found = len(values) if hasattr(values, "__len__") else type(values).__name__
@@ -268,7 +269,7 @@ def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[An
     return [(p, g, str(n)) for p, g, n in zip(preds, gts, names, strict=True)]
 
 
-def _numbered(k: int) -> str:
+def numbered(k: int) -> str:
     """The name of an image that has none."""
     return f"image{k:06d}"
 

@@ -82,9 +82,7 @@ def test_a_palette_s_colours_unless_its_indices_are_wanted(tmp_path):
 def test_npy_by_hand(tmp_path, version, order):
     (tmp_path / "a.npy").write_bytes(npy(version=version, order=order))
     found = read_npy(tmp_path / "a.npy")
-    assert set(found) == {""}
-    expected = [[0, 2, 4], [1, 3, 5]] if order else WIDE.tolist()
-    assert found[""].tolist() == expected
+    assert found.tolist() == ([[0, 2, 4], [1, 3, 5]] if order else WIDE.tolist())
 
 
 @pytest.mark.parametrize(
@@ -133,12 +131,6 @@ def test_a_member_s_sum_is_checked(tmp_path, pack):
     refused(r"a\.npz: is damaged or cut short \(Bad CRC", read_npz, tmp_path / "a.npz")
 
 
-@pytest.mark.parametrize("step", [1, 7, 24, 48, 1000])
-def test_arrays_are_filled_in_steps(monkeypatch, step):
-    monkeypatch.setattr(formats, "STEP", step)
-    assert unpack_npz(packed(x=WIDE))["x"].tolist() == WIDE.tolist()
-
-
 def test_text_only_where_it_is_asked_for():
     data = packed(names=np.array(["a", "bc"]), x=WIDE)
     assert unpack_npz(data, text=True)["names"].tolist() == ["a", "bc"]
@@ -185,20 +177,6 @@ def test_other_members_are_passed_over_and_either_kind_of_zip_is_read(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("notes.txt", b"nothing")
     assert read_npz(tmp_path / "a.npz") == {}
-
-
-def test_what_a_member_may_claim_beside_its_bytes():
-    """A byte of deflate becomes 1032 at most."""
-
-    def member(size, stored):
-        found = zipfile.ZipInfo("x.npy")
-        found.file_size, found.compress_size = size, stored
-        found.compress_type = zipfile.ZIP_DEFLATED
-        return [found]
-
-    formats._check_members(member(1032 * 11, 10), 1 << 20)
-    words = "^claims more than its bytes can hold, expected a sound .npz$"
-    refused(words, formats._check_members, member(1032 * 11 + 1, 10), 1 << 20, error=FaultError)
 
 
 def test_a_budget_may_be_spent_to_the_last_byte(monkeypatch):

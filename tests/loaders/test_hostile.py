@@ -60,6 +60,7 @@ def test_a_picture_header_of_100000_by_100000(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 def test_a_bomb_just_over_the_bound_is_refused_before_decoding(tmp_path):
     rows = zlib.compress(bytes(10_001) * 10_000, 9)  # 100 KB for 100 million pixels
     header = struct.pack(">IIBBBBB", 10_001, 10_000, 8, 0, 0, 0, 0)

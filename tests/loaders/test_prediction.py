@@ -335,7 +335,7 @@ def test_several_label_maps_of_one_image(tmp_path):
     assert pred.image_id == "7"
     np.testing.assert_array_equal(pred.segs, [GRAY // 20, GRAY // 21])
     Image.fromarray(GRAY.T).save(tmp_path / "1.png")
-    with pytest.raises(FileFormatError, match=r"sizes \(3, 5\), \(5, 3\), expected one size"):
+    with pytest.raises(FileFormatError, match=r"sizes 3 x 5, 5 x 3 .*expected one size"):
         load_prediction(paths)
 
 

@@ -119,4 +119,4 @@ def test_maps_without_a_pixel_are_refused(measure, shape):
 )
 def test_sizes_below_0_and_nan_are_refused(measure, name, bad):
     mask, value = np.eye(9, dtype=bool), (1.0, bad) if name == "spacing" else bad
-    refused(f"{name}|width", getattr(bc, measure), mask, mask, **{name: value})
+    refused(f"{name}|width|size", getattr(bc, measure), mask, mask, **{name: value})
