@@ -108,7 +108,7 @@ def test_dpt_by_hand(tmp_path, monkeypatch):
     assert (found.dtype, found.tolist()) == (np.float32, DEPTH.tolist())
     assert found.flags.writeable
     monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", 24)
-    assert read_dpt(tmp_path / "a.dpt")[""].shape == (2, 3)
+    assert read_dpt(tmp_path / "a.dpt").shape == (2, 3)
     monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", 23)
     refused("claims 2 x 3 values of 4 bytes", read_dpt, tmp_path / "a.dpt")
 
