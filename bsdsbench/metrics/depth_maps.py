@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -270,21 +269,11 @@ def true_depth(maps: DepthMaps) -> F8:
 
 def canny_edges(depth: F8, form: str) -> Bool:
     """Canny edges of a depth map, in form sharpdepth also of its inverse; NaN is no depth."""
-    from bsdsbench.kernels.canny import canny, gaussian
+    from skimage.feature import canny
 
-    weight, inside = gaussian(SIGMA), _inside(*depth.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         maps = [depth] if form == "ibims" else [depth, 1 / depth]
-    found = [canny(_unit(m), inside, weight, *CANNY[form]) for m in maps]
-    return np.logical_or.reduce(found)
-
-
-@lru_cache(maxsize=2)
-def _inside(rows: int, cols: int) -> F8:
-    """How much of the Gaussian lies inside a map of a size, which is that of most images."""
-    from bsdsbench.kernels.canny import gaussian, smoothed
-
-    return np.asarray(smoothed(np.ones((rows, cols)), gaussian(SIGMA)))
+    return np.logical_or.reduce([canny(_unit(m), SIGMA, *CANNY[form]) for m in maps])
 
 
 def _unit(values: F8) -> F8:

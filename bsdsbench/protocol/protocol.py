@@ -161,8 +161,8 @@ class Protocol(Constants):
             return cls.from_mapping(values)
         known = cls.names()
         kept = {k: v for k, v in values.items() if v is not None or k in known}
-        name = kept.get("name")
-        if not isinstance(name, str) or name not in preset_names():
+        name = str(kept.get("name")).removesuffix("*")
+        if name not in preset_names():
             return cls.from_mapping(kept)
         return cls.from_mapping({**kept, "name": name + "*"}).named(name)
 
@@ -261,8 +261,8 @@ class Protocol(Constants):
         return self if wanted == self.name else replace(self, name=wanted)
 
     def _is_preset(self, name: str) -> bool:
-        preset = _starred(name)
-        return all(getattr(self, n) == getattr(preset, n) for n in self.names() if n != "name")
+        preset, free = _starred(name), ("name", "nms", "nms_params")  # NMS may be done beforehand
+        return all(getattr(self, n) == getattr(preset, n) for n in self.names() if n not in free)
 
     def to_toml(self) -> str:
         """TOML text that `from_toml` reads back to an equal protocol.

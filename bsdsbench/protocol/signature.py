@@ -149,7 +149,7 @@ class Signature:
         found = []
         for key in [*mine, *(k for k in theirs if k not in mine)]:
             a, b = mine.get(key, ""), theirs.get(key, "")
-            if a != b and UNKNOWN not in (a, b):
+            if a != b and UNKNOWN not in (a, b) and not (a and b and _equal(key, a, b)):
                 title, cost = COSTS.get(key.partition(".")[0], (key, ""))
                 found.append(Difference(key, a, b, title, cost))
         return found
@@ -254,6 +254,14 @@ def _by_key(signature: Signature, unused: frozenset[str]) -> dict[str, str]:
     silent = {w.key for w in _WORDS if w.fields <= unused}
     kept = {k: v for k, v in found.items() if not {k, k.rpartition(".")[0]} & (silent | unused)}
     return {"set": signature._set_word(), **kept}
+
+
+def _equal(key: str, a: str, b: str) -> bool:
+    """Whether two values of a word mean the same, as 2px and 2.0px."""
+    if read := next((w.read for w in _WORDS if w.key == key), None):
+        return bool(read(a)) and read(a) == read(b)  # that of `match` reads nothing
+    same = "." in key or key in Protocol.names()
+    return same and parse_overrides([f"{key}={a}"]) == parse_overrides([f"{key}={b}"])
 
 
 def _parse_set(word: str) -> tuple[str | None, int | None, int | None]:

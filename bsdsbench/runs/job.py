@@ -208,7 +208,7 @@ def record_of(job: Job) -> ImageRecord | LeftOut:
         pred = None
     if is_left_out(gt, first.gt_kind, job.protocol):
         return LeftOut(job.pair.image_id)
-    mark = image_fingerprint(gt) if gt.boundaries else ""
+    mark = image_fingerprint(gt)
     if job.photo is not None:
         gt = replace(gt, photo=read_photo(job.photo))
     if job.humans:

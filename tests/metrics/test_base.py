@@ -62,7 +62,6 @@ def test_what_stands_where_nothing_is_said():
     assert (SHARE.describe(PROTOCOL), SHARE.class_names(PROTOCOL)) == ("", ())
     assert SHARE.reads_instances(PROTOCOL) is False
     assert SHARE.has_tables({"eval_bdry.txt": []}) is False
-    assert SHARE.same_truth(None, None) is True
     assert SHARE.parts(None) == {}
     assert [*SHARE.files(None, (), PROTOCOL), *SHARE.symptoms(FLAT, WIDE, PROTOCOL)] == []
     assert SHARE.check(PROTOCOL) is None
