@@ -50,7 +50,17 @@ def test_what_the_suffixes_are():
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("a.PNG", "a"), ("a.b", "a.b"), ("png", "png"), (".png", ".png"), ("x/a.seg", "a")],
+    [
+        ("a.PNG", "a"),
+        ("a.b", "a.b"),
+        ("png", "png"),
+        (".png", ".png"),
+        ("x/a.seg", "a"),
+        ("img.v2.MAT", "img.v2"),
+        ("2018.jpg.mat", "2018.jpg"),
+        ("1.5", "1.5"),
+        ("a\nb.png", "a\\nb"),
+    ],
 )
 def test_the_id_of_a_file(name, expected):
     assert id_of(name) == expected
@@ -60,21 +70,6 @@ def test_the_id_of_a_file(name, expected):
 def test_other_suffixes_are_refused(tmp_path, name, said):
     words = rf"{name}: suffix {said}, expected one of \.png, .*, \.seg$"
     refused(words, read_arrays, tmp_path / name)
-
-
-def test_a_palette_s_colours_unless_its_indices_are_wanted(tmp_path):
-    from PIL import Image
-
-    picture = Image.fromarray(np.uint8([[0, 1], [1, 1]])).convert("P")
-    picture.putpalette([9, 9, 9, 200, 200, 200])
-    picture.putdata([0, 1, 1, 1])
-    picture.save(tmp_path / "a.png")
-    for more, expected in (
-        ({}, [[9, 200], [200, 200]]),
-        ({"indices": False}, [[9, 200], [200, 200]]),
-        ({"indices": True}, [[0, 1], [1, 1]]),
-    ):
-        assert read_arrays(tmp_path / "a.png", **more)[""].tolist() == expected
 
 
 @pytest.mark.parametrize("version", [(1, 0), (2, 0)])

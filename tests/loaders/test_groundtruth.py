@@ -188,24 +188,6 @@ def test_bsds300_seg(tmp_path):
     np.testing.assert_array_equal(gt.segmentations, [labels])
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("2 2 1 3\n", "", "do not cover the picture exactly once"),
-        ("2 2 1 3\n", "2 2 1\n", "not four numbers"),
-        ("2 2 1 3", "2 2 1 4", "outside the 3 x 4 picture"),
-        ("0 2 0 0\n", "0 1 0 0\n", "do not cover the picture exactly once"),
-        ("width 4", "width x", "no width and height"),
-        ("height 3", "height 0", "size 0 x 4"),
-        ("width 4", "width 99999999999", "expected at most 100000000"),
-        ("data\n", "", "no line 'data'"),
-    ],
-)
-def test_bsds300_seg_faults(tmp_path, old, new, words):
-    (tmp_path / "7.seg").write_text(SEG.replace(old, new))
-    refused(rf"7\.seg: .*{words}", load_ground_truth, tmp_path / "7.seg", error=FileFormatError)
-
-
 def test_a_palette_s_colours_are_boundaries_and_its_indices_labels(tmp_path):
     picture = Image.fromarray(EDGE.astype(np.uint8)).convert("P")
     picture.putpalette([255, 255, 255, 0, 0, 0])

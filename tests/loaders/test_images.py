@@ -39,6 +39,7 @@ def test_gray_in_the_depth_of_its_file(tmp_path, suffix, array, mode, dtype):
     assert found.flags.c_contiguous
     expected = array * 255 if array.dtype == bool else array
     assert found.tolist() == expected.tolist()
+    assert (read_image(tmp_path / f"a{suffix}", indices=True) == array).all()
 
 
 def test_a_palette_s_colours_are_the_default(tmp_path):
