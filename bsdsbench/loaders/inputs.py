@@ -59,7 +59,7 @@ class Prediction:
     ucm2 : array or None
         (2H+1, 2W+1) float64, ultrametric contour map at double size, in [0, 1].
     segs : tuple of array or None
-        Tuple of (H, W) int32 label maps, one per threshold 1..n.
+        Tuple of (H, W) integer label maps, one per threshold 1..n.
     classes : array or None
         (H, W) class labels, kept as integers (`whole_labels`), or (C, H, W) soft maps or bool, one
         per class.
@@ -82,7 +82,7 @@ class Prediction:
     path: Path | None = None
     soft: NDArray[Any] | None = None
     ucm2: NDArray[np.float64] | None = None
-    segs: tuple[NDArray[np.int32], ...] | None = None
+    segs: tuple[NDArray[Any], ...] | None = None
     classes: NDArray[Any] | None = None
     depth: NDArray[Any] | None = None
     angles: NDArray[Any] | None = None
@@ -141,7 +141,7 @@ class GroundTruth:
     boundaries : tuple of array
         Tuple of (H, W) bool, one per annotator.
     segmentations : tuple of array
-        Tuple of (H, W) int32 label maps, one per annotator; empty where the data set has only
+        Tuple of (H, W) integer label maps, one per annotator; empty where the data set has only
         boundaries.
     path : path or None
         The file it was read from, or None.
@@ -176,7 +176,7 @@ class GroundTruth:
 
     image_id: str
     boundaries: tuple[NDArray[np.bool_], ...] = ()
-    segmentations: tuple[NDArray[np.int32], ...] = ()
+    segmentations: tuple[NDArray[Any], ...] = ()
     path: Path | None = None
     labels: NDArray[Any] | None = None
     class_boundaries: NDArray[np.bool_] | None = None
