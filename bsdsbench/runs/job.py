@@ -31,8 +31,8 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.photos import read_photo
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.maps import beside, form_of
+from bsdsbench.protocol.fields import clipped
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.settings import clipped
 from bsdsbench.runs.record_store import pack_records
 from bsdsbench.scores.counts import ImageRecord
 

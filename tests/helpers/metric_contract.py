@@ -198,7 +198,7 @@ class MetricContract:
         metric, protocol = case.metric, case.run.protocol
         if metric.options is None:
             pytest.skip("no options")
-        said = protocol.replace(options={metric.name: metric.options_of(protocol).to_mapping()})
+        said = protocol.replace(options={metric.name: metric.options_of(protocol)})
         for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
             assert metric.count(pred, gt, said).equals(counts)
         once = [1] * len(case.images)

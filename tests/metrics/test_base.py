@@ -56,7 +56,7 @@ def test_what_stands_where_nothing_is_said():
     says = {name: getattr(Share, name) for name in ("version", "pred_kinds", "gt_kind", "photo")}
     expected = {"pred_kinds": ("soft", "labels"), "gt_kind": "annotators", "photo": False}
     assert says == {"version": 1, **expected}
-    assert (Share.default_protocol, Share.options, Share.options_were) == ("bsds500", None, None)
+    assert (Share.default_protocol, Share.options) == ("bsds500", None)
     assert (Share.part_columns, Share.uses) == ((), bb.Protocol.names())
     assert SHARE.used(PROTOCOL) == bb.Protocol.names()
     assert (SHARE.describe(PROTOCOL), SHARE.class_names(PROTOCOL)) == ("", ())

@@ -16,8 +16,8 @@ from bsdsbench.metrics.crispness import (
     evaluations,
     image_crispness,
 )
+from bsdsbench.protocol.constants import NMSParams
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.settings import NMSParams
 from bsdsbench.runs.runner import evaluate
 from tests.helpers.crops import crops
 from tests.helpers.runs import call, refused

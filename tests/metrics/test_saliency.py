@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics import saliency, salient_measures
@@ -214,7 +215,7 @@ def test_eight_bit_and_float_maps_give_the_same_counts():
 
 
 def test_normalise_stretches():
-    low = saliency_counts(SOFT / 4 + 0.1, MASK, replace(PAPER, stretch=True))
+    low = saliency_counts(SOFT / 4 + 0.1, MASK, evolve(PAPER, stretch=True))
     assert np.array_equal(low.tp, saliency_counts(SOFT, MASK).tp)
 
 

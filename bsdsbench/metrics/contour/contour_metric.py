@@ -174,7 +174,7 @@ class ContourMetric(Metric):
     def describe(self, protocol: Protocol, opt: ContourOptions) -> str:
         """What was compared, what empty masks gave, and the order of the means."""
         unit = "images" if opt.unit == "class" else "instances"
-        return f"{opt.describe()}; means over {unit}, then over classes"
+        return f"{super().describe(protocol, opt)}; means over {unit}, then over classes"
 
 
 def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None = None) -> Counts:
