@@ -147,7 +147,7 @@ def _mask(each: dict[str, Any], shape: tuple[int, int]) -> NDArray[np.bool_]:
     except ImportError:
         raise DataError("COCO files: need pycocotools: install the extra bsdsbench[coco]") from None
     found: Any = each.get("segmentation")
-    runs = found.get("counts") if isinstance(found, dict) else None
+    runs: Any = found.get("counts") if isinstance(found, dict) else None
     if not isinstance(found, list) and not isinstance(runs, list | str):
         raise FaultError("an annotation without segmentation, expected polygons or run lengths")
     if found == []:

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -217,15 +217,14 @@ def read_truth(pair: Pair, kind: str, protocol: Protocol, instances: bool = Fals
 
     Raises FileFormatError, DataError.
     """
+    if kind == "annotators":
+        return load_ground_truth(pair, **protocol.gt_options())
+    if kind == "mask":
+        return _mask(pair, protocol)
     if kind == "classes":
-        path = pair.gt_path
-        with reading(path, "a label map"):
-            return _class_truth(pair, path, instances)
-    return _TRUTHS[kind](pair, protocol)
-
-
-def _annotators(pair: Pair, protocol: Protocol) -> GroundTruth:
-    return load_ground_truth(pair, **protocol.gt_options())
+        with reading(pair.gt_path, "a label map"):
+            return _class_truth(pair, pair.gt_path, instances)
+    return {"lines": lines_truth, "oriented": oriented_truth, "depth-map": depth_truth}[kind](pair)
 
 
 def _class_truth(pair: Pair, path: Path, wanted: bool) -> GroundTruth:
@@ -291,12 +290,3 @@ def _mask(pair: Pair, protocol: Protocol) -> GroundTruth:
             raise FaultError(f"an array of shape {array.shape}, expected one mask (H, W)")
         mask = cut_map(array, cuts, "mask", least=least is not None)
     return GroundTruth(pair.image_id, path=path, mask=mask, scale=scale_of(array, least or 0))
-
-
-_TRUTHS: dict[str, Callable[[Pair, Protocol], GroundTruth]] = {
-    "annotators": _annotators,
-    "mask": _mask,
-    "lines": lambda pair, protocol: lines_truth(pair),
-    "oriented": lambda pair, protocol: oriented_truth(pair),
-    "depth-map": lambda pair, protocol: depth_truth(pair),
-}

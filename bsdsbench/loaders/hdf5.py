@@ -6,7 +6,7 @@ import io
 import math
 import os
 import zlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,11 +41,9 @@ def read_hdf5(data: bytes) -> dict[str, Any]:
             "(or save with -v7)"
         ) from None
     with h5py.File(io.BytesIO(data), "r") as file:
-        budget = Budget()
-        budget.spend(len(file) * ITEM_COST)
-        wanted = [k for k in file if not k.startswith("#")]
-        turned = data.startswith(MATLAB_HEADER)
-        return {k: _value(file, _own(file, k), budget, 0, turned) for k in wanted}
+        of = _File(file, Budget(), data.startswith(MATLAB_HEADER))
+        of.budget.spend(len(file) * ITEM_COST)
+        return {k: of.value(_own(file, k), 0) for k in file if not k.startswith("#")}
 
 
 def read_h5(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -62,35 +60,6 @@ def _own(group: Any, name: str) -> Any:
     if not isinstance(group.get(name, getlink=True), h5py.HardLink):
         raise FaultError(f"variable {bounded.show(name)!r} is a link, expected data")
     return group[name]
-
-
-def _value(file: Any, item: Any, budget: Budget, depth: int, turned: bool) -> Any:
-    import h5py
-
-    if depth > MAX_DEPTH:
-        raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
-    if isinstance(item, h5py.Group):
-        return _struct(file, item, budget, depth, turned)
-    kind = _attribute(item, CLASS, b"")
-    kind = kind.decode("latin-1") if isinstance(kind, bytes) else str(kind)
-    if kind in SKIPPED:
-        return None
-    if _attribute(item, EMPTY, 0):
-        return [] if kind == "cell" else np.zeros((0, 0))
-    if item.external or item.is_virtual:
-        raise FaultError("keeps its data in another file, expected plain data")
-    _check_chunks(item)
-    if h5py.check_ref_dtype(item.dtype) is h5py.Reference:  # the dtype of text is equal to theirs
-        return _cell(file, item, budget, depth, turned)
-    if item.dtype.kind not in "iufb":
-        return None
-    check_size(item.shape, item.dtype.itemsize)
-    budget.spend(math.prod(item.shape) * item.dtype.itemsize)
-    array = np.asarray(item[()])
-    if turned or CLASS in item.attrs:
-        array = array.T
-    wanted = np.dtype(np.bool_) if kind == "logical" else array.dtype.newbyteorder("=")
-    return array.astype(wanted, copy=False)
 
 
 def _attribute(item: Any, name: str, default: Any) -> Any:
@@ -124,22 +93,56 @@ def _check_chunks(item: Any) -> None:
             raise FaultError(f"has a chunk that is not of {size} bytes, expected a sound file")
 
 
-def _cell(file: Any, item: Any, budget: Budget, depth: int, turned: bool) -> list[Any]:
-    check_size(item.shape, 8)
-    budget.spend(math.prod(item.shape) * ITEM_COST)
-    # reversed axes in C order are MATLAB's column order
-    return [_value(file, file[ref], budget, depth + 1, turned) for ref in item[()].ravel()]
+class _File(NamedTuple):
+    """An open file, the bytes that it may still decode to, and whether MATLAB wrote it."""
 
+    file: Any
+    budget: Budget
+    turned: bool
 
-def _struct(file: Any, group: Any, budget: Budget, depth: int, turned: bool) -> Any:
-    if _attribute(group, CLASS, b"struct") not in (b"struct", "struct"):
-        return None
-    budget.spend(len(group) * ITEM_COST)
-    fields = {k: _value(file, _own(group, k), budget, depth + 1, turned) for k in group}
-    # a struct array is a group of cells without the class "cell"
-    rows = {
-        len(v) for k, v in fields.items() if isinstance(v, list) and CLASS not in group[k].attrs
-    }
-    if fields and len(rows) == 1 and all(isinstance(v, list) for v in fields.values()):
-        return [{k: v[i] for k, v in fields.items()} for i in range(rows.pop())]
-    return fields
+    def value(self, item: Any, depth: int) -> Any:
+        """What `read_mat` gives of a data set or a group."""
+        import h5py
+
+        if depth > MAX_DEPTH:
+            raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
+        if isinstance(item, h5py.Group):
+            return self.struct(item, depth)
+        kind = _attribute(item, CLASS, b"")
+        kind = kind.decode("latin-1") if isinstance(kind, bytes) else str(kind)
+        if kind in SKIPPED:
+            return None
+        if _attribute(item, EMPTY, 0):
+            return [] if kind == "cell" else np.zeros((0, 0))
+        if item.external or item.is_virtual:
+            raise FaultError("keeps its data in another file, expected plain data")
+        _check_chunks(item)
+        # the dtype of text is equal to that of references
+        if h5py.check_ref_dtype(item.dtype) is h5py.Reference:
+            check_size(item.shape, 8)
+            self.budget.spend(math.prod(item.shape) * ITEM_COST)
+            # reversed axes in C order are MATLAB's column order
+            return [self.value(self.file[ref], depth + 1) for ref in item[()].ravel()]
+        if item.dtype.kind not in "iufb":
+            return None
+        check_size(item.shape, item.dtype.itemsize)
+        self.budget.spend(math.prod(item.shape) * item.dtype.itemsize)
+        array = np.asarray(item[()])
+        if self.turned or CLASS in item.attrs:
+            array = array.T
+        wanted = np.dtype(np.bool_) if kind == "logical" else array.dtype.newbyteorder("=")
+        return array.astype(wanted, copy=False)
+
+    def struct(self, group: Any, depth: int) -> Any:
+        """A dict, a list of them, or None for an object."""
+        if _attribute(group, CLASS, b"struct") not in (b"struct", "struct"):
+            return None
+        self.budget.spend(len(group) * ITEM_COST)
+        fields = {k: self.value(_own(group, k), depth + 1) for k in group}
+        # a struct array is a group of cells without the class "cell"
+        rows = {
+            len(v) for k, v in fields.items() if isinstance(v, list) and CLASS not in group[k].attrs
+        }
+        if fields and len(rows) == 1 and all(isinstance(v, list) for v in fields.values()):
+            return [{k: v[i] for k, v in fields.items()} for i in range(rows.pop())]
+        return fields
