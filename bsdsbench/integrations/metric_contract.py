@@ -35,8 +35,8 @@ from bsdsbench.metrics.base import Metric, column_values
 from bsdsbench.metrics.curve_metric import CurveMetric, MatchingMetric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.record_store import FOLDER, LOG
-from bsdsbench.runs.runner import evaluate
+from bsdsbench.runs.folder import RECORDS
+from bsdsbench.runs.run import evaluate
 from bsdsbench.runs.streaming import StreamingEvaluator
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES

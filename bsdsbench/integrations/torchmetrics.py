@@ -32,12 +32,13 @@ from bsdsbench.files.arguments import to_numpy
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import column_values
-from bsdsbench.metrics.maps import without_tops
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.job import protocol_of
+from bsdsbench.runs.first_look import plain_forms
+from bsdsbench.runs.options import RunOptions
 from bsdsbench.runs.record_store import pack_records, unpack_records
-from bsdsbench.runs.streaming import annotator_maps, image_items, measure
+from bsdsbench.runs.sources import annotator_maps
+from bsdsbench.runs.streaming import image_items, measure
 from bsdsbench.scores.counts import ImageRecord
 
 
@@ -61,7 +62,8 @@ class BenchmarkMetric(Metric):
     ) -> None:
         super().__init__(**options)
         self.metric = registry.chosen(metric)[0]
-        self.protocol = protocol_of(protocol, (self.metric,))
+        self.options = RunOptions(protocol=protocol, metrics=(self.metric,))
+        self.protocol = self.options.protocol
         self.add_state("counts", default=[], dist_reduce_fx="cat")
         self.counts: Any
 
@@ -72,7 +74,7 @@ class BenchmarkMetric(Metric):
         content of prediction and ground truth is the name.
         """
         for one, annotators, name in image_items(pred, gts, image_id, 0):
-            record = measure(one, annotators, name, self.protocol, (self.metric,))
+            record = measure(one, annotators, name, self.options)
             if record is None:
                 continue
             mark = _mark(name) if image_id is not None else _content(one, annotators)
@@ -88,7 +90,8 @@ class BenchmarkMetric(Metric):
             raise DataError("no images yet, expected an update before compute")
         data = torch.cat(list(parts)).cpu().numpy().tobytes()
         records = {r.image_id: r for r in _records(data)}
-        return Evaluation(self.protocol, name, without_tops(records.values(), self.protocol))
+        plain, _ = plain_forms(records.values(), self.protocol)
+        return Evaluation(self.protocol, name, plain)
 
     def __repr__(self) -> str:
         return f"BenchmarkMetric({self.protocol.name}, {self.metric})"

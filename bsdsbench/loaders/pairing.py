@@ -18,7 +18,6 @@ from pathlib import Path
 from bsdsbench.files.arguments import given_path, given_word
 from bsdsbench.files.bounded import listed, read_bytes, show
 from bsdsbench.files.errors import DataError, FileFormatError, PairingError, is_text
-from bsdsbench.files.writing import MAPS, Manifest
 from bsdsbench.loaders.formats import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES, id_of
 
 MISSING = ("error", "zero", "skip")
@@ -162,8 +161,7 @@ def find_files(folder: str | os.PathLike[str], suffixes: Collection[str]) -> lis
     """Every file below `folder` with one of `suffixes` (any case), sorted by path.
 
     Hidden names are passed over; a folder reached a second time through links is not read again.
-    Of a detector's maps only those of its last run count. Raises PairingError when the folder is
-    missing, not a folder, or not readable, FileFormatError when a detector's run was not finished.
+    Raises PairingError when the folder is missing, not a folder, or not readable.
     """
     root = Path(folder)
     _check_folder(root)
@@ -177,10 +175,6 @@ def find_files(folder: str | os.PathLike[str], suffixes: Collection[str]) -> lis
             if (info.st_dev, info.st_ino) in seen:
                 continue
             seen.add((info.st_dev, info.st_ino))
-            if (maps := maps_in(here)) is not None:
-                mine = (n for n in maps if os.path.splitext(n)[1].lower() in suffixes)
-                found += [here / n for n in mine if Path(n).name == n]
-                continue
             with os.scandir(here) as entries:
                 for entry in entries:
                     if entry.name.startswith("."):
@@ -199,15 +193,6 @@ def find_files(folder: str | os.PathLike[str], suffixes: Collection[str]) -> lis
     if bad:
         raise PairingError(f"{listed(bad, 3)}: not UTF-8, expected names that are")
     return sorted(found, key=natural)
-
-
-def maps_in(folder: str | os.PathLike[str]) -> dict[str, str] | None:
-    """File name -> hash of the maps of a detector's whole run; None for a folder of anything else.
-
-    Raises FileFormatError if the run was not finished.
-    """
-    found = Manifest.read(Path(folder))
-    return found.finished().files if found and found.what == MAPS else None
 
 
 def files_in(folder: str | os.PathLike[str], suffixes: Collection[str]) -> list[Path]:
