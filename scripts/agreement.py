@@ -27,7 +27,6 @@ sys.path.insert(0, str(ROOT))
 
 import bsdsbench as bb  # noqa: E402
 from bsdsbench.loaders import load_ground_truth, load_prediction  # noqa: E402
-from bsdsbench.metrics.semantic import SemanticMetric  # noqa: E402
 from bsdsbench.protocol.protocol import Protocol  # noqa: E402
 
 Cells = tuple[float, int, int]
@@ -327,39 +326,6 @@ def robust_hausdorff(count: int) -> Iterator[Row]:
     yield "robust Hausdorff by area, 400 random masks", "surface-distance", *together(cells)
 
 
-def drawn_by_py_edge_eval(count: int) -> Iterator[Row]:
-    """The pixels of SBD's boundaries as the door to pyEdgeEval draws them, against pyEdgeEval."""
-    from pyEdgeEval.common.multi_label import add_ignore_pixel, convert_inst_seg
-    from pyEdgeEval.edge_tools import loop_instance_mask2edge
-    from pyEdgeEval.utils import mask2onehot
-
-    from bsdsbench.integrations.compat import SBDEvaluator
-    from bsdsbench.metrics.class_maps import prepare_classes
-    from tests.integrations.test_py_edge_eval_peer import label_maps
-
-    params = SemanticMetric().options_of(SBDEvaluator("cls", "pred").protocol())
-    cells: list[Cells] = []
-    for seed in range(300):
-        labels, parts = label_maps(seed, [0, 1, 2, 15, 20], 22)
-        keys, numbers = np.unique(
-            np.where(labels > 0, 100 * labels + parts, 0), return_inverse=True
-        )
-        numbers = numbers.reshape(labels.shape) + (keys[0] > 0)
-        categories = keys[keys > 0] // 100
-        framed = add_ignore_pixel(labels.copy(), border_px=5, ignore_id=21)
-        expected = loop_instance_mask2edge(
-            mask=mask2onehot(framed, labels=list(range(22))),
-            inst_mask=convert_inst_seg(numbers, categories, np.unique(categories)),
-            inst_labelIds=list(range(1, 21)),
-            ignore_indices=[21],
-            radius=2,
-        )[1:21]
-        soft = np.zeros((20, *labels.shape), np.uint8)
-        truth = prepare_classes(soft, labels, params, instances=numbers)[1]
-        cells.append(largest(truth, expected != 0))
-    yield "boundaries drawn for SBD, pixels", "pyEdgeEval", *together(cells)
-
-
 GROUPS: dict[str, Callable[[int], Iterator[Row]]] = {
     "BSDSBENCH_BSDS500_BENCH": official_tables,
     "fop": objects_and_parts,
@@ -372,9 +338,8 @@ GROUPS: dict[str, Callable[[int], Iterator[Row]]] = {
     "random": random_cases,
     "panopticapi": panoptic_quality,
     "surface_distance": robust_hausdorff,
-    "pyEdgeEval": drawn_by_py_edge_eval,
 }
-PACKAGES = {"panopticapi", "surface_distance", "pyEdgeEval"}
+PACKAGES = {"panopticapi", "surface_distance"}
 NEEDS = {"fop", "crispness", "nms", "superpixels"}
 
 

@@ -143,13 +143,12 @@ def test_no_module_is_longer_than_a_reader_can_hold(folder):
     assert {name: n for name, n in lengths.items() if n > 500} == {}
 
 
-# NMS recipes of those names, published tables and copies of other programs' entry points, which are
-# of two benchmarks; the short forms that users know.
+# NMS recipes of those names and published tables, which are of two benchmarks; the short forms that
+# users know.
 MAY_NAME_METRICS = (
     "bsdsbench.protocol.settings",
     "bsdsbench.runs.evaluation",
     "bsdsbench.comparison.published",
-    "bsdsbench.integrations.compat",
     "bsdsbench.loaders.coco",  # a key in files
     "bsdsbench.loaders.depth_files",  # a name of arrays in files
 )
@@ -244,28 +243,3 @@ def test_every_public_name_is_there():
         assert getattr(bb, name) is not None, name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = bb.nothing
-
-
-# Files about what several modules do together, by the word for it.
-TOGETHER = {
-    "cli": {"last_resort", "progress", "unprivileged", "verbs", "words"},
-    "curves": {"binned", "curves_properties"},
-    "kernels": {"bits_properties"},
-    "loaders": {"hostile", "roundtrip_properties"},
-    "metrics": {"contract", "field_protocols", "humans", "peers"},
-    "plotting": {"look"},
-    "runs": {"faults", "mixtures", "speed"},
-    "tables": {"render"},
-}
-
-
-def test_a_test_file_has_the_name_of_the_module_that_it_tests():
-    there = {folder: set(words) for folder, words in TOGETHER.items()}
-    for path in PACKAGE.rglob("*.py"):
-        folder, *inner = path.relative_to(PACKAGE).with_suffix("").parts
-        there.setdefault(folder, set()).update(inner)
-    tests = Path(__file__).parent
-    for path in tests.rglob("test_*.py"):
-        folder, name = path.relative_to(tests).parts[0], path.stem.removeprefix("test_")
-        if folder in there:
-            assert any(f"{name}_".startswith(f"{word}_") for word in there[folder]), path

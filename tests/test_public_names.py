@@ -12,6 +12,6 @@ def test_no_public_name_is_hidden_by_a_module_of_that_name():
 
 
 def test_integrations_are_imported_when_first_used():
-    assert bsdsbench.integrations.compat.__name__ == "bsdsbench.integrations.compat"
+    assert bsdsbench.integrations.detectors.__name__ == "bsdsbench.integrations.detectors"
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = bsdsbench.integrations.nothing

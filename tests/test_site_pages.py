@@ -6,13 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 DOCS = Path(__file__).parents[1] / "docs"
 sys.path.insert(0, str(DOCS))
 
-from drawing.common import PICTURES  # noqa: E402
-from drawing.draw import what_it_shows  # noqa: E402
 from making import metrics, reference, verbs  # noqa: E402
 
 from bsdsbench.cli import VERBS  # noqa: E402
@@ -24,7 +21,6 @@ WRITTEN = [
     for path in sorted(DOCS.rglob("*.md"))
     if not {"_build", "generated", "auto_examples"} & {*path.relative_to(DOCS).parts}
 ]
-LESSONS = [p for p in WRITTEN if p.parent.name == "understand" and p.stem != "index"]
 METRICS = [p for p in WRITTEN if p.parent.name == "metrics"]
 WITH_CODE = [
     pytest.param(p, marks=pytest.mark.slow) for p in WRITTEN if "```pycon" in p.read_text("utf-8")
@@ -33,16 +29,6 @@ WITH_CODE = [
 
 def name_of(path):
     return str(path.relative_to(DOCS))
-
-
-@pytest.mark.parametrize("index", [p for p in WRITTEN if p.stem == "index"], ids=name_of)
-def test_every_page_is_listed(index):
-    listed = index.read_text("utf-8").partition("{toctree}")[2].split()
-    folder = index.parent
-    pages = {path.stem for path in folder.glob("*.md")} | {
-        f"{path.parent.name}/index" for path in folder.glob("*/index.md")
-    }
-    assert pages - {*listed, "index", "generated/index", "auto_examples/index"} == set()
 
 
 def blocks(path):
@@ -56,57 +42,6 @@ def test_the_code_of_a_page_prints_what_the_page_says(path, detectors_once):
     doctest.DocTestRunner(verbose=False).run(test, out=said.append)
     assert "".join(said) == ""
     assert test.examples
-
-
-def prose(path):
-    """A page without code, links and what is published or tested elsewhere."""
-    text = path.read_text("utf-8")
-    text = re.sub(r"^```.*?^```$|\]\([^)]*\)|`[^`]*`", "", text, flags=re.M | re.S)
-    text = re.sub(r"^## [^\n]*\n\n<!-- numbers: tests.*?(?=^## )", "", text, flags=re.M | re.S)
-    text = re.sub(r"^## The paper.*", "", text, flags=re.M | re.S)
-    return re.sub(r"Published: [^|]*?(?=\||\.(?=\s)|\Z)", "", text, flags=re.S)
-
-
-@pytest.mark.parametrize("path", LESSONS, ids=name_of)
-def test_the_numbers_of_a_lesson_come_from_its_code(path):
-    """A decimal number of the prose is one of the code's, to the digits that are printed."""
-    known = [float(x) for block in blocks(path) for x in re.findall(r"\d*\.?\d+", block)]
-    wrong = [
-        text
-        for text in re.findall(r"(?<![\w.])\d*\.\d+", prose(path))
-        if not any(
-            abs(float(text) - k) <= 0.5000001 * 10 ** -len(text.partition(".")[2]) for k in known
-        )
-    ]
-    assert wrong == []
-
-
-@pytest.mark.parametrize("path", LESSONS, ids=name_of)
-def test_a_lesson_has_its_parts(path):
-    text = path.read_text("utf-8")
-    assert re.search(r"^\*\*[^*]+\?\*\*$", text, re.M)  # the question
-    (picture,) = re.findall(r"^!\[.+\]\(\.\./generated/figures/(\w+)\.svg\)$", text, re.M)
-    assert picture in PICTURES
-    assert [
-        h for h in ("By hand", "In code", "The trap", "The paper") if f"## {h}\n" not in text
-    ] == []
-
-
-def test_there_are_twelve_lessons():
-    assert len(LESSONS) == 12
-
-
-@pytest.mark.parametrize("path", METRICS, ids=name_of)
-def test_a_metric_page_has_its_parts(path):
-    text = path.read_text("utf-8")
-    assert path.stem in registry.names()
-    parts = ("Who computes it, and how they differ", "When it misleads", "Scores and options")
-    assert [h for h in parts if f"## {h}\n" not in text] == []
-    (picture,) = re.findall(r"\(\.\./generated/figures/(\w+)\.svg\)", text)
-    assert picture in PICTURES
-    assert "```pycon" in text
-    assert "```sh\nbsdsbench " in text
-    assert f"```{{include}} ../generated/metrics/{path.stem}.txt\n" in text
 
 
 def test_every_metric_has_a_page_and_is_in_the_index():
@@ -133,10 +68,3 @@ def test_every_verb_has_a_call_that_the_site_runs():
         assert lines[-1].split()[:2] == ["bsdsbench", verb]
     made = verbs.pages({})
     assert set(made) == {"index", *VERBS}
-
-
-@pytest.mark.slow
-def test_the_first_picture_shows_todays_numbers(detectors_once):
-    """Renew it by `python docs/drawing docs --png first_picture`."""
-    with Image.open(DOCS / "first_picture.png") as stored:
-        assert stored.info["Description"] == what_it_shows()

@@ -25,7 +25,7 @@ from bsdsbench import __version__
 GROUPS = {
     "Score": ("demo", "evaluate", "run", "merge", "nms"),
     "Understand": ("doctor", "compare", "worst", "explain", "plot", "curves"),
-    "Publish": ("report", "export", "import"),
+    "Publish": ("report",),
     "Check": ("check", "data", "protocols"),
 }
 VERBS = tuple(verb for group in GROUPS.values() for verb in group)

@@ -1,4 +1,4 @@
-"""bsdsbench data: identify a ground-truth set (check), verify this installation (certify)."""
+"""bsdsbench data: identify a ground-truth set."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from bsdsbench.loaders.identity import Identity, KnownSet
 
 
-@click.group("data", short_help="Identify a data set; certify this installation on one.")
+@click.group("data", short_help="Identify a data set.")
 def command() -> None:
-    """Identify ground-truth sets, and check this installation on the official one."""
+    """Identify ground-truth sets."""
 
 
 command.command_class = Verb
@@ -76,48 +76,6 @@ def check(
         for line in _lines(path, found, images, known):
             print(line)
     return 0 if found.whole else 1
-
-
-@command.command("certify", short_help="Check this installation against the official tables.")
-@click.argument("path", type=click.Path())
-@format_option("table", "json")
-@quiet_option
-def certify(path: str, form: str, quiet: bool) -> int:
-    """Run the official self-test in PATH and compare every table with the MATLAB program's.
-
-    PATH is the folder bench/data of the BSDS500 archive (five images). Boundary tables may
-    differ by 0.001, one image by 0.0015, because the official matching is randomised; region tables
-    by 1e-5 of the value. Exit status 0 if all agree, 1 otherwise.
-    """
-    import bsdsbench as bb
-    from bsdsbench.cli.evaluating import print_json, print_tables, progress
-    from bsdsbench.integrations.certificate import certificate
-    from bsdsbench.integrations.detectors import machine
-    from bsdsbench.tables.table import Column, Table
-
-    with progress("data certify", quiet, "kinds") as report:
-        rows = certificate(path, report)
-    passed = all(row.passed for row in rows)
-    if form == "json":
-        fields = ("test", "table", "numbers", "largest", "allowed", "passed")
-        listed = [{name: getattr(row, name) for name in fields} for row in rows]
-        print_json({"bsdsbench": bb.__version__, "passed": passed, "tables": listed})
-        return 0 if passed else 1
-    columns = [
-        Column("test", "Test"),
-        Column("table", "Table"),
-        Column("numbers", "Numbers", "", "d"),
-        Column("largest", "Largest difference", "", ".1e"),
-        Column("allowed", "Allowed", "", "g"),
-        Column("passed", "Passed"),
-    ]
-    cells = [
-        [r.test, r.table, r.numbers, r.largest, r.allowed, "ok" if r.passed else "FAIL"]
-        for r in rows
-    ]
-    print_tables([Table("certificate", "Official self-test", columns, cells, n_labels=2)])
-    print(f"bsdsbench {bb.__version__}, {machine()}: {'all agree' if passed else 'FAILED'}")
-    return 0 if passed else 1
 
 
 def _mapping(found: Identity) -> dict[str, Any]:

@@ -71,8 +71,6 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     The options of a metric are set by --set METRIC.FIELD=VALUE; an unknown one lists them. Most
     metrics have a protocol of their own, others need one that names classes.
 
-    --max-dist A:B:N evaluates at N tolerances from A to B.
-
     PRED_DIR and --gt may be two JSON files of COCO (instances, results or panoptic), for --metrics
     contour or segmentation.
 
@@ -86,15 +84,11 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     if options["task"]:
         refuse((*PROTOCOL_FIELDS, "metrics", "humans"), "--task, which fixes them")
     fields, options = split_protocol(options)
-    tolerances = fields["max_dist"] if ":" in (fields["max_dist"] or "") else None
     if humans == (pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
     if humans:
-        beside = (*ONLY_PREDICTIONS, *ONLY_SOFT, "overlays", *("max_dist",) * bool(tolerances))
+        beside = (*ONLY_PREDICTIONS, *ONLY_SOFT, "overlays")
         refuse(beside, "--humans, which reads no predictions")
-    if tolerances:
-        refuse(("overlays",), "--max-dist A:B:N")
-        fields["max_dist"] = None
     if options["task"]:
         from bsdsbench.protocol.tasks import Task
 
@@ -108,17 +102,13 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     metrics = options["metrics"] = metrics_or_default(options["metrics"])
     coco = str(pred_dir).endswith(".json") and str(options["gt_dir"]).endswith(".json")
     if coco:
-        refuse((*ONLY_FOLDERS, *("max_dist",) * bool(tolerances)), "COCO's JSON")
+        refuse(ONLY_FOLDERS, "COCO's JSON")
     given = options["task"]
     protocol = given.resolved() if given else protocol_from(**fields, metrics=metrics)
     if overlays:
         check_overlays(metrics, protocol, out)
     announce_compiling(quiet)
     with progress("evaluate", quiet) as report:
-        if tolerances:
-            from bsdsbench.cli.tolerances import sweep
-
-            return sweep(str(pred_dir), protocol, tolerances, form, report, options)
         if coco:
             run = _coco(str(pred_dir), protocol, report, options)
         elif humans:

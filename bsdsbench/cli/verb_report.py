@@ -1,9 +1,8 @@
-"""bsdsbench report: runs as a page, as tables for a paper, or as a leaderboard."""
+"""bsdsbench report: runs as a page, or as tables for a paper."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -22,9 +21,9 @@ from bsdsbench.cli.options import (
 BOOTSTRAP = ("n_boot", "seed")
 
 
-@verb("report", short_help="Write runs as a page, as tables, or as a leaderboard.")
+@verb("report", short_help="Write runs as a page, or as tables.")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="[OUT|ref:NAME]...")
-@table_output_options("with --format csv FOLDER/TABLE.csv. Any other folder: a leaderboard")
+@table_output_options("with --format csv FOLDER/TABLE.csv")
 @click.option("--rules", is_flag=True, help="Show AP by every rule in use, and ODS by both.")
 @names_option
 @published_option
@@ -69,16 +68,11 @@ def command(
     quiet: bool,
     **options: Any,
 ) -> int:
-    """Report runs: tables of their scores, one self-contained page (-o FILE.html), or a
-    leaderboard (-o FOLDER).
+    """Report runs: tables of their scores, or one self-contained page (-o FILE.html).
 
     OUT is the folder of a run, or a folder with official files by any program; ref:NAME is a
     reference run. Tables go to
     standard output or a file of their format.
-
-    A leaderboard is a page that any web server can host. Runs with the same ground truth and
-    protocol form one board, with intervals, groups that do not differ, signatures, and published
-    results on the same set. It stays honest if a repository scores the maps itself.
 
     For --rules, the threshold-0 row that the rule edter needs is computed from the ground truth; if
     that is not found the value is "-".
@@ -90,9 +84,6 @@ def command(
     from bsdsbench.runs.run_folder import load_runs
     from bsdsbench.tables.output import form_of
 
-    if not rules and _is_site(out, form):
-        refuse((*PAGE, "gt_dir", "published", "columns"), "a leaderboard (-o FOLDER)")
-        return _leaderboard(runs, str(out), names, quiet, options)
     form = form_of(out, form)
     if rules:
         from bsdsbench.runs.all_rules import rules_table
@@ -109,29 +100,6 @@ def command(
     else:
         refuse(("columns",), "a page (-o FILE.html)")
         _page(load_runs(runs, names), out, quiet, published=published or (), **options)
-    return 0
-
-
-def _is_site(out: str | None, form: str | None) -> bool:
-    """Whether -o is a folder and nothing else is said."""
-    from bsdsbench.tables.output import is_folder
-
-    return bool(out and not form and (is_folder(out) or not Path(out).suffix))
-
-
-def _leaderboard(
-    runs: tuple[str, ...], out: str, names: list[str] | None, quiet: bool, options: dict[str, Any]
-) -> int:
-    from bsdsbench.cli.evaluating import progress
-    from bsdsbench.diagnosis.findings import counted
-    from bsdsbench.report.leaderboard import write_leaderboard
-
-    chosen = {name: options[name] for name in BOOTSTRAP}
-    with progress("report: board", quiet, "samples") as shown:
-        boards = write_leaderboard(runs, out, names, **chosen, progress=shown)
-    for board in boards:
-        print(f"{board.title}: {counted(len(board.rows), 'row')}")
-    print(out)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Adapters for other programs: pytest, torch, torchmetrics, detectors, other benchmarks."""
+"""Adapters for other programs: pytest, torchmetrics, detectors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Modules are imported when first used: `bb.integrations.torch` needs torch."""
-    if name in ("compat", "detectors", "torch", "torchmetrics"):
+    """Modules are imported when first used: `bb.integrations.torchmetrics` needs torch."""
+    if name in ("detectors", "torchmetrics"):
         return import_module(f"bsdsbench.integrations.{name}")
     raise AttributeError(f"module 'bsdsbench.integrations' has no attribute {name!r}")

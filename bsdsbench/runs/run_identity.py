@@ -273,10 +273,3 @@ def not_beside(run: Any, name: str) -> str:
             f"images of {task.set}"
         ).replace("  ", " ")
     return ""
-
-
-def shared_task(runs: Sequence[Any], metric: str) -> Task | None:
-    """The first task of that metric that all runs belong to, or None."""
-    found = [{t.name for t in tasks_of(run) if t.metric == metric} for run in runs]
-    names = set.intersection(*found) if found else set()
-    return next((t for t in tasks_of(runs[0]) if t.name in names), None) if names else None

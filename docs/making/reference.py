@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import bsdsbench as bb
-from bsdsbench.integrations import compat
 from bsdsbench.protocol.decoder import decode, sentence
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.protocol.tasks import Task, tasks
@@ -66,10 +65,6 @@ def api_page() -> str:
     curves: Any = import_module("bsdsbench.curves")
     public = sorted(n for n in curves.__all__ if callable(getattr(curves, n)))
     lines += _summary("Curves of labels and scores (bb.curves)", public)
-    lines += [".. currentmodule:: bsdsbench.integrations.compat", ""]
-    lines += _summary(
-        "Adapters for other programs (bsdsbench.integrations.compat)", list(compat.__all__)
-    )
     return "\n".join(lines) + "\n"
 
 
@@ -127,8 +122,7 @@ def task_page() -> str:
         "bsds500-test/boundary -o out/mine\n```\n\n"
         "`evaluate --task` refuses ground truth that is not the set. It compares the fingerprint; "
         "where none is known, the ids or the number of images. `bsdsbench protocols` "
-        "prints this list in a terminal. A [leaderboard](../howto/leaderboard.md) is a board of "
-        "one task, and its `task.toml` shows how to write your own.\n\n"
+        "prints this list in a terminal.\n\n"
         "| task | protocol, metric | check of the set | ground truth, source |\n"
         f"|---|---|---|---|\n{rows}\n"
     )

@@ -43,11 +43,6 @@ CALLS = {
     "plot": ["bsdsbench plot out/canny out/sobel -o pr.pdf"],
     "curves": ["bsdsbench curves scores.csv --kind roc"],
     "report": ["bsdsbench report out/canny out/sobel --format markdown"],
-    "export": [
-        "bsdsbench evaluate demo/canny/maps --gt gt --task task.toml -o out/entry",
-        "bsdsbench export out/entry --to csv -o results",
-    ],
-    "import": ["bsdsbench import results --task task.toml"],
     "check": [
         "bsdsbench check out/canny --baseline baseline.json --update",
         "bsdsbench check out/canny --baseline baseline.json",
@@ -58,7 +53,6 @@ CALLS = {
 # What the folder has besides; a page shows those that its call names.
 FILES = {
     "scores.csv": "label,score\n1,0.9\n1,0.6\n1,0.4\n-1,0.7\n-1,0.3\n-1,0.2\n",
-    "task.toml": 'name = "sample/boundary"\nprotocol = "bsds500"\nimages = 16\n',
 }
 # The sample is no known set, which `data check` says by its exit status.
 STATUS = {"data": 1}

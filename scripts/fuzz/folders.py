@@ -13,7 +13,6 @@ import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ import bsdsbench as bb
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import MANIFEST
 from bsdsbench.report.html import write_report
-from bsdsbench.report.leaderboard import write_leaderboard
 from bsdsbench.runs.run_folder import load_run, load_runs
 
 FIVE = bb.Protocol.preset("bsds500").replace(thresholds=5)
@@ -162,7 +160,7 @@ def _edited(place: Place, rng: random.Random) -> None:
     elif way == 2 and told.get("files"):
         del told["files"][rng.choice(list(told["files"]))]
     elif way == 3:
-        told["what"] = rng.choice(("result", "maps", "site"))
+        told["what"] = rng.choice(("result", "maps"))
     elif isinstance(told.get("about"), dict) and told["about"].get("images"):
         image = rng.choice(list(told["about"]["images"]))
         told["about"]["images"][image] = rng.choice(ODD)
@@ -218,7 +216,6 @@ def attempts(root: Path) -> dict[str, Attempt]:
 
     maps = Place(root / "maps", detect)
     scored = _counts(bb.Evaluation.load(maps.sound))
-    runs = Place(root / "board", partial(_some_runs))
     again = replace(bb.Evaluation.load(out.sound), name="again")
     works: dict[str, tuple[Place, Callable[[Path], object], list[object]]] = {
         "load": (out, lambda p: _counts(bb.Evaluation.load(p)), [truth]),
@@ -231,7 +228,6 @@ def attempts(root: Path) -> dict[str, Attempt]:
         "run": (maps, detect, [scored]),
         "evaluate maps": (maps, lambda p: _evaluated(p / "maps", data), [scored]),
         "evaluate": (maps, lambda p: _evaluated(maps.sound / "maps", data, p), [scored]),
-        "leader board": (runs, lambda p: _board(p, root / "site"), []),
     }
     return {f"folder: {name}": _attempt(*work) for name, work in works.items()}
 
@@ -255,17 +251,3 @@ def _per_image(path: Path) -> object:
 
 def _report(path: Path) -> None:
     write_report(load_runs([path]), path / "report.html", pictures=False, n_boot=5)
-
-
-def _some_runs(path: Path) -> None:
-    for name in ("a", "b"):
-        made(path / name, 0)
-        write_report([load_run(path / name)], path / name / "report.html", pictures=False, n_boot=5)
-
-
-def _board(path: Path, site: Path) -> None:
-    """Of the pages of runs only those are published that were once written."""
-    write_leaderboard(sorted(path.iterdir()), site, n_boot=5)
-    for page in (site / "reports").glob("*"):
-        if b"bsdsbench" not in page.read_bytes()[:4000]:
-            raise RuntimeError(f"{page.name} is no report of ours")

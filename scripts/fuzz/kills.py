@@ -4,13 +4,13 @@
 
 A scenario is a folder as it was before and a command: a first run, a resumed one, a run with
 another protocol over a finished one, `run` anew, again, with another detector and with a baseline,
-a merge into a new and into an old folder, a report, a leader board, and savings over each other.
+a merge into a new and into an old folder, a report, and savings over each other.
 The command is started and its process, a worker or both get TERM, KILL or INT. Then
 
 - each reader gives exactly the result of before, that of the command, or one line;
 - files of the user's in the folders are as they were;
 - the command, given again, leaves every file as an undisturbed one does: results, official tables,
-  per_image, maps, manifests, reports and sites, and no file more.
+  per_image, maps, manifests, reports, and no file more.
 
 Times and what was taken over are no results. Exit status 1 if anything else was found.
 """
@@ -38,7 +38,6 @@ from bsdsbench.cli.evaluating import write_plots
 from bsdsbench.files.errors import DataError
 from bsdsbench.integrations.baselines import baseline
 from bsdsbench.report.html import write_report
-from bsdsbench.report.leaderboard import write_leaderboard
 from bsdsbench.runs.record_store import FOLDER, LOG
 from bsdsbench.runs.run_folder import load_run
 from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
@@ -124,19 +123,6 @@ def reported(root: Path, workers: int) -> None:
     write_report([load_run(root / "out")], root / "out" / "report.html", pictures=False, n_boot=20)
 
 
-def board(root: Path, workers: int) -> None:
-    """`leaderboard`."""
-    write_leaderboard(sorted((root / "runs").iterdir()), root / "out", n_boot=20)
-
-
-def runs_of(data: Path, protocol: bb.Protocol, root: Path, workers: int) -> None:
-    for name in ("a", "b"):
-        evaluated(data, protocol, root, 1, out=f"runs/{name}")
-        found = load_run(root / "runs" / name)
-        page = root / "runs" / name / "report.html"
-        write_report([found], page, pictures=False, n_boot=20)
-
-
 def both(*works: Work) -> Work:
     def work(root: Path, workers: int) -> None:
         for each in works:
@@ -165,7 +151,7 @@ def scenarios(data: Path) -> dict[str, Scenario]:
     one, other = partial(evaluated, data, FIVE), partial(evaluated, data, WIDE)
     a, b = partial(detected, data, bright), partial(detected, data, dark)
     canny = partial(detected, data, baseline("canny"))
-    parts, narrow, wide = partial(shards, data), partial(runs_of, data, FIVE), (runs_of, data, WIDE)
+    parts = partial(shards, data)
     small, large = partial(made, FIVE, 3), partial(made, WIDE, 20)
     return {
         "first": Scenario(nothing, one),
@@ -179,8 +165,6 @@ def scenarios(data: Path) -> dict[str, Scenario]:
         "merge over": Scenario(both(parts, other), merged),
         "report": Scenario(one, reported),
         "report again": Scenario(both(one, reported), reported),
-        "board": Scenario(narrow, board),
-        "board again": Scenario(both(narrow, board, partial(*wide)), board),
         "save": Scenario(small, large),
     }
 
@@ -221,7 +205,6 @@ def readings(out: Path, data: Path) -> dict[str, str]:
         "per_image": lambda: _scores(bb.Evaluation.from_official(out / "per_image")),
         "official": lambda: _scores(bb.Evaluation.from_official(out)),
         "maps": lambda: _scores(bb.evaluate(out / "maps", data / "gt", FIVE, workers=1)),
-        "site": lambda: (out / "leaderboard.json").read_bytes() if _whole_site(out) else _line(),
     }
     found = {}
     for name, read in readers.items():
@@ -234,20 +217,6 @@ def readings(out: Path, data: Path) -> dict[str, str]:
 
 def _scores(run: bb.Evaluation) -> object:
     return run.scores(), [r.counts["boundary"].total_pred.tolist() for r in run.records]
-
-
-def _whole_site(out: Path) -> bool:
-    from bsdsbench.files.writing import SITE, Manifest
-
-    found = Manifest.read(out)
-    if found is None or found.what != SITE:
-        return False
-    found.finished()
-    return all(found.content(out / name) for name in found.files)
-
-
-def _line() -> object:
-    raise DataError("no site")
 
 
 # ---- the killing

@@ -1,13 +1,11 @@
-"""What a reader sees first, of a report and a leaderboard: curves; on a phone short lines."""
+"""What a reader sees first of a report: curves."""
 
 import re
 
 import pytest
 
-import bsdsbench as bb
-from bsdsbench.plotting.palette import PIXELS, lines_of
+from bsdsbench.plotting.palette import PIXELS
 from bsdsbench.report import write_report
-from bsdsbench.report.leaderboard import write_leaderboard
 from tests.browser.conftest import DESKTOP, PHONE
 from tests.helpers.simulated import simulated_run
 from tests.report.test_overlays import sized_runs
@@ -15,17 +13,6 @@ from tests.report.test_overlays import sized_runs
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 pytestmark = pytest.mark.browser
 SIZES = pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-LONG = "a-method-with-a-name-that-has-no-place-to-break-and-goes-on"
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    root = tmp_path_factory.mktemp("board")
-    names = ("first", "second", LONG)
-    for k, name in enumerate(names):
-        simulated_run(name, 8, quality=0.3 - 0.2 * k, seed=k).save(root / name)
-    write_leaderboard([root / name for name in names], root / "site", n_boot=50)
-    return root / "site" / "index.html"
 
 
 @SIZES
@@ -71,49 +58,3 @@ def test_the_key_stands_at_every_overlay_in_the_colours_of_the_pixels(open_page,
             )
             rgb = tuple(int(v) for v in re.findall(r"\d+", found))
             assert rgb == tuple(bytes.fromhex(color[1:]))
-
-
-@SIZES
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_leaderboard_shows_curves_and_needs_no_sideways_scrolling(open_page, site, size, scheme):
-    page = open_page(site, viewport=size, color_scheme=scheme)
-    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
-    for node in page.locator("tr, td, th, .plot").all():
-        box = node.bounding_box()
-        assert box is None or box["x"] + box["width"] <= size["width"] + 1
-    curve = page.locator(".plot .curve").first.bounding_box()
-    assert curve["y"] + curve["height"] < size["height"]
-    strokes = page.locator(".plot .curve").evaluate_all(
-        "all => all.map(l => l.getAttribute('stroke'))"
-    )
-    assert sorted(strokes) == sorted(color for color, _ in lines_of(["first", "second", LONG]))
-    rows = page.locator("tbody tr")
-    for k in range(3):
-        name = rows.nth(k).locator("th").inner_text().splitlines()[0].strip()
-        swatch = rows.nth(k).locator(".swatch line").get_attribute("stroke")
-        title = page.locator(f".plot .curve[stroke='{swatch}'] title").text_content()
-        assert title == name
-
-
-def test_lines_on_a_phone_are_short_and_the_signature_unfolds(open_page, site):
-    page = open_page(site, viewport=PHONE)
-    row = page.locator("tbody tr").first
-    assert row.bounding_box()["height"] < 150
-    assert not row.locator("code").is_visible()
-    row.locator("summary").click()
-    assert row.locator("code").inner_text().startswith("bsdsbench ")
-    labels = row.locator("td").evaluate_all("all => all.map(c => c.dataset.label)")
-    assert labels == ["ODS", "OIS", "AP", "Group"]
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-
-
-def test_points_of_the_plot_are_those_of_the_curve(site):
-    run = bb.Evaluation.load(site.parents[1] / "first")
-    score = run.boundary_score()
-    text = site.read_text("utf-8")
-    x, y = 400 * score.ods.recall, 400 * (1 - score.ods.precision)
-    assert f'cx="{x:.1f}" cy="{y:.1f}"' in text
-    drawn = (score.curve.precision > 0) | (score.curve.recall > 0)
-    recall, precision = score.curve.recall[drawn], score.curve.precision[drawn]
-    points = [f"{400 * r:.1f},{400 * (1 - p):.1f}" for r, p in zip(recall, precision, strict=True)]
-    assert f'd="M{"L".join(points)}h0"' in text

@@ -24,7 +24,7 @@ DESKTOP = {"width": 1280, "height": 900}
 # One page of each kind.
 WALK = (
     *("index", "tutorials/index", "auto_examples/plot_1_evaluate_a_detector", "howto/maps"),
-    *("howto/migrate/matlab", "understand/ods_ois", "metrics/region", "reference/signature"),
+    *("howto/coming_from", "understand/ods_ois", "metrics/region", "reference/signature"),
     *("generated/verbs/compare", "generated/api", "generated/api/bsdsbench.Protocol"),
     *("generated/protocols/bsds500", "generated/data/index", "generated/metrics/index"),
     *("generated/notebook", "evidence/agreement", "contribute"),

@@ -13,7 +13,7 @@ from tests.helpers.runs import command, counted
 from tests.helpers.simulated import simulated_run
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
-VERBS = ("compare", "check", "doctor", "plot", "merge", "report", "report SITE", "explain")
+VERBS = ("compare", "check", "doctor", "plot", "merge", "report", "explain")
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,6 @@ def words(tmp_path_factory):
         "plot": ["plot", one, two, "--band", "-o", str(tmp_path / "x.png")],
         "merge": ["merge", one, two, "--best-of", "-o", str(tmp_path / "best")],
         "report": ["report", drawn, "-o", page, *few],
-        "report SITE": ["report", one, two, "-o", str(tmp_path / "site"), *few],
         "explain": ["explain", drawn, "--target", "ods=0.5", "--seconds", "1"],
     }
 

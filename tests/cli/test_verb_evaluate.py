@@ -125,10 +125,6 @@ def test_humans_take_no_predictions(tiny):
         (["--humans", "--missing", "error"], "--missing: not with --humans"),
         (["--humans", "--nms", "--invert"], "--nms, --invert: not with --humans"),
         (["--humans", "--nms", "rcf"], "--nms: not with --humans"),
-        (
-            ["pred", "--max-dist", "0.005:0.01:2", "--overlays", "-o", "out"],
-            "--overlays: not with --max-dist A:B:N",
-        ),
         (["pred", "--overlays"], "--overlays needs -o OUT"),
         (
             ["pred", "--metrics", "pixel", "--overlays", "-o", "out"],

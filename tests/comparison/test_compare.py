@@ -467,10 +467,9 @@ def test_one_number_of_samples_and_one_seed_everywhere():
     from bsdsbench.comparison.bootstrap import N_BOOT, SEED
     from bsdsbench.comparison.gate import check
     from bsdsbench.report.html import write_report
-    from bsdsbench.report.leaderboard import write_leaderboard
 
     assert (N_BOOT, SEED) == (10_000, 0)
-    for function in (bb.compare, bootstrap_band, check, write_report, write_leaderboard):
+    for function in (bb.compare, bootstrap_band, check, write_report):
         given = inspect.signature(function).parameters
         assert (given["n_boot"].default, given["seed"].default) == (N_BOOT, SEED), function
     for verb in (verb_check, verb_compare, verb_report):

@@ -8,7 +8,6 @@ from scipy.io import savemat
 from sklearn.metrics import auc, confusion_matrix
 
 import bsdsbench as bb
-from bsdsbench.integrations.metric_contract import MetricCase
 from bsdsbench.loaders.inputs import Lines
 from bsdsbench.loaders.line_files import truth_lines
 from bsdsbench.loaders.line_maps import score_map, truth_map
@@ -16,6 +15,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour.label_options import ContourOptions
 from tests.helpers.making import edge_map, noisy_map
 from tests.helpers.masks import blobs
+from tests.helpers.metric_contract import MetricCase
 from tests.helpers.runs import write_maps
 from tests.reference import contours, matching, occlusion, scores, semantic, superpixels, thinning
 from tests.reference import depth as slow_depth

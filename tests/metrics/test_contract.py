@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bsdsbench.integrations.metric_contract import MetricContract
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from tests.helpers.metric_cases import case_of
+from tests.helpers.metric_contract import MetricContract
 from tests.helpers.runs import refused
 
 

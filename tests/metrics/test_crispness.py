@@ -1,4 +1,4 @@
-"""Average crispness, the two evaluations beside it, and tolerance sweeps."""
+"""Average crispness, and the two evaluations beside it."""
 
 import shutil
 
@@ -19,7 +19,6 @@ from bsdsbench.metrics.crispness import (
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import NMSParams
 from bsdsbench.runs.runner import evaluate
-from bsdsbench.runs.sweep import parse_range, tolerance_sweep
 from tests.helpers.crops import crops
 from tests.helpers.runs import call, refused
 from tests.reference.nms import edge_nms
@@ -110,49 +109,6 @@ def test_command_line(raw):
     assert "protocol crispness-seval* v1: 5 thresholds" in shown
     assert "; SEval thinned after NMS edter-nyud: 2, 5, 1.01 (8 bit), CEval neither" in shown
     assert "\\n" not in shown
-
-
-def test_tolerance_sweep_is_a_growing_curve_of_single_runs(raw):
-    proto = Protocol.preset("bsds500").replace(thresholds=9, nms=True)
-    sweep = tolerance_sweep(*raw, proto, parse_range("0.002:0.02:3"), **FAST)
-    assert [d for d, _ in sweep] == [0.002, pytest.approx(0.011), 0.02]
-    scores = [run.boundary_score().ods.f for _, run in sweep]
-    assert scores[0] < scores[1] <= scores[2]
-    assert sweep[2][1].equals(evaluate(*raw, proto.replace(max_dist=0.02), **FAST))
-
-
-@pytest.mark.parametrize("text", ["0.1", "0.1:0.2", "0.2:0.1:3", "0:0.1:3", "0.1:0.2:1", "a:b:c"])
-def test_range_must_be_one(text):
-    with pytest.raises(ProtocolError, match="expected"):
-        parse_range(text)
-    with pytest.raises(ProtocolError, match="no values"):
-        tolerance_sweep("a", "b", Protocol(), ())
-    with pytest.raises(ProtocolError, match="max_dist_px"):
-        tolerance_sweep("a", "b", Protocol(max_dist_px=3), (0.1,))
-
-
-@pytest.mark.slow
-def test_sweep_on_the_command_line(raw, tmp_path):
-    from bsdsbench.plotting.tolerance import ToleranceDisplay
-
-    arguments = ["evaluate", *(raw[0], "--gt", raw[1], "--max-dist", "0.005:0.02:3", "--quiet")]
-    arguments += ["--thresholds", "5", "--executor", "thread", "--workers", "1", "--nms"]
-    out = tmp_path / "out"
-    shown_text = call(*arguments, "-o", out)
-    rows = (out / "tolerance.csv").read_text().splitlines()
-    assert rows[0] == "max_dist,ods,ois,ap"
-    assert [float(r.split(",")[0]) for r in rows[1:]] == [0.005, 0.0125, 0.02]
-    assert "protocol, but for max_dist: bsds500*" in shown_text
-    assert (out / "max_dist_0.0125" / "result.json").is_file()
-    assert (out / "tolerance.png").stat().st_size > 0
-    proto = Protocol.preset("bsds500").replace(thresholds=5, nms=True)
-    sweep = tolerance_sweep(*raw, proto, (0.005, 0.0125, 0.02), **FAST)
-    shown = ToleranceDisplay.from_sweep(sweep).plot()
-    assert [line.get_label() for line in shown.lines_] == ["ODS", "OIS", "AP"]
-    drawn = shown.lines_[0].get_ydata()
-    assert drawn.tolist() == [float(r.split(",")[1]) for r in rows[1:]]
-    more = ["--metrics", "boundary,pixel"]
-    refused("only the boundary metric", call, *arguments, *more)
 
 
 def crisp_counts(kept, total, gt=10):

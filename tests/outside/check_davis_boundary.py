@@ -6,7 +6,7 @@ import pytest
 from davis_boundary import DavisBoundary
 
 import bsdsbench as bb
-from bsdsbench.integrations.metric_contract import MetricCase, MetricContract
+from tests.helpers.metric_contract import MetricCase, MetricContract
 
 
 def disc(name, shape, radius):

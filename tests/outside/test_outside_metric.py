@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.integrations.metric_contract import MetricContract
 from bsdsbench.metrics import registry
+from tests.helpers.metric_contract import MetricContract
 from tests.helpers.runs import command
 
 HERE = ("--workers", "1", "--executor", "thread")

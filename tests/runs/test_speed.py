@@ -1,13 +1,11 @@
 """Milliseconds per image stand beside the scores, in every table and form."""
 
-import json
 from dataclasses import replace
 
 import pytest
 
 import bsdsbench as bb
 from bsdsbench.report import score_tables
-from bsdsbench.report.leaderboard import write_leaderboard
 from bsdsbench.runs.score_tables import KEY, Speed, speed_of
 from tests.helpers.runs import call
 from tests.helpers.simulated import simulated_run
@@ -75,15 +73,3 @@ def test_every_form_has_them(verb, suffix, two, tmp_path):
     text = "".join(p.read_text("utf-8") for p in sorted(tmp_path.glob(f"made*{suffix}")))
     assert "777.75" in text or "777.8" in text
     assert "ms" in text
-
-
-def test_the_leader_board_names_the_machine(tmp_path):
-    for run in (timed("fast", 3.25), timed("plain")):
-        run.save(tmp_path / "runs" / run.name)
-    write_leaderboard((tmp_path / "runs").iterdir(), tmp_path / "site", n_boot=20)
-    page = (tmp_path / "site" / "index.html").read_text("utf-8")
-    assert "made machine, 2 cores" in page
-    (board,) = json.loads((tmp_path / "site" / "leaderboard.json").read_text("utf-8"))
-    speeds = {row["name"]: row["speed"] for row in board["rows"]}
-    assert speeds["plain"] is None
-    assert speeds["fast"]["ms_per_image"] == 3.25
