@@ -1,7 +1,7 @@
 """Call a detector on every picture, keep its maps, time it, evaluate it.
 
-The detector is any Python function from an (H, W, 3) uint8 picture to a soft map or to labels. `run`
-writes its maps into OUT/maps, and run.json there says whose they are. A folder that holds maps is
+The detector is any Python function from an (H, W, 3) uint8 picture to a soft map or to labels. Its
+maps are written into OUT/maps, and run.json there says whose they are. A folder that holds maps is
 refused, unless the user says that they are kept (`resume`) or made again (`fresh`).
 """
 
@@ -320,7 +320,7 @@ class _Maps:
         self.write_about()
 
     def _take(self, there: Sequence[Path], options: RunOptions) -> None:
-        """Keep the maps that are there, or delete them. Raises DataError without the user's word."""
+        """Keep the maps that are there, or delete them, as the user says. Raises DataError."""
         if not (self.folder / ABOUT).is_file():
             raise DataError(
                 f"{show(self.folder)}: holds {len(there)} maps that bsdsbench did not write, "
@@ -421,9 +421,7 @@ def machine() -> str:
                 break
     cores = available_cores()
     plural = "" if cores == 1 else "s"
-    return (
-        f"{name}, {cores} core{plural}, {platform.system()}, Python {platform.python_version()}"
-    )
+    return f"{name}, {cores} core{plural}, {platform.system()}, Python {platform.python_version()}"
 
 
 def encoded(result: Any, shape: tuple[int, ...]) -> tuple[str, str, bytes]:

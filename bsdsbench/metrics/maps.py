@@ -26,13 +26,11 @@ round elsewhere, so a pixel whose comparison is a tie within about 1e-6 may diff
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import (
     GroundTruth,
     Prediction,
@@ -44,7 +42,7 @@ from bsdsbench.loaders.inputs import (
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import NMSParams
-from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
+from bsdsbench.scores.counts import BoundaryCounts
 
 if TYPE_CHECKING:
     from bsdsbench.kernels.thinning import Events

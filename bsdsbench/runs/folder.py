@@ -84,7 +84,9 @@ def _opened(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(where, uri=True, check_same_thread=False, isolation_level=None)
     # A killed process loses nothing by this; what a power cut damages is found when it is read
     database.execute("pragma synchronous=off")
-    database.execute("create table if not exists record (id text primary key, mark text, data blob)")
+    database.execute(
+        "create table if not exists record (id text primary key, mark text, data blob)"
+    )
     database.execute("select count(*) from record")
     return database
 

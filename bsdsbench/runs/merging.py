@@ -104,14 +104,14 @@ def _is_part(value: Any) -> bool:
 
 def _mismatches(first: Evaluation, other: Evaluation, label: str) -> list[str]:
     """What keeps two runs from being shards of one, a line each."""
-    sets = [run.identity.known.name if run.identity and run.identity.known else "" for run in (first, other)]
+    sets = [run.identity.known if run.identity else None for run in (first, other)]
     whole = "" in (_parts(other), _parts(first))
     same = {
         "name": (first.name, other.name),
         "protocol": (first.protocol, other.protocol),
         "set of metrics": not (first.records and other.records) or (first.metrics, other.metrics),
         "ground truth": (first.provenance.get("truth"), other.provenance.get("truth")),
-        "known set": tuple(sets),
+        "known set": tuple(known.name if known else "" for known in sets),
         "list of images": (first.provenance.get("images"), other.provenance.get("images")),
         "detector": (_detector(first), _detector(other)),
         "number of shards": whole or (_parts(first), _parts(other)),

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF009
 """What one may say about a run, written down once.
 
 `RunOptions` gives the keywords of evaluate, evaluate_humans, evaluate_items, run and
@@ -16,12 +17,12 @@ import textwrap
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import wraps
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from bsdsbench.files.arguments import given_whole, given_word, kind_of_value
 from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError, is_text
 from bsdsbench.kernels import KERNEL_VERSION
@@ -32,53 +33,55 @@ if TYPE_CHECKING:
     from bsdsbench.protocol.tasks import Task
 
 T = TypeVar("T")
+Check = Callable[[Any, str], None]  # of a value, by a name for messages; raises DataError
 Folder = str | os.PathLike[str]
 Progress = Callable[[int, int, str], None]  # (done, total, image id)
 MAX_WORKERS = 4096
 MANY = 8  # workers from which processes are faster than threads: reading holds the GIL
 
 
-def _text(value: Any, what: str) -> None:
-    if not (isinstance(value, str) and value and is_text(value)):
-        raise DataError(f"{what} {kind_of_value(value)}: expected text in UTF-8")
+def _check(good: Callable[[Any], bool], expected: str) -> Check:
+    """A check of one option. Raises DataError."""
+
+    def check(value: Any, what: str) -> None:
+        if not good(value):
+            from bsdsbench.files.arguments import kind_of_value
+
+            raise DataError(f"{what} {kind_of_value(value)}: expected {expected}")
+
+    return check
 
 
-def _path(value: Any, what: str) -> None:
-    if not isinstance(value, str | os.PathLike):
-        raise DataError(f"{what}: {kind_of_value(value)}, expected a path")
+def _one_of(*words: str) -> Check:
+    return _check(lambda v: isinstance(v, str) and v in words, f"one of {', '.join(words)}")
 
 
-def _workers(value: Any, what: str) -> None:
-    given_whole(value, what, 1, MAX_WORKERS)
+def _is_whole(value: Any, most: int) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= value <= most
 
 
-def _shard(value: Any, what: str) -> None:
-    whole = isinstance(value, tuple) and len(value) == 2 and all(type(n) is int for n in value)
-    if not whole or not 1 <= value[0] <= value[1]:
-        raise DataError(f"{what} {value!r}: expected (I, N) with 1 <= I <= N")
+def _is_executor(value: Any) -> bool:
+    found = re.fullmatch(r"thread|process|dask://[^/\s]+:[0-9]{1,5}/?", str(value))
+    return isinstance(value, Executor) or (isinstance(value, str) and found is not None)
 
 
-def _executor(value: Any, what: str) -> None:
-    if isinstance(value, Executor) or value in ("thread", "process"):
-        return
-    if not re.fullmatch(r"dask://[^/\s]+:[0-9]{1,5}/?", str(value)):
-        raise DataError(
-            f"{what} {kind_of_value(value)}: expected thread, process, dask://HOST:PORT or an "
-            "Executor"
-        )
-
-
-def _called(value: Any, what: str) -> None:
-    if not callable(value):
-        raise DataError(f"{what}: {kind_of_value(value)}, expected a function")
-
-
-def _one_of(*words: str) -> Callable[[Any, str], None]:
-    return lambda value, what: given_word(value, what, words) and None
+_text = _check(lambda v: isinstance(v, str) and v != "" and is_text(v), "text in UTF-8")
+_path = _check(lambda v: isinstance(v, str | os.PathLike), "a path")
+_workers = _check(lambda v: _is_whole(v, MAX_WORKERS), f"a number from 1 to {MAX_WORKERS}")
+_shard = _check(
+    lambda v: isinstance(v, tuple) and len(v) == 2 and _is_whole(v[1], 10**7) and _is_whole(*v),
+    "(I, N) with 1 <= I <= N",
+)
+_executor = _check(_is_executor, "thread, process, dask://HOST:PORT or an Executor")
+_called = _check(callable, "a function")
 
 
 def option(
-    default: Any, kind: str, words: str, check: Callable[[Any, str], None] | None = None, **flag: Any
+    default: Any,
+    kind: str,
+    words: str,
+    check: Callable[[Any, str], None] | None = None,
+    **flag: Any,
 ) -> Any:
     """An option: what it may be, what docs and help say of it, its check, its flag's particulars."""
     about = {"kind": kind, "words": words, "check": check, "flag": flag}
@@ -279,7 +282,7 @@ def kind_of(pred_kind: str | None, metrics: Sequence[str]) -> str:
     """
     found = [registry.get(m) for m in metrics]
     if pred_kind is not None and not isinstance(pred_kind, str):
-        raise DataError(f"pred_kind: {kind_of_value(pred_kind)}, expected a word")
+        raise DataError(f"pred_kind {pred_kind!r}: expected a word")
     kind = pred_kind or found[0].pred_kinds[0]
     faults = [
         f"metric {m.name}: takes predictions of kind {' or '.join(m.pred_kinds)}, not {kind!r}"

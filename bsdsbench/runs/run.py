@@ -1,4 +1,4 @@
-"""A run: every item of a source is read and counted once, what is done is kept, the rest is sums."""
+"""A run: every item of a source is read and counted once, and what is done is kept."""
 
 from __future__ import annotations
 

@@ -165,9 +165,7 @@ class StreamingEvaluator:
         return len(self._records)
 
 
-StreamingEvaluator.__doc__ = documented(
-    StreamingEvaluator.__doc__, ("protocol", "metrics", "name")
-)
+StreamingEvaluator.__doc__ = documented(StreamingEvaluator.__doc__, ("protocol", "metrics", "name"))
 
 
 def measure(pred: Any, gts: Any, image_id: str, options: RunOptions) -> ImageRecord | None:
