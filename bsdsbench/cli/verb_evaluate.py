@@ -87,9 +87,7 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
 
         items = CocoItems.of(str(pred_dir), gt_dir, "instance")
         given, protocol = (items,), items.protocol(metrics, protocol)
-        options["name"] = (
-            options["name"] or click.format_filename(pred_dir or "", shorten=True)[:-5]
-        )
+        options["name"] = options["name"] or Path(str(pred_dir)).stem
     announce_compiling(quiet)
     if out:
         import_drawing()

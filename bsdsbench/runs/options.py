@@ -76,14 +76,8 @@ _executor = _check(_is_executor, "thread, process, dask://HOST:PORT or an Execut
 _called = _check(callable, "a function")
 
 
-def option(
-    default: Any,
-    kind: str,
-    words: str,
-    check: Callable[[Any, str], None] | None = None,
-    **flag: Any,
-) -> Any:
-    """An option: what it may be, what docs and help say of it, its check, its flag's particulars."""
+def option(default: Any, kind: str, words: str, check: Check | None = None, **flag: Any) -> Any:
+    """An option: what it may be, what docs and help say of it, its check, and its flag."""
     about = {"kind": kind, "words": words, "check": check, "flag": flag}
     return attrs.field(default=default, metadata=about)
 
