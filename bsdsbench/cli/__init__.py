@@ -50,6 +50,15 @@ class _Verbs(click.Group):
         command: click.Command = import_module(f"bsdsbench.cli.verb_{cmd_name}").command
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:  # click would write an empty line
+            raise click.Abort from error
+        except BrokenPipeError:  # click's status would be that of a check that failed
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         wide = max(map(len, VERBS))
         for heading, verbs in GROUPS.items():
@@ -76,6 +85,9 @@ def main() -> None:
     from bsdsbench.files.errors import DataError, grouped, visible
 
     gc.set_threshold(100_000)  # imports allocate many long-lived objects: 1/7 of a short run
+    for name in ("stdin", "stdout", "stderr"):  # closed: the next file would take its place
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115
     words = sys.argv[1:]
     debug = "--debug" in words  # wherever it stands
     _one_line_warnings()

@@ -134,7 +134,7 @@ def _parts(run: Evaluation) -> str:
 
 
 def _joined(runs: Sequence[Evaluation]) -> Evaluation:
-    origin: dict[str, Any] = {k: v for k, v in runs[0].provenance.items() if k != "shard"}
+    origin: dict[str, Any] = {k: v for k, v in runs[0].provenance.items() if k not in ("shard", "truth")}
     if SPEED in origin:
         origin[SPEED] = joined_speed(runs)
     if empty := sorted(image_id for each in runs for image_id in each.empty):
