@@ -12,7 +12,7 @@ import attrs
 import click
 from click.core import ParameterSource
 
-from bsdsbench.runs.options import RunOptions, usual_protocol
+from bsdsbench.runs.run_options import RunOptions, usual_protocol
 
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol

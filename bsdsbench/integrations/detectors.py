@@ -34,9 +34,9 @@ from bsdsbench.loaders.pairing import find_files, possible_ids, read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
 from bsdsbench.runs import sources
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.options import Folder, RunOptions, takes
 from bsdsbench.runs.run import about_folders, available_cores
 from bsdsbench.runs.run import run as score
+from bsdsbench.runs.run_options import Folder, RunOptions, takes
 from bsdsbench.runs.score_tables import KEY as SPEED
 from bsdsbench.runs.score_tables import METHOD, Speed, score_tables, with_speeds
 from bsdsbench.tables.result_object import Shown

@@ -35,8 +35,8 @@ from bsdsbench.metrics.base import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.first_look import plain_forms
-from bsdsbench.runs.options import RunOptions
 from bsdsbench.runs.record_store import pack_records, unpack_records
+from bsdsbench.runs.run_options import RunOptions
 from bsdsbench.runs.sources import annotator_maps
 from bsdsbench.runs.streaming import image_items, measure
 from bsdsbench.scores.counts import ImageRecord

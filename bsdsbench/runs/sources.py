@@ -29,7 +29,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.options import Folder, RunOptions
+from bsdsbench.runs.run_options import Folder, RunOptions
 
 Inputs = tuple[Prediction | None, GroundTruth]
 

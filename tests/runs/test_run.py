@@ -19,7 +19,7 @@ import bsdsbench as bb
 from bsdsbench.files.errors import InputWarning, MergeError, PairingError
 from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.runs import run as runs
-from bsdsbench.runs.options import RunOptions
+from bsdsbench.runs.run_options import RunOptions
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.making import edge_map, make_set, noisy_map
 from tests.helpers.runs import bits, counted, refused, stored, write_maps
