@@ -85,7 +85,7 @@ def write_plots(run: Evaluation, out: str) -> None:
     """pr.png and pr.svg into OUT, if there is a precision-recall curve."""
     from bsdsbench.metrics import registry
 
-    if registry.with_curve(run.metrics):
+    if registry.with_curve(run.metrics, run.protocol):
         from bsdsbench.files.writing import write_atomic
         from bsdsbench.plotting import plot_runs
         from bsdsbench.plotting.style import for_file, pictures

@@ -12,6 +12,7 @@ from bsdsbench.files.arguments import given_share, given_whole
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.scores.ratios import Weights
+from bsdsbench.scores.score import at
 
 F8 = NDArray[np.float64]
 _CHUNK = 2000  # samples at a time
@@ -52,13 +53,15 @@ class WeightedRun:
         """
         out: dict[str, F8] = {}
         for metric, stack in zip(self._metrics, self._stacks, strict=True):
+            opt = metric.options_of(self._protocol)
             chunks = []
-            for at in range(0, len(weights), _CHUNK):
-                part = weights[at : at + _CHUNK]
-                chunks.append(metric.scores(stack, part, self._protocol))
+            for first in range(0, len(weights), _CHUNK):
+                part = weights[first : first + _CHUNK]
+                tree = metric.scores(stack, part, self._protocol, opt)
+                chunks.append({c.key: at(tree, c.key) for c in metric.columns if c.score})
                 if told:
                     told(len(part))
-            keys = [c.key for c in metric.columns if c.score and c.key in chunks[0]]
+            keys = [key for key, values in chunks[0].items() if values is not None]
             for key in keys:
                 values = np.concatenate([found[key] for found in chunks])
                 out[f"{metric.name}.{key}"] = np.where(np.isfinite(values), values, np.nan)

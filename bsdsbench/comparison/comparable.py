@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError
-from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.run_identity import reference_notes, reference_of
 
@@ -103,7 +102,6 @@ def _differences(a: Evaluation, b: Evaluation) -> tuple[list[str], list[str]]:
 def _other_ground_truth(a: Evaluation, b: Evaluation) -> str | None:
     """The first image whose counts cannot come from the same ground truth, or None."""
     for one, two in zip(a.records, b.records, strict=True):
-        for metric in one.counts.keys() & two.counts.keys():
-            if not registry.get(metric).same_truth(one.counts[metric], two.counts[metric]):
-                return one.image_id
+        if one.truth and two.truth and one.truth != two.truth:
+            return one.image_id
     return None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.columns import Column as ScoreColumn
+from bsdsbench.metrics.base import Column as ScoreColumn
 from bsdsbench.runs.run_identity import SOLVER, SOLVER_MOVES
 from bsdsbench.runs.score_tables import (
     METHOD,

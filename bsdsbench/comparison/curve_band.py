@@ -11,7 +11,7 @@ from bsdsbench.comparison.bootstrap import N_BOOT, SEED, bootstrap_weights, chec
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.scores.curve import RECALL_LEVELS, summed_curve
+from bsdsbench.scores.curve import RECALL_LEVELS
 
 F8 = NDArray[np.float64]
 
@@ -40,14 +40,15 @@ def bootstrap_band(
     Raises DataError if the run has no counts of that metric.
     """
     n_boot, seed = checked_sampling(n_boot, seed, level)
-    curves = registry.with_curve(run.metrics)
+    curves = registry.with_curve(run.metrics, run.protocol)
     metric = metric or (curves or registry.DEFAULT)[0]
-    found = registry.curve_metric(metric)
+    found = registry.get(metric)
     if metric not in run.metrics or not run.records:
         raise DataError(f"{run.name}: no {metric} counts of images, expected them for a band")
     stack = found.stack([r.counts[metric] for r in run.records])
     weights = bootstrap_weights(len(run.records), n_boot, seed)
-    drawn = summed_curve(stack["thresholds"], found.four(stack), weights)
+    opt = found.options_of(run.protocol)
+    drawn = found.scores(stack, weights, run.protocol, opt)["curve"]
     whole = run.score(metric).curve
     reached = whole.recall[whole.recall > 0]  # no precision without recall
     low, high = (reached.min(), reached.max()) if reached.size else (0.0, 0.0)

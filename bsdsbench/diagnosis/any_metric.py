@@ -20,11 +20,11 @@ from bsdsbench.diagnosis.explanation import BY_CHANCE, Explanation, Trial, ranke
 from bsdsbench.diagnosis.recount import in_threads
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import counts_in_order
-from bsdsbench.metrics.columns import Column
+from bsdsbench.metrics.base import Column, counts_in_order
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources
+from bsdsbench.scores.score import at as value_at
 
 FEW = 6  # images that rank settings
 STARTS = 4  # settings that pairs are made from
@@ -73,8 +73,10 @@ class MetricSearch:
     def _subsets(
         self, counts: Sequence[Any], protocol: Protocol, weights: NDArray[np.int64]
     ) -> list[Scores]:
-        found = self.metric.scores(self.metric.stack(counts), weights, protocol)
-        shown = {c.key: found[c.key] for c in self.metric.columns if c.score and c.key in found}
+        opt = self.metric.options_of(protocol)
+        tree = self.metric.scores(self.metric.stack(counts), weights, protocol, opt)
+        every = ((c.key, value_at(tree, c.key)) for c in self.metric.columns if c.score)
+        shown = {key: values for key, values in every if values is not None}
         rows = ({k: float(v[i]) for k, v in shown.items()} for i in range(len(weights)))
         return [{k: v for k, v in row.items() if v == v} for row in rows]
 
@@ -183,7 +185,8 @@ class MetricSearch:
                 if k not in made and setting.label not in faulty and self.left > 0:
                     try:
                         pred, gt = self._read(k, protocol)
-                        made[k] = self.metric.count(pred, gt, protocol)
+                        opt = self.metric.options_of(protocol)
+                        made[k] = self.metric.count(pred, gt, protocol, opt)
                     except DataError:
                         faulty.add(setting.label)
 

@@ -146,7 +146,7 @@ def doctor(
         return examine(*folders, registry.get(metric), proto, split_file, looked_at)
     protocol = Protocol.of(protocol)
     preds, gts = listing(*folders, split_file, pred_kind)
-    found = [*unmatched(preds, gts), *doubled(preds, gts, pred_kind)]
+    found = [*unmatched(preds, gts), *doubled(preds, gts, frames=split_file is not None)]
     both = [i for i in gts if i in preds]
     looks = (_thickness, level_ridges, grid_values, _jpeg, _shift)
     step = Steps(len(both) + len(looks) + 1, progress)

@@ -15,9 +15,8 @@ import numpy as np
 
 from bsdsbench.diagnosis import symptoms
 from bsdsbench.files.bounded import listed
-from bsdsbench.files.errors import DataError, PairingError
-from bsdsbench.loaders.formats import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES
-from bsdsbench.loaders.pairing import LAYOUTS, find_files, group, one_set, possible_ids, read_split
+from bsdsbench.files.errors import DataError
+from bsdsbench.loaders.pairing import Files, grouped, is_set
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Progress
 from bsdsbench.runs.first_look import position, swaps
@@ -115,22 +114,11 @@ class Steps:
         return thing
 
 
-Files = dict[str, list[Path]]
-
-
 def listing(
     pred_dir: Path, gt_dir: Path, split_file: str | Path | None, pred_kind: str
 ) -> tuple[Files, Files]:
     """image id -> its files, of predictions and of ground truth, in order of the id."""
-    pred_files = find_files(pred_dir, PREDICTION_SUFFIXES)
-    gt_files = find_files(gt_dir, GROUND_TRUTH_SUFFIXES)
-    for folder, files in ((pred_dir, pred_files), (gt_dir, gt_files)):
-        if not files:
-            raise PairingError(f"{folder}: no files that can be read, expected some")
-    wanted = set(read_split(split_file)) if split_file else None
-    layouts = LAYOUTS if pred_kind == "labels" else LAYOUTS[:1]
-    preds = group(pred_files, pred_dir, wanted or possible_ids(gt_files), layouts)
-    gts = group(gt_files, gt_dir, wanted or set(preds), LAYOUTS)
+    wanted, preds, gts, _ = grouped(pred_dir, gt_dir, split_file, pred_kind)
     if wanted:
         preds, gts = ({i: side[i] for i in side if i in wanted} for side in (preds, gts))
     return dict(sorted(preds.items())), dict(sorted(gts.items()))
@@ -175,19 +163,19 @@ def _renamed(missing: Sequence[str], extra: Sequence[str]) -> str:
     return ""
 
 
-def doubled(preds: Files, gts: Files, pred_kind: str) -> list[Finding]:
+def doubled(preds: Files, gts: Files, frames: bool = False) -> list[Finding]:
     """Images with several files where there should be one, in names that may differ in case."""
     found = []
-    labels = pred_kind == "labels"
-    for what, side, several in (("prediction", preds, labels), ("ground truth", gts, True)):
-        same: dict[str, list[Path]] = {}
-        for image_id, paths in side.items():
-            same.setdefault(image_id.casefold(), []).extend(paths)
+    for what, side in (("prediction", preds), ("ground truth", gts)):
+        same: dict[str, list[str]] = {}
+        for image_id in side:
+            same.setdefault(image_id.casefold(), []).append(image_id)
         files = tuple(
             str(p)
-            for paths in same.values()
-            if len(paths) > 1 and not (several and one_set(paths))
-            for p in paths
+            for ids in same.values()
+            if len(ids) > 1 or not is_set(ids[0], side[ids[0]], frames)
+            for image_id in ids
+            for p in side[image_id]
         )
         if files:
             message = f"more than one {what} file for an image"

@@ -30,7 +30,7 @@ def examine(
 ) -> Findings:
     """What is wrong with the inputs of a metric, errors first."""
     kinds = {"pred_kind": metric.pred_kinds[0], "gt_kind": metric.gt_kind}
-    names = metric.class_names(protocol)
+    names = metric.class_names(metric.options_of(protocol))
     try:
         pairs = pair(pred_dir, gt_dir, split_file, classes=names, **kinds)
     except PairingError as error:
@@ -43,7 +43,7 @@ def examine(
         except DataError as error:
             found.append(Finding("unreadable", "error", error.problems[0]))
             continue
-        if metric.fits(pred, gt, protocol):
+        if metric.fits(pred, gt, metric.options_of(protocol)):
             sound.append((each.image_id, pred, gt))
         else:
             sizes = " for ".join(f"{a} x {b}" for a, b in (pred.shape, gt.shape))
@@ -58,8 +58,10 @@ def examine(
 
 
 def _read(each: Pair, metric: Metric, protocol: Protocol) -> tuple[Prediction, GroundTruth]:
-    gt = read_truth(each, metric.gt_kind, protocol, metric.reads_instances(protocol))
-    n_classes = len(metric.class_names(protocol)) or 1
+    gt = read_truth(
+        each, metric.gt_kind, protocol, metric.reads_instances(metric.options_of(protocol))
+    )
+    n_classes = len(metric.class_names(metric.options_of(protocol))) or 1
     return read_prediction(each, metric.pred_kinds[0], gt.shape, n_classes), gt
 
 
@@ -67,13 +69,14 @@ def _symptoms(chosen: Sequence[Read], metric: Metric, protocol: Protocol) -> lis
     """What counting refuses, and what the metric finds odd in half of the images or more."""
     found: list[Finding] = []
     odd: dict[tuple[str, str, str], list[str]] = {}
+    opt = metric.options_of(protocol)
     for image_id, pred, gt in chosen:
         try:
-            metric.count(pred, gt, protocol)
+            metric.count(pred, gt, protocol, opt)
         except DataError as error:
             found.append(Finding("refused", "error", error.problems[0]))
             continue
-        for symptom in metric.symptoms(pred, gt, protocol):
+        for symptom in metric.symptoms(pred, gt, protocol, opt):
             odd.setdefault(symptom, []).append(pred.path.name if pred.path else image_id)
     return found + [
         Finding(code, "warning", f"{message} in {counted(len(names), 'image')}", tuple(names), fix)

@@ -13,8 +13,7 @@ import numpy as np
 from bsdsbench.diagnosis.causes import Choice, choices
 from bsdsbench.diagnosis.rule_variants import Table
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.formats import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES, id_of
-from bsdsbench.loaders.pairing import SPLITS, find_files, pair, possible_ids
+from bsdsbench.loaders.pairing import SPLITS, grouped, pair
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources
@@ -58,10 +57,9 @@ def groups_beside(run: Evaluation, sources: Sources) -> list[Group]:
 
 def _pairs(pred: Path, gt: Path, sources: Sources, known: set[str]) -> dict[str, Any]:
     try:
-        ids = {id_of(p) for p in find_files(pred, PREDICTION_SUFFIXES)}
-        ids &= possible_ids(find_files(gt, GROUND_TRUTH_SUFFIXES))
         kinds = {"pred_kind": sources.pred_kind, "gt_kind": sources.metric.gt_kind}
-        wanted = ids - known
+        _, preds, gts, _ = grouped(pred, gt, **kinds)
+        wanted = (preds.keys() & gts.keys()) - known
         return {p.image_id: p for p in pair(pred, gt, ids=wanted, **kinds)} if wanted else {}
     except DataError:
         return {}
@@ -83,7 +81,7 @@ def counted(
             return
         try:
             pred, gt = group.sources.load(image_id, run)
-            counts: Any = metric.count(pred, gt, run.protocol)
+            counts: Any = metric.count(pred, gt, run.protocol, None)
             found[image_id] = four_counts(counts)
         except DataError:
             return

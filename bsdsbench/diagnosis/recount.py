@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources
-from bsdsbench.scores.counts import BoundaryCounts
+from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.curve import four_counts
 
 Load = Callable[[str, Protocol], tuple[Prediction, GroundTruth]]
@@ -59,7 +59,7 @@ class Counting:
     ) -> None:
         self.ids, self.own, self.protocol = list(ids), own, protocol
         self._load, self._truth, self.workers = load, truth, workers
-        self._made: dict[str, dict[int, BoundaryCounts]] = {}
+        self._made: dict[str, dict[int, Counts]] = {}
         self._arrays: dict[int, tuple[Prediction, GroundTruth]] = {}
 
     def rough(self) -> Counting:
@@ -184,7 +184,7 @@ class Counting:
         same = np.abs(self.own.thresholds[at] - wanted) < 1e-9
         return at if same.all() else None
 
-    def _of(self, setting: Setting) -> dict[int, BoundaryCounts]:
+    def _of(self, setting: Setting) -> dict[int, Counts]:
         return self._made.setdefault(setting.label, {})
 
     def _read(self, k: int) -> tuple[Prediction, GroundTruth]:
@@ -193,13 +193,13 @@ class Counting:
             self._arrays.setdefault(k, found)
         return found
 
-    def _count(self, setting: Setting, pair: tuple[Prediction, GroundTruth]) -> BoundaryCounts:
+    def _count(self, setting: Setting, pair: tuple[Prediction, GroundTruth]) -> Counts:
+        from bsdsbench.metrics.boundary import boundary_counts
         from bsdsbench.metrics.many_to_one import many_to_one_counts
 
         pred, gt = pair
-        count = many_to_one_counts if setting.match == "1toN" else registry.get(METRIC).count
-        counts: Any = count(pred, _chosen(gt, setting.annotators), setting.of(self.protocol))
-        return counts
+        count = many_to_one_counts if setting.match == "1toN" else boundary_counts
+        return count(pred, _chosen(gt, setting.annotators), setting.of(self.protocol))
 
 
 def counting_of(run: Evaluation, sources: Sources, workers: int = 1) -> Counting:

@@ -27,10 +27,9 @@ from numpy.typing import NDArray
 from bsdsbench import __version__
 from bsdsbench.files.arguments import kind_of_value
 from bsdsbench.files.bounded import listed, read_json, show
-from bsdsbench.files.errors import DataError, PairingError, visible
+from bsdsbench.files.errors import DataError, visible
 from bsdsbench.files.writing import locked, png_bytes, remove_leftovers, write_atomic
-from bsdsbench.loaders.formats import GROUND_TRUTH_SUFFIXES
-from bsdsbench.loaders.pairing import find_files, possible_ids, read_split
+from bsdsbench.loaders.pairing import ground_truths, read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
 from bsdsbench.runs import sources
 from bsdsbench.runs.evaluation import Evaluation
@@ -208,9 +207,9 @@ def run(
     detector = load_function(function) if isinstance(function, str) else function
     if not callable(detector):
         raise DataError(f"function: {kind_of_value(function)}, expected a function or its name")
-    photos = {i: path.resolve() for i, path in find_photos(images).items()}
-    if options.split_file is not None:
-        wanted = read_split(options.split_file)
+    wanted = None if options.split_file is None else read_split(options.split_file)
+    photos = {i: path.resolve() for i, path in find_photos(images, wanted).items()}
+    if wanted is not None:
         if lost := [image_id for image_id in wanted if image_id not in photos]:
             raise DataError(f"{show(images)}: no picture for: {listed(lost)}")
         photos = {image_id: photos[image_id] for image_id in wanted}
@@ -221,9 +220,7 @@ def run(
     if gt is not None:
         gt = Path(gt).resolve()
         options.refuse_out_in(gt=gt)
-        found = possible_ids(find_files(gt, GROUND_TRUTH_SUFFIXES))
-        if lost := [image_id for image_id in ids if image_id not in found]:
-            raise PairingError(f"{show(gt)}: no ground truth for: {listed(lost)}")
+        ground_truths(gt, ids=ids)  # they are there, before the detector is called
     built_in = function if isinstance(function, str) and ":" not in function else None
     shown = options.name or built_in or str(getattr(detector, "__name__", type(detector).__name__))
     about = {

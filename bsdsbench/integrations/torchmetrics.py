@@ -5,19 +5,17 @@
     metric.compute()                                   # {"ods": tensor, "ois": ..., ...}
 
 The state is the counts of each image as bytes, gathered over ranks like any torchmetrics list, so
-many ranks give the same numbers as one. Images that a distributed sampler repeats to fill the last
-batch count once, by their id.
+many ranks give the same numbers as one. An image that a distributed sampler repeats to fill the
+last batch counts once, by its id; different images of one id are refused. Images without ids all
+count.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 try:
     import torch
@@ -28,18 +26,16 @@ except ImportError as error:
         "install the extra bsdsbench[torch]"
     ) from error
 
-from bsdsbench.files.arguments import to_numpy
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.first_look import plain_forms
 from bsdsbench.runs.record_store import pack_records, unpack_records
 from bsdsbench.runs.run_options import RunOptions
-from bsdsbench.runs.sources import annotator_maps
-from bsdsbench.runs.streaming import image_items, measure
+from bsdsbench.runs.streaming import image_items, measure, numbered
 from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.score import at
 
 
 class BenchmarkMetric(Metric):
@@ -70,26 +66,29 @@ class BenchmarkMetric(Metric):
     def update(self, pred: Any, gts: Any, image_id: str | Sequence[str] | None = None) -> None:
         """Add one image or a batch; as `StreamingEvaluator.update`.
 
-        Ranks that number their images themselves would mix them up: give names. Without names the
-        content of prediction and ground truth is the name.
+        Ranks that number their images themselves would mix them up: give names. Without names
+        every image counts, also one that a distributed sampler repeats.
         """
         for one, annotators, name in image_items(pred, gts, image_id, 0):
             record = measure(one, annotators, name, self.options)
             if record is None:
                 continue
-            mark = _mark(name) if image_id is not None else _content(one, annotators)
-            data = pack_records([replace(record, image_id=mark)])
+            data = pack_records([replace(record, image_id="") if image_id is None else record])
             framed = len(data).to_bytes(8, "little") + data
             state = torch.frombuffer(bytearray(framed), dtype=torch.uint8)
             self.counts.append(state.to(self.device))
 
     def evaluation(self, name: str = "torchmetrics") -> Evaluation:
-        """The Evaluation of all images so far, named by a hash of their ids."""
+        """The Evaluation of all images so far. Raises DataError for two images of one id."""
         parts = self.counts if isinstance(self.counts, list) else [self.counts]
         if not parts:
             raise DataError("no images yet, expected an update before compute")
         data = torch.cat(list(parts)).cpu().numpy().tobytes()
-        records = {r.image_id: r for r in _records(data)}
+        records: dict[str, ImageRecord] = {}
+        for k, found in enumerate(_records(data)):
+            record = found if found.image_id else replace(found, image_id=numbered(k))
+            if not records.setdefault(record.image_id, record).equals(record):
+                raise DataError(f"{record.image_id}: two different images, expected an id for each")
         plain, _ = plain_forms(records.values(), self.protocol)
         return Evaluation(self.protocol, name, plain)
 
@@ -126,7 +125,8 @@ class BenchmarkMetric(Metric):
     def compute(self) -> dict[str, Any]:
         """The scores as float64 tensors, by the keys of the metric's columns; NaN if undefined."""
         columns = [c for c in registry.get(self.metric).columns if c.score and c.shown != "never"]
-        found = column_values(columns, self.evaluation().score(self.metric).to_mapping())
+        score = self.evaluation().score(self.metric)
+        found = {c.key: at(score, c.key) for c in columns}
         return {
             k: torch.tensor(float("nan") if v is None else v, dtype=torch.float64)
             for k, v in found.items()
@@ -142,18 +142,3 @@ def _records(data: bytes) -> Iterator[ImageRecord]:
         end = at + 8 + int.from_bytes(data[at : at + 8], "little")
         yield from unpack_records(Path("counts"), data[at + 8 : end])
         at = end
-
-
-def _mark(name: str) -> str:
-    """A short name that stands for any other."""
-    return hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-
-def _content(pred: Any, gts: Any) -> str:
-    soft = to_numpy(pred) if not hasattr(pred, "soft") else to_numpy(pred.boundary_map())
-    annotators = gts.boundaries if hasattr(gts, "boundaries") else annotator_maps(gts)
-    digest = hashlib.blake2b(digest_size=16)
-    for array in (soft, *annotators):
-        digest.update(f"{array.shape}{array.dtype}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return _mark(digest.hexdigest())

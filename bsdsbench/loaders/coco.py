@@ -3,7 +3,8 @@
 A pixel of a map is class x DIVISOR + instance, or the class alone; class k is the k-th category by
 id, from 1 on, and 0 is nothing. Instances may overlap in the files, pixels of a map cannot: in
 ground truth the smaller lies on top, in results the one of the higher score. Crowds, and pixels
-that a panoptic ground truth leaves out, are ignored. Needs pycocotools (extra `coco`).
+that a panoptic ground truth leaves out, are ignored: one class more, in which a crowd of the
+k-th category is the instance DIVISOR - k. Needs pycocotools (extra `coco`).
 """
 
 from __future__ import annotations
@@ -136,7 +137,10 @@ class _File:
         nothing = void * (DIVISOR if of.unit == "instance" else 1) if self.is_truth else 0
         out = np.full(image.shape, nothing, np.int32)
         for k, segment in enumerate(_objects(found, "segments_info"), 1):
-            out[numbers == _whole(segment, "id")] = self._value(segment, k, of)
+            value = self._value(segment, k, of)
+            if value > nothing > 0:  # panopticapi's crowd of a category is the last one
+                out[out == value] -= len(self.categories)
+            out[numbers == _whole(segment, "id")] = value
         return out
 
     def _value(self, each: Mapping[str, Any], number: int, of: CocoItems) -> int:
@@ -147,7 +151,7 @@ class _File:
             raise FaultError(f"{number} instances in an image, expected fewer than {DIVISOR}")
         k = list(self.categories).index(category) + 1
         if self.is_truth and each.get("iscrowd", 0):
-            k, number = len(self.categories) + 1, 0
+            k, number = len(self.categories) + 1, DIVISOR - k
         return k * DIVISOR + number if of.unit == "instance" else k
 
 

@@ -108,6 +108,8 @@ def load_ground_truth(
         with reading(one, "ground truth"):
             check_total(sum(m.nbytes for m in (*boundaries, *segmentations, *edges, *labels)))
             _check_shapes([*boundaries, *edges, *labels])
+            if len(edges) > 1 and len(paths) > 1:
+                raise FaultError(f"{len(edges)} annotators, expected one in each of several files")
         boundaries += edges
         segmentations += labels
     if not (empty or any(b.any() for b in boundaries)):

@@ -28,8 +28,10 @@ from numpy.typing import NDArray
 from bsdsbench.files.bounded import FaultError, read_bytes, reading, show
 from bsdsbench.files.errors import FileFormatError
 from bsdsbench.loaders.formats import id_of
-from bsdsbench.scores.counts import BoundaryCounts
+from bsdsbench.scores.counts import Counts
+from bsdsbench.scores.curve import PRCurve, best, curve_counts
 
+F8 = NDArray[np.float64]
 COLUMNS = {
     "eval_bdry.txt": 8,
     "eval_bdry_thr.txt": 4,
@@ -46,6 +48,10 @@ SBD_COLUMNS = 9  # of eval_bdry.txt by the SBD programs: Area by the rule sbd, t
 PER_THRESHOLD = ("eval_bdry_thr.txt", "eval_cover_th.txt", "eval_RI_VOI_thr.txt")
 PER_IMAGE = "per_image"
 EV1, EV1_COLUMNS = "_ev1.txt", 5
+BDRY_FIELDS = (
+    *("threshold", "recall", "precision", "f"),
+    *("ois_recall", "ois_precision", "ois_f", "ap"),
+)
 MAX_TEXT_BYTES = 16 << 20
 
 
@@ -98,13 +104,7 @@ def _number(word: str, line: int) -> float:
         raise FaultError(f"line {line} has {show(word)[:40]!r}, expected a number") from None
 
 
-def format_ev1(counts: BoundaryCounts) -> str:
-    """ID_ev1.txt of one image: thresh cntR sumR cntP sumP."""
-    four = (counts.matched_gt, counts.total_gt, counts.matched_pred, counts.total_pred)
-    return format_rows(np.column_stack([counts.thresholds, *four]))
-
-
-def read_ev1(path: str | os.PathLike[str]) -> BoundaryCounts:
+def read_ev1(path: str | os.PathLike[str]) -> Counts:
     """The counts of an ID_ev1.txt, thresholds ascending. Raises FileFormatError."""
     rows = read_rows(path, EV1_COLUMNS)
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
@@ -112,18 +112,16 @@ def read_ev1(path: str | os.PathLike[str]) -> BoundaryCounts:
         counts = rows[:, 1:]
         if not np.isfinite(rows).all() or (counts < 0).any() or (counts != np.rint(counts)).any():
             raise FaultError("counts that are not whole numbers, expected thresh and four counts")
-        if (counts[:, 0] > counts[:, 1]).any() or (counts[:, 2] > counts[:, 3]).any():
-            raise FaultError("more matched than there are, expected thresh cntR sumR cntP sumP")
         if (counts > 2**53).any():
             raise FaultError("counts over 2^53, expected pixels")
-        return BoundaryCounts(rows[:, 0], *counts.T.astype(np.int64))
+        return curve_counts(rows[:, 0], counts.astype(np.int64))
 
 
 def read_run_folder(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """The official tables in a folder, whichever program wrote them.
 
     Returns {file name: f8 (N, columns)} for every eval_*.txt that is there, tables over thresholds
-    in ascending order, and under "ev1" {image id: BoundaryCounts} of ID_ev1.txt in the folder or in
+    in ascending order, and under "ev1" {image id: Counts} of ID_ev1.txt in the folder or in
     its per_image/ or nms-eval/ (as the edges toolbox has it). Raises FileFormatError when none is
     there, and for the first damaged one.
     """
@@ -159,25 +157,32 @@ def table_files(tables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def boundary_files(
-    score: Any, images: Iterable[tuple[str, BoundaryCounts]]
+    score: Any, ids: Sequence[str], thresholds: F8, four: NDArray[np.int64], rule: str
 ) -> Iterator[tuple[str, str]]:
-    """File name and text of the boundary tables, and of ID_ev1.txt of every (id, counts)."""
-    yield from table_files(boundary_rows(score))
-    for image_id, counts in images:
-        yield f"{PER_IMAGE}/{safe_name(image_id)}{EV1}", format_ev1(counts)
+    """File name and text of the boundary tables, and of every image's ID_ev1.txt.
+
+    score : ods, ois, ap and curve; four (N, T, 4) : the counts of the images; rule : of their ODS
+    """
+    yield from table_files(boundary_rows(score, thresholds, four, rule))
+    for image_id, counts in zip(ids, four, strict=True):
+        rows = np.column_stack([thresholds, counts])
+        yield f"{PER_IMAGE}/{safe_name(image_id)}{EV1}", format_rows(rows)
 
 
-def boundary_rows(score: Any) -> dict[str, Sequence[Sequence[float]]]:
-    """The three boundary tables of a BoundaryScore, as rows in the official column order."""
+def boundary_rows(
+    score: Any, thresholds: F8, four: NDArray[np.int64], rule: str
+) -> dict[str, Sequence[Sequence[float]]]:
+    """The three boundary tables, as rows in the official column order."""
     ods, ois, curve = score.ods, score.ois, score.curve
-    best = (*_trpf(ods), ois.recall, ois.precision, ois.f, np.nan_to_num(score.ap))
-    images = [(i, *_trpf(point)) for i, (_, point) in enumerate(score.per_image, 1)]
+    first = (ods.threshold, ods.recall, ods.precision, ods.f)
+    own = best(PRCurve.of_counts(thresholds, four), rule)
+    images = zip(own.threshold, own.recall, own.precision, own.f, strict=True)
     table = zip(curve.thresholds, curve.recall, curve.precision, curve.f, strict=True)
-    return {"eval_bdry.txt": [best], "eval_bdry_thr.txt": list(table), "eval_bdry_img.txt": images}
-
-
-def _trpf(point: Any) -> tuple[float, float, float, float]:
-    return point.threshold, point.recall, point.precision, point.f
+    return {
+        "eval_bdry.txt": [(*first, ois.recall, ois.precision, ois.f, np.nan_to_num(score.ap))],
+        "eval_bdry_thr.txt": list(table),
+        "eval_bdry_img.txt": [(i, *row) for i, row in enumerate(images, 1)],
+    }
 
 
 def safe_name(image_id: str) -> str:

@@ -1,18 +1,26 @@
 """Pairing of predictions with ground truth by image id.
 
-The image id is the file's name without its suffix, in any folder below the given one. Ground truth
-may also be one file per annotator: `ID/any.png` (a folder per image), `ID_1.png, ID_2.png`, or .seg
-files of one name in several folders (BSDS300: a folder per annotator). The ids of the other side
-decide the layout of the whole folder, so an id that itself ends in `_1` is safe. Label-map
-predictions may use the same three layouts.
+The image id is the file's name without its suffix, in any folder below the given one. Several files
+of ground truth are annotators of one image in these layouts only:
+
+| layout | what says so |
+|---|---|
+| ID_1.png, ID_2.png: numbers without leading zeros | the ids of the predictions or of a split |
+| ID/NAME.png | the same; of numbers from 0, which may be a video's frames, only a split |
+| ID/1.png .. ID/n.png, in several folders that hold all files | itself |
+| ANNOTATOR/ID.seg (BSDS300) | the format |
+
+One layout holds for the whole folder, and one that gives an id other files makes that id doubled.
+A split's folder is never an id. Label-map predictions may use the first two.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from bsdsbench.files.arguments import given_path, given_word
@@ -21,11 +29,15 @@ from bsdsbench.files.errors import DataError, FileFormatError, PairingError, is_
 from bsdsbench.loaders.formats import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES, id_of
 
 MISSING = ("error", "zero", "skip")
-MAX_FILES = 5_000_000
 DIGITS = re.compile(r"(\d+)")
-NUMBERED = re.compile(r"(.+)_\d+")
-Layout = Callable[[Path, Path, Collection[str]], str]
-SPLITS = {"train", "val", "test", "training", "validation", "testing"}
+NUMBERED = re.compile(r"(.+)_[1-9]\d*")
+SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
+Files = dict[str, list[Path]]
+Folder = str | os.PathLike[str]
+ONE_SET = (
+    "one, or annotators in one folder: ID_1, ID_2 ..; ANNOTATOR/ID.seg; ID/NAME, with a split file "
+    "if there are no predictions or the names are numbers from 0"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +62,9 @@ class Pair:
 
 
 def pair(
-    pred_dir: str | os.PathLike[str],
-    gt_dir: str | os.PathLike[str],
-    split_file: str | os.PathLike[str] | None = None,
+    pred_dir: Folder | None,
+    gt_dir: Folder,
+    split_file: Folder | None = None,
     missing: str = "error",
     pred_kind: str = "soft",
     *,
@@ -62,6 +74,7 @@ def pair(
 ) -> list[Pair]:
     """Pair every image's prediction with its ground truth, sorted by id.
 
+    pred_dir   : None for the ground truth alone
     split_file : the images that count, one id or file name per line; empty lines and lines that
                  start with # are skipped. Without it every ground truth needs a prediction and
                  every prediction a ground truth
@@ -76,70 +89,203 @@ def pair(
     PairingError that lists every missing, extra and doubled id and every wrong path.
     """
     given_word(missing, "missing", MISSING)
-    pred_root, gt_root = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
-    wanted, pred_files, gt_files = _listings(pred_root, gt_root, split_file)
-    wanted = set(ids) if ids is not None else wanted
-    names = wanted if wanted is not None else possible_ids(gt_files)
-    per_class = _per_class(pred_files, pred_root, classes) if pred_kind == "classes" else {}
-    preds = per_class or group(
-        pred_files, pred_root, names, LAYOUTS if pred_kind == "labels" else LAYOUTS[:1]
+    gt_dir = given_path(gt_dir, "gt_dir")
+    pred_dir = None if pred_dir is None else given_path(pred_dir, "pred_dir")
+
+    def say(folder: Folder | None, ids: list[str], what: str) -> None:
+        if ids:
+            problems.append(f"{show(folder)}: {what}: {listed(ids)} ({len(ids)} in all)")
+
+    wanted, preds, gts, problems = grouped(
+        pred_dir, gt_dir, split_file, pred_kind, gt_kind=gt_kind, classes=classes, ids=ids
     )
-    layouts = LAYOUTS if gt_kind == "annotators" else LAYOUTS[:1]
-    gts = group(gt_files, gt_root, wanted if wanted is not None else set(preds), layouts)
-    ids = sorted(gts if wanted is None else wanted)
-    lost = [i for i in ids if i in gts and i not in preds]
-    mine = {k: v for k, v in preds.items() if wanted is None or k in wanted}
-    problems = _lacking(mine, classes) if per_class else _doubled(mine)
-    problems += _doubled({k: gts[k] for k in ids if k in gts})
+    order = sorted(gts if wanted is None else wanted)
     if missing == "error":
-        problems += _say(pred_root, lost, "no prediction for")
-    problems += _say(gt_root, [i for i in ids if i not in gts], "no ground truth for")
+        say(pred_dir, [i for i in order if i in gts and i not in preds], "no prediction for")
+    say(gt_dir, [i for i in order if i not in gts], "no ground truth for")
     if wanted is None:
-        problems += _say(
-            pred_root, sorted(set(preds) - set(gts)), "predictions without ground truth"
+        say(pred_dir, sorted(preds.keys() - gts.keys()), "predictions without ground truth")
+    if not problems and pred_dir is not None and not preds.keys() & set(order):
+        problems.append(f"{show(pred_dir)}: no prediction for any image, expected at least one")
+    if problems and preds and not preds.keys() & gts.keys():
+        problems.append(
+            f"no name is on both sides: predictions are named {listed(sorted(preds), 3)}; "
+            f"ground truth {listed(sorted(gts), 3)}"
         )
-    if not problems and not set(ids) & set(preds):
-        problems.append(f"{show(pred_root)}: no prediction for any image, expected at least one")
+    elif problems and (splits := sorted(SPLITS & set(os.listdir(gt_dir)))):
+        problems.append(
+            f"{show(gt_dir)}: holds the folders {', '.join(splits)}; "
+            "give one of them, or a split file"
+        )
     if problems:
-        problems += _hints(gt_root, preds, gts)
         raise PairingError("\n".join(problems), problems)
     return [
         Pair(i, tuple(preds.get(i, ())), tuple(gts[i]))
-        for i in ids
+        for i in order
         if i in preds or missing == "zero"
     ]
 
 
 def ground_truths(
-    gt_dir: str | os.PathLike[str], split_file: str | os.PathLike[str] | None = None
+    gt_dir: Folder, split_file: Folder | None = None, ids: Collection[str] | None = None
 ) -> list[Pair]:
-    """Every image of a ground-truth folder as a pair without prediction, sorted by id.
+    """Every image of a ground-truth folder as a pair without prediction; see `pair`."""
+    return pair(None, gt_dir, split_file, "zero", ids=ids)
 
-    Without a split file the layout is the one without doubled names in which most images have
-    several files; a file is an image of its own where none has. Raises PairingError, as `pair`.
+
+def grouped(
+    pred_dir: Folder | None,
+    gt_dir: Folder,
+    split_file: Folder | None = None,
+    pred_kind: str = "soft",
+    *,
+    gt_kind: str = "annotators",
+    classes: Sequence[str] = (),
+    ids: Collection[str] | None = None,
+) -> tuple[set[str] | None, Files, Files, list[str]]:
+    """The ids that count (None: all), the files of both sides by id, and the doubled ids' faults.
+
+    The layouts that share most ids are taken. Raises PairingError that lists all wrong paths.
     """
-    root = given_path(gt_dir, "gt_dir")
-    files = find_files(root, GROUND_TRUTH_SUFFIXES)
-    if not files:
-        known = ", ".join(GROUND_TRUTH_SUFFIXES)
-        raise PairingError(f"{show(root)}: no ground truth, expected files {known}")
-    if split_file is None:
-        groups = max(
-            (group(files, root, (), [layout]) for layout in LAYOUTS),
-            key=lambda found: (
-                not _doubled(found),
-                sum(len(paths) > 1 for paths in found.values()),
-            ),
-        )
-        wanted = sorted(groups)
-    else:
-        wanted = sorted(read_split(split_file))
-        groups = group(files, root, wanted, LAYOUTS)
-    problems = _doubled({k: groups[k] for k in wanted if k in groups})
-    problems += _say(root, [k for k in wanted if k not in groups], "no ground truth for")
+    wanted, pred_files, gt_files = _listings(pred_dir, gt_dir, split_file)
+    wanted = wanted if ids is None else set(ids)
+    pred_root, gt_root = Path(pred_dir or ""), Path(gt_dir)
+    pred_names, gt_names = ({id_of(path) for path in side} for side in (pred_files, gt_files))
+    pred_ways = _ways(pred_files, pred_root, gt_names if wanted is None else wanted)
+    gt_ways = _ways(gt_files, gt_root, pred_names if wanted is None else wanted)
+    pred_ways = pred_ways[: 3 if pred_kind == "labels" else 1]
+    gt_ways = gt_ways[: 3 if gt_kind == "annotators" else 1]
+    folders = _class_folders(pred_root, classes) if pred_kind == "classes" else []
+    if folders:
+        mine = [path for path in pred_files if _top(path, pred_root) in folders]
+        mine.sort(key=lambda path: folders.index(_top(path, pred_root)))
+        pred_ways = _ways(mine, pred_root, ())[:1]
+
+    def shared(sides: tuple[Files, Files]) -> int:
+        ids = sides[0].keys() & sides[1].keys() if wanted is None else wanted
+        return sum(len(side.keys() & ids) for side in sides)
+
+    preds, gts = max(product(pred_ways, gt_ways), key=shared)
+    if pred_dir is not None or wanted is not None:
+        preds = _completed(preds, pred_ways, gt_names)
+        gts = _completed(gts, gt_ways, pred_names)
+    elif any(len(paths) > 1 for paths in gts.values()) and _counted(gt_ways[-1], len(gt_files)):
+        gts = gt_ways[-1]
+
+    lines: list[str] = []
+    for side, expected in ((preds, "one of each class" if folders else "one"), (gts, ONE_SET)):
+        wrong = []
+        for key in sorted(side if wanted is None else side.keys() & wanted):
+            if side is preds and folders:
+                fine = [_top(path, pred_root) for path in side[key]] == folders
+            else:
+                fine = is_set(key, side[key], frames=side is preds or wanted is not None)
+            if not fine:
+                files = listed([str(path) for path in side[key]], 3)
+                wrong.append(f"{key}: {len(side[key])} files ({files}), expected {expected}")
+        lines += wrong[:10]
+        lines += [f"and {len(wrong) - 10} more doubled ids"] if len(wrong) > 10 else []
+    return wanted, preds, gts, lines
+
+
+def _listings(
+    pred_dir: Folder | None, gt_dir: Folder, split_file: Folder | None
+) -> tuple[set[str] | None, list[Path], list[Path]]:
+    """The split's ids and the files of both sides; all wrong paths in one error."""
+    problems: list[str] = []
+    wanted: set[str] | None = None
+    found: list[list[Path]] = []
+    try:
+        wanted = None if split_file is None else set(read_split(split_file))
+    except PairingError as error:
+        problems += error.problems
+    for folder, what, suffixes in (
+        (pred_dir, "predictions", PREDICTION_SUFFIXES),
+        (gt_dir, "ground truth", GROUND_TRUTH_SUFFIXES),
+    ):
+        try:
+            found.append([] if folder is None else find_files(folder, suffixes))
+            if folder is not None and not found[-1]:
+                problems.append(f"{show(folder)}: no {what}, expected files {', '.join(suffixes)}")
+        except (PairingError, FileFormatError) as error:
+            problems += error.problems
     if problems:
         raise PairingError("\n".join(problems), problems)
-    return [Pair(k, (), tuple(groups[k])) for k in wanted]
+    return wanted, found[0], found[1]
+
+
+def _ways(files: Iterable[Path], root: Path, known: Collection[str]) -> list[Files]:
+    """Image id -> files by name, by number and by folder; the name of a file that has a known id
+    is the only one it goes by."""
+    by_name, by_number, by_folder = ways = [Files(), Files(), Files()]
+    for path in files:
+        name = id_of(path)
+        by_name.setdefault(name, []).append(path)
+        if name in known:
+            continue
+        if match := NUMBERED.fullmatch(name):
+            by_number.setdefault(match[1], []).append(path)
+        if path.parent != root and path.parent.name.lower() not in SPLITS:
+            by_folder.setdefault(show(path.parent.name), []).append(path)
+    return ways
+
+
+def _completed(chosen: Files, ways: Sequence[Files], others: Collection[str]) -> Files:
+    """`chosen`, the files outside it by name, and with each id the files that other layouts give
+    it: together they are no set.
+
+    others : names on the other side; files of these names are images of their own
+    """
+    found = {key: list(files) for key, files in chosen.items()}
+    used = {path for files in chosen.values() for path in files}
+    for key, files in ways[0].items():
+        if rest := [path for path in files if path not in used]:
+            found.setdefault(key, []).extend(rest)
+    for key, way in product(found, ways[1:]):
+        rivals = [path for path in way.get(key, ()) if id_of(path) not in others]
+        found[key] = sorted({*found[key], *rivals}, key=natural) if rivals else found[key]
+    return found
+
+
+def is_set(image_id: str, paths: Sequence[Path], frames: bool = False) -> bool:
+    """True for one file, and for the files of one image in one layout.
+
+    frames : also for numbers in a folder that begin with 0, as a video's do
+    """
+    names = [id_of(path) for path in paths]
+    places: set[object] = set()
+    for name, path in zip(names, paths, strict=True):
+        suffix = path.suffix.lower()
+        if name != image_id:
+            match = NUMBERED.fullmatch(name)
+            places.add((path.parent, suffix, bool(match and match[1] == image_id)))
+        else:  # color and gray of BSDS300 are two places
+            places.add((len(path.parts), path.parent.parent) if suffix == ".seg" else path)
+    video = all(map(str.isdecimal, names)) and any(name[0] == "0" for name in names)
+    return len(paths) == 1 or (
+        len(places) == 1
+        and len(set(names)) == (1 if image_id in names else len(names))
+        and (frames or not video or image_id in names)
+    )
+
+
+def _counted(by_folder: Files, n_files: int) -> bool:
+    """True if all files are 1.png .. n.png in folders of different names."""
+    return sum(map(len, by_folder.values())) == n_files and all(
+        {id_of(p) for p in paths} == {str(k + 1) for k in range(len(paths))}
+        for paths in by_folder.values()
+    )
+
+
+def _class_folders(root: Path, classes: Sequence[str]) -> list[str]:
+    """The folders of the classes where each has one: by its name, or class_001 and so on."""
+    numbered = [f"class_{k:03d}" for k in range(1, len(classes) + 1)]  # as the SBD programs do
+    names = (list(classes), numbered)
+    return next((n for n in names if all((root / x).is_dir() for x in n)), [])
+
+
+def _top(path: Path, root: Path) -> str:
+    return path.relative_to(root).parts[0]
 
 
 def read_split(path: str | os.PathLike[str]) -> list[str]:
@@ -157,215 +303,47 @@ def read_split(path: str | os.PathLike[str]) -> list[str]:
     return ids
 
 
-def find_files(folder: str | os.PathLike[str], suffixes: Collection[str]) -> list[Path]:
+def find_files(folder: Folder, suffixes: Collection[str]) -> list[Path]:
     """Every file below `folder` with one of `suffixes` (any case), sorted by path.
 
     Hidden names are passed over; a folder reached a second time through links is not read again.
     Raises PairingError when the folder is missing, not a folder, or not readable.
     """
     root = Path(folder)
-    _check_folder(root)
     found: list[Path] = []
     seen: set[tuple[int, int]] = set()
-    pending = [root]
     try:
-        while pending:
-            here = pending.pop()
-            info = here.stat()
+        if not root.is_dir():
+            there = os.path.lexists(root)
+            what = "is a file, expected the folder that holds it" if there else "no such folder"
+            raise PairingError(f"{show(root)}: {what}")
+        for here, folders, names in os.walk(root, onerror=_raise, followlinks=True):
+            info = os.stat(here)
             if (info.st_dev, info.st_ino) in seen:
+                folders.clear()
                 continue
             seen.add((info.st_dev, info.st_ino))
-            with os.scandir(here) as entries:
-                for entry in entries:
-                    if entry.name.startswith("."):
-                        continue
-                    if _is_dir(entry):
-                        pending.append(Path(entry.path))
-                    elif os.path.splitext(entry.name)[1].lower() in suffixes:
-                        found.append(Path(entry.path))
-            if len(found) > MAX_FILES:
-                raise PairingError(f"{show(root)}: more than {MAX_FILES} files, expected fewer")
+            folders[:] = [name for name in folders if name[0] != "."]
+            found += [
+                Path(here, name)
+                for name in names
+                if name[0] != "." and os.path.splitext(name)[1].lower() in suffixes
+            ]
     except OSError as error:
-        raise PairingError(
-            f"{show(error.filename or root)}: cannot be listed ({error.strerror})"
-        ) from None
+        where = show(error.filename or root)
+        raise PairingError(f"{where}: cannot be listed ({error.strerror})") from None
     bad = [show(path) for path in found if not is_text(os.path.relpath(path, root))]
     if bad:
         raise PairingError(f"{listed(bad, 3)}: not UTF-8, expected names that are")
     return sorted(found, key=natural)
 
 
-def files_in(folder: str | os.PathLike[str], suffixes: Collection[str]) -> list[Path]:
-    """The files right in `folder`, not below, with one of `suffixes`; else as `find_files`."""
-    root = Path(folder)
-    _check_folder(root)
-    try:
-        found = [p for p in root.iterdir() if p.suffix.lower() in suffixes and p.name[0] != "."]
-    except OSError as error:
-        raise PairingError(f"{show(root)}: cannot be listed ({error.strerror})") from None
-    return sorted(found)
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def natural(path: Path) -> tuple[object, ...]:
     """Sort key: numbers in a path by value, so that ID_2 comes before ID_10."""
     text = os.fspath(path)
-    parts: list[object] = list(DIGITS.split(text))
-    parts[1::2] = [int(str(number)[:300]) for number in parts[1::2]]
-    return (*parts, text)
-
-
-def _is_dir(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link that leads round in a circle is neither
-        return False
-
-
-def _check_folder(root: Path) -> None:
-    try:
-        if root.is_dir():
-            return
-        there = os.path.lexists(root)
-    except (OSError, ValueError) as error:
-        raise PairingError(f"{show(root)}: cannot be opened ({show(error)})") from None
-    if there:
-        raise PairingError(f"{show(root)}: is a file, expected the folder that holds it")
-    raise PairingError(f"{show(root)}: no such folder")
-
-
-def _listings(
-    pred_dir: Path, gt_dir: Path, split_file: str | os.PathLike[str] | None
-) -> tuple[set[str] | None, list[Path], list[Path]]:
-    """The split's ids and the files of both sides; all wrong paths in one error."""
-    problems: list[str] = []
-    wanted: set[str] | None = None
-    found: list[list[Path]] = []
-    try:
-        wanted = None if split_file is None else set(read_split(split_file))
-    except PairingError as error:
-        problems += error.problems
-    sides = (
-        (pred_dir, "predictions", PREDICTION_SUFFIXES),
-        (gt_dir, "ground truth", GROUND_TRUTH_SUFFIXES),
-    )
-    for folder, what, suffixes in sides:
-        try:
-            found.append(find_files(folder, suffixes))
-            if not found[-1]:
-                problems.append(f"{show(folder)}: no {what}, expected files {', '.join(suffixes)}")
-        except (PairingError, FileFormatError) as error:
-            problems += error.problems
-    if problems:
-        raise PairingError("\n".join(problems), problems)
-    return wanted, found[0], found[1]
-
-
-def _by_stem(path: Path, root: Path, wanted: Collection[str]) -> str:
-    return id_of(path)
-
-
-def _by_number(path: Path, root: Path, wanted: Collection[str]) -> str:
-    stem = id_of(path)
-    match = NUMBERED.fullmatch(stem)
-    return match[1] if match and stem not in wanted else stem
-
-
-def _by_folder(path: Path, root: Path, wanted: Collection[str]) -> str:
-    return id_of(path) if path.parent == root else show(path.parent.name)
-
-
-LAYOUTS = (_by_stem, _by_number, _by_folder)
-
-
-def possible_ids(paths: Iterable[Path]) -> set[str]:
-    """Every id that a ground-truth file could stand for, in any layout."""
-    ids: set[str] = set()
-    for path in paths:
-        stem = id_of(path)
-        match = NUMBERED.fullmatch(stem)
-        ids.update((stem, show(path.parent.name), *((match[1],) if match else ())))
-    return ids
-
-
-def group(
-    paths: Iterable[Path], root: Path, wanted: Collection[str], layouts: Iterable[Layout]
-) -> dict[str, list[Path]]:
-    """Files by image id, in the layout that finds most of the wanted ids; the first of equals."""
-    best: dict[str, list[Path]] = {}
-    most = -1
-    for layout in layouts:
-        groups: dict[str, list[Path]] = {}
-        for path in paths:
-            groups.setdefault(layout(path, root, wanted), []).append(path)
-        hits = sum(key in groups for key in wanted)
-        if hits > most:
-            best, most = groups, hits
-        if hits == len(wanted):
-            break
-    return best
-
-
-def _per_class(paths: Iterable[Path], root: Path, classes: Sequence[str]) -> dict[str, list[Path]]:
-    """Files by image id, in the order of the classes, where every class has a folder in `root`:
-    by its name, or class_001 and so on."""
-    numbered = [f"class_{k:03d}" for k in range(1, len(classes) + 1)]  # as the SBD programs do
-    names = next((n for n in (classes, numbered) if all((root / x).is_dir() for x in n)), ())
-    if not names:
-        return {}
-    rank = {name: k for k, name in enumerate(names)}
-    groups: dict[str, list[Path]] = {}
-    for path in paths:
-        if path.relative_to(root).parts[0] in rank:
-            groups.setdefault(id_of(path), []).append(path)
-    return {
-        image_id: sorted(found, key=lambda p: rank[p.relative_to(root).parts[0]])
-        for image_id, found in groups.items()
-    }
-
-
-def _lacking(groups: dict[str, list[Path]], classes: Sequence[str]) -> list[str]:
-    """Ids that have no map of some class, or two of one."""
-    return [
-        f"{image_id}: {len(found)} maps, expected one in the folder of each of the "
-        f"{len(classes)} classes"
-        for image_id, found in sorted(groups.items())
-        if len(found) != len(classes)
-    ]
-
-
-def _doubled(groups: dict[str, list[Path]]) -> list[str]:
-    """Ids whose files are not one set of label maps or annotators."""
-    doubled = [k for k, v in sorted(groups.items()) if len(v) > 1 and not one_set(v)]
-    lines = [
-        f"{k}: {len(groups[k])} files ({listed([str(p) for p in groups[k]], 3)}), expected one"
-        for k in doubled[:10]
-    ]
-    return lines + ([f"and {len(doubled) - 10} more doubled ids"] if len(doubled) > 10 else [])
-
-
-def one_set(paths: list[Path]) -> bool:
-    """True for files of one suffix and different names; .seg may share theirs (BSDS300)."""
-    suffixes = {p.suffix.lower() for p in paths}
-    return suffixes == {".seg"} or (
-        len(suffixes) == 1 and len({p.stem for p in paths}) == len(paths)
-    )
-
-
-def _say(folder: str | os.PathLike[str], ids: list[str], what: str) -> list[str]:
-    return [f"{show(folder)}: {what}: {listed(ids)} ({len(ids)} in all)"] if ids else []
-
-
-def _hints(gt_dir: Path, preds: Collection[str], gts: Collection[str]) -> list[str]:
-    """What probably went wrong when much is missing."""
-    if not set(preds) & set(gts):
-        return [
-            f"no name is on both sides: predictions are named {listed(sorted(preds), 3)}; "
-            f"ground truth {listed(sorted(gts), 3)}"
-        ]
-    splits = sorted(p.name for p in gt_dir.iterdir() if p.is_dir() and p.name.lower() in SPLITS)
-    if splits:
-        return [
-            f"{show(gt_dir)}: holds the folders {', '.join(splits)}; "
-            "give one of them, or a split file"
-        ]
-    return []
+    parts = DIGITS.split(text)
+    return (*(int(part) if k % 2 else part for k, part in enumerate(parts)), text)

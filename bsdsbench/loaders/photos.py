@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.bounded import show
+from bsdsbench.files.errors import PairingError
 from bsdsbench.loaders.formats import IMAGE_SUFFIXES, id_of
 from bsdsbench.loaders.pairing import find_files
 
 
-def find_photos(folder: str | os.PathLike[str]) -> dict[str, Path]:
-    """Image id -> picture below `folder`; the first of several by path. Raises PairingError."""
+def find_photos(
+    folder: str | os.PathLike[str], ids: Collection[str] | None = None
+) -> dict[str, Path]:
+    """Image id -> picture below `folder`, of these ids or all. Raises PairingError for two."""
     found: dict[str, Path] = {}
     for path in find_files(folder, IMAGE_SUFFIXES):
-        found.setdefault(id_of(path), path)
+        name = id_of(path)
+        if ids is None or name in ids:
+            if name in found:
+                both = f"{show(found[name])} and {show(path)}"
+                raise PairingError(f"{show(name)}: two pictures, {both}, expected one")
+            found[name] = path
     return found
 
 

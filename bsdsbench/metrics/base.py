@@ -1,29 +1,101 @@
-"""The interface of a metric: everything that differs between benchmarks, in one object.
+"""What a metric is: `count` makes one image's counts, `scores` makes every number from counts.
 
-A metric states the inputs it needs, counts one image, computes scores from many counts, and names
-their columns. Nothing outside `bsdsbench.metrics` names a metric; the registry finds them, also
-those of other packages in the entry point group `bsdsbench.metrics`.
+Nothing else scores. `scores(stack, weights)` takes the counts of N images and weights (S, N), how
+often each image is in each of S data sets. Ones are the data set itself, multinomial draws a
+bootstrap, `1 - eye(N)` a jackknife, and `eye(N)` gives the images' own values.
+
+Nothing outside `bsdsbench.metrics` names a metric; the registry finds them, also those of other
+packages in the entry point group `bsdsbench.metrics`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.columns import Column, Score
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import Settings
-from bsdsbench.scores.counts import Counts, ImageRecord, Stack
+from bsdsbench.scores.counts import ImageRecord, Stack, stacked
 from bsdsbench.scores.ratios import Weights
+from bsdsbench.scores.score import Score, at, one_of
 
 F8 = NDArray[np.float64]
+_BLOCK = 64  # images whose own values are made at a time: weights (64, 64)
+
+# What a metric may read: kind of ground truth, kinds of predictions, the default first.
+READS = {
+    "annotators": ("annotators", ("soft", "labels")),
+    "regions": ("annotators", ("labels",)),
+    "soft": ("annotators", ("soft",)),
+    "mask": ("mask", ("soft",)),
+    "classes": ("classes", ("classes",)),
+    "depth": ("depth-map", ("depth-map",)),
+    "lines": ("lines", ("lines",)),
+    "oriented": ("oriented", ("oriented",)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A score, and how it is shown.
+
+    Parameters
+    ----------
+    key : str
+        Its path in the score, as "ap" or "ods.threshold"; a point of a curve stands for its F.
+    heading : str
+        Over the column.
+    short : str
+        The same where space is scarce.
+    lower : bool
+        True where a smaller value is the better one.
+    digits : int
+        Decimals in a run's own table; tables of several runs have one less.
+    shown : str
+        "always", "own" (only in a run's own table) or "never" (only in files and gates).
+    score : bool
+        False for what is no score: a threshold, a number of images.
+    undefined : str
+        Why it is undefined where it is, for a note under the table.
+    quantity : str
+        Columns of one quantity go by one name in papers; `explain` takes each for the others.
+
+    Examples
+    --------
+    >>> Column("ods", "ODS").digits
+    4
+    """
+
+    key: str
+    heading: str
+    short: str = ""
+    lower: bool = False
+    digits: int = 4
+    shown: str = "always"
+    score: bool = True
+    undefined: str = "nothing in these images defines it"
+    quantity: str = ""
+
+
+def over(unit: str, counts: Mapping[str, tuple[Any, Any]]) -> dict[str, dict[str, NDArray[Any]]]:
+    """For `scores`, under "over": of each mean, over how many of how many it is, (S,) each.
+
+    Where it is over fewer than there are, tables, result.json and comparisons say so.
+    """
+    return {
+        key: {unit: np.stack(np.broadcast_arrays(n, of), axis=-1)}
+        for key, (n, of) in counts.items()
+    }
+
+
+IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
 
 
 class Metric(ABC):
@@ -35,413 +107,230 @@ class Metric(ABC):
         "boundary"; what its table is headed.
     version : int
         Raised when its counts change; records of other versions are counted again.
-    pred_kinds : tuple of str
-        What a prediction may be, the default first: "soft" (boundary maps, ucm2, segs), "labels"
-        (label maps), "classes" (class maps).
-    gt_kind : str
-        What is read of the ground truth: "annotators" (boundaries and segmentations of each),
-        "classes" (labels or boundaries of classes), "mask" (one binary mask).
+    reads : str
+        What it compares, a key of `READS`: "annotators" (boundary maps or segmentations with those
+        of each annotator), "mask", "classes" (label maps), "depth", "lines" ...
     photo : bool
         True if the picture itself is of use (`GroundTruth.photo`, None if not found).
-    counts_type : type
-        Frozen arrays; those of all images go to counts.npz under NAME.FIELD.
     columns : tuple of Column
         Every score, in the order of tables.
     image_columns : tuple of Column
-        What the report shows of an image; images are compared by the first.
+        What is shown of an image, by the keys of `columns`; images are compared by the first.
     part_columns : tuple of Column
-        The columns of those tables, see `parts`.
+        The columns of the table of its parts, see `parts`.
+    shared, ragged : tuple of str
+        Counts that all images hold in common (thresholds), and those that differ in length.
     default_protocol : str or None
         The preset that is meant where none is given; None: one must be given.
     options : type or None
-        Its own options, a frozen dataclass derived from `Settings`; a table of its name in a
-        protocol, `--set NAME.FIELD=VALUE`. A changed default is a new `version`.
-    options_were : str or None
-        The metric that had these options in runs saved before this one had its own.
+        Its own options, a table of its name in a protocol, `--set NAME.FIELD=VALUE`. A changed
+        default is a new `version`.
     uses : tuple of str
         The fields of a protocol that move its scores; signature and caption say no others.
 
     Examples
     --------
     >>> from bsdsbench.metrics import registry
-    >>> metric = registry.get("region")
-    >>> metric.gt_kind, metric.pred_kinds
-    ('annotators', ('soft', 'labels'))
-    >>> prediction, truth, protocol = metric.example()
-    >>> metric.fits(prediction, truth, protocol)
-    True
+    >>> registry.get("region").pred_kinds
+    ('soft', 'labels')
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     version: ClassVar[int] = 1
-    pred_kinds: ClassVar[tuple[str, ...]] = ("soft", "labels")
-    gt_kind: ClassVar[str] = "annotators"
+    reads: ClassVar[str] = "annotators"
     photo: ClassVar[bool] = False
-    counts_type: ClassVar[type[Counts]]
-    columns: ClassVar[tuple[Column, ...]]
-    image_columns: ClassVar[tuple[Column, ...]]
+    columns: ClassVar[tuple[Column, ...]] = ()
+    image_columns: ClassVar[tuple[Column, ...]] = ()
     part_columns: ClassVar[tuple[Column, ...]] = ()
+    shared: ClassVar[tuple[str, ...]] = ("thresholds",)
+    ragged: ClassVar[tuple[str, ...]] = ()
     default_protocol: ClassVar[str | None] = "bsds500"
     options: ClassVar[type[Settings] | None] = None
-    options_were: ClassVar[str | None] = None
-    uses: ClassVar[tuple[str, ...]] = Protocol.names()
+    uses: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Counts:
-        """One image's counts. No disk. Raises DataError.
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any
+    ) -> Mapping[str, Any]:
+        """One image's counts: name -> array. No disk. Raises DataError.
 
         Parameters
         ----------
         pred : Prediction
-            One image's prediction.
+            What it reads: `pred.soft`, `pred.segs`, `pred.classes` ...
         gt : GroundTruth
-            Its ground truth.
+            `gt.boundaries`, `gt.labels`, `gt.mask` ...
         protocol : Protocol
-            Its settings and options.
+            The fields in `uses`.
+        opt : object
+            Its options in the protocol; None for a metric without any.
         """
 
     @abstractmethod
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
-        """Every score of weighted data sets, by the keys of `columns` and more, each (S,).
-
-        The one place where scores are computed. NaN stands for an undefined score.
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: Any
+    ) -> dict[str, Any]:
+        """Every score of S weighted data sets. NaN stands for an undefined one.
 
         Parameters
         ----------
         stack : dict of str to array
-            Field -> (N, ...), shared fields as they are, see `Counts.stacked`.
+            Name -> (N, ...), the counts of N images; those in `shared` as they are.
         weights : array
-            (S, N), how often each of N images is in each of S data sets, see `scores.ratios`.
-        protocol : Protocol
-            Its settings and options.
-        """
-
-    @abstractmethod
-    def image_values(self, counts: Any) -> dict[str, float]:
-        """One image's own values, by the keys of `image_columns` and more.
-
-        Parameters
-        ----------
-        counts : Counts
-            One image's.
-        """
-
-    def values_of_images(self, counts: Sequence[Any]) -> list[dict[str, float]]:
-        """`image_values` of each of several images; a metric may have a quicker way.
-
-        Parameters
-        ----------
-        counts : sequence of Counts
-            Of images with the same shared fields.
-
-        Returns
-        -------
-        list of dict
-            In their order.
-        """
-        return [self.image_values(c) for c in counts]
-
-    def score(self, records: Iterable[ImageRecord], protocol: Protocol) -> Any:
-        """The score of a data set: `scores` with weights of one, as an object to look at.
-
-        Raises DataError for no records, one without counts of this metric, or different thresholds.
-
-        Parameters
-        ----------
-        records : sequence of ImageRecord
-            One for each image.
-        protocol : Protocol
-            Its settings and options.
-
-        Returns
-        -------
-        object
-            With `n_images`, `to_mapping()` and the columns' keys as attributes.
-        """
-        ids, images = zip(*counts_in_order(records, self.name), strict=True)
-        stack = self.stack(images)
-        found = self.scores(stack, np.ones((1, len(images)), np.int64), protocol)
-        values = {key: float(value[0]) for key, value in found.items()}
-        return self.result(values, stack, ids, protocol)
-
-    def result(
-        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
-    ) -> Any:
-        """What `score` gives, an object with `n_images` and `to_mapping()`.
-
-        Parameters
-        ----------
-        values : dict of str to float
-            What `scores` gives for weights of one.
-        stack : dict of str to array
-            Field -> (N, ...), see `Counts.stacked`.
-        ids : sequence of str
-            Image ids, in the order of the stack.
-        protocol : Protocol
-            Its settings and options.
-
-        Returns
-        -------
-        object
-            The score that users see.
-        """
-        return Score(values, len(ids))
-
-    def stack(self, images: Sequence[Any]) -> Stack:
-        """The counts of one or more images as arrays. Raises DataError if they do not fit.
-
-        Parameters
-        ----------
-        images : sequence of Counts
-            One for each image.
+            Whole numbers (S, N), how often each image is in each data set.
+        protocol, opt
+            As `count` has them.
 
         Returns
         -------
         dict
-            Field -> array, see `Counts.stacked`.
+            Name -> (S,) or (S, T), a `PRCurve` of S curves, or a dict of these. The keys of
+            `columns` are paths in it.
         """
-        try:
-            return self.counts_type.stacked(images)
-        except ShapeError as error:
-            raise DataError(f"{self.name} scores: {error}") from None
 
-    @abstractmethod
-    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        """A tiny problem, by which a worker warms up."""
+    # What a metric may add.
 
-    def count_humans(self, gt: GroundTruth, protocol: Protocol) -> Counts:
-        """Each annotator against the others. Raises DataError where there is no such form.
-
-        Parameters
-        ----------
-        gt : GroundTruth
-            Its ground truth.
-        protocol : Protocol
-            Its settings and options.
-        """
+    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: Any) -> Mapping[str, Any]:
+        """Each annotator against the others. Raises DataError where there is no such form."""
         raise DataError(f"metric {self.name!r}: has no human form")
 
-    def check(self, protocol: Protocol) -> None:
-        """Raise ProtocolError if the protocol lacks what the metric needs.
+    def parts(self, protocol: Protocol, opt: Any) -> Mapping[str, tuple[str, ...]]:
+        """Parts of the score that have a table of their own: name -> path in the score."""
+        return {}
 
-        Parameters
-        ----------
-        protocol : Protocol
-            Its settings and options.
-        """
-        return
+    def files(
+        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Any
+    ) -> Iterator[tuple[str, str]]:
+        """Further files of a run's folder: name and text."""
+        return iter(())
 
-    def fits(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> bool:
-        """False if a prediction of that size cannot be compared with the ground truth.
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any
+    ) -> Iterator[tuple[str, str, str]]:
+        """What looks wrong in an image that can be counted: code, words, what fixes it."""
+        return iter(())
 
-        Parameters
-        ----------
-        pred : Prediction
-            One image's prediction.
-        gt : GroundTruth
-            Its ground truth.
-        protocol : Protocol
-            Its settings and options.
+    def check(self, protocol: Protocol, opt: Any) -> None:  # noqa: B027
+        """Raise ProtocolError if the protocol lacks what the metric needs."""
 
-        Returns
-        -------
-        bool
-            True if `count` accepts their sizes.
-        """
+    def fits(self, pred: Prediction, gt: GroundTruth, opt: Any) -> bool:
+        """False if a prediction of that size cannot be compared with the ground truth."""
         return pred.shape == gt.shape
 
+    def describe(self, protocol: Protocol, opt: Any) -> str:
+        """Its own conventions in words, printed under the scores; or ""."""
+        return opt.describe() if opt else ""
+
+    def used(self, opt: Any) -> tuple[str, ...]:
+        """The fields of a protocol that move its scores with these options."""
+        return self.uses
+
+    def class_names(self, opt: Any) -> tuple[str, ...]:
+        """The classes whose maps are a prediction's files; none where it is one file."""
+        return ()
+
+    def reads_instances(self, opt: Any) -> bool:
+        """True if the ground truth's instance maps are read too."""
+        return False
+
+    def has_curve(self, opt: Any) -> bool:
+        """True if the score has a precision-recall curve, `curve`."""
+        return any(c.key == "ods" for c in self.columns)
+
+    def draws(self, opt: Any) -> bool:
+        """True if its matched pixels can be drawn, see `match_maps`."""
+        return type(self).match_maps is not Metric.match_maps
+
+    def match_maps(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any, threshold: float
+    ) -> Any:
+        """The pixels that `count` counts at one threshold, a `MatchMaps`."""
+        raise DataError(f"metric {self.name!r}: matches no pixels")
+
+    def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The scores in official tables, {file name: rows}; None without such tables."""
+        return None
+
+    # What every metric has.
+
+    @property
+    def pred_kinds(self) -> tuple[str, ...]:
+        """What a prediction may be, the default first."""
+        return READS[self.reads][1]
+
+    @property
+    def gt_kind(self) -> str:
+        """What is read of the ground truth."""
+        return READS[self.reads][0]
+
     def options_of(self, protocol: Protocol) -> Any:
-        """Its options in a protocol. Raises ProtocolError for an unknown one and a wrong value.
-
-        Parameters
-        ----------
-        protocol : Protocol
-            Its settings and options.
-
-        Returns
-        -------
-        Settings or None
-            The checked record; None for a metric without options.
-        """
+        """Its options in a protocol, None if it has none. Raises ProtocolError for wrong ones."""
+        given = protocol.options.get(self.name, {})
         if self.options is None:
-            raise ProtocolError(f"options {self.name!r}: this metric has none, expected none")
+            if given:
+                raise ProtocolError(f"options {self.name!r}: this metric has none, expected none")
+            return None
         try:
-            return self.options.from_mapping(protocol.options.get(self.name, {}))
+            return self.options.from_mapping(given)
         except ProtocolError as error:
             raise ProtocolError(f"{self.name} {error}") from None
 
-    def describe(self, protocol: Protocol) -> str:
-        """Its own conventions in words, printed under the scores beside what it uses; or "".
+    def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
+        """The counts of one or more images: name -> (N, ...). Raises DataError if they differ."""
+        try:
+            return stacked(images, self.shared, self.ragged)
+        except ShapeError as error:
+            raise DataError(f"{self.name} scores: {error}") from None
 
-        Parameters
-        ----------
-        protocol : Protocol
-            Its settings and options.
+    def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
+        """The score of a data set: `scores` with weights of one.
 
-        Returns
-        -------
-        str
-            One line, or "".
+        Raises DataError for no records, one without counts of this metric, or different thresholds.
         """
-        return self.options_of(protocol).describe() if self.options else ""
+        stack = self.stack([c for _, c in counts_in_order(records, self.name)])
+        once = np.ones((1, len(records)), np.int64)
+        found = one_of(self.scores(stack, once, protocol, self.options_of(protocol)))
+        return Score({**_with_fewer(found), "n_images": len(records)})
 
-    def used(self, protocol: Protocol) -> tuple[str, ...]:
-        """The fields of a protocol that move its scores with these options: `uses`, or fewer.
+    def image_values(self, stack: Stack, protocol: Protocol, keys: Sequence[str]) -> dict[str, F8]:
+        """The images' own scores, f8 (N,) each: `scores` with each image as a data set of one.
 
-        Parameters
-        ----------
-        protocol : Protocol
-            Its settings and options.
-
-        Returns
-        -------
-        tuple of str
-            Names of fields.
+        Keys of what is not measured with these options are left out.
         """
-        return self.uses
-
-    def class_names(self, protocol: Protocol) -> tuple[str, ...]:
-        """The classes whose maps are a prediction's files; none where it is one file.
-
-        Parameters
-        ----------
-        protocol : Protocol
-            Its settings and options.
-
-        Returns
-        -------
-        tuple of str
-            In the order of the labels.
-        """
-        return ()
-
-    def reads_instances(self, protocol: Protocol) -> bool:
-        """True if the ground truth's instance maps are read too.
-
-        Parameters
-        ----------
-        protocol : Protocol
-            Its settings and options.
-
-        Returns
-        -------
-        bool
-            False for most metrics.
-        """
-        return False
-
-    def files(
-        self, score: Any, records: Sequence[ImageRecord], protocol: Protocol
-    ) -> Iterator[tuple[str, str]]:
-        """Further files of a run's folder: name and text.
-
-        Parameters
-        ----------
-        score : object
-            What `score` gives.
-        records : sequence of ImageRecord
-            One for each image.
-        protocol : Protocol
-            Its settings and options.
-
-        Returns
-        -------
-        iterator of tuple of str, str
-            Name and text of each file.
-        """
-        return iter(())
-
-    def parts(self, score: Any) -> Mapping[str, Any]:
-        """Scores within the score that have a table of their own: name -> score.
-
-        Parameters
-        ----------
-        score : object
-            What `score` gives.
-
-        Returns
-        -------
-        dict
-            Name -> score; empty for most metrics.
-        """
-        return {}
-
-    def has_tables(self, tables: Mapping[str, Any]) -> bool:
-        """True if official tables, {file name: rows}, hold scores of this metric.
-
-        Parameters
-        ----------
-        tables : dict
-            File name -> rows.
-
-        Returns
-        -------
-        bool
-            True if `reported` can read them.
-        """
-        return False
-
-    def reported(self, tables: Mapping[str, Any], run: str) -> Any:
-        """The score that official tables hold. Raises DataError, naming `run`.
-
-        Parameters
-        ----------
-        tables : dict
-            File name -> rows.
-        run : str
-            A name for messages.
-        """
-        raise DataError(f"{run}: metric {self.name} has no official tables")
-
-    def symptoms(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol
-    ) -> Iterator[tuple[str, str, str]]:
-        """What looks wrong in an image that can be counted.
-
-        Parameters
-        ----------
-        pred : Prediction
-            One image's prediction.
-        gt : GroundTruth
-            Its ground truth.
-        protocol : Protocol
-            Its settings and options.
-
-        Returns
-        -------
-        iterator of tuple of str
-            (code, words, what fixes it).
-        """
-        return iter(())
-
-    def same_truth(self, a: Any, b: Any) -> bool:
-        """False if the counts of one image cannot come from the same ground truth.
-
-        Parameters
-        ----------
-        a, b : Counts
-            Of one image in two runs.
-
-        Returns
-        -------
-        bool
-            True if nothing speaks against it.
-        """
-        return True
+        opt = self.options_of(protocol)
+        own = [name for name in stack if name not in self.shared]
+        n = len(stack[own[0]])
+        found: dict[str, list[Any]] = {key: [] for key in keys}
+        for first in range(0, n, _BLOCK):
+            some = {k: a[first : first + _BLOCK] if k in own else a for k, a in stack.items()}
+            size = min(_BLOCK, n - first)
+            tree = self.scores(some, np.eye(size, dtype=np.int64), protocol, opt)
+            for key in keys:
+                if (value := at(tree, key)) is not None:
+                    found[key].append(value)
+        return {key: np.concatenate(values) for key, values in found.items() if values}
 
 
-def counts_in_order(records: Iterable[ImageRecord], metric: str) -> list[tuple[str, Any]]:
+def _with_fewer(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """The scores with those entries of "over" that are over fewer than there are."""
+    out = {k: _with_fewer(v) if isinstance(v, Mapping) else v for k, v in tree.items()}
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for key, units in tree.get("over", {}).items():
+        for unit, (n, of) in units.items():
+            if 0 < n < of:
+                found.setdefault(key, {})[unit] = (int(n), int(of))
+    return {k: v for k, v in {**out, "over": found}.items() if k != "over" or found}
+
+
+def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[str, Any]]:
     """(image id, counts of a metric) in id order. Raises DataError for none, or missing counts."""
-    found = given_list(records, "records", "ImageRecords")
-    for record in found:
-        if not isinstance(record, ImageRecord):
-            raise DataError(f"records: {kind_of_value(record)}, expected ImageRecords")
-        if metric not in record.counts:
-            raise DataError(f"{metric} scores: expected every record to have {metric} counts")
-    if not found:
+    if not records:
         raise DataError(f"{metric} scores: no records, expected at least one")
-    return [(r.image_id, r.counts[metric]) for r in sorted(found, key=lambda r: r.image_id)]
+    for record in records:
+        if metric not in record.counts:
+            raise DataError(f"{metric} scores: {record.image_id} has no {metric} counts")
+    return [(r.image_id, r.counts[metric]) for r in sorted(records, key=lambda r: r.image_id)]
 
 
 def at_least_two(gt: GroundTruth, found: int) -> None:
@@ -455,16 +344,3 @@ def at_least_two(gt: GroundTruth, found: int) -> None:
         raise DataError(
             f"{gt.path or gt.image_id}: {found} annotator(s), expected two or more to compare"
         )
-
-
-def column_values(columns: Sequence[Column], mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """Key of each column -> its number in a score's `to_mapping()`; None where undefined."""
-    return {c.key: _value_at(mapping, c.key.split(".")) for c in columns}
-
-
-def _value_at(value: Any, path: Sequence[str]) -> float | None:
-    for part in path:
-        value = value.get(part) if isinstance(value, Mapping) else None
-    if isinstance(value, Mapping):
-        value = value.get("f")
-    return None if value is None or value != value else value

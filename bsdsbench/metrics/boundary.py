@@ -11,12 +11,10 @@ Everything here takes arrays and returns counts or maps; nothing touches a disk.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +22,8 @@ from numpy.typing import NDArray
 from bsdsbench.files.arguments import given_number
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, same_shape
-from bsdsbench.loaders.official_txt import boundary_files
-from bsdsbench.metrics.base import at_least_two, counts_in_order
-from bsdsbench.metrics.columns import Column
-from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric, MatchMaps
+from bsdsbench.loaders.official_txt import BDRY_FIELDS, boundary_files
+from bsdsbench.metrics.base import IMAGES, Column, Metric, at_least_two
 from bsdsbench.metrics.maps import (
     events_near,
     sizes,
@@ -38,16 +34,20 @@ from bsdsbench.metrics.maps import (
 )
 from bsdsbench.protocol.constants import MATCHED, MAX_PX
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import BoundaryCounts, ImageRecord, Stack, frozen
+from bsdsbench.scores.counts import Counts, ImageRecord, Stack, frozen
 from bsdsbench.scores.curve import (
-    OperatingPoint,
+    FOUR,
+    Best,
     PRCurve,
     area,
-    best_point,
+    best,
+    boundary_scores,
     edges_r50,
+    four_counts,
     recall_at_precision,
 )
-from bsdsbench.scores.ratios import or_none
+from bsdsbench.scores.ratios import Weights
+from bsdsbench.scores.score import Score
 from bsdsbench.tables.read_only import ReadOnly
 
 # Kernels are imported where they are called: scores are read and shown without them.
@@ -56,122 +56,115 @@ ONE_THRESHOLD = (0.5,)
 SMALLEST = float(np.nextafter(0, 1))
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class BoundaryScore(CurveScore):
-    """The boundary benchmark of a data set; all scores in [0, 1].
+CURVE_COLUMNS = (
+    Column("ods", "ODS"),
+    Column("ods.threshold", "ODS threshold", "at", digits=3, shown="own", score=False),
+    Column("ods.precision", "ODS P", "P", shown="own", score=False),
+    Column("ods.recall", "ODS R", "R", shown="own", score=False),
+    Column("ois", "OIS"),
+    Column("ap", "AP", undefined="all thresholds have one recall (binary or label maps)"),
+)
+BOUNDARY_COLUMNS = (
+    *CURVE_COLUMNS,
+    Column("r50", "R50", undefined="the curve does not pass a precision of 0.5"),
+    IMAGES,
+)
 
-    Parameters
-    ----------
-    ods, ois, ap, curve, per_image : various
-        As in `CurveScore`.
-    n_images : int
-        Number of images.
-    r50 : float
-        Recall at precision 0.5, NaN where the curve does not reach it.
-    edges_r50 : float
-        The edges toolbox's number, which is then the largest recall, or 0.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import bsdsbench as bb
-    >>> line = np.eye(20)
-    >>> score = bb.boundary_score(bb.boundary_counts(line, [line], "bsds500"))
-    >>> score.ods.f, score.n_images
-    (1.0, 1)
-    >>> sorted(score.to_mapping())
-    ['ap', 'edges_r50', 'n_images', 'ods', 'ois', 'r50']
+class BoundaryMetric(Metric):
+    """Boundary pixels matched one to one within a tolerance: the BSDS benchmark.
+
+    Scores: `ods` and `ois`, the best F at one threshold of all images and at each image's own, with
+    precision, recall and threshold; `ap`; `r50`, recall at precision 0.5, undefined where the curve
+    does not reach it, and `edges_r50`, the edges toolbox's number, which is then the largest recall
+    or 0; `curve`, of the counts summed over images.
     """
-
-    r50: float
-    edges_r50: float
-
-    def more(self) -> dict[str, Any]:
-        return {"r50": or_none(self.r50), "edges_r50": self.edges_r50}
-
-
-class BoundaryMetric(MatchingMetric):
-    """Boundary pixels matched one to one within a tolerance: the BSDS benchmark."""
 
     name = "boundary"
     title = "Boundaries"
     uses = MATCHED
-    columns: ClassVar[tuple[Column, ...]] = (
-        *CurveMetric.columns[:-1],
-        Column("r50", "R50", undefined="the curve does not pass a precision of 0.5"),
-        CurveMetric.columns[-1],
+    columns = BOUNDARY_COLUMNS
+    image_columns = (
+        Column("ods", "F"),
+        Column("ods.precision", "P"),
+        Column("ods.recall", "R"),
+        Column("ods.threshold", "at", score=False),
     )
-    values_of_images = CurveMetric.best_of_images
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> BoundaryCounts:
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
         return boundary_counts(pred, gt, protocol)
 
-    def count_humans(self, gt: GroundTruth, protocol: Protocol) -> BoundaryCounts:
-        return human_boundary_counts(gt, protocol)
+    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> dict[str, Any]:
+        """Every annotator against the others, summed; one threshold, 0.5.
 
-    def result(
-        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
-    ) -> BoundaryScore:
-        return boundary_result(values, stack["thresholds"], self.four(stack), ids, protocol)
+        The protocol gives tolerance and thinning. Raises DataError with fewer than two annotators.
+        """
+        annotators = gt.boundaries
+        at_least_two(gt, len(annotators))
+        plain = protocol.replace(thresholds=ONE_THRESHOLD, nms=False, invert=False)
+        each = [
+            boundary_counts(one, annotators[:k] + annotators[k + 1 :], plain)
+            for k, one in enumerate(annotators)
+        ]
+        return {**each[0], **{name: sum(c[name] for c in each) for name in FOUR}}
+
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: None
+    ) -> dict[str, Any]:
+        return boundary_scores(stack["thresholds"], four_counts(stack), weights, protocol)
 
     def match_maps(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None, threshold: float
     ) -> MatchMaps:
         return boundary_match_maps(pred, gt, protocol, threshold)
 
     def files(
-        self, score: BoundaryScore, records: Sequence[ImageRecord], protocol: Protocol
+        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Iterator[tuple[str, str]]:
-        return boundary_files(score, counts_in_order(records, self.name))
+        four = four_counts(stack)
+        return boundary_files(score, ids, stack["thresholds"], four, protocol.ods_rule)
 
-    def has_tables(self, tables: Mapping[str, Any]) -> bool:
-        """True with eval_bdry_thr.txt or eval_bdry.txt."""
-        return "eval_bdry_thr.txt" in tables or "eval_bdry.txt" in tables
-
-    def reported(self, tables: Mapping[str, Any], run: str) -> BoundaryScore:
+    def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """The scores of eval_bdry.txt where it is there, of the curve otherwise."""
         if "eval_bdry_thr.txt" not in tables:
-            raise DataError(f"{run}: no eval_bdry_thr.txt, expected it for a curve")
+            if "eval_bdry.txt" not in tables:
+                return None
+            raise DataError("no eval_bdry_thr.txt, expected it for a curve")
         thresholds, recall, precision = tables["eval_bdry_thr.txt"][:, :3].T
         curve = PRCurve(thresholds, precision, recall)
-        ods, ap = best_point(curve), float(area(curve))
-        ois = OperatingPoint(None, float("nan"), float("nan"), float("nan"))
+        ods = dict(zip(Best._fields, map(float, best(curve)), strict=True))
+        ois, ap = dict.fromkeys(("recall", "precision", "f"), math.nan), float(area(curve))
         if "eval_bdry.txt" in tables:
-            t, r, p, f, r_max, p_max, f_max, printed = tables["eval_bdry.txt"][0, :8].tolist()
-            ap = ap if math.isnan(printed) else printed
-            ods, ois = OperatingPoint(t, p, r, f), OperatingPoint(None, p_max, r_max, f_max)
+            found = dict(zip(BDRY_FIELDS, tables["eval_bdry.txt"][0, :8].tolist(), strict=True))
+            ods = {name: found[name] for name in ("threshold", "recall", "precision", "f")}
+            ois = {name: found[f"ois_{name}"] for name in ois}
+            ap = ap if math.isnan(found["ap"]) else found["ap"]
         images = tables.get("eval_bdry_img.txt", np.zeros((0, 5)))
-        return BoundaryScore(
-            ods=ods,
-            ois=ois,
-            ap=ap,
-            r50=float(recall_at_precision(curve)),
-            edges_r50=edges_r50(curve),
-            n_images=len(images),
-            curve=curve,
-            per_image=tuple(
-                (f"{row[0]:.0f}", OperatingPoint(row[1], row[3], row[2], row[4]))
-                for row in images.tolist()
+        return {
+            "ods": ods,
+            "ois": ois,
+            "ap": ap,
+            "n_images": len(images),
+            "images": tuple(
+                (f"{i:.0f}", {"ods": f, "ods.threshold": t, "ods.recall": r, "ods.precision": p})
+                for i, t, r, p, f in images.tolist()
             ),
-        )
-
-    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        edges = np.zeros((12, 16), np.uint8)
-        edges[3:9, 5] = 200
-        truth = GroundTruth("a", (edges > 0,))
-        return Prediction("a", soft=edges), truth, Protocol(thresholds=(0.25, 0.5))
+            "curve": curve,
+            "r50": float(recall_at_precision(curve)),
+            "edges_r50": float(edges_r50(curve)),
+        }
 
 
 def boundary_score(
-    records: Iterable[ImageRecord] | BoundaryCounts, protocol: Protocol | str | None = None
-) -> BoundaryScore:
+    records: Sequence[ImageRecord] | Counts, protocol: Protocol | str | None = None
+) -> Score:
     """Score records that carry boundary counts, in any order, or the counts of one image.
 
     Images without a boundary pixel on either side count as zeros.
 
     Parameters
     ----------
-    records : sequence of ImageRecord or BoundaryCounts
+    records : sequence of ImageRecord, or Counts
         One record per image; or the counts of one: `curve` has its precision, recall and f at each
         threshold, `ods` the best.
     protocol : Protocol or None
@@ -179,8 +172,8 @@ def boundary_score(
 
     Returns
     -------
-    BoundaryScore
-        ODS, OIS, AP, R50, the curve, and every image's best point.
+    Score
+        `ods`, `ois`, `ap`, `r50`, `edges_r50`, `curve`, `n_images`; see `BoundaryMetric`.
 
     Raises
     ------
@@ -200,39 +193,23 @@ def boundary_score(
     >>> one.ods.f, one.curve.recall[:2].tolist()
     (1.0, [1.0, 1.0])
     """
-    if isinstance(records, BoundaryCounts):
+    if isinstance(records, Counts):
         records = [ImageRecord("image", (0, 0), {BoundaryMetric.name: records})]
     return BoundaryMetric().score(records, Protocol.of(protocol))
 
 
-def boundary_result(
-    values: Mapping[str, float],
-    thresholds: NDArray[np.float64],
-    four: NDArray[np.int64],
-    ids: Sequence[str],
-    protocol: Protocol,
-) -> BoundaryScore:
-    """The score with these columns, of the counts (N, T, 4) of N images."""
-    curve = PRCurve.of_counts(thresholds, four.sum(axis=0))
-    more = {"r50": values["r50"], "edges_r50": edges_r50(curve)}
-    return BoundaryScore.of(values, thresholds, four, ids, protocol, **more)
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchMaps(ReadOnly):
+    """Which pixels are matched at one threshold, for overlays. All bool, read-only.
 
-
-def human_boundary_counts(gt: GroundTruth, protocol: Protocol) -> BoundaryCounts:
-    """Boundary counts of every annotator against the others, summed; one threshold, 0.5.
-
-    The protocol gives tolerance and thinning. Raises DataError with fewer than two annotators.
+    true_pred, false_pred : (H, W), predicted pixels matched with some annotator, with none
+    matched_gt, missed_gt : (A, H, W), each annotator's pixels that are matched, that are not
     """
-    annotators = gt.boundaries
-    at_least_two(gt, len(annotators))
-    plain = protocol.replace(thresholds=ONE_THRESHOLD, nms=False, invert=False)
-    return reduce(
-        add,
-        (
-            boundary_counts(one, annotators[:k] + annotators[k + 1 :], plain)
-            for k, one in enumerate(annotators)
-        ),
-    )
+
+    true_pred: Bool
+    false_pred: Bool
+    matched_gt: Bool
+    missed_gt: Bool
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -244,9 +221,9 @@ class Match(ReadOnly):
     pred_match, gt_match : array
         i8 (H, W), the flat (row-major) index of the partner in the other map, -1 where there is
         none.
-    cost : int
+    cost : int or float
         Sum of round(100 distance) over the pairs + C (n_pred + n_gt - n_matched), with C = ceil(100
-        * 100 * max_dist_px), the official objective (at least 1).
+        * 100 * max_dist_px), the official objective (at least 1); of `assign`, what its pairs cost.
     n_matched : int
         Number of pairs.
 
@@ -262,7 +239,7 @@ class Match(ReadOnly):
 
     pred_match: NDArray[np.int64]
     gt_match: NDArray[np.int64]
-    cost: int
+    cost: float
     n_matched: int
 
     def __repr__(self) -> str:
@@ -275,7 +252,7 @@ def boundary_counts(
     protocol: Protocol | str | None = None,
     *,
     dropped: Bool | None = None,
-) -> BoundaryCounts:
+) -> Counts:
     """Matched and total boundary pixels of one image at every threshold of the protocol.
 
     Parameters
@@ -293,8 +270,11 @@ def boundary_counts(
 
     Returns
     -------
-    BoundaryCounts
-        BoundaryCounts; maps without a boundary pixel give zeros.
+    Counts
+        `thresholds` f8 (T,) and i8 (T,) each: `matched_gt` and `total_gt`, ground-truth pixels
+        summed over annotators (cntR, sumR of the official ID_ev1.txt); `matched_pred` and
+        `total_pred`, predicted pixels, matched with any annotator (cntP, sumP). Maps without a
+        boundary pixel give zeros.
 
     Raises
     ------
@@ -335,8 +315,8 @@ def boundary_counts(
         present = sizes(events)
     matched_gt, matched_pred = match_steps(*events, target)
     total_gt = np.full(thresholds.size, sum(target.sizes))
-    four = matched_gt[::-1], total_gt, matched_pred[::-1], present[::-1]
-    counts = BoundaryCounts(thresholds, *four)
+    four = (matched_gt[::-1], total_gt, matched_pred[::-1], present[::-1])
+    counts = Counts(thresholds=thresholds, **dict(zip(FOUR, four, strict=True)))
     segs = isinstance(pred, Prediction) and pred.segs is not None
     return with_whole_image(counts, gt_maps) if protocol.whole_image and not segs else counts
 

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.maps import threshold_events, truth_maps
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import BoundaryCounts
+from bsdsbench.scores.counts import Counts
+from bsdsbench.scores.curve import curve_counts
 
 
 def many_to_one_counts(
     pred: NDArray[Any] | Prediction, gts: Sequence[NDArray[Any]] | GroundTruth, protocol: Protocol
-) -> BoundaryCounts:
+) -> Counts:
     """What `boundary_counts` would be if pixels could be matched any number of times.
 
     Inputs and errors as there; maps without a boundary pixel give zeros.
@@ -46,6 +47,5 @@ def many_to_one_counts(
         start, pixel, added, annotators.ravel(), close.ravel(), rows, cols, dy[inside], dx[inside]
     )
     total_gt = np.full(thresholds.size, annotators.sum())
-    return BoundaryCounts(
-        thresholds, matched_gt[::-1], total_gt, matched_pred[::-1], total_pred[::-1]
-    )
+    four = (matched_gt[::-1], total_gt, matched_pred[::-1], total_pred[::-1])
+    return curve_counts(thresholds, np.column_stack(four))

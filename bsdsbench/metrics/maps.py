@@ -42,7 +42,8 @@ from bsdsbench.loaders.inputs import (
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import NMSParams
-from bsdsbench.scores.counts import BoundaryCounts
+from bsdsbench.scores.counts import Counts
+from bsdsbench.scores.curve import curve_counts, four_counts
 
 if TYPE_CHECKING:
     from bsdsbench.kernels.thinning import Events
@@ -117,10 +118,7 @@ def without(events: Any, dropped: Bool) -> Any:
     return before[start], pixel[kept], added[kept]
 
 
-FourCounts = tuple[int, int, int, int]
-
-
-def whole_image_counts(gt_maps: NDArray[np.bool_]) -> FourCounts:
+def whole_image_counts(gt_maps: NDArray[np.bool_]) -> tuple[int, int, int, int]:
     """matched_gt, total_gt, matched_pred and total_pred of an image that is boundary everywhere.
 
     gt_maps : bool (A, H, W). No pixels give zeros.
@@ -130,13 +128,10 @@ def whole_image_counts(gt_maps: NDArray[np.bool_]) -> FourCounts:
     return annotated, annotated, drawn, int(gt_maps[0].size)
 
 
-def with_whole_image(counts: BoundaryCounts, gt_maps: NDArray[np.bool_]) -> BoundaryCounts:
-    """The counts with the row of threshold 0 before the others."""
-    four = (counts.matched_gt, counts.total_gt, counts.matched_pred, counts.total_pred)
-    rows = (
-        np.r_[first, rest] for first, rest in zip(whole_image_counts(gt_maps), four, strict=True)
-    )
-    return BoundaryCounts(np.r_[0.0, counts.thresholds], *rows)
+def with_whole_image(counts: Counts, gt_maps: NDArray[np.bool_]) -> Counts:
+    """The counts with the row of threshold 0, where every pixel is on, before the others."""
+    four = np.vstack([whole_image_counts(gt_maps), four_counts(counts)])
+    return curve_counts(np.r_[0.0, counts.thresholds], four)
 
 
 def nms(

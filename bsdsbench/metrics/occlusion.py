@@ -17,86 +17,28 @@ DOOBNet (Wang, Wang, Li, ACCV 2018), EvaluateSingle.m and correspondOccPixels.m.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape, soft_map
-from bsdsbench.loaders.official_txt import boundary_rows as official_rows
-from bsdsbench.loaders.official_txt import format_rows, safe_name, table_files
-from bsdsbench.metrics.base import Metric, counts_in_order
-from bsdsbench.metrics.boundary import BoundaryMetric, BoundaryScore, boundary_result
-from bsdsbench.metrics.columns import Column, within
+from bsdsbench.loaders.official_txt import boundary_rows, format_rows, safe_name, table_files
+from bsdsbench.metrics.base import IMAGES, Column, Metric
+from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS
 from bsdsbench.metrics.imresize import bilinear
 from bsdsbench.metrics.maps import replayed, threshold_events, truth_maps, unit
 from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import (
-    BoundaryCounts,
-    Counts,
-    ImageRecord,
-    Stack,
-    count_field,
-    thresholds_field,
-)
-from bsdsbench.scores.curve import best_point, curve_columns, pr_curve
+from bsdsbench.scores.counts import Counts, Stack
+from bsdsbench.scores.curve import FOUR, boundary_scores
 from bsdsbench.scores.ratios import Weights
-from bsdsbench.tables.result_object import ShownScore
+from bsdsbench.scores.score import Score
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 PARTS = ("edge", "orientation", "accuracy")
-_FIELDS = ("matched_gt", "total_gt", "matched_pred", "total_pred", "right_gt", "right_pred")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OcclusionCounts(Counts):
-    """Boundary counts of one image, and pixels in right pairs.
-
-    thresholds : f8 (T,)
-    matched_gt, total_gt, matched_pred, total_pred : i8 (T,), as in BoundaryCounts
-    right_gt, right_pred : i8 (T,), pixels in a pair of right orientation, summed over annotators,
-        and with any annotator. The programs write right_gt and never use it.
-
-    Adds over images. Raises ShapeError for arrays of different lengths.
-    """
-
-    thresholds: F8 = thresholds_field()
-    matched_gt: I8 = count_field(at_most="total_gt")
-    total_gt: I8 = count_field()
-    matched_pred: I8 = count_field(at_most="total_pred")
-    total_pred: I8 = count_field()
-    right_gt: I8 = count_field(at_most="matched_gt")
-    right_pred: I8 = count_field(at_most="matched_pred")
-
-    def counts_of(self, part: str) -> BoundaryCounts:
-        """The counts of one of the three curves."""
-        return BoundaryCounts(self.thresholds, *_four(self.arrays(), part).T)
-
-
-def _four(counts: Stack, part: str) -> I8:
-    """The counts (..., 4) of one of the three curves, of one image or of a stack."""
-    hit = counts["matched_pred" if part == "edge" else "right_pred"]
-    of = counts["matched_pred" if part == "accuracy" else "total_pred"]
-    return np.stack([counts["matched_gt"], counts["total_gt"], hit, of], axis=-1)
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OcclusionScore(ShownScore):
-    """ODS, OIS, AP and curve of edges, of edges with the right orientation, of its accuracy."""
-
-    edge: BoundaryScore
-    orientation: BoundaryScore
-    accuracy: BoundaryScore
-    n_images: int
-
-    def to_mapping(self) -> dict[str, Any]:
-        parts = {part: getattr(self, part).to_mapping() for part in PARTS}
-        return {**parts, "n_images": self.n_images}
+COUNTS = (*FOUR, "right_gt", "right_pred")
 
 
 class OcclusionMetric(Metric):
@@ -104,12 +46,10 @@ class OcclusionMetric(Metric):
 
     name = "occlusion"
     title = "Occlusion boundaries"
-    pred_kinds = ("oriented",)
-    gt_kind = "oriented"
-    counts_type = OcclusionCounts
+    reads = "oriented"
     default_protocol = "occlusion"
     uses = (*MAPS, *CURVE, *MATCHING)
-    columns: ClassVar[tuple[Column, ...]] = (
+    columns = (
         *(
             Column(f"{part}.{key}", f"{title} {key.upper()}", f"{short}-{key.upper()}", shown=shown)
             for part, title, short, shown in (
@@ -119,67 +59,53 @@ class OcclusionMetric(Metric):
             )
             for key in ("ods", "ois", "ap")
         ),
-        Column("n_images", "images", digits=0, shown="own", score=False),
+        IMAGES,
     )
-    part_columns = BoundaryMetric.columns
-    image_columns: ClassVar[tuple[Column, ...]] = (
-        Column("orientation", "orientation F"),
-        Column("edge", "edge F"),
+    part_columns = BOUNDARY_COLUMNS
+    image_columns = (
+        Column("orientation.ods", "orientation F"),
+        Column("edge.ods", "edge F"),
     )
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> OcclusionCounts:
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
         if pred.soft is None or pred.angles is None or len(gt.angles) != len(gt.boundaries):
             what = pred.path or pred.image_id
             raise DataError(f"{what}: no angles, expected them beside prediction and ground truth")
         return occlusion_counts(pred.soft, pred.angles, gt.boundaries, gt.angles, protocol)
 
-    def fits(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> bool:
+    def fits(self, pred: Prediction, gt: GroundTruth, opt: None) -> bool:
         """True: another size is resized."""
         return True
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
-        out: dict[str, F8] = {}
-        for part in PARTS:
-            found = curve_columns(stack["thresholds"], _four(stack, part), weights, protocol)
-            out |= {f"{part}.{key}": value for key, value in found.items()}
-        return out
-
-    def result(
-        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
-    ) -> OcclusionScore:
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: None
+    ) -> dict[str, Any]:
         t = stack["thresholds"]
-        parts = {
-            part: boundary_result(within(values, part), t, _four(stack, part), ids, protocol)
-            for part in PARTS
-        }
-        return OcclusionScore(**parts, n_images=len(ids))
+        return {part: boundary_scores(t, _four(stack, part), weights, protocol) for part in PARTS}
 
-    def image_values(self, counts: OcclusionCounts) -> dict[str, float]:
-        """The image's best F of edges, and of edges with the right orientation."""
-        return {p: best_point(pr_curve(counts.counts_of(p))).f for p in PARTS[:2]}
-
-    def parts(self, score: OcclusionScore) -> Mapping[str, Any]:
-        return {part.capitalize(): getattr(score, part) for part in PARTS}
+    def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
+        return {part.capitalize(): (part,) for part in PARTS}
 
     def files(
-        self, score: OcclusionScore, records: Sequence[ImageRecord], protocol: Protocol
+        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Iterator[tuple[str, str]]:
         """The official tables of each curve in a folder of its name; ID_ev1_occ.txt of each image:
         thresh cntR sumR cntP sumP cntR_occ cntP_occ."""
+        t = stack["thresholds"]
         for part in PARTS:
-            for name, text in table_files(official_rows(getattr(score, part))):
+            tables = boundary_rows(score[part], t, _four(stack, part), protocol.ods_rule)
+            for name, text in table_files(tables):
                 yield f"{part}/{name}", text
-        for image_id, c in counts_in_order(records, self.name):
-            rows = zip(c.thresholds, *(getattr(c, name) for name in _FIELDS), strict=True)
+        for i, image_id in enumerate(ids):
+            rows = np.column_stack([t, *(stack[name][i] for name in COUNTS)])
             yield f"per_image/{safe_name(image_id)}_ev1_occ.txt", format_rows(rows)
 
-    def same_truth(self, a: OcclusionCounts, b: OcclusionCounts) -> bool:
-        return set(a.total_gt.tolist()) == set(b.total_gt.tolist())
 
-    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        pred, gt, protocol = BoundaryMetric().example()
-        flat = np.zeros(gt.shape)
-        return replace(pred, angles=flat), replace(gt, angles=(flat,)), protocol
+def _four(stack: Stack, part: str) -> NDArray[np.int64]:
+    """The counts (N, T, 4) of one of the three curves."""
+    hit = stack["matched_pred" if part == "edge" else "right_pred"]
+    of = stack["matched_pred" if part == "accuracy" else "total_pred"]
+    return np.stack([stack["matched_gt"], stack["total_gt"], hit, of], axis=-1)
 
 
 def occlusion_counts(
@@ -188,7 +114,7 @@ def occlusion_counts(
     boundaries: Sequence[NDArray[Any]],
     gt_angles: Sequence[NDArray[Any]],
     protocol: Protocol,
-) -> OcclusionCounts:
+) -> Counts:
     """Matched pixels, and pixels in pairs of right orientation, of one image at every threshold.
 
     Parameters
@@ -202,8 +128,10 @@ def occlusion_counts(
 
     Returns
     -------
-    OcclusionCounts
-        Maps without a boundary pixel give zeros.
+    Counts
+        Those of `boundary_counts`, and right_gt, right_pred i8 (T,): pixels in a pair of right
+        orientation, summed over annotators, and with any annotator. The programs write right_gt
+        and never use it. Maps without a boundary pixel give zeros.
 
     Raises
     ------
@@ -225,14 +153,14 @@ def occlusion_counts(
     for k, bmap in enumerate(maps):
         same = k > 0 and np.array_equal(bmap, maps[k - 1])
         rows[k] = rows[k - 1] if same else _pairs(bmap, angles, gt_maps, gt_angles, protocol)
-    return OcclusionCounts(
-        thresholds,
-        rows[:, 0],
-        np.full(thresholds.size, np.count_nonzero(gt_maps)),
-        rows[:, 1],
-        np.count_nonzero(maps, axis=(1, 2)),
-        rows[:, 2],
-        rows[:, 3],
+    return Counts(
+        thresholds=thresholds,
+        matched_gt=rows[:, 0],
+        total_gt=np.full(thresholds.size, np.count_nonzero(gt_maps)),
+        matched_pred=rows[:, 1],
+        total_pred=np.count_nonzero(maps, axis=(1, 2)),
+        right_gt=rows[:, 2],
+        right_pred=rows[:, 3],
     )
 
 

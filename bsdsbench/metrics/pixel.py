@@ -8,10 +8,8 @@ same holds for the sum of absolute errors.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,170 +19,63 @@ from bsdsbench.curves.ranking import Ranking
 from bsdsbench.curves.results import ROCResult
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps, same_shape, soft_map
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.metrics.columns import Column
-from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore
+from bsdsbench.metrics.base import IMAGES, Column, Metric
+from bsdsbench.metrics.boundary import CURVE_COLUMNS
 from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.constants import ANNOTATED, CURVE, MAPS
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts, ImageRecord, Stack, count_field, thresholds_field
+from bsdsbench.scores.counts import Counts, ImageRecord, Stack
+from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import Weights, ratio, weighted_sum
+from bsdsbench.scores.score import Score
 
 Bool = NDArray[np.bool_]
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PixelCounts(Counts):
-    """Confusion counts of every pixel at each threshold, no tolerance.
+class PixelMetric(Metric):
+    """Every pixel at its own place: no tolerance, no thinning, no matching.
 
-    Adds over images. The mean absolute error is abs_error_sum / n_pixels.
-
-    Parameters
-    ----------
-    thresholds : array
-        f8 (T,).
-    tp, fp, fn, tn : array
-        i8 (T,), summed over annotators.
-    abs_error_sum : array
-        f8 (), sum of abs(prediction - ground truth) over the same pixels.
-
-    Raises
-    ------
-    DataError
-        As BoundaryCounts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import bsdsbench as bb
-    >>> counts = bb.pixel_counts(np.eye(4), [np.eye(4)], "bsds500")
-    >>> int(counts.tp[0]), int(counts.tn[0])
-    (4, 12)
+    Scores: `ods`, `ois`, `ap` and `curve` as of boundaries; `auc_roc`; `eer`, undefined where a
+    class is missing; `mae`, mean absolute error of the soft maps.
     """
-
-    thresholds: F8 = thresholds_field()
-    tp: I8 = count_field()
-    fp: I8 = count_field()
-    fn: I8 = count_field()
-    tn: I8 = count_field()
-    abs_error_sum: F8 = count_field("", np.float64, default=0.0)
-
-    @property
-    def matched_gt(self) -> I8:
-        """Boundary pixels found: tp."""
-        return self.tp
-
-    @property
-    def matched_pred(self) -> I8:
-        """Predicted pixels that are right: tp."""
-        return self.tp
-
-    @property
-    def total_gt(self) -> I8:
-        """Boundary pixels: tp + fn."""
-        return self.tp + self.fn
-
-    @property
-    def total_pred(self) -> I8:
-        """Predicted pixels: tp + fp."""
-        return self.tp + self.fp
-
-    @property
-    def n_pixels(self) -> int:
-        """Pixels counted: image pixels times annotators, the same at every threshold."""
-        total = self.tp[:1] + self.fp[:1] + self.fn[:1] + self.tn[:1]
-        return int(total.sum())
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class PixelScore(CurveScore):
-    """The pixel benchmark of a data set, without tolerance; all scores in [0, 1].
-
-    Parameters
-    ----------
-    ods, ois, ap, curve, per_image : various
-        As in `CurveScore`.
-    n_images : int
-        Number of images.
-    auc_roc, eer : float
-        Area under the ROC curve; equal error rate, NaN where it is undefined.
-    mae : float
-        Mean absolute error of the soft maps.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import bsdsbench as bb
-    >>> counts = bb.pixel_counts(np.eye(4), [np.eye(4)], "bsds500")
-    >>> score = bb.pixel_score([bb.ImageRecord("a", (4, 4), {"pixel": counts})])
-    >>> score.ods.f
-    1.0
-    """
-
-    auc_roc: float
-    eer: float
-    mae: float
-
-    def more(self) -> dict[str, Any]:
-        eer = None if math.isnan(self.eer) else self.eer
-        return {"auc_roc": self.auc_roc, "eer": eer, "mae": self.mae}
-
-
-class PixelMetric(CurveMetric):
-    """Every pixel at its own place: no tolerance, no thinning, no matching."""
 
     name = "pixel"
     title = "Pixels"
-    counts_type = PixelCounts
-    columns: ClassVar[tuple[Column, ...]] = (
-        *CurveMetric.columns[:2],
-        *CurveMetric.columns[4:-1],
+    columns = (
+        *CURVE_COLUMNS[:2],
+        *CURVE_COLUMNS[4:],
         Column("auc_roc", "AUC-ROC"),
         Column("eer", "EER", lower=True, shown="own"),
         Column("mae", "MAE", lower=True),
-        CurveMetric.columns[-1],
+        IMAGES,
     )
-    image_columns: ClassVar[tuple[Column, ...]] = (Column("f", "pixel F", "F"),)
-
+    image_columns = (Column("ods", "pixel F", "F"),)
     uses = (*MAPS, *ANNOTATED, *CURVE)
-    values_of_images = CurveMetric.best_of_images
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> PixelCounts:
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
         return pixel_counts(pred, gt, protocol)
 
-    def four(self, stack: Stack) -> I8:
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: None
+    ) -> dict[str, Any]:
         tp, fp, fn = stack["tp"], stack["fp"], stack["fn"]
-        return np.stack([tp, tp + fn, tp, tp + fp], axis=-1)
-
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
+        four = np.stack([tp, tp + fn, tp, tp + fp], axis=-1)
+        found = curve_scores(stack["thresholds"], four, weights, protocol)
         tp, fp, fn, tn, error = (
             weighted_sum(weights, stack[name]) for name in ("tp", "fp", "fn", "tn", "abs_error_sum")
         )
-        pixels = (tp + fp + fn + tn)[:, 0]
         rocs = [_roc(stack["thresholds"], *row) for row in zip(tp, fp, fn, tn, strict=True)]
-        found = {
+        return {
+            **found,
             "auc_roc": np.array([roc.auc for roc in rocs]),
             "eer": np.array([roc.eer for roc in rocs]),
-            "mae": ratio(error, pixels),
+            "mae": ratio(error, (tp + fp + fn + tn)[:, 0]),
         }
-        return {**super().scores(stack, weights, protocol), **found}
-
-    def result(
-        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
-    ) -> PixelScore:
-        more = {name: values[name] for name in ("auc_roc", "eer", "mae")}
-        return PixelScore.of(values, stack["thresholds"], self.four(stack), ids, protocol, **more)
-
-    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        empty = np.zeros((12, 16), np.uint8)
-        truth = GroundTruth("a", (empty > 0,))
-        return Prediction("a", soft=empty), truth, Protocol(thresholds=(0.25, 0.5))
 
 
-def pixel_score(
-    records: Iterable[ImageRecord], protocol: Protocol | str | None = None
-) -> PixelScore:
+def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None = None) -> Score:
     """Score records that carry pixel counts, in any order. Raises as `boundary_score`.
 
     The area under ROC joins the measured points with (0, 0) and (1, 1) by straight lines; the EER
@@ -200,8 +91,8 @@ def pixel_score(
 
     Returns
     -------
-    PixelScore
-        F, AP, AUC, EER and MAE.
+    Score
+        `ods`, `ois`, `ap`, `auc_roc`, `eer`, `mae`, `curve`, `n_images`; see `PixelMetric`.
 
     Examples
     --------
@@ -225,7 +116,7 @@ def pixel_counts(
     pred: NDArray[Any] | Prediction,
     gts: Sequence[NDArray[Any]] | GroundTruth,
     protocol: Protocol | str | None = None,
-) -> PixelCounts:
+) -> Counts:
     """Confusion counts of one image's pixels at every threshold of the protocol.
 
     Parameters
@@ -243,8 +134,10 @@ def pixel_counts(
 
     Returns
     -------
-    PixelCounts
-        PixelCounts, summed over annotators; an image without pixels gives zeros.
+    Counts
+        `thresholds` f8 (T,); `tp`, `fp`, `fn`, `tn` i8 (T,), summed over annotators;
+        `abs_error_sum` f8 (), sum of abs(prediction - ground truth) over the same pixels. An image
+        without pixels gives zeros.
 
     Raises
     ------
@@ -277,16 +170,18 @@ def pixel_counts(
     soft = prepare(soft, protocol)
     thresholds = protocol.threshold_array()
     tp, fp, fn, tn = _summed(soft, gt_maps, protocol.cuts())
-    return PixelCounts(thresholds, tp, fp, fn, tn, _abs_error(soft, gt_maps))
+    error = _abs_error(soft, gt_maps)
+    return Counts(thresholds=thresholds, tp=tp, fp=fp, fn=fn, tn=tn, abs_error_sum=error)
 
 
-def _of_segmentations(segs: tuple[NDArray[np.int32], ...], gt_maps: Bool) -> PixelCounts:
+def _of_segmentations(segs: tuple[NDArray[np.int32], ...], gt_maps: Bool) -> Counts:
     for seg in segs:
         same_shape(seg.shape, gt_maps.shape[1:])
     bmaps = np.stack([seg2bdry(seg) for seg in segs])
     tp, fp, fn, tn = np.hstack([_summed(bmap, gt_maps, np.array([1.0])) for bmap in bmaps])
     error = _abs_error(bmaps.mean(axis=0), gt_maps)
-    return PixelCounts(np.arange(1.0, len(segs) + 1), tp, fp, fn, tn, error)
+    thresholds = np.arange(1.0, len(segs) + 1)
+    return Counts(thresholds=thresholds, tp=tp, fp=fp, fn=fn, tn=tn, abs_error_sum=error)
 
 
 def _summed(soft: NDArray[Any], gt_maps: Bool, thresholds: NDArray[np.float64]) -> I8:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from bsdsbench.metrics.base import Metric
-    from bsdsbench.metrics.curve_metric import CurveMetric
     from bsdsbench.protocol.protocol import Protocol
 
 GROUP = "bsdsbench.metrics"
@@ -34,7 +33,7 @@ BUILT_IN = {
     "crispness": "bsdsbench.metrics.crispness:CrispnessMetric",
     "contour": "bsdsbench.metrics.contour.contour_metric:ContourMetric",
     "segmentation": "bsdsbench.metrics.segmentation:SegmentationMetric",
-    "aiu": "bsdsbench.metrics.crack_iou:CrackMetric",
+    "aiu": "bsdsbench.metrics.aiu:AverageIoUMetric",
     "wireframe": "bsdsbench.metrics.wireframe:WireframeMetric",
     "depth": "bsdsbench.metrics.depth:DepthMetric",
     "occlusion": "bsdsbench.metrics.occlusion:OcclusionMetric",
@@ -94,21 +93,9 @@ def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
     return in_order(asked)
 
 
-def curve_metric(name: str) -> CurveMetric:
-    """A metric that has a precision-recall curve. Raises DataError for another."""
-    from bsdsbench.metrics.curve_metric import CurveMetric
-
-    found = get(name)
-    if not isinstance(found, CurveMetric):
-        raise DataError(f"metric {name!r}: has no precision-recall curve")
-    return found
-
-
-def with_curve(metrics: Sequence[str]) -> tuple[str, ...]:
-    """Those of the metrics that have a precision-recall curve."""
-    from bsdsbench.metrics.curve_metric import CurveMetric
-
-    return tuple(m for m in metrics if isinstance(get(m), CurveMetric))
+def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
+    """Those of the metrics that have a precision-recall curve with their options."""
+    return tuple(m for m in metrics if get(m).has_curve(get(m).options_of(protocol)))
 
 
 @cache  # it reads what every installed package says of itself
@@ -140,28 +127,21 @@ def stored(values: Mapping[str, Any]) -> Protocol:
     """The protocol of a saved run, settled. Raises ProtocolError."""
     from bsdsbench.protocol.protocol import Protocol
 
-    protocol = Protocol.stored(values)
-    if protocol.options and "options" not in values:  # saved before options had metrics
-        given = dict(protocol.options)
-        for metric in map(get, BUILT_IN):
-            if metric.options and metric.options_were in given:
-                table, known = given[metric.options_were], metric.options.names()
-                given[metric.name] = {k: v for k, v in table.items() if k in known}
-        protocol = protocol.with_options(given)
-    return settled(protocol)
+    return settled(Protocol.stored(values))
 
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
     """How the scores of some metrics are made: what they use of the protocol, and their own."""
     found = [get(m) for m in metrics]
-    used = {name for m in found for name in m.used(protocol)}
-    own = [text for m in found if (text := m.describe(protocol))]
-    return protocol.describe(used, own)
+    options = [m.options_of(protocol) for m in found]
+    used = {name for m, opt in zip(found, options, strict=True) for name in m.used(opt)}
+    own = [m.describe(protocol, opt) for m, opt in zip(found, options, strict=True)]
+    return protocol.describe(used, [text for text in own if text])
 
 
 def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
     """Fields of a protocol, and names in its options, that no score of the metrics depends on."""
     if not metrics:
         return frozenset()
-    used = {name for m in metrics for name in get(m).used(protocol)}
+    used = {name for m in metrics for name in get(m).used(get(m).options_of(protocol))}
     return frozenset({*protocol.names(), *protocol.options} - {*used, *metrics})

@@ -1,6 +1,6 @@
 """Salient object detection: how well a soft map marks the pixels of a mask, without tolerance.
 
-`SaliencyCounts` holds the measures of one image; `SaliencyMetric.scores` computes those of a data
+`saliency_counts` makes the measures of one image; `SaliencyMetric.scores` computes those of a data
 set. Three ways are in use and give different numbers, so they have different names: `*_mean` is
 the mean over images of the image's value (at each threshold, if there are any, and then the best
 one), `*_sum` is one ratio of the summed counts, `max_f_pr` is F of the mean precision and mean
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,11 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import salient_measures as measures
-from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.columns import Column
+from bsdsbench.metrics.base import IMAGES, Column, Metric
 from bsdsbench.metrics.maps import invert
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import BOOL, HOME_MADE, POSITIVE, Settings, one_of, setting
-from bsdsbench.scores.counts import Counts, Stack, count_field
+from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, ratio, weighted_mean, weighted_sum
 
 F8 = NDArray[np.float64]
@@ -92,37 +91,18 @@ class SaliencyOptions(Settings):
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SaliencyCounts(Counts):
-    """One image: counts at 256 levels and at the adaptive threshold, and its own measures.
-
-    tp, fp : i8 (257,), last the adaptive threshold; half_tp, half_fp : i8 () at
-    0.5; positives, pixels : i8 (), mask pixels and all pixels; abs_error_sum : f8 (), sum of
-    |map - mask|; s_measure, weighted_f : f8 (). Measures of one image do not add; scores take the
-    images one by one. Raises ShapeError for arrays of other shapes.
-    """
-
-    adds: ClassVar[bool] = False
-
-    tp: I8 = count_field("257")
-    fp: I8 = count_field("257")
-    half_tp: I8 = count_field("")
-    half_fp: I8 = count_field("")
-    positives: I8 = count_field("")
-    pixels: I8 = count_field("")
-    abs_error_sum: F8 = count_field("", np.float64)
-    s_measure: F8 = count_field("", np.float64)
-    weighted_f: F8 = count_field("", np.float64)
-
-
 def saliency_counts(
     soft: NDArray[Any],
     mask: NDArray[np.bool_],
     params: SaliencyOptions | None = None,
     *,
     what: str = "saliency",
-) -> SaliencyCounts:
+) -> Counts:
     """All measures of one image.
+
+    tp, fp : i8 (257,), the levels and last the adaptive threshold; half_tp, half_fp : i8 () at 0.5;
+    positives, pixels : i8 (), mask pixels and all pixels; abs_error_sum : f8 (), sum of
+    |map - mask|; s_measure, weighted_f : f8 ().
 
     soft : (H, W) uint8, uint16 or float in [0, 1]; mask : (H, W) bool
     params : the conventions, those of the preset if None; what : names the image in errors
@@ -138,16 +118,16 @@ def saliency_counts(
     tp, fp = (_at_least(levels[where]) for where in (mask, ~mask))
     adaptive = value >= measures.adaptive_threshold(value, rules.cap)
     half = measures.at_half(value, rules.operator)
-    return SaliencyCounts(
-        np.append(tp, (adaptive & mask).sum()),
-        np.append(fp, (adaptive & ~mask).sum()),
-        (half & mask).sum(),
-        (half & ~mask).sum(),
-        mask.sum(),
-        np.array(mask.size),
-        np.abs(value - mask).sum(dtype=np.float64),
-        np.array(measures.s_measure(value, mask, centroid=rules.centroid)),
-        np.array(measures.weighted_f(value, mask)),
+    return Counts(
+        tp=np.append(tp, (adaptive & mask).sum()),
+        fp=np.append(fp, (adaptive & ~mask).sum()),
+        half_tp=(half & mask).sum(),
+        half_fp=(half & ~mask).sum(),
+        positives=mask.sum(),
+        pixels=mask.size,
+        abs_error_sum=np.abs(value - mask).sum(dtype=np.float64),
+        s_measure=measures.s_measure(value, mask, centroid=rules.centroid),
+        weighted_f=measures.weighted_f(value, mask),
     )
 
 
@@ -204,13 +184,11 @@ class SaliencyMetric(Metric):
 
     name = "saliency"
     title = "Salient objects"
-    pred_kinds = ("soft",)
-    gt_kind = "mask"
-    counts_type = SaliencyCounts
+    reads = "mask"
     default_protocol = "saliency"
     options = SaliencyOptions
     uses = ("invert",)
-    columns: ClassVar[tuple[Column, ...]] = (
+    columns = (
         Column("mae_mean", "MAE", lower=True, digits=3, quantity="mae"),
         Column("max_f_mean", "max F", digits=3, quantity="max_f"),
         Column("adaptive_f_mean", "adaptive F", "adp F", digits=3, quantity="adaptive_f"),
@@ -239,44 +217,38 @@ class SaliencyMetric(Metric):
         Column("iou_sum", "IoU of sums", shown="never", quantity="iou"),
         Column("dice_sum", "Dice of sums", shown="never", quantity="dice"),
         Column("ber_sum", "BER of sums", lower=True, shown="never", quantity="ber"),
-        Column("n_images", "images", "n", digits=0, shown="own", score=False),
+        IMAGES,
     )
-    image_columns: ClassVar[tuple[Column, ...]] = (
-        Column("max_f", "max F"),
-        Column("mae", "MAE", lower=True),
-        Column("s_measure", "S"),
-        Column("weighted_f", "weighted F", "wF"),
+    image_columns = (
+        Column("max_f_mean", "max F"),
+        Column("mae_mean", "MAE", lower=True),
+        Column("s_measure_mean", "S"),
+        Column("weighted_f_mean", "weighted F", "wF"),
     )
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> SaliencyCounts:
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
+    ) -> Counts:
         what = str(pred.path or pred.image_id)
         if pred.soft is None or gt.mask is None:
             raise DataError(f"{what}: expected one soft map and one mask")
         soft = invert(pred.soft) if protocol.invert else pred.soft
-        return saliency_counts(soft, gt.mask, self.options_of(protocol), what=what)
+        return saliency_counts(soft, gt.mask, opt, what=what)
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
+    ) -> dict[str, F8]:
         """Means over images, the best of mean curves, and ratios of sums."""
-        rules = self.options_of(protocol)
-        numbers, curves = _image_values(stack, rules)
+        numbers, curves = _image_values(stack, opt)
         out = {f"{name}_mean": weighted_mean(weights, value) for name, value in numbers.items()}
         for name, curve in curves.items():
             mean = weighted_mean(weights, curve)
             best, way = (mean.min(axis=1), "min") if name == "ber" else (mean.max(axis=1), "max")
             out[f"{way}_{name}_mean"] = best
-        return {**out, **_summed_values(stack, weights, rules)}
-
-    def image_values(self, counts: SaliencyCounts) -> dict[str, float]:
-        f = measures.f_beta(counts.tp, counts.fp, counts.positives)[:256]
-        return {
-            "max_f": float(f.max()),
-            "mae": float(ratio(counts.abs_error_sum, counts.pixels)),
-            "s_measure": float(counts.s_measure),
-            "weighted_f": float(counts.weighted_f),
-        }
+        return {**out, **_summed_values(stack, weights, opt)}
 
     def symptoms(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> Iterator[tuple[str, str, str]]:
         """Dark objects on bright ground."""
         soft, mask = measures.strengths(np.asarray(pred.soft), False), np.asarray(gt.mask, bool)
@@ -287,12 +259,3 @@ class SaliencyMetric(Metric):
                 "the map is darker on the object than beside it",
                 f"--set invert={other}",
             )
-
-    def same_truth(self, a: SaliencyCounts, b: SaliencyCounts) -> bool:
-        return int(a.positives) == int(b.positives) and int(a.pixels) == int(b.pixels)
-
-    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        soft = np.zeros((12, 16), np.uint8)
-        soft[3:9, 5:9] = 200
-        truth = GroundTruth("a", mask=soft > 0)
-        return Prediction("a", soft=soft), truth, Protocol()

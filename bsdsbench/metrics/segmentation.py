@@ -6,18 +6,16 @@ are additive over images, so the score of many images is computed from their sum
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.errors import ProtocolError, ShapeError
+from bsdsbench.files.errors import ProtocolError
 from bsdsbench.kernels import tallies
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.columns import Column
+from bsdsbench.metrics.base import IMAGES, Column, Metric, over
 from bsdsbench.metrics.contour.contour_metric import (
     faults_named,
     label_maps,
@@ -28,43 +26,24 @@ from bsdsbench.metrics.contour.instances import class_pair, instances_of, match
 from bsdsbench.metrics.contour.label_options import LabelOptions
 from bsdsbench.metrics.contour.pairs import LabelPair
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts, Stack, count_field
+from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, ratio
-from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SegmentationCounts(Counts):
-    """Pixels and instances of C classes in one or more images.
+def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Counts:
+    """Count one image's label maps, or its instance maps if `params.unit` is "instance".
+
+    pred, gt : (H, W) integer; masks if there are no classes (then class 0 is the object)
+
+    Of C classes:
 
     confusion  : i8 (C + 1, C + 1), pixels of ground-truth class i predicted as j; the last row and
                  column are pixels of no class (ignored ones are in neither map)
     tp, fp, fn : i8 (C,), instances paired, predicted and annotated alone; 0 without instances
     iou_sum    : f8 (C,), intersection over union, summed over the pairs
-
-    Adds over images. Raises ShapeError where shapes do not fit.
-    """
-
-    confusion: I8 = count_field("K K")
-    tp: I8 = count_field("C")
-    fp: I8 = count_field("C")
-    fn: I8 = count_field("C")
-    iou_sum: F8 = count_field("C", np.float64)
-
-    def __post_init__(self) -> None:
-        Counts.__post_init__(self)
-        n = self.tp.size
-        if len(self.confusion) != n + 1:
-            raise ShapeError(f"confusion: shape {self.confusion.shape}, expected {n + 1} x {n + 1}")
-
-
-def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> SegmentationCounts:
-    """Count one image's label maps, or its instance maps if `params.unit` is "instance".
-
-    pred, gt : (H, W) integer; masks if there are no classes (then class 0 is the object)
 
     Raises DataError for a label of no class, ShapeError for unequal shapes.
 
@@ -78,9 +57,10 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     [0.5, 0.5]
     """
     n = len(params.class_names)
-    zeros: dict[str, Any] = {name: np.zeros(n) for name in ("tp", "fp", "fn", "iou_sum")}
     if params.unit == "class":
-        return SegmentationCounts(_table(class_pair(pred, gt, params)), **zeros)
+        table = _table(class_pair(pred, gt, params))
+        none = np.zeros(n, np.int64)
+        return Counts(confusion=table, tp=none, fp=none, fn=none, iou_sum=np.zeros(n))
     regions = instances_of(pred, gt, params)
     found = match(regions)
     of_pred, of_gt = (
@@ -89,9 +69,9 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     )
     pixels = np.bincount((n + 1) * of_gt + of_pred, regions.pixels, (n + 1) ** 2)
     n_pairs, n_pred = found.iou.size, found.iou.size + found.n_pred_only
-    wrong = found.class_of[n_pairs:n_pred][found.void_share <= 0.5]
-    return SegmentationCounts(
-        pixels.reshape(n + 1, n + 1),
+    wrong = found.class_of[n_pairs:n_pred][found.excused <= 0.5]
+    return Counts(
+        confusion=pixels.reshape(n + 1, n + 1).astype(np.int64),
         tp=np.bincount(found.class_of[:n_pairs], minlength=n),
         fp=np.bincount(wrong, minlength=n),
         fn=np.bincount(found.class_of[n_pred:], minlength=n),
@@ -166,43 +146,13 @@ def panoptic_quality(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> F8
     pred, gt : (H, W) instance maps, class x `params.divisor` + instance
     Pairs are regions of one class with an intersection over union above 0.5. Ignored pixels of the
     ground truth count nowhere, and a predicted region of which more than half is ignored is no
-    error. Raises ProtocolError unless `params.unit` is "instance".
+    error. Ignored pixels (`ignore` + 1) x divisor - 1 - k are a crowd of class k (from 0): they
+    stay in the union, and excuse predictions of that class alone.
+    Raises ProtocolError unless `params.unit` is "instance".
     """
     if params.unit != "instance":
         raise ProtocolError(f"unit {params.unit!r}: expected 'instance' for panoptic quality")
     return panoptic(segmentation_counts(pred, gt, params))[0]
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ClassSegmentation(ShownScore):
-    """One class; undefined values as None. gt_pixels : its annotated pixels."""
-
-    iou: float | None
-    dice: float | None
-    accuracy: float | None
-    pq: float | None
-    sq: float | None
-    rq: float | None
-    gt_pixels: int
-
-    def to_mapping(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SegmentationScore(ShownScore):
-    """Scores of a data set; means are over the classes that either map has.
-
-    values : name -> number or None; per_class : name -> `ClassSegmentation`
-    """
-
-    values: dict[str, float | None]
-    per_class: dict[str, ClassSegmentation]
-    n_images: int
-
-    def to_mapping(self) -> dict[str, Any]:
-        per_class = {name: part.to_mapping() for name, part in self.per_class.items()}
-        return {**self.values, "per_class": per_class, "n_images": self.n_images}
 
 
 _CLASS_COLUMNS = (
@@ -213,21 +163,24 @@ _CLASS_COLUMNS = (
     Column("sq", "SQ"),
     Column("rq", "RQ"),
 )
+_MEANS = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
 
 
 class SegmentationMetric(Metric):
-    """Label maps: IoU per class and its means, pixel accuracy, Dice, panoptic quality."""
+    """Label maps: IoU per class and its means, pixel accuracy, Dice, panoptic quality.
+
+    Scores: of the pixels and instances of all images together, means over the classes that either
+    map has; `per_class`, with `gt_pixels`, its annotated pixels.
+    """
 
     name = "segmentation"
     title = "Segmentation"
-    pred_kinds = ("classes",)
-    gt_kind = "classes"
-    counts_type = SegmentationCounts
+    version = 2
+    reads = "classes"
+    shared = ()
     default_protocol = "masks"
     options = LabelOptions
-    options_were = "contour"
-    uses = ()
-    columns: ClassVar[tuple[Column, ...]] = (
+    columns = (
         Column("mean_iou", "mean IoU", quantity="iou"),
         Column("fw_iou", "frequency-weighted IoU", "fwIoU", quantity="iou"),
         Column("pixel_accuracy", "pixel accuracy", "accuracy", quantity="accuracy"),
@@ -236,91 +189,57 @@ class SegmentationMetric(Metric):
         Column("pq", "PQ"),
         Column("sq", "SQ"),
         Column("rq", "RQ"),
-        Column("n_images", "images", "n", digits=0, shown="own", score=False),
+        IMAGES,
     )
-    part_columns: ClassVar[tuple[Column, ...]] = (
+    part_columns = (
         *_CLASS_COLUMNS,
         Column("gt_pixels", "pixels", digits=0, shown="own", score=False),
     )
-    image_columns: ClassVar[tuple[Column, ...]] = (
+    image_columns = (
         Column("mean_iou", "mean IoU", "mIoU"),
         Column("pixel_accuracy", "pixel accuracy", "accuracy"),
     )
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> SegmentationCounts:
-        at = self.options_of(protocol)
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: LabelOptions
+    ) -> Counts:
         with faults_named(pred, gt):
-            return segmentation_counts(*label_maps(pred, gt, at), at)
+            return segmentation_counts(*label_maps(pred, gt, opt), opt)
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
-        return _values(summed(stack, weights))
-
-    def result(
-        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
-    ) -> SegmentationScore:
-        total = summed(stack, np.ones((1, len(ids)), np.int64))
-        names, gt = self.options_of(protocol).class_names, _parts(total.confusion)[2][0]
-        columns = {key: value[0] for key, value in _class_values(total).items()}
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions
+    ) -> dict[str, Any]:
+        total, names = summed(stack, weights), opt.class_names
+        pq, sq, rq = panoptic(total)
+        each = {
+            "iou": class_iou(total.confusion),
+            "dice": class_dice(total.confusion),
+            "accuracy": class_accuracy(total.confusion),
+            **{"pq": pq, "sq": sq, "rq": rq},
+        }
+        found: dict[str, Any] = {_MEANS.get(k, k): defined_mean(v) for k, v in each.items()}
+        found["fw_iou"] = frequency_weighted_iou(total.confusion)
+        found["pixel_accuracy"] = pixel_accuracy(total.confusion)
+        there = {_MEANS.get(k, k): (~np.isnan(v)).sum(axis=1) for k, v in each.items()}
+        found["over"] = over("classes", {key: (n, len(names)) for key, n in there.items()})
+        gt = _parts(total.confusion)[2]
         per_class = {
-            name: ClassSegmentation(
-                **{key: _plain(value[k]) for key, value in columns.items()}, gt_pixels=int(gt[k])
-            )
+            name: {**{key: v[:, k] for key, v in each.items()}, "gt_pixels": gt[:, k]}
             for k, name in enumerate(names)
         }
-        means = {name: _plain(value) for name, value in values.items()}
-        return SegmentationScore(means, per_class if len(names) > 1 else {}, len(ids))
+        return {**found, "per_class": per_class if len(names) > 1 else {}}
 
-    def parts(self, score: SegmentationScore) -> Mapping[str, Any]:
-        return score.per_class
-
-    def image_values(self, counts: SegmentationCounts) -> dict[str, float]:
-        return {name: float(value) for name, value in _values(counts).items()}
+    def parts(self, protocol: Protocol, opt: LabelOptions) -> dict[str, tuple[str, ...]]:
+        return {name: ("per_class", name) for name in opt.class_names}
 
     def symptoms(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: LabelOptions
     ) -> Iterator[tuple[str, str, str]]:
-        return label_symptoms(pred, gt, self.options_of(protocol))
+        return label_symptoms(pred, gt, opt)
 
-    def same_truth(self, a: SegmentationCounts, b: SegmentationCounts) -> bool:
-        return np.array_equal(a.confusion.sum(axis=1), b.confusion.sum(axis=1))
-
-    def describe(self, protocol: Protocol) -> str:
+    def describe(self, protocol: Protocol, opt: LabelOptions) -> str:
         """What was compared, and the order of the means."""
         return (
-            f"{super().describe(protocol)}; pixels and instances of all images together, then "
-            "means over the classes that either map has"
+            f"{opt.describe()}; pixels and instances of all images together, then means over the "
+            "classes that either map has"
         )
-
-    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        labels = np.zeros((12, 16), np.uint8)
-        labels[:, 8:] = 1
-        protocol = Protocol(options={self.name: LabelOptions(classes=("left", "right"))})
-        return Prediction("a", classes=labels), GroundTruth("a", labels=labels), protocol
-
-
-def _class_values(counts: Any) -> dict[str, F8]:
-    """The scores of each class, (..., C)."""
-    pq, sq, rq = panoptic(counts)
-    return {
-        "iou": class_iou(counts.confusion),
-        "dice": class_dice(counts.confusion),
-        "accuracy": class_accuracy(counts.confusion),
-        **{"pq": pq, "sq": sq, "rq": rq},
-    }
-
-
-def _values(counts: Any) -> dict[str, Any]:
-    """The scores of counts, or of arrays of them (S, ...)."""
-    means = {name: defined_mean(value) for name, value in _class_values(counts).items()}
-    return {
-        "mean_iou": means["iou"],
-        "fw_iou": frequency_weighted_iou(counts.confusion),
-        "pixel_accuracy": pixel_accuracy(counts.confusion),
-        "mean_accuracy": means["accuracy"],
-        "mean_dice": means["dice"],
-        **{name: means[name] for name in ("pq", "sq", "rq")},
-    }
-
-
-def _plain(value: Any) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.columns import Column
+from bsdsbench.metrics.base import IMAGES, Column, Metric, over
 from bsdsbench.metrics.region.contingency_table import (
     as_label_map,
     canonical,
@@ -28,8 +26,8 @@ from bsdsbench.metrics.region.contingency_table import (
 )
 from bsdsbench.metrics.region.measures import measure
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts, Stack, count_field
-from bsdsbench.scores.ratios import Weights, ratio, weighted_mean
+from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.ratios import Weights, ratio, weighted_mean, weighted_sum
 
 
 def undersegmentation_error(labels: ArrayLike, gt: ArrayLike) -> float:
@@ -178,30 +176,6 @@ F8 = NDArray[np.float64]
 _OVER_ANNOTATORS = ("mean", "min", "max")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SuperpixelCounts(Counts):
-    """One image's measures.
-
-    n_superpixels : i8 ()
-    ue, ue_levin, asa, recall : f8 (3,), each measure's mean, minimum and maximum over annotators:
-        undersegmentation error (Neubert and Protzel; Levinshtein), achievable segmentation
-        accuracy, boundary recall
-    compactness, variation : f8 (), of the label map alone, and with the picture (NaN without)
-
-    Measures of one image do not add. Raises ShapeError for arrays of other shapes.
-    """
-
-    adds: ClassVar[bool] = False
-
-    n_superpixels: NDArray[np.int64] = count_field("")
-    ue: F8 = count_field("3", np.float64)
-    ue_levin: F8 = count_field("3", np.float64)
-    asa: F8 = count_field("3", np.float64)
-    recall: F8 = count_field("3", np.float64)
-    compactness: F8 = count_field("", np.float64)
-    variation: F8 = count_field("", np.float64, undefined=True)
-
-
 MEASURES: dict[str, Callable[[Any, Any], float]] = {
     "ue": undersegmentation_error,
     "ue_levin": undersegmentation_error_levin,
@@ -215,11 +189,11 @@ class SuperpixelMetric(Metric):
 
     name = "superpixel"
     title = "Superpixels"
-    pred_kinds = ("labels",)
+    reads = "regions"
     photo = True
     uses = ("empty_gt",)
-    counts_type = SuperpixelCounts
-    columns: ClassVar[tuple[Column, ...]] = (
+    shared = ()
+    columns = (
         Column("ue.mean", "UE", lower=True),
         Column("ue_levin.mean", "UE (Levinshtein)", "UE-L", lower=True),
         Column("asa.mean", "ASA"),
@@ -232,16 +206,23 @@ class SuperpixelMetric(Metric):
             for kind in _OVER_ANNOTATORS[1:]
         ),
         Column("n_superpixels", "superpixels", "K", digits=0, shown="own", score=False),
-        Column("n_images", "images", "n", digits=0, shown="own", score=False),
+        IMAGES,
     )
-    image_columns: ClassVar[tuple[Column, ...]] = (
-        Column("ue", "UE", lower=True),
-        Column("asa", "ASA"),
-        Column("recall", "boundary recall", "BR"),
+    image_columns = (
+        Column("ue.mean", "UE", lower=True),
+        Column("asa.mean", "ASA"),
+        Column("recall.mean", "boundary recall", "BR"),
     )
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> SuperpixelCounts:
-        """Every measure against each annotator; explained variation where the picture is there."""
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None
+    ) -> dict[str, Any]:
+        """Every measure against each annotator; explained variation where the picture is there.
+
+        ue, ue_levin, asa, recall f8 (3,), each measure's mean, minimum and maximum over annotators;
+        compactness, variation f8 (), of the label map alone, and with the picture (NaN without);
+        n_superpixels i8 ().
+        """
         what = pred.path or pred.image_id
         if pred.segs is None or len(pred.segs) != 1:
             found = "no label map" if pred.segs is None else f"{len(pred.segs)} label maps"
@@ -256,40 +237,28 @@ class SuperpixelMetric(Metric):
             for name, measure in MEASURES.items()
         }
         variation = np.nan if gt.photo is None else explained_variation(labels, gt.photo)
-        return SuperpixelCounts(
-            n_superpixels=np.array(np.unique(labels).size),
-            compactness=np.array(compactness(labels)),
-            variation=np.array(variation),
-            **values,
-        )
+        alone = {"compactness": compactness(labels), "variation": variation}
+        return {**values, **alone, "n_superpixels": np.unique(labels).size}
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: None
+    ) -> dict[str, Any]:
         """Means over images of each measure's mean, minimum and maximum over the annotators."""
-        out: dict[str, F8] = {}
+        out: dict[str, Any] = {}
         for name in MEASURES:
             means = weighted_mean(weights, stack[name])
-            out |= {f"{name}.{kind}": means[:, k] for k, kind in enumerate(_OVER_ANNOTATORS)}
+            out[name] = {kind: means[:, k] for k, kind in enumerate(_OVER_ANNOTATORS)}
         for name in ("compactness", "variation", "n_superpixels"):
             out[name] = weighted_mean(weights, stack[name])
-        return out
+        seen = weighted_sum(weights, ~np.isnan(stack["variation"]))
+        return {**out, "over": over("images", {"variation": (seen, weights.sum(axis=1))})}
 
-    def image_values(self, counts: SuperpixelCounts) -> dict[str, float]:
-        out = {name: float(getattr(counts, name)[0]) for name in MEASURES}
-        rest = {n: float(getattr(counts, n)) for n in ("compactness", "variation", "n_superpixels")}
-        return {**out, **rest}
-
-    def describe(self, protocol: Protocol) -> str:
+    def describe(self, protocol: Protocol, opt: None) -> str:
         """The conventions, which no field of the protocol changes."""
         return (
             "superpixels: means over annotators, then over images; boundary recall within "
             "0.0025 of the diagonal"
         )
-
-    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        labels = np.ones((12, 16), np.int32)
-        labels[:, 8:] = 2
-        truth = GroundTruth("a", (labels == 2,), (labels,))
-        return Prediction("a", segs=(labels,)), truth, Protocol.preset("bsds500")
 
 
 def _mean_min_max(values: Sequence[float]) -> F8:

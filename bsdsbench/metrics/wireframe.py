@@ -12,19 +12,22 @@ sAP, by ends, on a grid of 128 x 128: the distance of two lines is the smaller o
 squared distances of their ends. In the order of the file a prediction is true if its nearest
 annotated line, the first of equals, is nearer than 5, 10 or 15 and not taken. All images'
 predictions are ranked by score, equal ones in the order of images and files. sAP is the area under
-the largest precision at a recall or a higher one; msAP is the mean of three. mAP^J is the same of
-junctions, mean of the distances 0.5, 1 and 2.
+the largest precision at a recall or a higher one; msAP is the mean of three.
 
-A file's lines end where one equals the first (the networks' output is padded so).
+mAP^J is the same of junctions, mean of the distances 0.5, 1 and 2. They go by score, not in the
+order of the file. Junctions of an image without annotated ones are neither true nor false.
+
+The networks' output is padded by its first lines again. For F^H and AP^H a file's lines end where a
+score equals the first one: of a detector whose best lines all have the score 1, one line is left.
+For sAP they end where a line equals the first one.
 
 Source: L-CNN (Zhou, Qi, Ma, ICCV 2019), eval-sAP.py, eval-APH.py, eval-mAPJ.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,15 +35,14 @@ from numpy.typing import NDArray
 from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.line_files import drawn_lines
 from bsdsbench.loaders.line_maps import GRID
-from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps
-from bsdsbench.metrics.columns import Column
-from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric, MatchMaps
+from bsdsbench.metrics.base import IMAGES, Column, Metric
+from bsdsbench.metrics.boundary import MatchMaps, boundary_counts, boundary_match_maps
 from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.settings import Settings, one_of, setting
-from bsdsbench.scores.counts import BoundaryCounts, Stack, count_field
-from bsdsbench.scores.curve import PRCurve, summed_curve
-from bsdsbench.scores.ratios import Weights, defined_ratio, f_measure, or_none, weighted_sum
+from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.curve import PRCurve, curve_scores, four_counts, summed_curve
+from bsdsbench.scores.ratios import Weights, defined_ratio, f_measure, weighted_sum
 
 F8 = NDArray[np.float64]
 SQUARED = (5.0, 10.0, 15.0)  # of lines
@@ -62,56 +64,18 @@ class WireframeOptions(Settings):
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WireframeCounts(BoundaryCounts):
-    """Matched pixels of one image, and its ranked lines and junctions.
-
-    thresholds to total_pred are as in `BoundaryCounts`.
-
-    lines : f8 (L, 4), each line's score and whether it is true at 5, 10 and 15
-    junctions : f8 (J, 4), the same at 0.5, 1 and 2
-    n_lines, n_junctions : f8 (), those of the truth, NaN without any to compare
-
-    Ranks of one image do not add.
-    """
-
-    adds: ClassVar[bool] = False
-
-    lines: F8 | None = count_field("L 4", np.float64, ragged=True, later=True)
-    junctions: F8 | None = count_field("J 4", np.float64, ragged=True, later=True)
-    n_lines: F8 | None = count_field("", np.float64, later=True)
-    n_junctions: F8 | None = count_field("", np.float64, later=True)
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class WireframeScore(CurveScore):
-    """F^H, AP^H, sAP and mAP^J, and the curve of pixels; ods, ois and ap as in `CurveScore`."""
-
-    fh: float
-    aph: float
-    sap5: float
-    sap10: float
-    sap15: float
-    msap: float
-    map_j: float
-
-    def more(self) -> dict[str, Any]:
-        return {name: or_none(getattr(self, name)) for name in MORE}
-
-
-class WireframeMetric(MatchingMetric):
+class WireframeMetric(Metric):
     """Straight lines: pixels matched within a tolerance, ends and junctions by their distance."""
 
     name = "wireframe"
     title = "Wireframes"
-    version = 2
-    pred_kinds = ("lines",)
-    gt_kind = "lines"
-    counts_type = WireframeCounts
+    version = 3
+    reads = "lines"
+    ragged = ("lines", "junctions")
     default_protocol = "wireframe"
     options = WireframeOptions
     uses = (*MAPS, *CURVE, *MATCHING)
-    columns: ClassVar[tuple[Column, ...]] = (
+    columns = (
         Column("fh", "F^H"),
         Column("aph", "AP^H"),
         Column("sap5", "sAP5", quantity="sap"),
@@ -119,66 +83,74 @@ class WireframeMetric(MatchingMetric):
         Column("sap15", "sAP15", quantity="sap"),
         Column("msap", "msAP", quantity="sap"),
         Column("map_j", "mAP^J"),
-        CurveMetric.columns[-1],
+        IMAGES,
     )
+    image_columns = (Column("ods", "F"),)
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> WireframeCounts:
-        """Pixels as `bsdsbench.boundary_counts`, and lines and junctions by distance."""
-        pixels = boundary_counts(self._drawn(pred, gt, protocol), gt, protocol).arrays()
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: WireframeOptions
+    ) -> dict[str, Any]:
+        """Pixels as `bsdsbench.boundary_counts`, and lines and junctions by distance.
+
+        lines f8 (L, 4), each line's score and whether it is true at 5, 10 and 15; junctions f8
+        (J, 4), the same at 0.5, 1 and 2, by falling score, none where the truth has none; n_lines,
+        n_junctions f8 (), those of the truth, NaN without any to compare.
+        """
+        none = {name: np.zeros((0, 4)) for name in self.ragged}
+        nan = {"n_lines": np.nan, "n_junctions": np.nan}
+        pixels = boundary_counts(self._drawn(pred, gt, opt), gt, protocol)
+        found: dict[str, Any] = {**pixels, **none, **nan}
         mine, truth = pred.lines, gt.lines
         if mine is None or truth is None:
-            return WireframeCounts(**pixels)
-        grid = self._grid(mine, gt, protocol)
+            return found
+        grid = self._grid(mine, gt, opt)
         lines = _scaled(mine.ends, grid)[: _padded(mine.ends)]
         true = _scaled(truth.ends, truth.grid or GRID)
-        found = {
-            "lines": _ranked(mine.scores[: len(lines)], line_hits(lines, true)),
-            "n_lines": np.array(float(len(true))),
-        }
+        found["lines"] = _ranked(mine.scores[: len(lines)], line_hits(lines, true))
+        found["n_lines"] = float(len(true))
         if mine.junctions is not None and truth.junctions is not None:
-            points = _scaled(mine.junctions[:, :2], grid)
             places = _scaled(truth.junctions[:, :2], truth.grid or GRID)
-            found["junctions"] = _ranked(mine.junctions[:, 2], junction_hits(points, places))
-            found["n_junctions"] = np.array(float(len(places)))
-        return WireframeCounts(**pixels, **found)
+            best_first = np.argsort(-mine.junctions[:, 2], kind="stable")
+            juncs = mine.junctions[best_first if len(places) else []]
+            hits = junction_hits(_scaled(juncs[:, :2], grid), places)
+            found["junctions"] = _ranked(juncs[:, 2], hits)
+            found["n_junctions"] = float(len(places))
+        return found
 
-    def _grid(self, lines: Lines, gt: GroundTruth, protocol: Protocol) -> tuple[int, int]:
-        in_image = self.options_of(protocol).lines_in == "image"
-        return lines.grid or (gt.shape if in_image else GRID)
+    def _grid(self, lines: Lines, gt: GroundTruth, opt: WireframeOptions) -> tuple[int, int]:
+        return lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
 
-    def _drawn(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Prediction:
+    def _drawn(self, pred: Prediction, gt: GroundTruth, opt: WireframeOptions) -> Prediction:
         """The prediction with its lines drawn from the grid that they are in."""
         if pred.lines is None or pred.lines.grid:
             return pred
-        grid = self._grid(pred.lines, gt, protocol)
+        grid = self._grid(pred.lines, gt, opt)
         return pred if grid == GRID else replace(pred, soft=drawn_lines(pred.lines, gt.shape, grid))
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
-        """F^H, AP^H, sAP and mAP^J, beside those of `CurveMetric`."""
-        curve = summed_curve(stack["thresholds"], self.four(stack), weights)
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions
+    ) -> dict[str, Any]:
+        """F^H, AP^H, sAP and mAP^J, beside ODS, OIS, AP and curve of the pixels."""
+        four = four_counts(stack)
+        curve = summed_curve(stack["thresholds"], four, weights)
         sap = pooled_ap(stack["lines"], stack["n_lines"], weights)
         junctions = pooled_ap(stack["junctions"], stack["n_junctions"], weights)
         found = (*heat_scores(curve), *sap.T, sap.mean(axis=1), junctions.mean(axis=1))
-        return {**super().scores(stack, weights, protocol), **dict(zip(MORE, found, strict=True))}
+        pixels = curve_scores(stack["thresholds"], four, weights, protocol)
+        return {**pixels, **dict(zip(MORE, found, strict=True))}
 
-    def result(
-        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
-    ) -> WireframeScore:
-        more = {name: values[name] for name in MORE}
-        return WireframeScore.of(
-            values, stack["thresholds"], self.four(stack), ids, protocol, **more
-        )
+    def has_curve(self, opt: WireframeOptions) -> bool:
+        return True
 
     def match_maps(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
+        self,
+        pred: Prediction,
+        gt: GroundTruth,
+        protocol: Protocol,
+        opt: WireframeOptions,
+        threshold: float,
     ) -> MatchMaps:
-        return boundary_match_maps(self._drawn(pred, gt, protocol), gt, protocol, threshold)
-
-    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        drawn = np.zeros((12, 16))
-        drawn[3:9, 5] = 0.8
-        protocol = Protocol(thresholds=(0.5, 0.7), operator=">", thin=False)
-        return Prediction("a", soft=drawn), GroundTruth("a", (drawn > 0,)), protocol
+        return boundary_match_maps(self._drawn(pred, gt, opt), gt, protocol, threshold)
 
 
 def heat_scores(curve: PRCurve) -> tuple[F8, F8]:

@@ -311,7 +311,7 @@ class PRCurveDisplay(CurveDisplay):
         DataError
             If the run has no counts of that metric.
         """
-        score = metric_score(run, metric)
+        score = run.score(curve_of(run, metric))
         recall, precision = score.curve.recall, score.curve.precision
         drawn = (precision > 0) | (recall > 0)
         name = run.name if name is None else name
@@ -432,17 +432,17 @@ def apart(x: F8, y: F8) -> Any:
     return np.r_[True, new] | np.r_[new, True]
 
 
-def metric_score(run: Evaluation, metric: str | None = None) -> Any:
-    """The score of `run` under a metric with a PR curve; default: the first it has.
+def curve_of(run: Evaluation, metric: str | None = None) -> str:
+    """The metric whose PR curve is drawn: the one given, or the run's first that has one.
 
     Raises DataError for another metric, or if the run has none.
     """
-    if metric is None:
-        curves = registry.with_curve(run.metrics)
-        if not curves:
-            raise DataError(
-                f"{run.name}: none of its metrics has a precision-recall curve "
-                f"({', '.join(run.metrics) or 'no metric'})"
-            )
-        metric = curves[0]
-    return run.score(registry.curve_metric(metric).name)
+    curves = registry.with_curve(run.metrics, run.protocol)
+    if not curves:
+        raise DataError(
+            f"{run.name}: none of its metrics has a precision-recall curve "
+            f"({', '.join(run.metrics) or 'no metric'})"
+        )
+    if metric and metric not in curves:
+        raise DataError(f"{run.name}: {metric!r} has no curve, expected {', '.join(curves)}")
+    return metric or curves[0]

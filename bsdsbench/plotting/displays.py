@@ -18,7 +18,7 @@ from bsdsbench.plotting.curve_display import (
     ROOM,
     CurveDisplay,
     apart,
-    metric_score,
+    curve_of,
     pair,
     visible_points,
 )
@@ -82,7 +82,7 @@ class FThresholdDisplay(CurveDisplay):
         DataError
             If the run has no counts of that metric.
         """
-        score = metric_score(run, metric)
+        score = run.score(curve_of(run, metric))
         shown = run.name if name is None else name
         return cls(score.curve.thresholds, score.curve.f, name=shown, best=score.ods)
 

@@ -20,7 +20,7 @@ from bsdsbench.comparison.published import (
 )
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.plotting.curve_display import PRCurveDisplay, draw_together, metric_score
+from bsdsbench.plotting.curve_display import PRCurveDisplay, curve_of, draw_together
 from bsdsbench.plotting.displays import FThresholdDisplay
 from bsdsbench.plotting.palette import HUMAN
 from bsdsbench.plotting.scatter import ImageScatterDisplay
@@ -130,7 +130,7 @@ def _show_ap(
 ) -> None:
     """AP behind the names, of published results where its rule is the one of all runs."""
     rules = {run.protocol.ap_rule for run in runs} or {r.ap_rule for r in extra} & set(AP_RULES)
-    values = [float(metric_score(run, metric).ap) for run in runs]
+    values = [float(run.score(curve_of(run, metric)).ap) for run in runs]
     values += [r.boundary["ap"] if {r.ap_rule} == rules else math.nan for r in extra]
     for display, value in zip(shown, values, strict=True):
         if not math.isnan(value):

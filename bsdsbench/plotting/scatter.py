@@ -13,7 +13,7 @@ from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
-from bsdsbench.plotting.curve_display import metric_score
+from bsdsbench.plotting.curve_display import curve_of
 from bsdsbench.plotting.style import (
     GREY,
     line_style,
@@ -65,8 +65,10 @@ class ImageScatterDisplay:
         metric: str | None = None,
     ) -> ImageScatterDisplay:
         """Best F of each image under two runs. Raises DataError if their images differ."""
-        x = dict(metric_score(run_x, metric).per_image)
-        y = dict(metric_score(run_y, metric).per_image)
+        metric = metric or curve_of(run_x)
+        x, y = (
+            {k: row["ods"] for k, row in run.image_values(metric).items()} for run in (run_x, run_y)
+        )
         if x.keys() != y.keys():
             odd = sorted(x.keys() ^ y.keys())[0]
             raise DataError(
@@ -75,7 +77,7 @@ class ImageScatterDisplay:
             )
         ids = sorted(x)
         shown = tuple(names) or (run_x.name, run_y.name)
-        return cls([x[i].f for i in ids], [y[i].f for i in ids], ids, shown)
+        return cls([x[i] for i in ids], [y[i] for i in ids], ids, shown)
 
     def plot(self, ax: Axes | None = None, label: int = 3, **points: Any) -> ImageScatterDisplay:
         """Draw on `ax` or on a new figure; the `label` images that differ most carry their id."""

@@ -140,7 +140,7 @@ def _has_human_point(runs: Sequence[Any], notes: list[str]) -> bool:
 def _run_data(run: Any, color: str, dashes: Sequence[float]) -> dict[str, Any]:
     dash = " ".join(f"{2 * d:g}" for d in dashes)
     data: dict[str, Any] = {"name": run.name, "color": color, "dash": dash}
-    curves = registry.with_curve(run.metrics)
+    curves = registry.with_curve(run.metrics, run.protocol)
     if not curves:
         return data
     score = run.score(curves[0])
@@ -187,7 +187,7 @@ def image_rows(run: Any, metric: str) -> dict[str, dict[str, float]]:
     """Image id -> its values under a metric, from counts or from official tables."""
     if isinstance(run, Evaluation):
         return run.image_values(metric)
-    return {image_id: point.to_mapping() for image_id, point in run.score(metric).per_image}
+    return dict(run.score(metric).get("images", ()))
 
 
 def _ids(run: Any) -> list[str]:

@@ -1,6 +1,6 @@
 """Pictures of the matching: matched pixels green, false ones orange, missed ones blue.
 
-Overlays come from the matching itself (`MatchingMetric.match_maps`), so their pixels add up to the
+Overlays come from the matching itself (`Metric.match_maps`), so their pixels add up to the
 counts of the scores. The colours are those of Okabe and Ito, which everyone can distinguish.
 """
 
@@ -19,7 +19,8 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import png_bytes, write_atomic
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.curve_metric import MatchingMetric, MatchMaps
+from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.boundary import MatchMaps
 from bsdsbench.plotting.palette import PIXELS
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress
@@ -46,13 +47,13 @@ class Overlay:
     classes: NDArray[np.uint8]
 
 
-def matching_metric(names: Iterable[str], protocol: Protocol) -> MatchingMetric | None:
+def matching_metric(names: Iterable[str], protocol: Protocol) -> Metric | None:
     """The first of the named metrics whose matching can be drawn."""
-    metrics = (m for m in map(registry.get, names) if isinstance(m, MatchingMetric))
-    return next((m for m in metrics if m.draws(protocol)), None)
+    metrics = map(registry.get, names)
+    return next((m for m in metrics if m.draws(m.options_of(protocol))), None)
 
 
-def overlay_metric(run: Evaluation) -> MatchingMetric:
+def overlay_metric(run: Evaluation) -> Metric:
     """The metric of the run whose matching can be drawn. Raises DataError if it has none."""
     found = matching_metric(run.metrics, run.protocol)
     if found:
@@ -74,7 +75,8 @@ def overlay(
     counts: Any = record.counts[metric.name]
     k = int(np.argmin(np.abs(counts.thresholds - threshold)))
     at = float(counts.thresholds[k])
-    maps = metric.match_maps(pred, gt, run.protocol, at)
+    opt = metric.options_of(run.protocol)
+    maps = metric.match_maps(pred, gt, run.protocol, opt, at)
     counted = int(counts.matched_pred[k]), int(counts.matched_gt[k])
     found = int(maps.true_pred.sum()), int(maps.matched_gt.sum())
     if found != counted:

@@ -23,7 +23,6 @@ from bsdsbench.files.bounded import (
 from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.loaders.identity import Identity
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import column_values
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.protocol.tasks import Task
@@ -32,15 +31,14 @@ from bsdsbench.runs.record_store import pack_records
 from bsdsbench.runs.run_identity import identity_of, signature_of, tasks_of
 from bsdsbench.runs.score_tables import image_table, score_tables
 from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.score import at
 from bsdsbench.tables.as_html import to_html
 from bsdsbench.tables.as_text import to_text
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
 if TYPE_CHECKING:
-    from bsdsbench.metrics.boundary import BoundaryScore
-    from bsdsbench.metrics.pixel import PixelScore
-    from bsdsbench.metrics.region.scoring import RegionScore
+    from bsdsbench.scores.score import Score
 
 
 EMPTY = "empty_gt"  # in the provenance: ids that the protocol left out
@@ -167,7 +165,8 @@ class Evaluation(Shown):
         parts = []
         for metric in self.metrics:
             columns = [c for c in registry.get(metric).columns if c.shown == "always" and c.score]
-            found = column_values(columns[:4], self.score(metric).to_mapping())
+            score = self.score(metric)
+            found = {c.key: at(score, c.key) for c in columns[:4]}
             named = [f"{c.short or c.heading} {_short(found[c.key])}" for c in columns[:4]]
             parts.append(f"{metric} {', '.join(named)}")
         scores = "; ".join(parts) or "no scores"
@@ -205,34 +204,16 @@ class Evaluation(Shown):
         """
         return registry.get(metric).score(self.records, self.protocol)
 
-    def boundary_score(self) -> BoundaryScore:
-        """ODS, OIS, AP, R50 of the boundary benchmark: short for score("boundary").
-
-        Returns
-        -------
-        BoundaryScore
-            With the curve and each image's best point.
-        """
+    def boundary_score(self) -> Score:
+        """ODS, OIS, AP, R50 of the boundary benchmark: short for score("boundary")."""
         return self.score("boundary")
 
-    def pixel_score(self) -> PixelScore:
-        """The pixel benchmark without tolerance: short for score("pixel").
-
-        Returns
-        -------
-        PixelScore
-            With the curve.
-        """
+    def pixel_score(self) -> Score:
+        """The pixel benchmark without tolerance: short for score("pixel")."""
         return self.score("pixel")
 
-    def region_score(self) -> RegionScore:
-        """Covering, PRI, VOI and more: short for score("region").
-
-        Returns
-        -------
-        RegionScore
-            With the value at each threshold.
-        """
+    def region_score(self) -> Score:
+        """Covering, PRI, VOI and more: short for score("region")."""
         return self.score("region")
 
     def image_values(self, metric: str) -> dict[str, dict[str, float]]:
@@ -248,14 +229,20 @@ class Evaluation(Shown):
         Returns
         -------
         dict
-            Image id -> {name: value}.
+            Image id -> {key of a column: value}.
         """
         found = registry.get(metric)
-        if self.records and metric not in self.metrics:
+        if not self.records:
+            return {}
+        if metric not in self.metrics:
             had = ", ".join(self.metrics) or "none"
             raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {had}")
-        values = found.values_of_images([r.counts[metric] for r in self.records])
-        return dict(zip(self.image_ids, values, strict=True))
+        stack = found.stack([r.counts[metric] for r in self.records])
+        keys = [c.key for c in found.image_columns]
+        columns = found.image_values(stack, self.protocol, keys)
+        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+        named = zip(self.image_ids, rows, strict=True)
+        return {image_id: dict(zip(columns, row, strict=True)) for image_id, row in named}
 
     def __add__(self, other: Evaluation) -> Evaluation:
         if not isinstance(other, Evaluation):
@@ -332,7 +319,10 @@ class Evaluation(Shown):
 
         def files() -> Iterator[tuple[str, str | bytes]]:
             for metric, score in scores.items():
-                made = registry.get(metric).files(score, self.records, self.protocol)
+                found = registry.get(metric)
+                stack = found.stack([r.counts[metric] for r in self.records])
+                opt = found.options_of(self.protocol)
+                made = found.files(score, self.image_ids, stack, self.protocol, opt)
                 for done, (name, text) in enumerate(made, 1):
                     yield name, text
                     if progress:
@@ -439,7 +429,7 @@ def plain_values(values: Mapping[str, float]) -> dict[str, float | None]:
 
 
 def _short(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+    return "-" if value is None or value != value else f"{value:.3f}"
 
 
 def _path_from(path: str, folder: Path) -> str:

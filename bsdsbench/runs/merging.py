@@ -27,8 +27,8 @@ from bsdsbench.protocol.settings import clipped
 from bsdsbench.runs.evaluation import EMPTY, Evaluation
 from bsdsbench.runs.score_tables import KEY as SPEED
 from bsdsbench.runs.score_tables import joined_speed
-from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
-from bsdsbench.scores.curve import four_counts
+from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.curve import curve_counts, four_counts
 from bsdsbench.scores.ratios import f_measure, ratio
 
 FEW = 10  # missing shards that are named
@@ -134,7 +134,8 @@ def _parts(run: Evaluation) -> str:
 
 
 def _joined(runs: Sequence[Evaluation]) -> Evaluation:
-    origin: dict[str, Any] = {k: v for k, v in runs[0].provenance.items() if k not in ("shard", "truth")}
+    own = ("shard", "truth")
+    origin: dict[str, Any] = {k: v for k, v in runs[0].provenance.items() if k not in own}
     if SPEED in origin:
         origin[SPEED] = joined_speed(runs)
     if empty := sorted(image_id for each in runs for image_id in each.empty):
@@ -192,7 +193,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         found = [table[record.image_id] for table in tables]
         chosen, rows = best_rows(np.stack([four_counts(c) for c in found]))
         times += np.bincount(chosen, minlength=len(runs))
-        counts = BoundaryCounts(found[0].thresholds, *rows.T)
+        counts = curve_counts(found[0].thresholds, rows)
         kind = f"best-of-{len(runs)}"
         found_at = record.image_id, record.size
         records.append(ImageRecord(*found_at, {METRIC: counts}, truth=record.truth, form=kind))

@@ -7,6 +7,7 @@ compared and bootstrapped like your own. eval_*.txt alone give a curve and score
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,12 +19,13 @@ from bsdsbench.loaders.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.constants import even_thresholds
 from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol
-from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
+from bsdsbench.scores.counts import Counts, ImageRecord
+from bsdsbench.scores.score import Score
 
 UNKNOWN = "official files, protocol not stated"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ReportedRun:
     """A run known by its official tables only: scores and a curve, no image's counts."""
 
@@ -36,14 +38,22 @@ class ReportedRun:
     @property
     def metrics(self) -> tuple[str, ...]:
         """The metrics there are tables of."""
-        return tuple(m for m in registry.names() if registry.get(m).has_tables(self.tables))
+        return tuple(self._scores)
+
+    @cached_property
+    def _scores(self) -> dict[str, Score]:
+        """Metric -> what the tables hold of it. Raises DataError where they lack something."""
+        try:
+            every = ((m, registry.get(m).reported(self.tables)) for m in registry.names())
+            return {m: Score(found) for m, found in every if found is not None}
+        except DataError as error:
+            raise DataError(f"{self.name}: {error}") from None
 
     def score(self, metric: str) -> Any:
         """What the tables say of a metric. Raises DataError if there are none of it."""
-        found = registry.get(metric)
-        if not found.has_tables(self.tables):
+        if metric not in self._scores:
             raise DataError(f"{self.name}: no official tables of {metric}, expected them")
-        return found.reported(self.tables, self.name)
+        return self._scores[metric]
 
     def scores(self) -> dict[str, Any]:
         """Like `Evaluation.scores`, with what the tables hold."""
@@ -89,7 +99,7 @@ def from_official(folder: str | Path, name: str | None = None) -> RunParts:
     return found
 
 
-def _from_ev1(counts: dict[str, BoundaryCounts], name: str, path: Path) -> RunParts:
+def _from_ev1(counts: dict[str, Counts], name: str, path: Path) -> RunParts:
     first = next(iter(counts.values())).thresholds
     for image_id, found in counts.items():
         if found.thresholds.shape != first.shape or not np.allclose(found.thresholds, first):
@@ -99,11 +109,7 @@ def _from_ev1(counts: dict[str, BoundaryCounts], name: str, path: Path) -> RunPa
         ImageRecord(
             image_id,
             (0, 0),
-            {
-                registry.DEFAULT[0]: BoundaryCounts(
-                    grid, c.matched_gt, c.total_gt, c.matched_pred, c.total_pred
-                )
-            },
+            {registry.DEFAULT[0]: Counts(**{**c, "thresholds": grid})},
         )
         for image_id, c in counts.items()
     )

@@ -25,7 +25,8 @@ from bsdsbench.loaders.identity import shipped_sets
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.run_identity import PREFIX, SOURCE, references
-from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
+from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.curve import curve_counts
 
 SET = "bsds500-test"
 _PARTS = ("matched_gt", "unmatched_pred", "total_pred")
@@ -53,7 +54,8 @@ def reference_parts(name: str) -> tuple[Protocol, str, tuple[ImageRecord, ...], 
     records = []
     for i, image_id in enumerate(arrays["ids"].tolist()):
         truth = np.full(len(parameter), arrays["total_gt"][i], np.int64)
-        counts = BoundaryCounts(thresholds, hit[i], truth, total[i] - missed[i], total[i])
+        four = np.column_stack([hit[i], truth, total[i] - missed[i], total[i]])
+        counts = curve_counts(thresholds, four)
         named = {registry.DEFAULT[0]: counts}
         mark = truths[image_id]
         records.append(ImageRecord(image_id, (0, 0), named, truth=mark, form=_FORMS[about.form]))

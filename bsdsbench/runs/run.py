@@ -369,8 +369,8 @@ def count(
     keep : the record is to be stored. A fault is returned, whatever it is.
     """
     found = Counted(item.image_id)
-    metrics = {name: registry.get(name) for name in options.metrics}
-    first, protocol = metrics[options.metrics[0]], options.protocol
+    metrics = {m: (registry.get(m), options.settings[m]) for m in options.metrics}
+    (first, _), protocol = metrics[options.metrics[0]], options.protocol
     try:
         with read_once():
             text = json.dumps([options.stamp, item.image_id]).encode()
@@ -386,18 +386,18 @@ def count(
             return found
         truth = image_fingerprint(gt) if gt.boundaries else ""
         if pred is None:
-            counts = {name: m.count_humans(gt, protocol) for name, m in metrics.items()}
+            counts = {k: m.count_humans(gt, protocol, own) for k, (m, own) in metrics.items()}
             form = item.form
         else:
-            if not all(m.fits(pred, gt, protocol) for m in metrics.values()):
+            if not all(m.fits(pred, gt, own) for m, own in metrics.values()):
                 turned = "; it is transposed" if pred.shape == gt.shape[::-1] else ""
                 raise ShapeError(
                     f"{pred.path or item.image_id}: {pred.shape[0]}x{pred.shape[1]} (rows x "
                     f"columns), expected {gt.shape[0]}x{gt.shape[1]} as its ground truth has"
                     f"{turned}"
                 )
-            counts = {name: m.count(pred, gt, protocol) for name, m in metrics.items()}
-            curve = any("thresholds" in m.uses for m in metrics.values())
+            counts = {k: m.count(pred, gt, protocol, own) for k, (m, own) in metrics.items()}
+            curve = any("thresholds" in m.uses for m, _ in metrics.values())
             form = item.form or form_of(pred, protocol, curve)
         spent = time.perf_counter() - started
         found.record = ImageRecord(item.image_id, gt.shape, counts, mark, spent, truth, form)

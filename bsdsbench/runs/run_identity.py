@@ -179,7 +179,8 @@ def check_truth(
     For a set without a fingerprint only the ids or the number of images can be checked.
     """
     if task.fingerprint is None:
-        there = [pair.image_id for pair in ground_truths(gt_dir, split_file)]
+        ids = None if split_file else task.ids or None
+        there = [pair.image_id for pair in ground_truths(gt_dir, split_file, ids)]
         count = len(set(there) & set(task.ids)) if task.ids else len(there)
         if task.images not in (None, count):
             raise DataError(

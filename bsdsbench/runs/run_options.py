@@ -195,6 +195,7 @@ class RunOptions:
         _called,
     )
     stamp: str = attrs.field(init=False, default="")  # what all images' counts depend on
+    settings: dict[str, Any] = attrs.field(init=False, factory=dict)  # options of each metric
 
     def __attrs_post_init__(self) -> None:
         from bsdsbench.protocol.tasks import Task
@@ -219,6 +220,8 @@ class RunOptions:
             put(self, "metrics", fixed[1])
         put(self, "protocol", protocol_of(self.protocol, self.metrics))
         put(self, "pred_kind", kind_of(self.pred_kind, self.metrics))
+        settings = {m: registry.get(m).options_of(self.protocol) for m in self.metrics}
+        put(self, "settings", settings)
         put(self, "out", None if self.out is None else Path(self.out))
         versions = [(m, registry.get(m).version) for m in self.metrics]
         told = [KERNEL_VERSION, self.protocol.to_mapping(), versions, self.pred_kind]
@@ -264,8 +267,8 @@ def protocol_of(protocol: Protocol | str | None, metrics: Sequence[str]) -> Prot
 
     given = Protocol.of(usual_protocol(metrics) if protocol is None else protocol)
     proto = registry.settled(given)
-    for metric in metrics:
-        registry.get(metric).check(proto)
+    for found in map(registry.get, metrics):
+        found.check(proto, found.options_of(proto))
     return proto
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import column_values
+from bsdsbench.scores.score import at
 
 
 def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
@@ -42,5 +42,4 @@ def full_name(score: str, known: Collection[str]) -> str:
 
 def _cells(metric: str, mapping: Mapping[str, Any]) -> Any:
     columns = registry.get(metric).columns
-    found = column_values(columns, mapping)
-    return ((c, found[c.key]) for c in columns)
+    return ((c, at(mapping, c.key)) for c in columns)

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import column_values
-from bsdsbench.metrics.columns import Column
+from bsdsbench.metrics.base import Column
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.run_identity import incomparable, reference_notes
+from bsdsbench.scores.score import at
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Table
 
@@ -121,8 +122,13 @@ def score_tables(
         marks = {name: words for name, _, words in extra}
         table = _table(metric, found.title, found.columns, mine, alone, how, marks)
         tables.append(with_speeds(table, speeds))
-        if alone and (parts := found.parts(runs[0].score(metric))):
-            inner = [(name, score.to_mapping()) for name, score in parts.items()]
+        if alone and isinstance(runs[0].protocol, Protocol) and runs[0].records:
+            protocol = runs[0].protocol
+            parts = found.parts(protocol, found.options_of(protocol))
+            every = [(name, part_of(mine[0][1], path)) for name, path in parts.items()]
+            inner = [(name, score) for name, score in every if score is not None]
+            if not inner:
+                continue
             title = f"{found.title}, part by part"
             ends = {n: {"ods": GRID_END} for n, score in inner if score.get("at_grid_end")}
             columns = found.part_columns
@@ -130,6 +136,13 @@ def score_tables(
             table = _table(f"{metric}-parts", title, columns, inner, True, more, ends)
             tables.append(table)
     return tables
+
+
+def part_of(scores: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    """The scores of a part, None where there is none."""
+    for step in path:
+        scores = scores.get(step) if isinstance(scores, Mapping) else None  # type: ignore[assignment]
+    return scores
 
 
 def _ended(marks: Mapping[str, Any]) -> list[str]:
@@ -154,7 +167,7 @@ def image_table(run: Any) -> Table:
     for metric in run.metrics:
         for c in registry.get(metric).image_columns:
             keys.append((metric, c.key))
-            columns.append(table_column(c, 4, f"{metric}_" if several else ""))
+            columns.append(table_column(c, c.digits, f"{metric}_" if several else ""))
     rows: list[list[Cell]] = []
     values = {m: run.image_values(m) for m in run.metrics}
     for record in run.records:
@@ -224,6 +237,18 @@ def why_undefined(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]
     return [f"- under {', '.join(headings)}: {why}." for why, headings in reasons.items()]
 
 
+def means_over(
+    columns: Sequence[Column], scores: Sequence[tuple[str, Mapping[str, Any]]]
+) -> list[str]:
+    """A note for each mean of some row that is over fewer than there are: `Metric.over`."""
+    notes: dict[tuple[str, str], list[str]] = {}
+    for name, mapping in scores:
+        for c in columns:
+            for what, (n, of) in mapping.get("over", {}).get(c.key, {}).items():
+                notes.setdefault((name, f"{n:,} of {of:,} {what}"), []).append(c.heading)
+    return [f"{name}: means over {n}: {', '.join(those)}." for (name, n), those in notes.items()]
+
+
 def _table(
     metric: str,
     title: str,
@@ -234,7 +259,7 @@ def _table(
     marks: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Table:
     usable = [c for c in columns if c.shown == "always" or (alone and c.shown == "own")]
-    values = [(name, column_values(usable, mapping)) for name, mapping in scores]
+    values = [(name, {c.key: at(mapping, c.key) for c in usable}) for name, mapping in scores]
     # Measures that nobody asked for are left out; undefined ones stay.
     asked = {key for _, mapping in scores for key in mapping}
     shown = [c for c in usable if c.key.partition(".")[0] in asked]
@@ -247,7 +272,11 @@ def _table(
             [name, *(_cell(found[c.key], (marks or {}).get(name, {}).get(c.key)) for c in shown)]
             for name, found in values
         ],
-        notes=[*why_undefined(shown, [found for _, found in values]), *how["notes"]],
+        notes=[
+            *why_undefined(shown, [found for _, found in values]),
+            *means_over(shown, scores),
+            *how["notes"],
+        ],
         **{
             **{k: v for k, v in how.items() if k != "notes"},
             "sentence": f"{title}: {how['sentence']}",

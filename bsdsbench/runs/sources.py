@@ -81,12 +81,13 @@ class FileItem:
 
     def load(self, metric: Metric, protocol: Protocol) -> Inputs:
         """Prediction and ground truth. Raises DataError."""
-        gt = read_truth(self.pair, metric.gt_kind, protocol, metric.reads_instances(protocol))
+        options = metric.options_of(protocol)
+        gt = read_truth(self.pair, metric.gt_kind, protocol, metric.reads_instances(options))
         if self.photo is not None:
             gt = replace(gt, photo=read_photo(self.photo))
         if not self.kind:
             return None, gt
-        n_classes = len(metric.class_names(protocol)) or 1
+        n_classes = len(metric.class_names(options)) or 1
         return read_prediction(self.pair, self.kind, gt.shape, n_classes), gt
 
 
@@ -168,13 +169,13 @@ def folders(
         options.missing,
         options.pred_kind or "",
         gt_kind=first.gt_kind,
-        classes=first.class_names(options.protocol),
+        classes=first.class_names(options.settings[first.name]),
         ids=ids,
     )
     photos: dict[str, Path] = {}
     if any(registry.get(m).photo for m in options.metrics):
         place = options.images_dir or photos_beside(gt_dir)
-        photos = find_photos(place) if place else {}
+        photos = find_photos(place, {p.image_id for p in pairs}) if place else {}
     return [FileItem(p, options.pred_kind or "", photos.get(p.image_id)) for p in pairs]
 
 
@@ -284,12 +285,12 @@ def find_sources(
         missing="zero" if run.provenance.get("missing", "zero") == "zero" else "error",
         pred_kind=kind,
         gt_kind=found.gt_kind,
-        classes=found.class_names(run.protocol),
+        classes=found.class_names(found.options_of(run.protocol)),
         ids=run.image_ids,
     )
     photos = images_dir or run.place("photos") or photos_beside(gt)
     by_id = {p.image_id: p for p in pairs}
-    return Sources(by_id, find_photos(photos) if photos else {}, kind, found)
+    return Sources(by_id, find_photos(photos, by_id) if photos else {}, kind, found)
 
 
 def fault_of(run: Evaluation, error: DataError) -> str:

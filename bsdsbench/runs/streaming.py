@@ -101,7 +101,7 @@ class StreamingEvaluator:
         with self._lock:
             if image_id is None:  # another thread may have added images since
                 first = len(self._records)
-                counted = [replace(r, image_id=_numbered(k)) for k, r in enumerate(counted, first)]
+                counted = [replace(r, image_id=numbered(k)) for k, r in enumerate(counted, first)]
             fresh: dict[str, ImageRecord] = {}
             for record in counted:
                 if record.image_id in self._records or record.image_id in fresh:
@@ -182,13 +182,13 @@ def measure(pred: Any, gts: Any, image_id: str, options: RunOptions) -> ImageRec
 def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[Any, Any, str]]:
     """(prediction, annotators, id) of each image of an update."""
     if not _is_batch(pred):
-        name = _numbered(known) if image_id is None else image_id
+        name = numbered(known) if image_id is None else image_id
         if not isinstance(name, str):
             raise DataError(f"image_id {name!r}: expected one name for one image")
         return [(pred, gts, name)]
     preds = list(pred)
     count = len(preds)
-    names = [_numbered(known + i) for i in range(count)] if image_id is None else image_id
+    names = [numbered(known + i) for i in range(count)] if image_id is None else image_id
     for what, values in (("ground truths", gts), ("image ids", names)):
         if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != count:
             found = len(values) if hasattr(values, "__len__") else type(values).__name__
@@ -199,7 +199,7 @@ def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[An
     return [(p, g, str(n)) for p, g, n in zip(preds, gts, names, strict=True)]
 
 
-def _numbered(k: int) -> str:
+def numbered(k: int) -> str:
     """The name of an image that has none."""
     return f"image{k:06d}"
 

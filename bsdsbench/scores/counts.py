@@ -1,29 +1,21 @@
-"""Counts of one image: declared fields, which define checking, adding, stacking and equality.
-
-Counts hold integers and sums of one image. Their metric derives every score from them, with one
-function for one image, a data set and its resamples.
-"""
+"""Counts of one image, plain arrays by name, and its record, which holds those of its metrics."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import cache
-from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_floats
 from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.tables.read_only import ReadOnly
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 Stack = Mapping[str, NDArray[Any]]
-_C = TypeVar("_C", bound="Counts")
+MAX_WHOLE = 2**53  # up to here sums of counts are exact as float64
 
 
 def frozen(array: Any, dtype: Any, what: str = "array") -> NDArray[Any]:
@@ -35,223 +27,113 @@ def frozen(array: Any, dtype: Any, what: str = "array") -> NDArray[Any]:
     return out
 
 
-class Declared(NamedTuple):
-    """What a field of counts is; see `count_field`."""
+class Counts(Mapping[str, NDArray[Any]]):
+    """What a metric counted in one image: read-only arrays by name, also as attributes.
 
-    axes: tuple[str, ...]
-    dtype: type
-    shared: bool
-    at_most: str
-    undefined: bool
-    later: bool
-    ragged: bool
-
-
-def count_field(
-    axes: str = "T",
-    dtype: type = np.int64,
-    *,
-    shared: bool = False,
-    at_most: str = "",
-    undefined: bool = False,
-    later: bool = False,
-    ragged: bool = False,
-    default: Any = dataclasses.MISSING,
-) -> Any:
-    """Declare a field of `Counts`.
+    Whole numbers are int64, others float64.
 
     Parameters
     ----------
-    axes : str
-        A letter or a number for each axis, as "C T" or "257"; fields with a letter in common have
-        the same length there. "" is a number.
-    dtype : type
-        np.int64 for counts, none of which is below 0, or np.float64.
-    shared : bool
-        The same in all images of a data set, as thresholds are: not added, and stacked once.
-    at_most : str
-        A field that is nowhere smaller.
-    undefined : bool
-        NaN may stand for an undefined value.
-    later : bool
-        Runs of older versions lack it: None and NaN stand for it.
-    ragged : bool
-        Each image has its own number of rows, of np.float64. Where images are put together, rows of
-        NaN follow the shorter ones.
-    default : array or number
-        What stands where it is not given.
+    **arrays : array_like
+        Name -> numbers.
 
-    Returns
-    -------
-    dataclasses.Field
-        The field of a frozen dataclass derived from `Counts`.
+    Raises
+    ------
+    DataError
+        For what is no number, or a count below 0.
 
     Examples
     --------
-    >>> from dataclasses import dataclass
-    >>> import bsdsbench as bb
-    >>> @dataclass(frozen=True, slots=True, eq=False)
-    ... class Hits(bb.Counts):
-    ...     hits: object = bb.count_field("C", at_most="total")
-    ...     total: object = bb.count_field("C")
-    >>> (Hits([1, 0], [2, 2]) + Hits([1, 1], [1, 1])).hits.tolist()
-    [2, 1]
-    >>> Hits([3, 0], [2, 2])
-    Traceback (most recent call last):
-    ...
-    bsdsbench.files.errors.DataError: hits: more than there are, expected at most total
-    """
-    about = Declared(
-        tuple(axes.split()), dtype, shared, at_most, undefined or later or ragged, later, ragged
-    )
-    value = None if later else default
-    return field(default=value, metadata={"counted": about})
-
-
-def thresholds_field() -> Any:
-    """The thresholds (T,), increasing and the same for all images."""
-    return count_field("T", np.float64, shared=True)
-
-
-class Counts(ReadOnly):
-    """Base of the counts of a metric: a frozen dataclass of fields declared by `count_field`.
-
-    adds : whether counts of several images can be added; otherwise scores take them one by one.
-
-    Examples
-    --------
-    >>> import bsdsbench as bb
-    >>> list(bb.PixelCounts.declared())
-    ['thresholds', 'tp', 'fp', 'fn', 'tn', 'abs_error_sum']
+    >>> counts = Counts(matched=[3, 1], total=[4, 4])
+    >>> counts.matched.tolist(), counts["total"].sum()
+    ([3, 1], 8)
     """
 
-    __slots__ = ()
-    adds: ClassVar[bool] = True
+    __slots__ = ("_arrays",)
 
-    @classmethod
-    def declared(cls) -> Mapping[str, Declared]:
-        """Field name -> what it is, in order."""
-        return _fields(cls)[0]  # type: ignore[arg-type]
+    def __init__(self, **arrays: Any) -> None:
+        found = {}
+        for name, value in arrays.items():
+            array = np.asarray(value)
+            if array.dtype.kind not in "biuf":
+                raise DataError(f"{name}: {array.dtype}, expected numbers")
+            kind = np.float64 if array.dtype.kind == "f" else np.int64
+            if kind is np.int64 and array.size and not 0 <= array.min() <= array.max() <= MAX_WHOLE:
+                raise DataError(f"{name}: from {array.min()} to {array.max()}, expected counts")
+            if array.flags.writeable or array.dtype != kind or not array.flags.c_contiguous:
+                array = np.array(array, kind, order="C")
+                array.setflags(write=False)
+            found[name] = array
+        object.__setattr__(self, "_arrays", found)
 
-    def __init_subclass__(cls) -> None:
-        """Keep dataclasses from writing a repr of whole arrays."""
-        cls.__repr__ = Counts.__repr__  # type: ignore[method-assign]
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        if name.startswith("_") or name not in self._arrays:
+            raise AttributeError(name)
+        return self._arrays[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{name}: counts are read-only")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _counts, (self._arrays,)
 
     def __repr__(self) -> str:
-        """One line: the ends of every field."""
+        """One line: the ends of every array."""
         parts = []
-        for name, array in self.arrays().items():
+        for name, array in self.items():
             low, high = (f"{f(array):g}" for f in (np.min, np.max)) if array.size else ("none", "")
             parts.append(f"{name} {low if low == high or not high else f'{low} .. {high}'}")
-        return f"<{type(self).__name__}: {', '.join(parts)}>"
-
-    def __post_init__(self) -> None:
-        about, fixed = _fields(type(self))  # type: ignore[arg-type]
-        sizes = fixed.copy()
-        for name, what in about.items():
-            value = getattr(self, name)
-            if value is None and what.later:
-                value = np.full([sizes.get(axis, 0) for axis in what.axes], np.nan)
-                if what.ragged:
-                    value = np.zeros((0, *map(int, what.axes[1:])))
-            array = frozen(value, what.dtype, name)
-            if what.ragged and array.ndim > 1:
-                array = array[: np.count_nonzero(~np.isnan(array).all(axis=-1))]
-            expected = tuple(map(sizes.setdefault, what.axes, array.shape))
-            if array.shape != expected or array.ndim != len(what.axes):
-                wanted = f"{expected}" if array.ndim == len(what.axes) else f"{len(what.axes)} axes"
-                raise ShapeError(f"{name}: shape {array.shape}, expected {wanted}")
-            if what.dtype is np.int64 and np.count_nonzero(array < 0):
-                raise DataError(f"{name}: from {array.min()} to {array.max()}, expected counts")
-            object.__setattr__(self, name, _one_for_all(array) if what.shared else array)
-        for name, what in about.items():
-            if what.at_most and np.count_nonzero(getattr(self, name) > getattr(self, what.at_most)):
-                raise DataError(f"{name}: more than there are, expected at most {what.at_most}")
-
-    def __add__(self: _C, other: object) -> _C:
-        if type(other) is not type(self) or not self.adds:
-            return NotImplemented
-        sums = {}
-        for name, what in self.declared().items():
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine.shape != theirs.shape or (what.shared and not np.array_equal(mine, theirs)):
-                raise ShapeError(f"counts of different {name} cannot be added")
-            sums[name] = mine if what.shared else mine + theirs
-        return type(self)(**sums)
+        return f"<Counts: {', '.join(parts)}>"
 
     def equals(self, other: object) -> bool:
-        """True if `other` has the same type and every array is equal, NaN equal to NaN.
-
-        Parameters
-        ----------
-        other : object
-            Usually counts.
-
-        Returns
-        -------
-        bool
-            Bit for bit.
-        """
-        if type(other) is not type(self):
-            return False
-        mine, theirs = self.arrays(), other.arrays()
-        return all(
-            a.shape == theirs[k].shape
-            and np.array_equal(a, theirs[k], equal_nan=a.dtype.kind == "f")
-            for k, a in mine.items()
+        """True if `other` holds the same arrays bit for bit, NaN equal to NaN."""
+        return (
+            isinstance(other, Counts)
+            and self.keys() == other.keys()
+            and all(
+                a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+                for a, b in ((a, other[k]) for k, a in self.items())
+            )
         )
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Field name -> array, in the order of the fields.
 
-        Returns
-        -------
-        dict
-            Name -> array.
-        """
-        return {name: getattr(self, name) for name in self.declared()}
+def _counts(arrays: Mapping[str, Any]) -> Counts:
+    return Counts(**arrays)
 
-    @classmethod
-    def stacked(cls, images: Sequence[Counts]) -> dict[str, NDArray[Any]]:
-        """The counts of N >= 1 images: field name -> (N, ...), shared fields once.
 
-        Raises ShapeError for images whose shared fields or shapes differ.
+def stacked(
+    images: Sequence[Mapping[str, Any]], shared: Sequence[str] = (), ragged: Sequence[str] = ()
+) -> dict[str, NDArray[Any]]:
+    """The counts of N >= 1 images: name -> (N, ...).
 
-        Parameters
-        ----------
-        images : sequence of Counts
-            One for each image.
-        """
-        out = {}
-        for name, what in cls.declared().items():
-            arrays = [getattr(c, name) for c in images]
-            first = arrays[0]
-            same = all(np.array_equal(a, first) for a in arrays) if what.shared else True
-            if what.ragged:
-                out[name] = stacked_rows(arrays)
-                continue
-            if not same or any(a.shape != first.shape for a in arrays):
+    shared : names of arrays that all images have in common, given once as they are
+    ragged : names of arrays of different lengths, filled up with NaN
+
+    Raises ShapeError where images do not fit together.
+    """
+    out = {}
+    for name, first in images[0].items():
+        arrays = [each[name] for each in images if name in each]
+        if name in shared:
+            if not all(a is first or np.array_equal(a, first) for a in arrays):
                 raise ShapeError(f"images have different {name}, expected the same")
-            out[name] = first if what.shared else np.stack(arrays)
-        return out
-
-
-_shared: dict[tuple[str, tuple[int, ...], bytes], NDArray[Any]] = {}
-
-
-def _one_for_all(array: NDArray[Any]) -> NDArray[Any]:
-    """The first read-only array with these values: images of a data set hold one in common."""
-    if len(_shared) > 64:
-        _shared.clear()
-    return _shared.setdefault((array.dtype.str, array.shape, array.tobytes()), array)
-
-
-@cache
-def _fields(cls: type) -> tuple[Mapping[str, Declared], dict[str, int]]:
-    """What `declared` gives, and the axes whose names are their sizes."""
-    found = {f.name: f.metadata["counted"] for f in fields(cls)}
-    axes = {axis for what in found.values() for axis in what.axes}
-    return MappingProxyType(found), {axis: int(axis) for axis in axes if axis.isdigit()}
+            out[name] = first
+        elif name in ragged:
+            out[name] = stacked_rows(arrays)
+        elif len(arrays) < len(images) or any(a.shape != first.shape for a in arrays):
+            raise ShapeError(f"images have different {name}, expected the same shape")
+        else:
+            out[name] = np.stack(arrays)
+    return out
 
 
 def stacked_rows(arrays: Sequence[F8]) -> F8:
@@ -263,57 +145,8 @@ def stacked_rows(arrays: Sequence[F8]) -> F8:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundaryCounts(Counts):
-    """Matched and total boundary pixels at each threshold.
-
-    Adds over images, never over annotators.
-
-    Parameters
-    ----------
-    thresholds : array
-        f8 (T,).
-    matched_gt, total_gt : array
-        i8 (T,) ground-truth pixels, summed over annotators (cntR, sumR).
-    matched_pred, total_pred : array
-        i8 (T,) predicted pixels; matched with any annotator (cntP, sumP).
-
-    Raises
-    ------
-    ShapeError
-        For arrays of different lengths, and when counts at different thresholds are added.
-    DataError
-        For what is no whole number or below 0, and more matched than there are.
-
-    References
-    ----------
-    Source: official ID_ev1.txt.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import bsdsbench as bb
-    >>> line = np.eye(20)
-    >>> counts = bb.boundary_counts(line, [line], "bsds500")
-    >>> int(counts.matched_gt[0]), int(counts.total_gt[0])
-    (20, 20)
-    >>> bb.boundary_score(counts).ods.f
-    1.0
-    """
-
-    thresholds: F8 = thresholds_field()
-    matched_gt: I8 = count_field(at_most="total_gt")
-    total_gt: I8 = count_field()
-    matched_pred: I8 = count_field(at_most="total_pred")
-    total_pred: I8 = count_field()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class ImageRecord:
     """All counts of one image.
-
-    size is (rows, columns). counts maps the name of a metric to its counts (`Counts`).
-    fingerprint is a hash of prediction, ground truth, protocol and kernel version. seconds is the
-    computing time and takes no part in `equals`.
 
     Parameters
     ----------
@@ -321,8 +154,8 @@ class ImageRecord:
         The image's id.
     size : tuple of int, int
         Rows and columns.
-    counts : dict of str to object
-        Name of a metric to its counts (`Counts`).
+    counts : dict of str to Counts or dict of arrays
+        Name of a metric to its counts.
     fingerprint : str
         Hash of prediction, ground truth, protocol and kernel version.
     seconds : float
@@ -351,21 +184,11 @@ class ImageRecord:
     form: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", dict(self.counts))
+        counts = {k: c if isinstance(c, Counts) else Counts(**c) for k, c in self.counts.items()}
+        object.__setattr__(self, "counts", counts)
 
     def equals(self, other: object) -> bool:
-        """True if id, size, fingerprint and every count are the same.
-
-        Parameters
-        ----------
-        other : object
-            Usually a record.
-
-        Returns
-        -------
-        bool
-            Bit for bit.
-        """
+        """True if id, size, fingerprint and every count are the same, bit for bit."""
         if not isinstance(other, ImageRecord):
             return False
         return (

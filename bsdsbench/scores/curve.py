@@ -23,15 +23,15 @@ the edges toolbox (R50).
 
 from __future__ import annotations
 
-import typing
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.errors import ProtocolError, ShapeError
-from bsdsbench.scores.counts import frozen
+from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.scores.counts import Counts, frozen
 from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_sum
 from bsdsbench.tables.result_object import ShownCurve
 
@@ -169,6 +169,12 @@ class PRCurve(ShownCurve):
         """F at each threshold."""
         return f_measure(self.precision, self.recall)
 
+    def __getitem__(self, k: int) -> PRCurve:
+        """The k-th curve of a stack."""
+        predicted, annotated = (a if a is None else a[k] for a in (self.predicted, self.annotated))
+        p, r = self.precision[k], self.recall[k]
+        return PRCurve(self.thresholds, p, r, predicted, annotated, self.whole_image)
+
     def points(self) -> dict[str, F8]:
         points = {name: getattr(self, name) for name in ("thresholds", "precision", "recall")}
         return {**points, "f": self.f}
@@ -177,33 +183,26 @@ class PRCurve(ShownCurve):
         return {"best_f": float(self.f.max())} if self.f.size else {}
 
 
-class CurveCounts(typing.Protocol):
-    """Counts of a precision-recall curve, each i8 (T,) at the thresholds f8 (T,).
-
-    Recall is matched_gt / total_gt, precision matched_pred / total_pred.
-    """
-
-    @property
-    def thresholds(self) -> F8: ...
-    @property
-    def matched_gt(self) -> I8: ...
-    @property
-    def total_gt(self) -> I8: ...
-    @property
-    def matched_pred(self) -> I8: ...
-    @property
-    def total_pred(self) -> I8: ...
+FOUR = ("matched_gt", "total_gt", "matched_pred", "total_pred")
 
 
-def four_counts(counts: CurveCounts) -> I8:
-    """matched_gt, total_gt, matched_pred and total_pred as i8 (T, 4)."""
-    four = (counts.matched_gt, counts.total_gt, counts.matched_pred, counts.total_pred)
-    return np.stack(four, axis=-1)
+def four_counts(counts: Mapping[str, Any]) -> I8:
+    """matched_gt, total_gt, matched_pred, total_pred in the last axis: i8 (T, 4) or (N, T, 4)."""
+    return np.stack([counts[name] for name in FOUR], axis=-1)
 
 
-def pr_curve(counts: CurveCounts) -> PRCurve:
-    """The PR curve of one image's counts or of a sum of many."""
-    return PRCurve.of_counts(counts.thresholds, four_counts(counts))
+def curve_counts(thresholds: ArrayLike, four: ArrayLike) -> Counts:
+    """The counts of a curve from (T, 4). Raises DataError for more matched than there are."""
+    rows = np.asarray(four)
+    if (rows[:, 0] > rows[:, 1]).any() or (rows[:, 2] > rows[:, 3]).any():
+        raise DataError("more matched than there are, expected at most the total")
+    named = dict(zip(FOUR, rows.T, strict=True))
+    return Counts(thresholds=np.asarray(thresholds, np.float64), **named)
+
+
+def pr_curve(counts: Mapping[str, Any]) -> PRCurve:
+    """The PR curve of one image's counts, or a stack of those of many."""
+    return PRCurve.of_counts(counts["thresholds"], four_counts(counts))
 
 
 RECALL_LEVELS = np.arange(101) / 100
@@ -381,22 +380,32 @@ def recall_at_precision(curve: PRCurve, precision: float = 0.5) -> F8:
     return np.where(enough.any(axis=-1), found, np.nan)
 
 
-def edges_r50(curve: PRCurve, precision: float = 0.5) -> float:
-    """R50 of one curve as the edges toolbox has it.
+def edges_r50(curve: PRCurve, precision: float = 0.5) -> F8:
+    """R50 of each curve as the edges toolbox has it.
 
     Over the distinct precisions, in ascending order, recall is interpolated at max(0.5, the lowest
     precision); where the toolbox writes NaN, as the curve lies below, 0. A curve that never falls
-    to 0.5 returns its maximum recall.
+    to 0.5 returns its recall at the lowest precision.
     """
-    distinct, first = np.unique(curve.precision, return_index=True)
-    target = max(precision, float(distinct[0]))
-    return float(np.interp(target, distinct, curve.recall[first], right=0.0))
+    p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)
+    target = np.maximum(precision, p.min(axis=1, keepdims=True))
+    above = np.where(p >= target, p, np.inf).min(axis=1, keepdims=True)
+    below = np.where(p < target, p, -np.inf).max(axis=1, keepdims=True)
+    # Of equal precisions the first row, as np.unique has it.
+    high, low = (
+        np.take_along_axis(r, (p == end).argmax(axis=1)[:, None], 1) for end in (above, below)
+    )
+    exact = (above == target) | ~np.isfinite(below)
+    step = np.where(exact | ~np.isfinite(above), 1.0, above - below)
+    start = np.where(exact, target, below)
+    found = np.where(exact, high, (high - low) / step * (target - start) + low)
+    return np.where(np.isfinite(above), found, 0.0)[:, 0].reshape(curve.precision.shape[:-1])
 
 
-def curve_columns(
+def curve_scores(
     thresholds: F8, four: NDArray[np.int64], weights: Weights, protocol: Any
-) -> dict[str, F8]:
-    """ODS, OIS, AP and R50 of counts summed over images, each (S,).
+) -> dict[str, Any]:
+    """ODS, OIS and AP of counts summed over images, each (S,), their curves, numbers of images.
 
     four (N, T, 4) : matched_gt, total_gt, matched_pred, total_pred of each image
     protocol : ods_rule, ap_rule, operator and empty_gt are read. Source: collect_eval_bdry.m
@@ -409,16 +418,26 @@ def curve_columns(
     at_own = weighted_sum(weights, four[np.arange(len(four)), own])
     ois_r, ois_p = ratio(at_own[:, 0], at_own[:, 1]), ratio(at_own[:, 2], at_own[:, 3])
     return {
-        "ods": ods.f,
-        "ods.threshold": ods.threshold,
-        "ods.recall": ods.recall,
-        "ods.precision": ods.precision,
-        "ois": f_measure(ois_p, ois_r),
-        "ois.recall": ois_r,
-        "ois.precision": ois_p,
+        "ods": {
+            "threshold": ods.threshold,
+            "recall": ods.recall,
+            "precision": ods.precision,
+            "f": ods.f,
+        },
+        "ois": {"recall": ois_r, "precision": ois_p, "f": f_measure(ois_p, ois_r)},
         "ap": average_precision(curve, protocol.ap_rule),
-        "r50": recall_at_precision(curve),
+        "n_images": weights.sum(axis=1),
+        "curve": curve,
     }
+
+
+def boundary_scores(
+    thresholds: F8, four: NDArray[np.int64], weights: Weights, protocol: Any
+) -> dict[str, Any]:
+    """`curve_scores`, with the two forms of R50."""
+    found = curve_scores(thresholds, four, weights, protocol)
+    curve = found["curve"]
+    return {**found, "r50": recall_at_precision(curve), "edges_r50": edges_r50(curve)}
 
 
 def summed_curve(

@@ -8,15 +8,13 @@ labels that are assigned to its own predictions, one to one.
 
 # %%
 # Annotators rarely draw where the network sees an edge. A network trained on what they drew hedges:
-# its lines are as thick as the drawings differ. :func:`bsdsbench.one_to_one_labels` moves the
-# label (MatchED, CVPR 2026): each annotated pixel is assigned to one predicted pixel nearby, which
-# becomes the label in its place. The benchmark's own matcher assigns the whole image at once.
+# its lines are as thick as the drawings differ. :func:`bsdsbench.assign` moves the label (MatchED,
+# CVPR 2026): each annotated pixel is assigned to one predicted pixel nearby, which becomes the
+# label in its place. The benchmark's own matcher assigns the whole image at once.
 #
 # The network is small enough for numpy: three layers of 3 x 3 filters on brightness, colour and
-# two gradients. In PyTorch the loss is one line, and so is its gradient::
-#
-#     from bsdsbench.integrations.torch import OneToOneLoss
-#     OneToOneLoss(radius=4, weight=20, delta=0.05)(torch.sigmoid(network(image)), gt).backward()
+# two gradients. With PyTorch, give ``prob.detach().cpu().numpy()`` to ``one_to_one`` below, and its
+# labels to ``binary_cross_entropy``.
 
 import time
 from itertools import pairwise
@@ -32,7 +30,14 @@ from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 TRAIN = ("fruit1", "herd1", "lake1", "reef1", "stones1", "town1")
 TEST = ("fruit2", "herd2", "lake2", "reef2", "stones2", "town2")
 CHANNELS = (5, 8, 8, 1)
-RULE = {"radius": 4, "weight": 20, "delta": 0.05}
+
+
+def one_to_one(prob, gts):
+    """A label for each annotator: predicted pixels with a partner, annotated ones without."""
+    rule = {"metric": "l1", "pred_value": prob, "weight": -20}
+    matches = bb.assign(prob >= 0.05, gts, 4, **rule)
+    pairs = zip(matches, gts, strict=True)
+    return np.stack([(m.pred_match >= 0) | ((gt > 0) & (m.gt_match < 0)) for m, gt in pairs])
 
 
 def features(image_id):
@@ -83,7 +88,7 @@ def gradients(layers, seen, slope):
 # entropy of every pixel, added up over annotators; its slope is the probability less the label.
 
 
-def train(one_to_one, steps=300, size=96):
+def train(labels_of, steps=300, size=96):
     rng = np.random.default_rng(0)
     layers = [
         [
@@ -98,8 +103,7 @@ def train(one_to_one, steps=300, size=96):
         r, c = (rng.integers(n - size + 1) for n in x.shape[1:])
         x, gts = x[:, r : r + size, c : c + size], gts[:, r : r + size, c : c + size]
         prob, seen = forward(layers, x)
-        labels = bb.one_to_one_labels(prob, gts, **RULE) if one_to_one else gts
-        slope = (prob - labels.mean(0)).astype(np.float32) / 100
+        slope = (prob - labels_of(prob, gts).mean(0)).astype(np.float32) / 100
         for layer, moment, found in zip(
             layers, moments, gradients(layers, seen, slope), strict=True
         ):
@@ -119,7 +123,7 @@ SAMPLE = {
     for i in (*TRAIN, *TEST)
 }
 start = time.perf_counter()
-networks = {"as drawn": train(False), "one to one": train(True)}
+networks = {"as drawn": train(lambda prob, gts: gts), "one to one": train(one_to_one)}
 print(f"two trainings: {time.perf_counter() - start:.0f} s")
 
 # %%

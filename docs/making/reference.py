@@ -19,10 +19,16 @@ GROUPS = {
         *("DetectorRun", "StreamingEvaluator", "Protocol", "NMSParams", "Task"),
     ),
     "One image": (
-        *("boundary_counts", "pixel_counts", "region_counts", "match_boundaries", "Match"),
+        *(
+            "boundary_counts",
+            "pixel_counts",
+            "region_counts",
+            "match_boundaries",
+            "Match",
+            "assign",
+        ),
         *("thin", "nms", "seg2bdry", "BoundaryCounts", "PixelCounts", "RegionCounts"),
     ),
-    "Assignment and training": ("assign", "assign_points", "Assignment", "one_to_one_labels"),
     "Read files": ("load_ground_truth", "load_prediction", "GroundTruth", "Prediction"),
     "Scores": (
         *("boundary_score", "pixel_score", "region_score", "BoundaryScore", "PixelScore"),

@@ -1,8 +1,7 @@
 """All that is timed is called as `python scripts/bench KIND ...`, with `--help` for the rest.
 
-KIND is boundary (stages, kernels, sizes and memory on a folder of maps), assign (assignment against
-scipy), contours (measures of masks against other packages), curves (against scikit-learn), depth
-(against scikit-image's Canny), regions (against scikit-image), turns (two states of the project in
+KIND is boundary (stages, kernels, sizes and memory on a folder of maps), contours (measures of
+masks against other packages), curves (against scikit-learn), depth (against scikit-image's Canny), regions (against scikit-image), turns (two states of the project in
 turn), or scale (thousands of images).
 Under pytest-benchmark: `just bench`.
 """
@@ -10,7 +9,7 @@ Under pytest-benchmark: `just bench`.
 import sys
 from importlib import import_module
 
-KINDS = ("boundary", "assign", "contours", "curves", "depth", "regions", "turns", "scale")
+KINDS = ("boundary", "contours", "curves", "depth", "regions", "turns", "scale")
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in KINDS:

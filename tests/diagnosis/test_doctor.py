@@ -293,7 +293,7 @@ def test_several_faults_at_once_errors_first(pred, gt):
 
 def test_no_folder(tmp_path):
     refused("no such folder", doctor, tmp_path / "gone", ALL, error=PairingError)
-    refused("no files that can be read", doctor, tmp_path, ALL, error=PairingError)
+    refused("no predictions", doctor, tmp_path, ALL, error=PairingError)
 
 
 @pytest.mark.parametrize(("method", "status"), [(CLEAN, 0), (RAW, 0), ("inverted", 2)])

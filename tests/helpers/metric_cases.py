@@ -325,7 +325,7 @@ def of_depths(counts, protocol):
     """SI-F1, recall and DBE as means over images of what `test_depth` holds against slow ones."""
     found = {}
     for key in ("si_f1", "si_recall_plain", "dbe_accuracy", "dbe_completeness"):
-        found[key] = np.mean([registry.get("depth").image_values(c)[key] for c in counts])
+        found[key] = np.mean([registry.get("depth").image_values(c, protocol)[key] for c in counts])
     return {**found, **of_curve(counts, protocol)}
 
 

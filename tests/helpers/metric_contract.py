@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bsdsbench.metrics.curve_metric import CurveMetric, MatchingMetric
 
 from bsdsbench.comparison.bootstrap import bootstrap_weights
 from bsdsbench.comparison.compare import INTERVALS, compare
@@ -32,7 +33,6 @@ from bsdsbench.comparison.significance import bca_interval, percentile_interval
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import Metric, column_values
-from bsdsbench.metrics.curve_metric import CurveMetric, MatchingMetric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.run import evaluate
@@ -136,7 +136,7 @@ class MetricContract:
         assert not np.isnan(list(expected.values())).all()
         for key, value in case.plain(case.run.protocol).items():
             assert found[key][0] == pytest.approx(value, **CLOSE), key
-        own = [case.metric.image_values(c) for c in case.counted()]
+        own = [case.metric.image_values(c, case.run.protocol) for c in case.counted()]
         np.testing.assert_equal([*case.run.image_values(case.metric.name).values()], own)
         for values in own:
             assert {c.key for c in case.metric.image_columns} <= values.keys()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.files.errors import DataError
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused
 
@@ -61,6 +62,23 @@ def test_gathered_ranks_with_a_repeated_image_give_the_numbers_of_one(exact):
     one.counts = torch.cat([*one.counts, *two.counts])
     assert one.compute()["ods"].item() == exact.ods.f
     assert one.compute()["ap"].item() == exact.ap
+
+
+def test_images_of_one_id_are_refused_and_those_without_any_all_count():
+    """Equal ones too; the streaming evaluator has the same records."""
+    from bsdsbench.integrations.torchmetrics import BoundaryMetric
+
+    (_, soft, gts), (_, other, _) = images(2)
+    metric, stream = BoundaryMetric(PROTOCOL), bb.StreamingEvaluator(PROTOCOL)
+    for one in (metric, stream):
+        one.update(soft, gts)
+        one.update(soft, gts)
+        one.update(other, gts)
+    found, expected = metric.evaluation(), stream.compute()
+    assert found.image_ids == expected.image_ids
+    assert found.boundary_score().ods.f == expected.boundary_score().ods.f
+    with pytest.raises(DataError, match="im0"):
+        filled([("im0", soft, gts), ("im0", other, gts)]).compute()
 
 
 def test_batches_without_names_and_forward(exact):

@@ -96,9 +96,9 @@ def test_ground_truth_is_what_pycocotools_decodes(files, capsys):
                     number = [a["id"] for a, _ in found].index(top["id"]) + 1
                     expected[y, x] = classes[top["category_id"]] * DIVISOR + number
                 elif any(m[y, x] for a, m in found if a["iscrowd"]):
-                    expected[y, x] = 4 * DIVISOR
+                    expected[y, x] = 5 * DIVISOR - 2  # a dog
         np.testing.assert_array_equal(maps[f"im{key}"], expected)
-    assert (maps["im2"] == 4 * DIVISOR).any()
+    assert (maps["im2"] == 5 * DIVISOR - 2).any()
 
 
 def test_the_higher_score_lies_on_top(files):
@@ -271,7 +271,7 @@ def test_which_of_two_lies_on_top(small, truth, first, second, top):
     (name, pred, gt), *others = CocoItems.of(*files)
     assert (name, others) == ("a.b", [])
     crowd = truth and (first, second)[top - 1][4:] == (1,)
-    assert (gt if truth else pred)[0, 2] == (40_000 if crowd else 10_000 + top)
+    assert (gt if truth else pred)[0, 2] == (49_999 if crowd else 10_000 + top)
     assert not (pred if truth else gt).any()
 
 
@@ -288,7 +288,7 @@ def test_values_of_pixels_by_hand(small):
     files = small(truth, results)
     ((_, pred, gt),) = CocoItems.of(*files)
     assert (pred.dtype, gt.dtype) == (np.int32, np.int32)
-    rows = [[30_001] * 2, [40_000] * 2, [20_003] * 2, [10_005] * 2]
+    rows = [[30_001] * 2, [49_999] * 2, [20_003] * 2, [10_005] * 2]
     assert gt.tolist() == [row + [0] * 4 for row in rows]
     assert pred.tolist() == [[10_002, 0, 0, 0, 0, 20_001]] + [[0] * 5 + [20_001]] * 3
     ((_, pred, gt),) = CocoItems.of(*files, unit="class")
@@ -314,11 +314,23 @@ def test_panoptic_by_hand(small, tmp_path, unit, scale):
     cat, tree, void = 1 * scale, 3 * scale, 4 * scale
     number = (lambda k: k) if unit == "instance" else (lambda k: 0)
     rows = [[cat + number(2)] * 6, [tree + number(1)] * 6]
-    assert gt.tolist() == [*rows, [void] * 6, [void] * 6]
+    assert gt.tolist() == [*rows, [void + number(9_999)] + [void] * 5, [void] * 6]
     assert pred.tolist() == [*rows, [cat + number(3)] + [0] * 5, [0] * 6]
     iio.imwrite(tmp_path / "gt" / "x.png", rgb[:, :5])
     refused(r"x\.png: shape \(4, 5, 3\), expected \(4, 6\) and RGB",
             lambda: list(CocoItems.of(path, path)))  # fmt: skip
+
+
+def test_a_categorys_crowd_is_the_last_one(small, tmp_path):
+    """Of three crowds the two of one category: the first excuses nothing."""
+    rgb = np.zeros((4, 6, 3), np.uint8)
+    rgb[:3, :, 0] = [[1], [2], [3]]
+    (tmp_path / "gt").mkdir()
+    iio.imwrite(tmp_path / "gt" / "x.png", rgb)
+    segments = [{"id": k, "category_id": c, "iscrowd": 1} for k, c in ((1, 2), (2, 9), (3, 2))]
+    _, path = small([{"image_id": 5, "file_name": "x.png", "segments_info": segments}])
+    ((_, _, gt),) = CocoItems.of(path, path)
+    assert gt[:, 0].tolist() == [49_996, 49_997, 49_999, 40_000]
 
 
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (1, 10**8), (10**8, 1)])

@@ -136,6 +136,14 @@ def test_label_pictures(tmp_path):
     np.testing.assert_array_equal(gt.segmentations, [LABELS])
 
 
+def test_files_of_several_annotators_are_not_of_one_image(tmp_path):
+    files = [tmp_path / "a_1.npy", tmp_path / "a_2.npy"]
+    for path in files:
+        np.save(path, np.ones((2, 3, 4), bool))
+    assert len(load_ground_truth(files[0]).boundaries) == 2
+    refused("a_1.npy: 2 annotators", load_ground_truth, files, error=FileFormatError)
+
+
 def test_numpy_one_and_several_annotators(tmp_path):
     np.save(tmp_path / "a.npy", EDGE.astype(np.float32))
     np.testing.assert_array_equal(load_ground_truth(tmp_path / "a.npy").boundaries, [EDGE])

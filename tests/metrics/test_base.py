@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from bsdsbench.metrics.columns import Column, Score
 
 import bsdsbench as bb
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.metrics.base import Metric, at_least_two, column_values, counts_in_order
-from bsdsbench.metrics.columns import Column, Score
 from bsdsbench.scores.counts import Counts, count_field
 from bsdsbench.scores.ratios import ratio, weighted_sum
 
@@ -35,7 +35,7 @@ class Share(Metric):
         hit, of = (weighted_sum(weights, stack[name]) for name in ("hit", "of"))
         return {"share": ratio(hit, of)}
 
-    def image_values(self, counts):
+    def image_values(self, counts, protocol):
         return {"share": float(ratio(counts.hit, counts.of))}
 
     def example(self):
@@ -110,7 +110,7 @@ def test_a_score_is_of_sums_with_each_image_once():
     assert (score.share, score.n_images) == (3 / 6, 2)
     assert score.to_mapping() == {"share": 0.5, "n_images": 2}
     assert [i for i, _ in counts_in_order(records, "share")] == ["a", "b"]
-    assert SHARE.values_of_images([r.counts["share"] for r in records]) == [
+    assert SHARE.values_of_images([r.counts["share"] for r in records], PROTOCOL) == [
         {"share": 0.25},
         {"share": 1.0},
     ]

@@ -38,12 +38,13 @@ ERRORS = {  # quantities of which less is better
     ),
     *("hamming_gt", "hamming_pred", "are_region", "are_skimage", "are_cremi", "ue", "ue_levin"),
     *("mae", "eer", "ber", "mae_mean", "mae_sum", "ber_mean", "ber_sum", "adaptive_ber_mean"),
-    *("mean_ber_mean", "min_ber_mean", "hd", "hd95-area", "hd95-directed", "hd95-pooled"),
+    *("mean_ber_mean", "min_ber_mean", "hd"),
+    *(f"hd{p}-{kind}" for p in (90, 95, 99) for kind in ("area", "directed", "pooled")),
     *("assd-directed", "assd-pooled", "dbe_accuracy", "dbe_completeness"),
     *("dbe_accuracy_pooled", "dbe_completeness_pooled"),
 }
 NO_SCORES = {
-    *("n_images", "n_classes", "n_superpixels", "gt_pixels"),
+    *("n_images", "n_classes", "n_superpixels", "gt_pixels", "n_pairs", "n_one_empty"),
     *("ods.threshold", "ods.precision", "ods.recall", "ods_threshold", "threshold"),
 }
 

@@ -120,9 +120,9 @@ def crisp_counts(kept, total, gt=10):
 
 def test_the_values_of_one_image_by_hand():
     metric = registry.get("crispness")
-    found = metric.image_values(crisp_counts(1.0, 4.0))
+    found = metric.image_values(crisp_counts(1.0, 4.0), Protocol())
     assert found == {"crispness": 0.25, "seval": pytest.approx(0.6), "ceval": pytest.approx(0.4)}
-    assert np.isnan(metric.image_values(crisp_counts(0.0, 0.0))["crispness"])
+    assert np.isnan(metric.image_values(crisp_counts(0.0, 0.0), Protocol())["crispness"])
     records = [bb.ImageRecord("a", (9, 9), {"crispness": crisp_counts(1.0, 4.0)})]
     score = metric.score(records, Protocol.preset("crispness-seval"))
     assert score.per_image == (("a", 0.25),)

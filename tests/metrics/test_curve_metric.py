@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric
 
 import bsdsbench as bb
-from bsdsbench.metrics.curve_metric import CurveMetric, CurveScore, MatchingMetric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import BoundaryCounts
 from bsdsbench.scores.curve import OperatingPoint
@@ -71,11 +71,11 @@ def test_the_score_of_two_images_by_hand():
 
 
 def test_image_values_of_all_at_once_are_those_of_each():
-    several = METRIC.best_of_images([FIRST, SECOND])
-    assert several == [METRIC.image_values(FIRST), METRIC.image_values(SECOND)]
+    several = METRIC.best_of_images([FIRST, SECOND], PROTOCOL)
+    assert several == [METRIC.image_values(c, PROTOCOL) for c in (FIRST, SECOND)]
     assert list(several[0]) == ["threshold", "recall", "precision", "f"]
     assert all(type(value) is float for values in several for value in values.values())
-    assert METRIC.best_of_images([]) == []
+    assert METRIC.best_of_images([], PROTOCOL) == []
 
 
 def test_the_four_counts_are_the_last_axis():
@@ -100,3 +100,15 @@ def test_undefined_area_is_none():
     score = METRIC.score([bb.ImageRecord("a", (9, 9), {"plain": one})], PROTOCOL)
     assert np.isnan(score.ap)
     assert score.to_mapping()["ap"] is None
+
+
+def test_the_rule_of_ods_is_that_of_an_images_own_f():
+    """The best F lies between two thresholds; by "maximum" it is one of theirs."""
+    counts = BoundaryCounts([0.25, 0.75], [9, 1], [10] * 2, [10, 1], [100, 1])
+    for rule in ("interpolated", "maximum"):
+        protocol = PROTOCOL.replace(ods_rule=rule)
+        score = METRIC.score([bb.ImageRecord("a", (9, 9), {METRIC.name: counts})], protocol)
+        own = METRIC.image_values(counts, protocol)
+        assert own["f"] == score.per_image[0][1].f == score.ods.f
+        assert METRIC.best_of_images([counts], protocol) == [own]
+        assert (own["threshold"] in counts.thresholds) == (rule == "maximum")

@@ -61,7 +61,7 @@ def protocol_of(**at):
 def scored(pred, gt, at):
     truth = gt if isinstance(gt, bb.GroundTruth) else bb.GroundTruth("a", depth=gt)
     counts = METRIC.count(bb.Prediction("a", depth=pred), truth, protocol_of(**at))
-    return METRIC.image_values(counts)
+    return METRIC.image_values(counts, protocol_of(**at))
 
 
 def same(found, expected):

@@ -154,5 +154,5 @@ def test_completeness_is_the_radius_where_no_predicted_edge_is_near(strict):
         *(ratios, nothing, nothing, nothing, nothing, ratios, [0, 0, 1, 0], strict, 3.0),
         *(np.zeros((10, 4, 3)), np.zeros((10, 4, 2)), dbe_sum, dbe_n),
     )
-    found = METRIC.image_values(counts)
+    found = METRIC.image_values(counts, bb.Protocol())
     assert (found["dbe_accuracy"], found["dbe_completeness"]) == (3, 3)

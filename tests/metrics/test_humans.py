@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.loaders.identity import folder_fingerprints
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import human_boundary_counts
 
@@ -37,6 +38,26 @@ def test_annotators_who_agree_score_one(tmp_path):
     assert [r.image_id for r in run.records] == ["x", "y"]
     assert run.name == "human"
     assert run.boundary_score().ods.f == 1.0
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("train/a", "val/b", "test/c"),
+        ("val/a", "val/b"),
+        ("img_5001", "img_5002"),
+        ("2007_000063", "2007_000068"),
+    ],
+)
+def test_a_file_of_several_annotators_is_an_image(names, tmp_path):
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        np.save(tmp_path / f"{name}.npy", np.stack([line(5), line(5)]))
+    ids = [name.rpartition("/")[2] for name in names]
+    run = bb.evaluate_humans(tmp_path, workers=1)
+    assert run.image_ids == ids
+    assert run.boundary_score().ods.f == 1.0
+    assert [*folder_fingerprints(tmp_path, PROTOCOL)] == ids
 
 
 def test_one_annotator_has_nobody_to_be_compared_with(tmp_path):

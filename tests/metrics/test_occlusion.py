@@ -186,7 +186,7 @@ def test_an_image_and_the_parts_of_a_score():
     counts = OcclusionCounts([0.5], [3], [4], [3], [6], [2], [2])
     metric = registry.get("occlusion")
     edge, way = 2 * 0.5 * 0.75 / 1.25, 2 * (2 / 6) * 0.75 / (2 / 6 + 0.75)
-    assert metric.image_values(counts) == pytest.approx({"edge": edge, "orientation": way})
+    assert metric.image_values(counts, FEW) == pytest.approx({"edge": edge, "orientation": way})
     score = metric.score([bb.ImageRecord("a", (9, 9), {"occlusion": counts})], FEW)
     parts = metric.parts(score)
     assert list(parts) == ["Edge", "Orientation", "Accuracy"]

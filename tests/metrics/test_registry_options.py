@@ -68,7 +68,7 @@ def test_what_is_said_by_default_is_not_kept():
         ({"contour": {"spacing": [1, 0]}}, "expected 1 to 64 numbers above 0"),
         ({"contour": {"spacing": [1]}}, "expected two steps, of rows and columns"),
         ({"contour": {"groups": ["hd"]}}, "expected groups of measures"),
-        ({"contour": {"percent": 101}}, "expected 0 to 100"),
+        ({"contour": {"percent": 101}}, "percent 101"),
         ({"contour": {"tolerances": [-1]}}, "numbers from 0"),
         ({"segmentation": {"empty": "skip"}}, "segmentation field 'empty': expected one of"),
     ],

@@ -285,9 +285,15 @@ def test_an_image_has_its_best_level_and_not_the_adaptive_one():
     counts = saliency.SaliencyCounts(tp, fp, 1, 3, 2, 8, 1.5, 0.5, 0.75)
     f = 1.3 * 0.25 * 0.5 / (0.3 * 0.25 + 0.5)
     expected = {"max_f": f, "mae": 1.5 / 8, "s_measure": 0.5, "weighted_f": 0.75}
-    assert METRIC.image_values(counts) == pytest.approx(expected)
+    assert METRIC.image_values(counts, Protocol()) == pytest.approx(expected)
     better = replace(counts, tp=np.arange(257)[::-1] // 128)  # unequal levels: the best
-    assert METRIC.image_values(better)["max_f"] == pytest.approx(f_beta(2, 3, 2))
+    assert METRIC.image_values(better, Protocol())["max_f"] == pytest.approx(f_beta(2, 3, 2))
+
+
+def test_an_images_f_has_the_beta_of_the_options():
+    counts = saliency.SaliencyCounts([1] * 257, [3] * 257, 1, 3, 2, 8, 1.5, 0.5, 0.75)
+    one = Protocol(options={"saliency": {"beta2": 1.0}})
+    assert METRIC.image_values(counts, one)["max_f"] == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize(("positives", "pixels"), [(2, 8), (2, 9), (3, 8), (3, 9)])

@@ -12,8 +12,9 @@ from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics import segmentation as seg
 from bsdsbench.metrics.contour.label_options import LabelOptions
 from bsdsbench.scores.ratios import defined_mean
-from tests.helpers.masks import label_pairs
+from tests.helpers.masks import blobs, label_pairs
 from tests.helpers.runs import refused
+from tests.reference import panoptic
 
 
 def params(classes, **options):
@@ -94,7 +95,7 @@ def test_a_class_without_a_true_instance_has_segmentation_quality_0_in_the_mean(
     gt, pred = [[1001, 1001, 1002, 1002]], [[1001, 1001, 2001, 2001]]
     counts = seg.segmentation_counts(pred, gt, at)
     assert seg.panoptic(counts)[1] == pytest.approx([1, 0, np.nan], nan_ok=True)
-    assert seg.SegmentationMetric().image_values(counts)["sq"] == 0.5
+    assert seg.SegmentationMetric().image_values(counts, bb.Protocol())["sq"] == 0.5
 
 
 def test_a_region_that_is_mostly_ignored_is_no_error():
@@ -158,3 +159,44 @@ def test_faults_name_the_file_that_has_them():
         gt = bb.GroundTruth("i", path=Path("g.png"), labels=truth)
         words = rf"^{name}: label 5, expected 0 \.\. 1"
         refused(words, seg.SegmentationMetric().count, pred, gt, protocol)
+
+
+def crowded(seed):
+    """True segments with two crowds of one class and one of another, VOID, and predicted ones."""
+    rng = np.random.default_rng(seed)
+    segments = [(1, 1, 0), (2, 2, 0), (3, 1, 1), (4, 1, 1), (5, 2, 1), (6, 3, 0)]
+    gt = blobs(rng, (17, 23), 7, 0)
+    gt[np.isin(gt, rng.permutation(7)[: seed % 4])] = 0
+    segments = [s for s in segments if (gt == s[0]).any()]
+    pred = np.where(rng.random(gt.shape) < rng.choice([0, 0.1, 0.4]), rng.permutation(7)[gt], gt)
+    of_pred = {k: int(rng.integers(1, 4)) for k in np.unique(pred[pred > 0]).tolist()}
+    of_pred |= {k: c for k, c, _ in segments if k in of_pred and rng.random() < 0.7}
+    return gt, pred, segments, of_pred
+
+
+def test_crowds_are_those_of_panopticapi():
+    """A crowd excuses predictions of its own class, the last of a class; unions keep its pixels."""
+    at, sums = params(3, first=1, divisor=10, unit="instance", ignore=4), np.zeros((4, 3))
+    for seed in range(300):
+        gt, pred, segments, of_pred = crowded(seed)
+        crowds = {c: k for k, c, crowd in segments if crowd}
+        values = {0: 40, **{k: 10 * c + k for k, c, crowd in segments if not crowd}}
+        values |= {k: 50 - c - 3 * (crowds[c] != k) for k, c, crowd in segments if crowd}
+        ours = seg.segmentation_counts(
+            np.vectorize(lambda k, of=of_pred: 10 * of[k] + k if k else 0)(pred),
+            np.vectorize(values.get)(gt),
+            at,
+        )
+        slow = panoptic.counted(gt, pred, segments, of_pred)
+        table = np.array([slow.get(c, [0] * 4) for c in (1, 2, 3)]).T
+        found = np.stack([ours.tp, ours.fp, ours.fn, ours.iou_sum])
+        np.testing.assert_allclose(found, table, rtol=1e-12, err_msg=str(seed))
+        sums += table
+    assert (sums[:3, :2] > 50).all()
+
+
+def test_pixels_on_a_crowd_stay_in_the_union():
+    """5 of 6 pixels are right and one is on a crowd; void would be in no union."""
+    at = params(1, first=1, divisor=10, unit="instance", ignore=2)
+    for ignored, pq in ((29, 5 / 6), (28, 5 / 6), (27, 1.0), (20, 1.0)):
+        assert seg.panoptic_quality([[11] * 6], [[11] * 5 + [ignored]], at) == pytest.approx([pq])

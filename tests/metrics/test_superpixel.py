@@ -206,7 +206,7 @@ def test_an_image_has_the_means_over_its_annotators():
         **{name: [mean, mean - 0.05, mean + 0.05] for name, mean in means.items()},
     )
     rest = {"compactness": 0.25, "variation": np.nan, "n_superpixels": 7}
-    found = sp.SuperpixelMetric().image_values(counts)
+    found = sp.SuperpixelMetric().image_values(counts, bb.Protocol())
     assert found == pytest.approx({**means, **rest}, nan_ok=True)
 
 

@@ -113,11 +113,16 @@ def ranked_images(seed):
     return images
 
 
+def shuffled(scores):
+    """Other scores of the junctions, in no order."""
+    return np.random.default_rng(len(scores)).permutation(scores)
+
+
 def metric_of(images, protocol=None, **files):
     stream = bb.StreamingEvaluator(protocol, "wireframe")
     for k, (found, scores, true) in enumerate(images):
-        juncs = [np.column_stack([a[:, :2], np.append(scores, 0)[: len(a)] if a is found
-                 else np.zeros(len(a))]) for a in (found, true)]  # fmt: skip
+        juncs = [np.column_stack([found[:, :2], shuffled(scores)]),
+                 np.column_stack([true[:, :2], np.zeros(len(true))])]  # fmt: skip
         blank = np.zeros((8, 9))
         stream.update(
             bb.Prediction("a", soft=blank, lines=Lines(found, scores, juncs[0])),
@@ -137,8 +142,8 @@ def test_structural_ap_is_the_plain_one():
         for limit in (5, 10, 15):
             plain = slow.structural(kept, limit)
             assert found[f"sap{limit}"] == pytest.approx(plain, abs=1e-12), (seed, limit)
-        points = [(f[:, :2], s, t[:, :2]) for f, s, t in images]
-        aps = [slow.structural(points, d, slow.point_distance) for d in (0.5, 1, 2)]
+        points = [(f[:, :2], shuffled(s), t[:, :2]) for f, s, t in images]
+        aps = [slow.junction_ap(points, d) for d in (0.5, 1, 2)]
         assert found["map_j"] == (pytest.approx(np.mean(aps)) if None not in aps else None)
     assert 3 < undefined < 100
 
@@ -254,7 +259,7 @@ def test_true_lines_end_inside_the_grid():
 def test_junctions_are_counted_where_both_sides_have_them():
     ends, points = np.array([[3.0, 3, 9, 9]]), np.array([[3.0, 3, 0.5]])
     blank, metric = np.zeros((12, 16)), registry.get("wireframe")
-    assert metric.version == 2
+    assert metric.version == 3
     for mine, true in ((points, None), (None, points), (points, points)):
         pred = bb.Prediction("a", soft=blank, lines=Lines(ends, np.array([0.9]), mine))
         truth = bb.GroundTruth("a", (blank > 0,), lines=Lines(ends, np.zeros(1), true))
@@ -271,3 +276,16 @@ def test_copies_of_an_image_are_ranked_by_score():
     first, also where the two lines are alike at 5."""
     ranked = np.array([[[0.9, 0, 1, 1], [0.8, 0, 0, 0]]])
     assert pooled_ap(ranked, np.array([1.0]), np.array([[2]])).tolist() == [[0, 1, 1]]
+
+
+def test_junctions_go_by_score_and_only_where_some_are_annotated():
+    """The better of two near one true junction is true; those of an image without any are out."""
+    lines, two = np.zeros((1, 4)), np.array([[10.0, 10.4], [10.0, 10.3]])
+    stream = bb.StreamingEvaluator(None, "wireframe")
+    for name, scores, true in (("a", (0.2, 0.9), [[10.0, 10.0, 0]]), ("b", (1.0, 1.0), [])):
+        pred = Lines(lines, np.ones(1), np.column_stack([two, scores]))
+        truth = Lines(lines, np.zeros(1), np.array(true).reshape(-1, 3))
+        blank = np.zeros((8, 9))
+        stream.update(bb.Prediction(name, soft=blank, lines=pred),
+                      bb.GroundTruth(name, (blank > 0,), lines=truth), name)  # fmt: skip
+    assert stream.compute().score("wireframe").map_j == 1.0

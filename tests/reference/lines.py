@@ -102,8 +102,13 @@ def structural(images, limit, distance=line_distance):
     for found, scores, true in images:
         ranked += zip(scores, true_ones(found, true, limit, distance), strict=False)
     ranked.sort(key=lambda pair: -pair[0])
+    return area_of([good for _, good in ranked], n)
+
+
+def area_of(ranked, n):
+    """The area under the curve of what is true in this order, of n true ones."""
     recall, precision, tp = [0], [0], 0
-    for k, (_, good) in enumerate(ranked, 1):
+    for k, good in enumerate(ranked, 1):
         tp += good
         recall.append(tp / n if n else 0)
         precision.append(tp / k)
@@ -112,3 +117,19 @@ def structural(images, limit, distance=line_distance):
         precision[k - 1] = max(precision[k - 1], precision[k])
     steps = range(len(recall) - 1)
     return sum((recall[k + 1] - recall[k]) * precision[k + 1] for k in steps) if n else None
+
+
+def junction_ap(images, limit):
+    """AP of (found, scores, true) of images: all go by falling score, those of no truth are out."""
+    ranked = sorted(
+        ((score, k, one) for k, (found, scores, true) in enumerate(images) if len(true)
+         for score, one in zip(scores, found, strict=True)),
+        key=lambda found: -found[0],
+    )  # fmt: skip
+    taken, good = set(), []
+    for _, k, one in ranked:
+        gaps = [point_distance(one, other) for other in images[k][2]]
+        best = gaps.index(min(gaps))
+        good.append(gaps[best] < limit and (k, best) not in taken)
+        taken |= {(k, best)} if good[-1] else set()
+    return area_of(good, sum(len(true) for _, _, true in images))

@@ -17,7 +17,7 @@ from bsdsbench.protocol import tasks as module
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task, tasks
 from bsdsbench.runs.run_folder import load_run
-from bsdsbench.runs.run_identity import not_beside, tasks_of
+from bsdsbench.runs.run_identity import check_truth, not_beside, tasks_of
 from tests.helpers.runs import call, counted, refused
 
 DATASETS = Path(__file__).parents[2] / "datasets"
@@ -72,7 +72,7 @@ def test_a_run_carries_its_task(tiny, own, tmp_path):
 
 
 def test_other_ground_truth_is_refused(tiny, own, tmp_path):
-    first = ground_truths(tiny[1])[0].gt_paths[0]
+    first = ground_truths(tiny[1])[0].gt_paths[-1]
     kept = first.read_bytes()
     refused(
         "a set without a name, 6 images, expected bsds500-test",
@@ -163,6 +163,30 @@ def test_a_baseline_is_of_its_task(tiny, own, tmp_path):
     assert np.isfinite(list(stored.scores.values())).all()
 
 
+@pytest.mark.parametrize(
+    ("name", "pattern", "count"),
+    [("nyudv2-test", "img_{}.mat", 654), ("biped-v1-test", "test/rgbr/RGB_{:03}.png", 50)],
+)
+def test_the_files_of_a_set_are_its_images(name, pattern, count, tmp_path):
+    for k in range(5001, 5001 + count):
+        path = tmp_path / pattern.format(k - 5000 * (count < 100))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    task = Task.load(f"{name}/boundary")
+    check_truth(task, tmp_path, task.resolved())
+    path.unlink()
+    refused(f"{count - 1} images", check_truth, task, tmp_path, task.resolved())
+
+
+def test_ids_of_a_task_say_which_files_are_one_image(tmp_path):
+    task = Task.load("mdbd-edges-pidinet-1/boundary")
+    for key in task.ids:
+        for name in ("anna", "bob"):
+            (tmp_path / key).mkdir(exist_ok=True)
+            (tmp_path / key / f"{name}.png").touch()
+    check_truth(task, tmp_path, task.resolved())
+
+
 def test_a_split_by_its_ids(tiny, tmp_path):
     """Of a larger folder only the listed images are evaluated, and the run is of the task."""
     task = Task("part/boundary", "bsds500", ids=["im001", "im004"])
@@ -173,7 +197,7 @@ def test_a_split_by_its_ids(tiny, tmp_path):
     assert Task.from_mapping(run.provenance["task"]) == task
     assert replace(run, records=run.records[:1]).tasks == ()
     lost = Task("part/boundary", "bsds500", ids=["im001", "im009"])
-    refused("1 images, expected the 2 of part", counted, *tiny, task=lost)
+    refused("no ground truth for: im009", counted, *tiny, task=lost)
     refused("2 ids, expected 3", Task, "part/boundary", "bsds500", images=3, ids=["a", "b"])
     splits = [set(t.ids) for t in tasks().values() if t.set.startswith("mdbd-edges-pidinet")]
     assert [len(ids) for ids in splits] == [20, 20, 20]

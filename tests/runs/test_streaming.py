@@ -169,3 +169,16 @@ def test_a_batch_with_a_fault_adds_nothing():
         ev.update([soft, soft], [[gt]])
     refused("values other than 0 and 1", ev.update, soft, gt + 2, image_id="b")
     refused("metrics", bb.StreamingEvaluator, metrics=("edges",))
+
+
+@pytest.mark.parametrize("metric", ["boundary", "saliency"])
+def test_records_are_those_of_evaluate_items(metric):
+    rng = np.random.default_rng(3)
+    truth = [rng.random((9, 12)) < 0.3]
+    rows = [
+        (name, rng.random((9, 12)), truth if metric == "boundary" else truth[0]) for name in "ab"
+    ]
+    stream = bb.StreamingEvaluator(metrics=metric)
+    for name, pred, gt in rows:
+        stream.update(pred, gt, image_id=name)
+    assert stream.compute().equals(bb.evaluate_items(rows, metrics=metric, workers=1))

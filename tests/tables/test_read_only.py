@@ -42,7 +42,6 @@ def region_score():
 MAKE: dict[str, Callable[[], Any]] = {
     **{f"counts of {m}": partial(counts_of, m) for m in registry.BUILT_IN},
     "Match": lambda: bb.match_boundaries(EDGES, EDGES, 1.5),
-    "Assignment": lambda: bb.assign(EDGES, EDGES, 1.5),
     "MatchMaps": lambda: boundary_match_maps(SOFT, [EDGES], THREE, 0.5),
     "Ranking": lambda: bb.curves.rank(*SAMPLES, rows=True),
     "PRResult": lambda: bb.curves.pr(*SAMPLES),

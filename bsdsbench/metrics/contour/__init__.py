@@ -5,24 +5,23 @@ have different names; docs/metrics/contour.md lists the libraries that use each.
 """
 
 from bsdsbench.metrics.contour.label_options import ContourOptions, LabelOptions
-from bsdsbench.metrics.contour.overlap import (
+from bsdsbench.metrics.contour.measures import (
     CITYSCAPES,
     COCO,
-    boundary_iou,
-    cl_dice,
-    mask_iou,
-    trimap_iou,
-)
-from bsdsbench.metrics.contour.pairs import CONVENTIONS
-from bsdsbench.metrics.contour.surface import (
     assd,
     bf_score,
+    boundary_iou,
+    cl_dice,
     davis_f,
     hausdorff,
     hausdorff_percent,
+    mask_iou,
+    measure,
     nsd,
     pratt_fom,
+    trimap_iou,
 )
+from bsdsbench.metrics.contour.pairs import CONVENTIONS
 
 __all__ = [
     "CITYSCAPES",
@@ -38,6 +37,7 @@ __all__ = [
     "hausdorff",
     "hausdorff_percent",
     "mask_iou",
+    "measure",
     "nsd",
     "pratt_fom",
     "trimap_iou",

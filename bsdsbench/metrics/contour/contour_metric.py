@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.columns import Column, within
-from bsdsbench.metrics.contour.label_options import ContourOptions, LabelOptions
+from bsdsbench.metrics.base import IMAGES, Column, Metric, over
+from bsdsbench.metrics.contour.instances import pair_of
+from bsdsbench.metrics.contour.label_options import PERCENTS, ContourOptions, LabelOptions
+from bsdsbench.metrics.contour.measures import PIXELS, TABLE, Compared, davis_radius, values_of
 from bsdsbench.metrics.contour.pairs import SIDES
-from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.counts import Counts, ImageRecord, Stack
 from bsdsbench.scores.ratios import (
     Weights,
     defined_mean,
@@ -28,7 +27,7 @@ from bsdsbench.scores.ratios import (
     ratio,
     weighted_sum,
 )
-from bsdsbench.tables.result_object import ShownScore
+from bsdsbench.scores.score import Score
 
 F8 = NDArray[np.float64]
 # Sizes that have columns; measures at others are in result.json only.
@@ -36,6 +35,7 @@ _SHELLS = {0.02: "2%", 0.005: "0.5%", 0.01: "1%"}
 _RADII = {0.008: "0.8%", 1: "1 px", 2: "2 px", 3: "3 px", 5: "5 px", 9: "9 px", 12: "12 px"}
 _TOLERANCES = (0.5, 1, 2, 3, 5, 10)
 _WIDTHS = (1, 2, 3, 5, 10, 20)
+NO_DISTANCE = "no pair has two outlines, or a distance is infinite (contour.empty)"
 
 
 def key_of(measure: str) -> str:
@@ -55,14 +55,16 @@ def _columns() -> tuple[Column, ...]:
     found += [
         Column(key_of(f"f@{r:g}"), f"F {words}", quantity="f@") for r, words in _RADII.items()
     ]
-    found += [Column("bf", "BF"), Column("hd", "HD", lower=True, digits=3)]
-    for kind in ("pooled", "directed", "area"):
-        words = f"HD95 {kind}"
-        key = f"hd95-{kind}"
-        found.append(Column(key, words, words, lower=True, digits=3, quantity="hd95"))
-    for kind in ("pooled", "directed"):
-        words = f"ASSD {kind}"
-        found.append(Column(f"assd-{kind}", words, lower=True, digits=3, quantity="assd"))
+    kinds = ("pooled", "directed", "area")
+    distances = {"hd": ("HD", "hd")}
+    for p in PERCENTS:
+        distances |= {f"hd{p:g}-{kind}": (f"HD{p:g} {kind}", f"hd{p:g}") for kind in kinds}
+    distances |= {f"assd-{kind}": (f"ASSD {kind}", "assd") for kind in kinds[:2]}
+    found.append(Column("bf", "BF"))
+    for key, (words, quantity) in distances.items():
+        found.append(
+            Column(key, words, lower=True, digits=3, undefined=NO_DISTANCE, quantity=quantity)
+        )
     for tolerance in _TOLERANCES:
         for form in ("area", "counts", "mean"):
             name = f"nsd-{form}@{tolerance:g}"
@@ -74,140 +76,160 @@ def _columns() -> tuple[Column, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ContourScore(ShownScore):
-    """Means over the images (or instances) of each class, and then over the classes.
-
-    values    : key of a measure -> its mean over the classes in which it is defined, or None
-    per_class : name -> `ClassContours`
-    pooled    : "iou", "biou@SIZE", "f@RADIUS" of the pixels of all images together, meaned over
-                the classes
-    pairs     : masks compared, that were in both maps, in the prediction, the ground truth alone
-    empty     : the convention for empty masks
-    """
-
-    values: dict[str, float | None]
-    per_class: dict[str, ClassContours]
-    pooled: dict[str, float | None]
-    pairs: tuple[int, int, int]
-    empty: str
-    n_images: int
-
-    def to_mapping(self) -> dict[str, Any]:
-        return {
-            **self.values,
-            "pooled": self.pooled,
-            "pairs": dict(zip(("both", "pred_only", "gt_only"), self.pairs, strict=True)),
-            "empty_masks": self.empty,
-            "per_class": {name: part.to_mapping() for name, part in self.per_class.items()},
-            "n_images": self.n_images,
-        }
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ClassContours(ShownScore):
-    """One class: key of a measure -> its mean over images or instances, or None; how many."""
-
-    values: dict[str, float | None]
-    n_images: int
-
-    def to_mapping(self) -> dict[str, Any]:
-        return {**self.values, "n_images": self.n_images}
-
-
 class ContourMetric(Metric):
-    """Contours of masks: Boundary IoU, F, BF, surface distances, NSD, figure of merit, trimap."""
+    """Contours of masks: Boundary IoU, F, BF, surface distances, NSD, figure of merit, trimap.
+
+    Scores: means over the images (or instances) of each class, then over the classes; `pooled`, of
+    the pixels of all images together, then over the classes; `pairs`, the masks compared: in both
+    maps, in the prediction alone, in the ground truth alone; `per_class`.
+    """
 
     name = "contour"
     title = "Contours of masks"
-    pred_kinds = ("classes",)
-    gt_kind = "classes"
-    counts_type = ContourCounts
+    version = 2
+    reads = "classes"
+    shared = ()
     default_protocol = "masks"
     options = ContourOptions
-    uses = ()
-    columns: ClassVar[tuple[Column, ...]] = (
+    columns = (
         *_columns(),
         Column("pooled.iou", "IoU of all pixels", shown="never", quantity="iou"),
-        Column("n_images", "images", "n", digits=0, shown="own", score=False),
+        IMAGES,
     )
-    part_columns: ClassVar[tuple[Column, ...]] = (
+    part_columns = (
         *_columns(),
         Column("n_images", "masks", digits=0, shown="own", score=False),
     )
-    image_columns: ClassVar[tuple[Column, ...]] = (
+    image_columns = (
         Column("iou", "IoU"),
-        Column("biou", "Boundary IoU", "BIoU"),
-        Column("f", "F"),
+        *(c for c in _columns() if c.key.startswith(("biou@", "f@"))),
+        Column("pairs.both", "masks in both", digits=0, score=False),
+        Column("pairs.pred_only", "in pred alone", digits=0, score=False),
+        Column("pairs.gt_only", "in gt alone", digits=0, score=False),
     )
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> ContourCounts:
-        at = self.options_of(protocol)
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
+    ) -> Counts:
         with faults_named(pred, gt):
-            return contour_counts(*label_maps(pred, gt, at), at)
+            return contour_counts(*label_maps(pred, gt, opt), opt)
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
-        """The means over images of each class, then over the classes; pooled.* of all pixels."""
-        at, total = self.options_of(protocol), summed(stack, weights)
-        means = defined_mean(np.moveaxis(defined_ratio(total.value_sum, total.value_count), 1, -1))
-        out = {key_of(m): means[:, k] for k, m in enumerate(at.measures())}
-        pooled = {f"pooled.{key}": defined_mean(v) for key, v in _pooled(total, at).items()}
-        return {**out, **pooled}
-
-    def result(
-        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
-    ) -> ContourScore:
-        at = self.options_of(protocol)
-        keys = [key_of(m) for m in at.measures()]
-        total = summed(stack, np.ones((1, len(ids)), np.int64))
-        table = defined_ratio(total.value_sum, total.value_count)[0]
-        per_class = {
-            name: ClassContours(
-                dict(zip(keys, map(_plain, table[k]), strict=True)),
-                int(total.value_count[0, k].max(initial=0)),
-            )
-            for k, name in enumerate(at.class_names)
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: ContourOptions
+    ) -> dict[str, Any]:
+        total = summed(stack, weights)
+        keys = [key_of(m) for m in opt.measures()]
+        n = total.value_count
+        each = defined_ratio(total.value_sum, n)  # S C M
+        there = total.pairs.sum(axis=2)
+        if not opt.classes and opt.unit == "class":  # two empty masks of an image are a pair too
+            there = np.broadcast_to(weights.sum(axis=1)[:, None], there.shape)
+        there = np.maximum(there[:, :, None], n)
+        means = defined_mean(np.moveaxis(each, 1, -1))
+        found: dict[str, Any] = {key: means[:, k] for k, key in enumerate(keys)}
+        found["pooled"] = {key: defined_mean(v) for key, v in _pooled(total, opt).items()}
+        sides = total.pairs.sum(axis=1)
+        found["pairs"] = {
+            side: sides[:, k] for k, side in enumerate(("both", "pred_only", "gt_only"))
         }
-        both, pred_only, gt_only = (int(x) for x in total.pairs[0].sum(axis=0))
-        return ContourScore(
-            {key: _plain(values[key]) for key in keys},
-            per_class if len(per_class) > 1 else {},
-            {key: _plain(value) for key, value in within(values, "pooled").items()},
-            (both, pred_only, gt_only),
-            at.empty,
-            len(ids),
-        )
-
-    def parts(self, score: ContourScore) -> Mapping[str, Any]:
-        return score.per_class
-
-    def image_values(self, counts: ContourCounts) -> dict[str, float]:
-        """Means over the classes of one image: IoU, Boundary IoU and F at their first sizes."""
-        return {
-            "iou": float(defined_mean(_defined_iou(counts.areas))),
-            "biou": float(defined_mean(_defined_iou(counts.shells)[:, :1].ravel())),
-            "f": float(defined_mean(_defined_f(counts)[:, :1].ravel())),
+        few = {
+            key: {"pairs": np.stack([n[..., k].sum(axis=1), there[..., k].sum(axis=1)], axis=-1)}
+            for k, key in enumerate(keys)
         }
+        if len(opt.class_names) > 1:
+            for k, key in enumerate(keys):
+                of = np.broadcast_to(n.shape[1], len(n))
+                few[key]["classes"] = np.stack([(n[..., k] > 0).sum(axis=1), of], axis=-1)
+            found["per_class"] = {
+                name: {
+                    **{key: each[:, c, k] for k, key in enumerate(keys)},
+                    "n_images": n[:, c].max(axis=1, initial=0),
+                    "over": over(
+                        "pairs", {m: (n[:, c, k], there[:, c, k]) for k, m in enumerate(keys)}
+                    ),
+                }
+                for c, name in enumerate(opt.class_names)
+            }
+        return {**found, "over": few}
+
+    def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
+        """With the convention for empty masks, `empty_masks`."""
+        empty = self.options_of(protocol).empty
+        return Score({**super().score(records, protocol), "empty_masks": empty})
+
+    def parts(self, protocol: Protocol, opt: ContourOptions) -> dict[str, tuple[str, ...]]:
+        return {name: ("per_class", name) for name in opt.class_names}
 
     def symptoms(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
     ) -> Iterator[tuple[str, str, str]]:
-        return label_symptoms(pred, gt, self.options_of(protocol))
+        return label_symptoms(pred, gt, opt)
 
-    def same_truth(self, a: ContourCounts, b: ContourCounts) -> bool:
-        return np.array_equal(a.areas[:, 2], b.areas[:, 2])
-
-    def describe(self, protocol: Protocol) -> str:
+    def describe(self, protocol: Protocol, opt: ContourOptions) -> str:
         """What was compared, what empty masks gave, and the order of the means."""
-        over = "images" if self.options_of(protocol).unit == "class" else "instances"
-        return f"{super().describe(protocol)}; means over {over}, then over classes"
+        unit = "images" if opt.unit == "class" else "instances"
+        return f"{opt.describe()}; means over {unit}, then over classes"
 
-    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        labels = np.zeros((12, 16), np.uint8)
-        labels[:, 8:] = 1
-        options = {self.name: ContourOptions(classes=("left", "right"))}
-        truth = GroundTruth("a", labels=labels)
-        return Prediction("a", classes=labels), truth, Protocol(options=options)
+
+def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None = None) -> Counts:
+    """Count one image: two masks, or two label maps if `params` has classes.
+
+    Two definitions of each measure are in use and both are kept: the mean over images (or
+    instances) of each image's value, and the value of the pixels of all images together. With C
+    classes, M measures in the order of `ContourOptions.measures()`, W widths and R radii:
+
+    value_sum   : f8 (C, M), each measure summed over the pairs of masks for which it is defined
+    value_count : i8 (C, M), how many those are
+    areas       : i8 (C, 3), pixels in both masks, in pred, in gt
+    shells      : i8 (C, W, 3), the same of the inner boundaries of Boundary IoU
+    near        : i8 (C, R, 2), boundary pixels ("side") of pred and of gt within each radius
+    outline     : i8 (C, 2), boundary pixels of pred and of gt
+    pairs       : i8 (C, 3), masks compared: of both sides, of pred alone, of gt alone
+
+    pred, gt : (H, W) masks; label maps with the labels `params.first` on; instance maps if
+        `params.unit` is "instance" or "id" (see `ContourOptions`)
+
+    Raises DataError for what is no mask or label map, ShapeError for unequal shapes.
+    """
+    opt = ContourOptions() if params is None else params
+    pair, class_of = pair_of(pred, gt, opt)
+    c = Compared(pair, opt.spacing)
+    found: dict[str, F8] = {}
+    asked = opt.measures()
+    for name, about in TABLE.items():
+        sizes = np.atleast_1d(getattr(opt, about.sizes)) if about.sizes else np.zeros(1)
+        keys = [name.replace("%", f"{size:g}") for size in sizes]
+        if about.sizes not in ("", "percent", "bf_theta", "pratt_alpha"):
+            keys = [f"{name}@{size:g}" for size in sizes]
+        if keys[0] in asked:
+            values = values_of(c, name, sizes.tolist(), opt.empty)
+            found |= dict(zip(keys, values.T, strict=True))
+    table = np.stack([found[name] for name in asked], axis=1)
+    has_pred, has_gt = c.areas[:, 1] > 0, c.areas[:, 2] > 0
+    shells = [c.shells(size) for size in opt.boundary_sizes if "boundary-iou" in opt.groups]
+    near, outline = np.empty((pair.n, 0, 2), np.int64), np.zeros((pair.n, 2), np.int64)
+    if "davis" in opt.groups:
+        both = c.sites("side", PIXELS)
+        radii = [davis_radius(pair.shape, bound) for bound in opt.davis_bounds]
+        near = np.stack([each.within(radii) for each in both], axis=2).astype(np.int64)
+        outline = np.stack([each.n for each in both], axis=1)
+    rows = {
+        "value_sum": np.nan_to_num(table, posinf=np.inf),
+        "value_count": ~np.isnan(table),
+        "areas": c.areas,
+        "shells": np.array(shells, np.int64).reshape(len(shells), pair.n, 3).transpose(1, 0, 2),
+        "near": near,
+        "outline": outline,
+        "pairs": np.stack([has_pred & has_gt, has_pred & ~has_gt, ~has_pred & has_gt], axis=1),
+    }
+    if class_of is None:
+        return Counts(**rows)
+    sums = {}  # rows of the labels into rows of their classes
+    for name, row in rows.items():
+        kind = np.float64 if row.dtype.kind == "f" else np.int64
+        sums[name] = np.zeros((len(opt.class_names), *row.shape[1:]), kind)
+        np.add.at(sums[name], class_of, row)
+    return Counts(**sums)
 
 
 def summed(stack: Stack, weights: Weights) -> Any:
@@ -238,11 +260,6 @@ def _pooled(counts: Any, at: ContourOptions) -> dict[str, F8]:
         for k, bound in enumerate(at.davis_bounds):
             out[key_of(f"f@{bound:g}")] = near[..., k]
     return out
-
-
-def _plain(value: Any) -> float | None:
-    """A number for JSON; None where it is undefined or infinite."""
-    return float(value) if np.isfinite(value) else None
 
 
 def label_symptoms(

@@ -54,7 +54,11 @@ class Instances(NamedTuple):
     The pixels fall into cells: the pairs of values that occur.
     pred, gt  : i8 (cells,), the region of each map, -1 for none; pixels i8 (cells,)
     cell      : int32 (H, W), the cell of each pixel
-    void_share: f8, how much of each predicted region lay in ignored pixels of the ground truth
+    on_crowd  : i8, pixels of each predicted region on any crowd, which pairing counts
+    excused   : f8, the share of each predicted region on void or on the crowd of its own class
+
+    Ignored pixels are void, but for the last numbers of the ignored label: with C classes,
+    divisor - 1 - k is the crowd of class k (from 0), and of C .. 2 C - 1 one that excuses nothing.
     """
 
     pred: I8
@@ -63,12 +67,13 @@ class Instances(NamedTuple):
     cell: Labels
     pred_ids: I8
     gt_ids: I8
-    void_share: F8
+    on_crowd: I8
+    excused: F8
     at: LabelOptions
 
     def class_of_value(self, values: I8) -> I8:
         """The class of values in the files, from 0."""
-        return values // self.at.divisor - self.at.first if self.at.divisor else values * 0
+        return _class_of(values, self.at)
 
     def map_of(self, regions: I8, new: NDArray[Any]) -> Labels:
         """(H, W): what `regions` of the cells become, k being new[k]; -1 stays."""
@@ -83,11 +88,23 @@ def instances_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> Instances:
     pixels = pairs[2]
     named = [_named(v, at, what) for v, what in zip(pairs[:2], SIDES, strict=True)]
     (ids, number), (gt_ids, gt_number) = (_numbered(values) for values in named)
-    everywhere = _sums(number, pixels, ids.size)
-    number[_void(pairs[1], at)] = -1
-    void_share = 1.0 - ratio(_sums(number, pixels, ids.size), everywhere)
+    void = _void(pairs[1], at)
+    from_last = at.divisor - 1 - pairs[1] % max(at.divisor, 1)
+    crowd = void & (from_last >= 0) & (from_last < 2 * len(at.class_names))
+    own = crowd & (from_last == _class_of(pairs[0], at))
+    in_pred, on_crowd, off = (
+        _sums(np.where(some, number, -1), pixels, ids.size)
+        for some in (True, crowd, (void & ~crowd) | own)
+    )
+    number[void] = -1
     cell = cell.reshape(maps[0].shape)
-    return Instances(number, gt_number, pixels, cell, ids, gt_ids, void_share, at)
+    excused = ratio(off, in_pred)
+    return Instances(number, gt_number, pixels, cell, ids, gt_ids, on_crowd, excused, at)
+
+
+def _class_of(values: I8, at: LabelOptions) -> I8:
+    """The class of values in the files, from 0."""
+    return values // at.divisor - at.first if at.divisor else values * 0
 
 
 def _sums(number: I8, pixels: I8, n: int) -> I8:
@@ -127,9 +144,9 @@ def _numbered(values: I8) -> tuple[I8, I8]:
 
 
 class Matching(NamedTuple):
-    """Regions with a partner (iou of each), then those of pred alone, then those of gt alone.
+    """Regions with a partner (iou of each), then those of pred alone (excused), then of gt alone.
 
-    pred_new, gt_new : the number of each region in this order; class_of, void_share : of the order
+    pred_new, gt_new : the number of each region in this order; class_of : of the order
     """
 
     pred_new: I8
@@ -137,13 +154,16 @@ class Matching(NamedTuple):
     class_of: I8
     iou: F8
     n_pred_only: int
-    void_share: F8
+    excused: F8
 
 
 def match(found: Instances) -> Matching:
-    """Pairs of one class whose intersection over union is above 0.5; each region is in one."""
+    """Pairs of one class whose intersection over union is above 0.5; each region is in one.
+
+    Void counts nowhere; pixels on a crowd stay in the union. Source: panopticapi, evaluation.py.
+    """
     n_pred, n_gt = found.pred_ids.size, found.gt_ids.size
-    in_pred = _sums(found.pred, found.pixels, n_pred)
+    in_pred = _sums(found.pred, found.pixels, n_pred) + found.on_crowd
     in_gt = _sums(found.gt, found.pixels, n_gt)
     both = (found.pred >= 0) & (found.gt >= 0)
     i, j, shared = found.gt[both], found.pred[both], found.pixels[both]
@@ -163,5 +183,5 @@ def match(found: Instances) -> Matching:
         np.concatenate([gt_class[i], pred_class[alone_pred], gt_class[alone_gt]]),
         iou,
         alone_pred.size,
-        found.void_share[alone_pred],
+        found.excused[alone_pred],
     )

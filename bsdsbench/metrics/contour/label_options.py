@@ -21,6 +21,7 @@ from bsdsbench.protocol.settings import (
     whole,
 )
 
+PERCENTS = (90.0, 95.0, 99.0)  # those that have columns
 GROUPS = ("boundary-iou", "davis", "bf", "distance", "nsd", "fom", "trimap", "cldice")
 
 
@@ -126,7 +127,7 @@ class ContourOptions(LabelOptions):
     percent: float = setting(
         95.0,
         "Of the robust Hausdorff distance.",
-        (lambda v: is_number(v) and 0 <= v <= 100, "0 to 100"),
+        (lambda v: is_number(v) and v in PERCENTS, "90, 95 or 99"),
     )
     tolerances: tuple[float, ...] = setting(
         (1.0, 2.0),

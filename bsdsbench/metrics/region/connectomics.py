@@ -1,7 +1,7 @@
 """Measures of segmented neurons: adapted Rand error, and VOI separated into splits and merges.
 
 Each label value is one region. Programs treat label 0 differently; `zero` names the rule. For runs,
-`RegionCounts` has the same values at every threshold.
+`region_counts` has the same values at every threshold.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One image's segmentations against its annotators -> RegionCounts. Never touches a disk.
+"""One image's segmentations against its annotators -> counts. Never touches a disk.
 
 For an ultrametric contour map the contingency table is made once, at the finest threshold, and
 merged up the hierarchy; thresholds at which no region merges cost nothing. Official measures
@@ -22,8 +22,8 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.maps import as_float32, prepare, unit
 from bsdsbench.metrics.region.contingency_table import Annotators, Table, as_label_map, check_shape
 from bsdsbench.metrics.region.measures import fop_sums, matched_area, measure
-from bsdsbench.metrics.region.region_record import RegionCounts
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import Counts
 
 _PARTS = ("voi_split", "voi_merge", "are_region", "are_skimage", "are_cremi")
 _OFFICIAL = ("covered_gt", "covered_pred", "pri", "voi", *_PARTS)
@@ -41,7 +41,7 @@ def region_counts(
     pred: Prediction | ArrayLike | Sequence[ArrayLike],
     gts: GroundTruth | Sequence[ArrayLike],
     protocol: Protocol | str | None = None,
-) -> RegionCounts:
+) -> Counts:
     """Count one image's regions against all its annotators, at every threshold.
 
     Parameters
@@ -57,8 +57,16 @@ def region_counts(
 
     Returns
     -------
-    RegionCounts
-        RegionCounts.
+    Counts
+        Sums, and means over annotators, f8 (T,) if nothing else is said:
+        `thresholds`; `n_pixels` i8 (); `covered_gt`, `covered_pred`, covered area of all annotated
+        and of all predicted regions, and `total_gt`, `total_pred` i8, their area; `best_covered_gt`
+        f8 (), with every region's best over the thresholds; `pri`, mean Rand index; `voi`, bits,
+        and its parts `voi_split`, `voi_merge`; `fop_pred`, `fop_gt` and `fop_pred_candidates`,
+        `fop_gt_candidates` i8, objects and parts, with `fop_precision`, `fop_recall`;
+        `pair_precision`, `pair_recall`; `hamming_gt`, `hamming_pred`, `bgm` i8, in pixels;
+        `bce`, `gce`, `lce`, consistency errors; `nvoi`; `are_region`, `are_skimage`, `are_cremi`,
+        adapted Rand errors by what the label 0 is.
 
     Raises
     ------
@@ -101,7 +109,7 @@ def region_counts(
     return _collect(map_tables(closed, annotators), annotators, proto.threshold_array())
 
 
-def human_region_counts(gt: GroundTruth | Sequence[ArrayLike]) -> RegionCounts:
+def human_region_counts(gt: GroundTruth | Sequence[ArrayLike]) -> Counts:
     """Each annotator's segmentation against the other annotators', at the one threshold 1.
 
     Counts and areas are summed over the left-out annotators; ratios (pri, voi, precision, recall
@@ -114,12 +122,10 @@ def human_region_counts(gt: GroundTruth | Sequence[ArrayLike]) -> RegionCounts:
     rows = []
     for k, left_out in enumerate(maps):
         others = [m for i, m in enumerate(maps) if i != k]
-        rows.append(region_counts(as_label_map(left_out), others).arrays())
-    values: dict[str, Any] = {
-        name: np.sum([r[name] for r in rows], axis=0) / (len(rows) if name in _HUMAN_MEANS else 1)
-        for name in RegionCounts.declared()
-    }
-    return RegionCounts(**{**values, "thresholds": np.ones(1)})
+        rows.append(region_counts(as_label_map(left_out), others))
+    values: dict[str, Any] = {name: np.sum([r[name] for r in rows], axis=0) for name in rows[0]}
+    means = {name: values[name] / len(rows) for name in _HUMAN_MEANS if name != "n_pixels"}
+    return Counts(**{**values, **means, "thresholds": np.ones(1), "n_pixels": rows[0].n_pixels})
 
 
 def close_regions(soft: NDArray[Any], threshold: float) -> NDArray[np.int32]:
@@ -167,7 +173,7 @@ def ucm_tables(levels: NDArray[np.int32], gts: Annotators, n_levels: int) -> Ite
 
 def _ucm_counts(
     ucm2: NDArray[np.float64], gts: Annotators, thresholds: NDArray[np.float64]
-) -> RegionCounts:
+) -> Counts:
     array = np.ascontiguousarray(ucm2, np.float64)
     _check_ucm2(array, gts.shape, thresholds)
     official = ucm.join_levels(array, thresholds, True)
@@ -200,7 +206,7 @@ def _collect(
     gts: Annotators,
     thresholds: NDArray[np.float64],
     seism_tables: Iterator[Table] | None = None,
-) -> RegionCounts:
+) -> Counts:
     """Measure every table; a table that is the same object as the one before is not measured twice.
 
     Where `seism_tables` is None the official tables serve all measures.
@@ -222,7 +228,7 @@ def _collect(
         rows.append({**first, **second})
     n_px = gts.labels.shape[1]
     columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
-    return RegionCounts(
+    return Counts(
         thresholds=thresholds,
         n_pixels=np.array(n_px),
         total_gt=np.full(len(rows), n_px * gts.count),

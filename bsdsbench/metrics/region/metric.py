@@ -1,48 +1,80 @@
-"""The region benchmark as a metric: what it needs, its columns, its bootstrap, its files."""
+"""The region benchmark: covering, PRI, VOI, objects and parts, and more.
+
+Official rules (collect_eval_reg.m), T thresholds:
+
+- Covering: sums of covered and total area over images. ODS: the best single threshold, the first of
+  ties. OIS: each image at its best threshold, the last of ties. Best: every annotated region with
+  its best over all thresholds.
+- PRI and VOI: means over images. ODS: the best of the mean curve, the first of ties. OIS: the mean
+  of each image's best.
+
+SEISM (PAMI 2016). Objects and parts, and pairs of pixels: per threshold the mean precision and the
+mean recall over images, F of the means; ODS is its maximum, OIS the F of the means at each image's
+threshold of best F, both the first of ties. AP: precision at 101 recall levels, outside ignored.
+Humans: the published agreement (precision .6724, recall .4739) is a mean over left-out annotators
+as well; sums of counts give less, as annotators with many regions agree less. `fop.summed` has it.
+The other measures: means over images, ODS and OIS as for VOI; distances as a share of the image.
+`similarities` are 1 - error under SEISM's names, and its normalised VOI. VOI split and merge are
+taken at the thresholds that are best in VOI, so that they sum to its ODS and OIS: each alone is
+least at an end of the grid. A measure that always falls or rises with the threshold has its ODS at
+the end of the grid, which says nothing of the method: `at_grid_end`.
+Sums run in the order of the image ids.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.official_txt import table_files
-from bsdsbench.metrics.base import Metric, at_least_two
-from bsdsbench.metrics.columns import Column
-from bsdsbench.metrics.region.region_record import RegionCounts
-from bsdsbench.metrics.region.scoring import (
-    ADAPTED_RAND,
-    ERRORS,
-    SIMILAR_TO,
-    MeasureScore,
-    RegionScore,
-    image_row,
-    region_columns,
-    region_result,
-)
+from bsdsbench.metrics.base import IMAGES, Column, Metric, at_least_two
 from bsdsbench.protocol.constants import ANNOTATED, MAPS
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import ImageRecord, Stack
-from bsdsbench.scores.ratios import Weights
+from bsdsbench.scores.counts import Counts, ImageRecord, Stack
+from bsdsbench.scores.curve import PRCurve, average_precision, best
+from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_mean, weighted_sum
+from bsdsbench.scores.score import Score
 
 F8 = NDArray[np.float64]
+ADAPTED_RAND = ("are_region", "are_skimage", "are_cremi")
+# Errors, 0 is best, and beside them the name under which SEISM prints 1 - error.
+ERRORS = {
+    **{"bgm": "bgm", "hamming_gt": "dhd", "hamming_pred": "sdhd", "van_dongen": "vd"},
+    **{"bce": "bce", "gce": "gce", "lce": "lce"},
+    **dict.fromkeys(("voi_per_log_area", "voi_split", "voi_merge", *ADAPTED_RAND), ""),
+}
+SIMILAR_TO = {seism: error for error, seism in ERRORS.items() if seism}
+
+
+def image_curves(c: Stack) -> dict[str, F8]:
+    """Every measure that is a mean over images: its value in each image, (N, T)."""
+    found = {name: c[name] for name in ("pri", "voi", "bce", "gce", "lce", "nvoi", *ADAPTED_RAND)}
+    found |= {name: c[name] for name in ("voi_split", "voi_merge")}
+    found |= {name: ratio(c[name], c["total_gt"]) for name in ("bgm", "hamming_gt", "hamming_pred")}
+    found["van_dongen"] = ratio(c["hamming_gt"] + c["hamming_pred"], 2 * c["total_gt"])
+    # In [0, 1]; 0 for a single pixel. Source: Meila 2007.
+    found["voi_per_log_area"] = ratio(c["voi"], np.log2(c["n_pixels"])[:, None])
+    return found
 
 
 class RegionMetric(Metric):
-    """Covering, PRI, VOI, objects and parts, and more: segmentations against segmentations."""
+    """Covering, PRI, VOI, objects and parts, and more: segmentations against segmentations.
+
+    Scores: `covering`, `pri`, `voi` and each of `ERRORS` with ods, ods_threshold, ois, curve (and
+    covering.best); `fop` and `pair_f`, objects and parts and pairs of pixels, with ap, ods_recall,
+    ods_precision too; `similarities` by SEISM's names.
+    """
 
     name = "region"
     title = "Regions"
     version = 2
-    counts_type = RegionCounts
-    columns: ClassVar[tuple[Column, ...]] = (
+    columns = (
         Column("covering.ods", "Covering ODS", "Cov. ODS"),
         Column("covering.ois", "Covering OIS", "Cov. OIS"),
         Column("covering.best", "Covering best", "Cov. best"),
@@ -63,105 +95,167 @@ class RegionMetric(Metric):
         *(
             Column(
                 f"similarities.{name}.{k}",
-                f"1 - {SIMILAR_TO[name]} ({name}) {k.upper()}",
+                f"1 - {error} ({name}) {k.upper()}",
                 shown="never",
             )
-            for name in SIMILAR_TO
+            for name, error in SIMILAR_TO.items()
             for k in ("ods", "ois")
         ),
         *(
             Column(f"similarities.nvoi.{k}", f"nvoi {k.upper()}", shown="never")
             for k in ("ods", "ois")
         ),
-        Column("n_images", "images", "n", digits=0, shown="own", score=False),
+        IMAGES,
     )
-    part_columns: ClassVar[tuple[Column, ...]] = (
+    part_columns = (
         Column("ods", "ODS", score=False),
         Column("ods_threshold", "ODS threshold", "at", digits=3, score=False),
         Column("ois", "OIS", score=False),
     )
-    image_columns: ClassVar[tuple[Column, ...]] = (
-        Column("covering", "covering"),
-        Column("pri", "PRI"),
-        Column("voi", "VOI", lower=True),
+    image_columns = (
+        Column("covering.ods", "covering"),
+        Column("pri.ods", "PRI"),
+        Column("voi.ods", "VOI", lower=True),
     )
-
     uses = ("thresholds", *MAPS, *ANNOTATED, "regions_from_soft")
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol) -> RegionCounts:
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
         from bsdsbench.metrics.region.counting import region_counts
 
         return region_counts(pred, gt, protocol)
 
-    def count_humans(self, gt: GroundTruth, protocol: Protocol) -> RegionCounts:
+    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
         from bsdsbench.metrics.region.counting import human_region_counts
 
         at_least_two(gt, len(gt.segmentations))
         return human_region_counts(gt)
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, F8]:
-        return region_columns(stack, weights)
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: None
+    ) -> dict[str, Any]:
+        c, t = stack, stack["thresholds"]
+        n, samples, images = weights.sum(axis=1), np.arange(len(weights)), np.arange(len(c["pri"]))
 
-    def result(
-        self, values: Mapping[str, float], stack: Stack, ids: Sequence[str], protocol: Protocol
-    ) -> RegionScore:
-        return region_result(values, stack, ids)
+        def of_sums(top: F8, bottom: NDArray[Any]) -> F8:
+            return ratio(weighted_sum(weights, top), weighted_sum(weights, bottom))
 
-    def image_values(self, counts: RegionCounts) -> dict[str, float]:
-        """Each measure's best, and its threshold."""
-        return image_row(counts)
+        curve = of_sums(c["covered_gt"], c["total_gt"])
+        at = curve.argmax(axis=1)
+        share = ratio(c["covered_gt"], c["total_gt"])
+        last_best = t.size - 1 - share[:, ::-1].argmax(axis=1)
+        found: dict[str, Any] = {
+            "covering": {
+                "ods": curve[samples, at],
+                "ods_threshold": t[at],
+                "ois": of_sums(c["covered_gt"][images, last_best], c["total_gt"][:, 0]),
+                "best": of_sums(c["best_covered_gt"], c["total_gt"][:, 0]),
+                "curve": curve,
+            }
+        }
 
-    def parts(self, score: RegionScore | ReportedRegions) -> Mapping[str, Any]:
-        """The errors (0 is best), and beside them the similarities (1 is best) of SEISM.
+        def measure(values: F8, highest: bool, by: F8 | None = None) -> dict[str, F8]:
+            """A mean over images, at the thresholds where `by`, by default itself, is best."""
+            first_best = np.argmax if highest else np.argmin
+            by = values if by is None else by
+            mean, deciding = (ratio(weighted_sum(weights, v), n[:, None]) for v in (values, by))
+            at = first_best(deciding, axis=1)
+            top = deciding[samples, at]
+            own = values[images, first_best(by, axis=1)]
+            return {
+                "ods": mean[samples, at],
+                "ods_threshold": t[at],
+                "ois": ratio(weighted_sum(weights, own), n),
+                "at_grid_end": (t.size > 1) & ((top == deciding[:, 0]) | (top == deciding[:, -1])),
+                "curve": mean,
+            }
 
-        Rules of the adapted Rand error that print the same are one part, which names them. Official
-        tables have none.
-        """
-        if isinstance(score, ReportedRegions):
-            return {}
-        names = {error: name for name, error in SIMILAR_TO.items()}
-        found: dict[str, Any] = {}
-        shown = _rules_shown(score.others)
-        for error, value in score.others.items():
-            if error in ADAPTED_RAND and error not in shown:
-                continue
-            found[shown.get(error, error)] = value
-            if error in names:
-                found[f"1 - {error} ({names[error]})"] = score.similarities[names[error]]
-        return {**found, "nvoi": score.similarities["nvoi"]}
+        each = image_curves(c)
+        found["pri"] = measure(each["pri"], True)
+        found["voi"] = measure(each["voi"], False)
+        for name in ("fop", "pair_f"):
+            found[name] = _f_scores(c, name.removesuffix("_f"), weights)
+        precision = of_sums(c["fop_pred"], c["fop_pred_candidates"])
+        recall = of_sums(c["fop_gt"], c["fop_gt_candidates"])
+        found["fop"]["summed"] = f_measure(precision, recall).max(axis=1)
+        for name in ERRORS:
+            by = each["voi"] if name in ("voi_split", "voi_merge") else None
+            found[name] = measure(each[name], False, by)
+        found["similarities"] = {
+            "nvoi": measure(each["nvoi"], True),
+            **{seism: measure(1 - each[error], True) for seism, error in SIMILAR_TO.items()},
+        }
+        return found
+
+    def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
+        """The errors (0 is best), and beside them the similarities (1 is best) of SEISM."""
+        found: dict[str, tuple[str, ...]] = {}
+        for error, seism in ERRORS.items():
+            found[error] = (error,)
+            if seism:
+                found[f"1 - {error} ({seism})"] = ("similarities", seism)
+        return {**found, "nvoi": ("similarities", "nvoi")}
 
     def files(
-        self, score: RegionScore, records: Sequence[ImageRecord], protocol: Protocol
+        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Iterator[tuple[str, str]]:
-        yield from table_files(score.official_rows())
-        yield "region_curves.csv", _csv(score.curves())
+        """The five official tables, and every measure at each threshold."""
+        cover, pri, voi, t = score.covering, score.pri, score.voi, stack["thresholds"]
+        own = ratio(stack["covered_gt"], stack["total_gt"])
+        at, rows = own.argmax(axis=1), np.arange(len(ids))
+        found = ratio(stack["covered_pred"], stack["total_pred"])[rows, at]
+        tables = {
+            "eval_cover.txt": [(cover.ods_threshold, cover.ods, cover.ois, cover.best)],
+            "eval_cover_th.txt": np.column_stack([t, cover.curve]),
+            "eval_cover_img.txt": np.column_stack([rows + 1, t[at], own[rows, at], found]),
+            "eval_RI_VOI.txt": [
+                (pri.ods_threshold, pri.ods, pri.ois, voi.ods_threshold, voi.ods, voi.ois)
+            ],
+            "eval_RI_VOI_thr.txt": np.column_stack([t, pri.curve, voi.curve]),
+        }
+        yield from table_files(tables)
+        curves = {"thresholds": t, **{m: score[m].curve for m in ("covering", "pri", "voi")}}
+        for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
+            curves |= {f"{name}_{k}": getattr(curve, k) for k in ("precision", "recall", "f")}
+        curves |= {name: score[name].curve for name in ERRORS}
+        out = StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(curves)
+        writer.writerows(zip(*(column.tolist() for column in curves.values()), strict=True))
+        yield "region_curves.csv", out.getvalue()
 
-    def has_tables(self, tables: Mapping[str, Any]) -> bool:
-        """True with eval_cover.txt or eval_RI_VOI.txt."""
-        return "eval_cover.txt" in tables or "eval_RI_VOI.txt" in tables
-
-    def reported(self, tables: Mapping[str, Any], run: str) -> ReportedRegions:
+    def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """The scores of eval_cover.txt and eval_RI_VOI.txt."""
         found: dict[str, Any] = {}
         if "eval_cover.txt" in tables:
-            _, ods, ois, best = tables["eval_cover.txt"][0].tolist()
-            found["covering"] = {"ods": ods, "ois": ois, "best": best}
+            _, ods, ois, most = tables["eval_cover.txt"][0].tolist()
+            found["covering"] = {"ods": ods, "ois": ois, "best": most}
         if "eval_RI_VOI.txt" in tables:
             _, ri, ri_ois, _, voi, voi_ois = tables["eval_RI_VOI.txt"][0].tolist()
             found["pri"] = {"ods": ri, "ois": ri_ois}
             found["voi"] = {"ods": voi, "ois": voi_ois}
-        return ReportedRegions(found, len(tables.get("eval_cover_img.txt", ())))
-
-    def example(self) -> tuple[Prediction, GroundTruth, Protocol]:
-        labels = np.ones((12, 16), np.int32)
-        labels[:, 8:] = 2
-        ucm2 = np.zeros((25, 33))
-        ucm2[:, 16] = 0.4
-        truth = GroundTruth("a", (seg2bdry(labels),), (labels,))
-        return Prediction("a", ucm2=ucm2), truth, Protocol(thresholds=(0.25, 0.5))
+        return {**found, "n_images": len(tables.get("eval_cover_img.txt", ()))} if found else None
 
 
-def region_score(records: Iterable[ImageRecord]) -> RegionScore:
+def _f_scores(c: Stack, kind: str, weights: Weights) -> dict[str, Any]:
+    """F of mean precision and mean recall: at one threshold, at each image's best, AP."""
+    each = PRCurve(c["thresholds"], c[f"{kind}_precision"], c[f"{kind}_recall"])
+    mean_p, mean_r = (weighted_mean(weights, a) for a in (each.precision, each.recall))
+    mean = PRCurve(c["thresholds"], mean_p, mean_r)
+    ods = best(mean, "maximum")
+    images, at = np.arange(len(each.f)), each.f.argmax(axis=1)
+    own_p, own_r = (weighted_mean(weights, a[images, at]) for a in (each.precision, each.recall))
+    return {
+        "ods": ods.f,
+        "ois": f_measure(own_p, own_r),
+        "ap": average_precision(mean),
+        "ods_threshold": ods.threshold,
+        "ods_recall": ods.recall,
+        "ods_precision": ods.precision,
+        "curve": mean,
+    }
+
+
+def region_score(records: Sequence[ImageRecord]) -> Score:
     """Score records that carry region counts, in any order.
 
     Parameters
@@ -171,8 +265,8 @@ def region_score(records: Iterable[ImageRecord]) -> RegionScore:
 
     Returns
     -------
-    RegionScore
-        Covering, PRI, VOI and more.
+    Score
+        Covering, PRI, VOI and more, see `RegionMetric`.
 
     Raises
     ------
@@ -194,39 +288,4 @@ def region_score(records: Iterable[ImageRecord]) -> RegionScore:
     >>> round(score.covering.ods, 3)
     0.667
     """
-    found: RegionScore = RegionMetric().score(records, Protocol())
-    return found
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ReportedRegions:
-    """Region scores known from official tables only."""
-
-    values: dict[str, Any]
-    n_images: int
-    per_image: tuple[tuple[str, Any], ...] = ()
-
-    def to_mapping(self) -> dict[str, Any]:
-        """What the tables hold."""
-        return dict(self.values)
-
-
-def _csv(columns: Mapping[str, F8]) -> str:
-    """A header of names, then a row per threshold."""
-    out = StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
-    return out.getvalue()
-
-
-def _rules_shown(others: Mapping[str, MeasureScore]) -> dict[str, str]:
-    """The rules of the adapted Rand error that have a row, and its name: of those that print the
-    same it is the first, under the names of all."""
-    same: dict[str, list[str]] = {}
-    for rule in ADAPTED_RAND:
-        value = others[rule]
-        printed = f"{value.ods:.4f} {value.ods_threshold:.4f} {value.ois:.4f}"
-        same.setdefault(printed, []).append(rule)
-    agree = {rules[0]: ", ".join(r.removeprefix("are_") for r in rules) for rules in same.values()}
-    return {rule: f"are ({who})" if ", " in who else rule for rule, who in agree.items()}
+    return RegionMetric().score(records, Protocol())

@@ -1,19 +1,23 @@
 """From folders of label maps, masks and instance maps to scores, comparisons, gates and reports."""
 
+import json
 import re
 from pathlib import Path
 
 import imageio.v3 as iio
 import numpy as np
 import pytest
+from bsdsbench.metrics.contour.totals import contour_counts
+from bsdsbench.runs.job import protocol_of
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
+from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour.contour_metric import key_of, label_maps, label_symptoms
-from bsdsbench.metrics.contour.label_options import GROUPS, ContourOptions
-from bsdsbench.metrics.contour.totals import contour_counts
+from bsdsbench.metrics.contour.label_options import GROUPS, PERCENTS, ContourOptions
+from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.masks import blobs
 from tests.helpers.runs import counted, refused
 from tests.reference import contours as ref
@@ -90,7 +94,11 @@ def test_every_measure_of_the_presets_has_a_column_and_a_value(runs):
     keys = [key_of(name) for name in ContourOptions(groups=GROUPS).measures()]
     sizes = {"boundary_sizes": (0.02, 0.005, 0.01), "davis_bounds": (0.008, 1, 2, 3, 5, 9, 12)}
     sizes |= {"tolerances": (0.5, 1, 2, 3, 5, 10), "trimap_widths": (1, 2, 3, 5, 10, 20)}
-    every = {key_of(name) for name in ContourOptions(groups=GROUPS, **sizes).measures()}
+    every = {
+        key_of(name)
+        for percent in PERCENTS
+        for name in ContourOptions(groups=GROUPS, percent=percent, **sizes).measures()
+    }
     assert set(columns) == {*every, "pooled.iou", "n_images"}
     lower = {key for key in keys if columns[key].lower}
     assert lower == {key for key in keys if key.startswith(("hd", "assd"))}
@@ -149,9 +157,12 @@ def test_pooled_boundaries_are_those_of_all_images():
 
 def test_what_was_not_asked_for_is_undefined_for_an_image():
     found = registry.get("contour").image_values(
-        contour_counts([[0, 1]], [[0, 1]], ContourOptions(classes=("a", "b"), groups=()))
+        contour_counts([[0, 1]], [[0, 1]], ContourOptions(classes=("a", "b"), groups=())),
+        bb.Protocol(),
     )
-    assert found == pytest.approx({"iou": 1, "biou": np.nan, "f": np.nan}, nan_ok=True)
+    assert found == pytest.approx(
+        {"iou": 1, "biou": np.nan, "f": np.nan, "n_pairs": 2, "n_one_empty": 0}, nan_ok=True
+    )
 
 
 def test_a_pixel_is_enough_and_two_classes_have_their_parts():
@@ -307,13 +318,15 @@ def test_an_image_is_shown_by_the_first_size_of_each_measure(maps):
     gt, near, _ = (m["im1"] for m in maps)
     sizes = {"boundary_sizes": (0.02, 0.1), "davis_bounds": (3, 9)}
     at = ContourOptions(classes=CLASSES, groups=("boundary-iou", "davis"), **sizes)
-    found = registry.get("contour").image_values(contour_counts(near, gt, at))
+    found = registry.get("contour").image_values(contour_counts(near, gt, at), bb.Protocol())
     options = {"classes": 4, "ignore": 255}
     assert found == pytest.approx(
         {
             "iou": np.mean(bc.mask_iou(near, gt, **options)),
             "biou": np.mean(bc.boundary_iou(near, gt, **options)),
             "f": np.mean(bc.davis_f(near, gt, 3, **options)),
+            "n_pairs": 4,
+            "n_one_empty": 0,
         }
     )
 
@@ -347,3 +360,47 @@ def test_bad_files_are_listed_together(folders, tmp_path):
     assert "label 77, expected 0 .. 3, or 255 (ignored)" in problems
     assert "56x40" in problems
     assert "im3.png" in problems
+
+
+def square(at, size=4):
+    mask = np.zeros((20, 30), np.uint8)
+    mask[5 : 5 + size, at : at + size] = size > 0
+    return mask
+
+
+def test_distances_of_few_pairs_say_over_how_many(tmp_path):
+    """90 of 100 objects are missed and one image is empty: 4.0, but of 10 of 101 pairs."""
+    items = [(f"{k:03}", square(9, 4 * (k < 10)), square(5)) for k in range(100)]
+    items.append(("none", square(0, 0), square(0, 0)))
+    run = bb.evaluate_items(items, metrics="contour", workers=1, out=tmp_path)
+    found = json.loads((tmp_path / "result.json").read_text())
+    scores = found["scores"]["contour"]
+    assert (scores["hd"], scores["over"]["hd"]) == (4, {"pairs": [10, 101]})
+    assert scores["over"]["iou"] == {"pairs": [100, 101]}
+    told = " ".join(run.summary().split())
+    assert "means over 10 of 101 pairs: HD, HD95 pooled" in told
+    own = [found["images"][k]["contour"] for k in (0, 50, 100)]
+    assert [(v["n_pairs"], v["n_one_empty"]) for v in own] == [(1, 0), (1, 1), (0, 0)]
+
+
+def test_classes_of_no_image_are_said():
+    """Of three classes the second is missed in one of two images, the third is nowhere."""
+    at = {"classes": ["a", "b", "c"]}
+    protocol = Protocol.preset("masks").replace(options={"contour": at, "segmentation": at})
+    items = [("x", square(9), square(5)), ("y", square(0, 0), square(5))]
+    run = bb.evaluate_items(items, protocol, metrics=("contour", "segmentation"), workers=1)
+    scores = run.scores()
+    assert scores["contour"]["over"]["hd"] == {"pairs": [3, 4], "classes": [2, 3]}
+    assert scores["contour"]["per_class"]["b"]["over"]["hd"] == {"pairs": [1, 2]}
+    assert scores["segmentation"]["over"]["mean_iou"] == {"classes": [2, 3]}
+    assert "means over 2 of 3 classes: mean IoU" in " ".join(run.summary().split())
+
+
+@pytest.mark.parametrize("percent", [90, 99])
+def test_percents_have_columns_or_are_refused(percent):
+    told = Protocol.preset("masks").replace(options={"contour": {"percent": percent}})
+    run = bb.evaluate_items([("x", square(9), square(5))], told, metrics="contour", workers=1)
+    assert f"HD{percent} pooled" in run.summary()
+    assert run.scores()["contour"][f"hd{percent}-pooled"] == 4
+    with pytest.raises(ProtocolError, match="percent"):
+        protocol_of(told.replace(options={"contour": {"percent": percent + 0.5}}), ("contour",))

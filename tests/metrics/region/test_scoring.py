@@ -4,13 +4,13 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from bsdsbench.metrics.region.region_record import RegionCounts
+from bsdsbench.metrics.region.scoring import ADAPTED_RAND
 
 from bsdsbench.comparison.compare import compare
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.region.metric import region_score
-from bsdsbench.metrics.region.region_record import RegionCounts
-from bsdsbench.metrics.region.scoring import ADAPTED_RAND
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.record_store import pack_records, unpack_records
@@ -178,7 +178,7 @@ def test_adapted_rand_errors_are_means_over_images():
 
 
 def test_images_have_the_new_measures_too():
-    row = registry.get("region").image_values(counts(voi=[2.0, 1.0, 0.5]))
+    row = registry.get("region").image_values(counts(voi=[2.0, 1.0, 0.5]), Protocol())
     assert (row["voi"], row["voi_split"], row["voi_merge"]) == (0.5, 0.5, 0.5)
     assert (row["are_skimage"], row["are_skimage_threshold"]) == (0.125, 0.75)
 
@@ -191,7 +191,7 @@ def test_records_of_older_versions_have_undefined_values():
     assert (found.voi.ods, np.isnan(found.others["are_cremi"].ods)) == (1.0, True)
     undefined = {"ods": None, "ods_threshold": None, "ois": None}
     assert found.to_mapping()["voi_split"] == found.to_mapping()["are_skimage"] == undefined
-    assert np.isnan(registry.get("region").image_values(old)["voi_split"])
+    assert np.isnan(registry.get("region").image_values(old, Protocol())["voi_split"])
 
 
 def test_an_ods_at_the_end_of_the_grid_is_marked():

@@ -5,12 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import contour as bc
-from bsdsbench.metrics.contour import surface
+from bsdsbench.metrics.contour.contour_metric import contour_counts
 from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.label_options import GROUPS, ContourOptions
-from bsdsbench.metrics.contour.totals import ContourCounts, contour_counts
 from tests.helpers.masks import label_pairs
 
 EVERY = ContourOptions(groups=GROUPS, spacing=(0.5, 2.0), trimap_widths=(2,))
@@ -74,14 +73,6 @@ def test_counts_of_masks():
     for theta in (1, 2):  # from 1 on a distance in pixels
         found = contour_counts(pred, gt, ContourOptions(groups=("bf",), bf_theta=theta))
         assert means(found)[0, -1] == bc.bf_score(pred, gt, theta)
-
-
-def test_counts_of_other_options_do_not_add():
-    gt = np.ones((5, 6), bool)
-    with pytest.raises(ShapeError, match="counts of different value_sum cannot be added"):
-        contour_counts(gt, gt) + contour_counts(gt, gt, ContourOptions(groups=()))
-    with pytest.raises(ShapeError, match=r"value_count: shape \(1, 3\), expected \(1, 2\)"):
-        ContourCounts(*(np.zeros(s) for s in [(1, 2), (1, 3), (1, 3), (1, 0, 3), (1, 0, 2), 1, 1]))
 
 
 def objects():
@@ -186,7 +177,7 @@ def test_one_pixel_is_nothing_on_the_other_side():
 def test_only_what_was_asked_for_is_counted():
     labels, classes = [[0, 1, 1]], ("a", "b", "c")
     counts = contour_counts(labels, labels, ContourOptions(classes=classes, groups=()))
-    assert {name: array.tolist() for name, array in counts.arrays().items()} == {
+    assert {name: array.tolist() for name, array in counts.items()} == {
         "value_sum": [[1], [1], [0]],
         "value_count": [[1], [1], [0]],
         "areas": [[1, 1, 1], [2, 2, 2], [0, 0, 0]],
@@ -215,23 +206,3 @@ def test_the_radius_of_bf_is_a_share_of_the_diagonal_below_1(theta, pixels):
     counts = contour_counts(pred, gt, ContourOptions(groups=("bf",), bf_theta=theta))
     assert counts.value_sum[0, 1] == bc.bf_score(pred, gt, pixels)
     assert (counts.value_sum[0, 1] == 1) == (pixels == 5)
-
-
-@pytest.mark.parametrize(
-    ("groups", "spacing", "outlines"),
-    [
-        (("boundary-iou", "trimap", "cldice"), 1, []),
-        (("davis",), 2, ["side"]),
-        (("bf", "fom"), 1, ["rim"]),
-        (("distance",), 2, ["rim", "corner"]),
-        (("nsd",), 2, ["rim", "corner"]),
-        (("distance", "nsd", "bf", "fom"), 1, ["rim", "corner"]),
-        (("nsd", "fom"), 2, ["rim", "rim", "corner"]),  # with steps, and in pixels
-    ],
-)
-def test_distances_are_made_once_and_for_what_needs_them(groups, spacing, outlines, monkeypatch):
-    made, made_by = [], surface.distances
-    monkeypatch.setattr(surface, "distances", lambda *a: made.append(a[1]) or made_by(*a))
-    at = ContourOptions(groups=groups, spacing=(float(spacing), 1.0))
-    contour_counts(np.eye(4) > 0, np.eye(4) > 0, at)
-    assert made == outlines

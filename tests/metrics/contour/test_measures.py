@@ -9,9 +9,14 @@ from skimage.morphology import skeletonize
 
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics import contour as bc
-from bsdsbench.metrics.contour.overlap import shell_width
+from bsdsbench.metrics.contour.measures import (
+    Sites,
+    _length_quantiles,
+    contour_lengths,
+    davis_radius,
+    shell_width,
+)
 from bsdsbench.metrics.contour.pairs import mask_pair
-from bsdsbench.metrics.contour.surface import Distances, contour_lengths, davis_radius, percentile
 from tests.helpers.masks import bsds_masks, label_pairs, mask_pairs
 from tests.helpers.runs import refused
 from tests.reference import contours as ref
@@ -278,7 +283,8 @@ def test_a_percentile_by_area_is_where_that_share_of_the_length_is_reached(perce
     far = np.concatenate([[9, 0], d]), np.concatenate([[1, 3], np.full(200, 0.1)])
     near = np.concatenate([[0, 0], d / 2]), np.concatenate([[1, 3], np.full(200, 0.3)])
     for one, other in ((far, near), (near, far)):
-        found = percentile(Distances(start, *one, start, *other), percent, "area")
+        sites = (Sites(start, *one), Sites(start, *other))
+        found = np.maximum(*(_length_quantiles(each, percent / 100) for each in sites))
         assert found == pytest.approx([two, np.nan, even], nan_ok=True)
 
 

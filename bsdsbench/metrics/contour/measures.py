@@ -1,0 +1,559 @@
+"""Every measure of two masks, or of every label of two maps at once: one table, `TABLE`.
+
+Three outlines are in use, and give different numbers:
+
+- "rim": pixels of the mask with one of the four neighbours outside the mask or the image
+  (scipy, medpy, MONAI, torchmetrics, panoptica).
+- "side": pixels that differ from the one to the right, below, or below-right; pixels outside
+  the image are equal (seg2bmap: DAVIS and everything that uses its F).
+- "corner": corners of pixels where 2 x 2 of them are neither all in nor all out, each with the
+  length of contour that crosses there (DeepMind's surface-distance).
+
+Distances are Euclidean, between the sites of the same label in the other map, in the unit of
+`spacing` = (row, column) steps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bsdsbench.files.errors import DataError
+from bsdsbench.kernels import distances as kernel
+from bsdsbench.kernels import erosion, outlines, tallies
+from bsdsbench.metrics.contour.pairs import F8, LabelPair, as_masks, as_pair, settle
+from bsdsbench.scores.ratios import f_measure, ratio
+
+I8 = NDArray[np.int64]
+Spacing = tuple[float, float]
+COCO, CITYSCAPES = 0.02, 0.005  # widths of Boundary IoU, fractions of the diagonal
+PIXELS = (1.0, 1.0)
+
+
+class Sites(NamedTuple):
+    """The outline of one map: the sites of label k are [k] : [k + 1] of start; their distance to
+    the outline of the other map, inf without one, and the length of contour at them."""
+
+    start: I8
+    distance: F8
+    length: F8
+
+    @property
+    def n(self) -> I8:
+        """Sites of each label."""
+        return np.diff(self.start)
+
+    def within(self, limits: ArrayLike, *, lengths: bool = False) -> F8:
+        """Sites, or contour length, with a distance up to each limit, (n, limits)."""
+        weights = self.length if lengths else np.ones(self.distance.size)
+        at = np.atleast_1d(np.asarray(limits, np.float64))
+        found: F8 = tallies.within(self.start, self.distance, weights, at)
+        return found
+
+
+class Compared:
+    """Two label maps, and what is made of them once for all measures: pixels and outlines."""
+
+    def __init__(self, pair: LabelPair, spacing: Spacing = PIXELS) -> None:
+        if len(spacing) != 2 or not all(0 < s < math.inf for s in spacing):
+            raise DataError(f"spacing {spacing}: expected two steps above 0, of rows and columns")
+        self.pair, self.spacing = pair, (float(spacing[0]), float(spacing[1]))
+        self._sites: dict[tuple[str, Spacing], tuple[Sites, Sites]] = {}
+        self._shells: dict[float, I8] = {}
+
+    @cached_property
+    def areas(self) -> I8:
+        """Pixels of each label in both, in pred, in gt: (n, 3)."""
+        return tallies.shared(self.pair.pred.ravel(), self.pair.gt.ravel(), self.pair.n)
+
+    def shells(self, size: float) -> I8:
+        """`areas` of the inner boundaries of Boundary IoU."""
+        if size not in self._shells:
+            pred, gt, n, shape = self.pair
+            self._shells[size] = erosion.label_shells(pred, gt, n, shell_width(shape, size))
+        return self._shells[size]
+
+    def trimaps(self, widths: Sequence[float]) -> I8:
+        """`areas` of the pixels up to each width from another label of gt: (widths, n, 3)."""
+        squared = kernel.to_other_label(self.pair.gt, 1.0, 1.0).ravel()
+        pred, gt = self.pair.pred.ravel(), self.pair.gt.ravel()
+        return tallies.shared_within(pred, gt, squared, np.square(widths), self.pair.n)
+
+    @cached_property
+    def skeletons(self) -> I8:
+        """Skeleton pixels of each label: pred's in gt, pred's, gt's in pred, gt's: (n, 4)."""
+        from bsdsbench.kernels.skeleton import skeletons
+
+        pred, gt, n, _ = self.pair
+        of_pred = tallies.shared(skeletons(pred, n).ravel(), gt.ravel(), n)
+        of_gt = tallies.shared(skeletons(gt, n).ravel(), pred.ravel(), n)
+        return np.hstack([of_pred[:, :2], of_gt[:, :2]])
+
+    def sites(self, outline: str, spacing: Spacing | None = None) -> tuple[Sites, Sites]:
+        """The outlines of pred and of gt."""
+        steps = spacing or self.spacing
+        if (outline, steps) not in self._sites:
+            pred, gt = (_outline(m, self.pair.n, outline) for m in (self.pair.pred, self.pair.gt))
+            there = np.sqrt(kernel.nearest(*pred[:3], *gt[:3], *steps))
+            back = np.sqrt(kernel.nearest(*gt[:3], *pred[:3], *steps))
+            length = contour_lengths(steps)
+            found = Sites(pred[0], there, length[pred[3]]), Sites(gt[0], back, length[gt[3]])
+            self._sites[outline, steps] = found
+        return self._sites[outline, steps]
+
+
+def _outline(labels: NDArray[np.int32], n: int, outline: str) -> tuple[Any, ...]:
+    if outline == "rim":
+        start, rows, cols = outlines.rims(np.pad(labels, 1, constant_values=-1), n)
+        return start, rows, cols, np.zeros(rows.size, np.uint8)
+    if outline == "side":
+        return outlines.corners(np.pad(labels, ((0, 1), (0, 1)), mode="edge"), n)
+    return outlines.corners(np.pad(labels, 1, constant_values=-1), n)
+
+
+def contour_lengths(spacing: Spacing) -> F8:
+    """Length of the contour in 2 x 2 pixels, for each code of `outlines.corners`, (16,).
+
+    The contour joins the middles of the sides between two pixels: half a diagonal where one pixel
+    differs, a step where two neighbours do, two half diagonals where two opposite ones do.
+    """
+    down, right = spacing
+    half = 0.5 * math.sqrt(down * down + right * right)
+    out = np.full(16, half)
+    out[[0, 15]] = 0.0
+    out[[0b1100, 0b0011]] = right
+    out[[0b1010, 0b0101]] = down
+    out[[0b1001, 0b0110]] = 2 * half
+    return out
+
+
+def shell_width(shape: tuple[int, int], size: float) -> int:
+    """Width of Boundary IoU's boundary: max(1, round(size x diagonal)) pixels; `size` from 1 on."""
+    if not 0 < size < math.inf:
+        raise DataError(f"boundary width {size}: expected a fraction of the diagonal, or pixels")
+    return int(size) if size >= 1 else max(1, round(size * math.hypot(*shape)))
+
+
+def davis_radius(shape: tuple[int, int], bound: float = 0.008) -> float:
+    """Radius in pixels of DAVIS' F: ceil(bound x diagonal), or `bound` itself from 1 on."""
+    return float(bound) if bound >= 1 else float(math.ceil(bound * math.hypot(*shape)))
+
+
+# The measures: values of each label at each size (n, sizes), before empty masks are settled, and
+# how many pixels or sites each label has in pred and in gt, by which it is empty.
+Found = tuple[F8, NDArray[Any], NDArray[Any]]
+
+
+def iou(counts: I8) -> F8:
+    """Intersection over union of (..., 3) pixels in both, in pred, in gt; 0/0 = 0."""
+    return ratio(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
+
+
+def _iou(c: Compared, sizes: Sequence[float]) -> Found:
+    return iou(c.areas)[:, None], c.areas[:, 1], c.areas[:, 2]
+
+
+def _biou(c: Compared, sizes: Sequence[float]) -> Found:
+    shells = np.stack([c.shells(size) for size in sizes], axis=1)
+    return iou(shells), shells[..., 1], shells[..., 2]
+
+
+def _biou_min(c: Compared, sizes: Sequence[float]) -> Found:
+    values, pred, gt = _biou(c, sizes)
+    return np.minimum(iou(c.areas)[:, None], values), pred, gt
+
+
+def _trimap(c: Compared, sizes: Sequence[float]) -> Found:
+    if not all(0 < width < math.inf for width in sizes):
+        raise DataError(f"trimap widths {list(sizes)}: expected pixels above 0")
+    counts = c.trimaps(sizes).transpose(1, 0, 2)
+    return iou(counts), counts[..., 1], counts[..., 2]
+
+
+def _cldice(c: Compared, sizes: Sequence[float]) -> Found:
+    n = c.skeletons
+    value = f_measure(ratio(n[:, 0], n[:, 1]), ratio(n[:, 2], n[:, 3]))
+    return value[:, None], n[:, 1], n[:, 3]
+
+
+def _fs(pred: Sites, gt: Sites, radii: Sequence[float]) -> Found:
+    """F at each radius: precision and recall are the shares of sites within it."""
+    shares = (ratio(each.within(radii), each.n[:, None]) for each in (pred, gt))
+    return f_measure(*shares), pred.n, gt.n
+
+
+def _davis(c: Compared, sizes: Sequence[float]) -> Found:
+    return _fs(*c.sites("side", PIXELS), [davis_radius(c.pair.shape, b) for b in sizes])
+
+
+def _bf(c: Compared, sizes: Sequence[float]) -> Found:
+    theta = [t if t >= 1 else t * c.pair.diagonal() for t in sizes]
+    return _fs(*c.sites("rim", PIXELS), theta)
+
+
+def _fom(c: Compared, sizes: Sequence[float]) -> Found:
+    pred, gt = c.sites("rim", PIXELS)
+    merit = [tallies.totals(pred.start, pred.distance, float(alpha))[:, 2] for alpha in sizes]
+    most = np.maximum(pred.n, gt.n)
+    return ratio(np.stack(merit, axis=1), most[:, None]), pred.n, gt.n
+
+
+def _hd(c: Compared, sizes: Sequence[float]) -> Found:
+    pred, gt = c.sites("rim")
+    far = [tallies.totals(each.start, each.distance, 0.0)[:, 1] for each in (pred, gt)]
+    return np.maximum(*far)[:, None], pred.n, gt.n
+
+
+def _hd_percent(definition: str) -> Callable[[Compared, Sequence[float]], Found]:
+    def of(c: Compared, sizes: Sequence[float]) -> Found:
+        pred, gt = c.sites("corner" if definition == "area" else "rim")
+        values = []
+        for percent in sizes:
+            if not 0 <= percent <= 100:
+                raise DataError(f"percent {percent}: expected 0 to 100")
+            q = percent / 100
+            if definition == "area":
+                values.append(np.maximum(_length_quantiles(pred, q), _length_quantiles(gt, q)))
+                continue
+            each = tallies.quantiles(pred.start, pred.distance, gt.start, gt.distance, q)
+            pooled = definition == "pooled"
+            values.append(each[:, 2] if pooled else np.maximum(each[:, 0], each[:, 1]))
+        return np.stack(values, axis=1), pred.n, gt.n
+
+    return of
+
+
+def _length_quantiles(sites: Sites, q: float) -> F8:
+    """Each label's first distance up to which the share q of the length lies, (n,), else NaN.
+
+    The order is that of (distance, length) and the sums are numpy's, as in surface-distance: where
+    a share is q up to the last bit, another order is another distance.
+    """
+    out = np.full(sites.n.size, np.nan)
+    for k in np.flatnonzero(sites.n):
+        here = slice(sites.start[k], sites.start[k + 1])
+        length, distance = sites.length[here], sites.distance[here]
+        order = np.lexsort((length, distance))
+        share = np.cumsum(length[order]) / np.sum(length[order])
+        out[k] = distance[order[min(int(np.searchsorted(share, q)), order.size - 1)]]
+    return out
+
+
+def _assd(definition: str) -> Callable[[Compared, Sequence[float]], Found]:
+    def of(c: Compared, sizes: Sequence[float]) -> Found:
+        pred, gt = c.sites("rim")
+        a, b = (tallies.totals(each.start, each.distance, 0.0)[:, 0] for each in (pred, gt))
+        if definition == "pooled":
+            value = ratio(a + b, pred.n + gt.n)
+        else:
+            value = (ratio(a, pred.n) + ratio(b, gt.n)) / 2
+        return value[:, None], pred.n, gt.n
+
+    return of
+
+
+def _nsd(form: str) -> Callable[[Compared, Sequence[float]], Found]:
+    def of(c: Compared, sizes: Sequence[float]) -> Found:
+        pred, gt = c.sites("corner" if form == "area" else "rim")
+        near = [each.within(sizes, lengths=form == "area") for each in (pred, gt)]
+        if form == "area":
+            total = [each.within(np.inf, lengths=True) for each in (pred, gt)]
+        else:
+            total = [each.n[:, None].astype(np.float64) for each in (pred, gt)]
+        if form == "mean":
+            value = (ratio(near[0], total[0]) + ratio(near[1], total[1])) / 2
+        else:
+            value = ratio(near[0] + near[1], total[0] + total[1])
+        return value, pred.n, gt.n
+
+    return of
+
+
+class Measure(NamedTuple):
+    """of : the function; sizes : the option of `ContourOptions` that has its sizes; distance : a
+    distance, which an empty mask may not have."""
+
+    of: Callable[[Compared, Sequence[float]], Found]
+    sizes: str = ""
+    distance: bool = False
+
+
+TABLE = {
+    "iou": Measure(_iou),
+    "biou": Measure(_biou, "boundary_sizes"),
+    "biou-min": Measure(_biou_min, "boundary_sizes"),
+    "f": Measure(_davis, "davis_bounds"),
+    "bf": Measure(_bf, "bf_theta"),
+    "hd": Measure(_hd, distance=True),
+    **{
+        f"hd%-{definition}": Measure(_hd_percent(definition), "percent", True)
+        for definition in ("pooled", "directed", "area")
+    },
+    **{f"assd-{d}": Measure(_assd(d), distance=True) for d in ("pooled", "directed")},
+    **{f"nsd-{form}": Measure(_nsd(form), "tolerances") for form in ("area", "counts", "mean")},
+    "fom": Measure(_fom, "pratt_alpha"),
+    "trimap": Measure(_trimap, "trimap_widths"),
+    "cldice": Measure(_cldice),
+}
+
+
+def values_of(c: Compared, name: str, sizes: Sequence[float], empty: str) -> F8:
+    """A measure of `TABLE` at each size, (n, sizes), empty masks as the convention says."""
+    values, n_pred, n_gt = TABLE[name].of(c, sizes)
+    pred, gt = (n[:, None] > 0 if n.ndim == 1 else n > 0 for n in (n_pred, n_gt))
+    diagonal = c.pair.diagonal(c.spacing) if TABLE[name].distance else None
+    return settle(values, pred, gt, empty, diagonal)
+
+
+def measure(
+    name: str,
+    pred: ArrayLike,
+    gt: ArrayLike,
+    size: float = 0.0,
+    *,
+    classes: int | None = None,
+    ignore: int | None = None,
+    spacing: Spacing = PIXELS,
+    empty: str = "skip",
+) -> Any:
+    """A measure of two masks, or of every label of two maps.
+
+    Parameters
+    ----------
+    name : str
+        A key of `TABLE`, as "hd", "nsd-area".
+    pred, gt : array_like
+        (H, W) masks, or integer label maps where `classes` is given.
+    size : float
+        Its width, radius, percent or tolerance, where it has one.
+    classes : int, optional
+        Number of labels, 0 .. classes - 1.
+    ignore : int, optional
+        Label of the ground truth's pixels that are nothing; cleared on both sides.
+    spacing : tuple of float
+        Row and column step; distances and tolerances are in their unit.
+    empty : str
+        What empty masks give, a name of `CONVENTIONS`; the default leaves them out (NaN).
+
+    Returns
+    -------
+    float or array
+        One number of masks, f8 (classes,) of label maps.
+
+    Raises
+    ------
+    DataError
+        For an unknown name, what is no mask or label map, and sizes out of range.
+    ShapeError
+        For unequal shapes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, b = np.zeros((2, 5, 9), bool)
+    >>> a[1:4, 1:4] = b[1:4, 3:8] = True
+    >>> measure("hd", a, b), measure("nsd-counts", a, b, 1)
+    (4.0, 0.5)
+    """
+    if name not in TABLE:
+        raise DataError(f"measure {name!r}: expected one of {', '.join(TABLE)}")
+    c = Compared(as_pair(pred, gt, classes, ignore), spacing)
+    values = values_of(c, name, [size], empty)[:, 0]
+    return float(values[0]) if classes is None else values
+
+
+def mask_iou(pred: ArrayLike, gt: ArrayLike, *, empty: str = "perfect", **options: Any) -> Any:
+    """Intersection over union, the J of DAVIS: by default 1 where both are empty. See `measure`."""
+    return measure("iou", pred, gt, empty=empty, **options)
+
+
+def boundary_iou(
+    pred: ArrayLike, gt: ArrayLike, size: float = COCO, *, with_mask: bool = False, **options: Any
+) -> Any:
+    """Boundary IoU: intersection over union of the masks' inner boundaries. Options of `measure`.
+
+    The boundary of a mask is what `d` erosions with a 3 x 3 square take away, the outside of the
+    image being no mask; d = max(1, round(size x diagonal)).
+
+    size : fraction of the diagonal (0.02: COCO, LVIS; 0.005: Cityscapes), or pixels from 1 on
+    with_mask : the smaller of Boundary IoU and mask IoU, which AP and PQ use
+
+    Source: Cheng et al., Boundary IoU, CVPR 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, b = np.zeros((2, 9, 9), bool)
+    >>> a[1:8, 1:8] = b[1:8, 1:7] = True
+    >>> round(boundary_iou(a, b, 1), 4)  # 17 pixels of 24 and 22
+    0.5862
+    """
+    if options.get("classes") is not None:
+        return measure("biou-min" if with_mask else "biou", pred, gt, size, **options)
+    masks = as_masks(pred, gt)  # two masks alone have a kernel of their own, five times as fast
+    whole, shells = erosion.mask_shells(*masks, shell_width(masks[1].shape, size))
+    value = np.array([min(iou(shells), iou(whole)) if with_mask else iou(shells)])
+    there = shells[None, 1] > 0, shells[None, 2] > 0
+    return float(settle(value, *there, options.get("empty", "skip"), None)[0])
+
+
+def trimap_iou(pred: ArrayLike, gt: ArrayLike, width: float, **options: Any) -> Any:
+    """Intersection over union among the pixels up to `width` from another label of `gt`.
+
+    The distance is Euclidean, to the nearest pixel of another label, so that width 1 is the pixels
+    with a four-neighbour of another label. A label without a pixel there, on either side, is empty.
+    Options of `measure`.
+
+    Source: Kohli, Ladicky and Torr, IJCV 2009; Kraehenbuehl and Koltun, NIPS 2011.
+    """
+    return measure("trimap", pred, gt, width, **options)
+
+
+def cl_dice(pred: ArrayLike, gt: ArrayLike, **options: Any) -> Any:
+    """clDice: harmonic mean of |S(pred) and gt| / |S(pred)| and |S(gt) and pred| / |S(gt)|.
+
+    S is scikit-image's 2-D skeleton. Options of `measure`. Source: Shit et al., CVPR 2021.
+    """
+    return measure("cldice", pred, gt, **options)
+
+
+def hausdorff(pred: ArrayLike, gt: ArrayLike, **options: Any) -> Any:
+    """Hausdorff distance of the rims. Options of `measure`.
+
+    The same as medpy.metric.binary.hd, MONAI, panoptica and torchmetrics' hausdorff_distance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, b = np.zeros((2, 5, 9), bool)
+    >>> a[1:4, 1:4] = b[1:4, 3:8] = True
+    >>> hausdorff(a, b)
+    4.0
+    """
+    return measure("hd", pred, gt, **options)
+
+
+def hausdorff_percent(
+    pred: ArrayLike,
+    gt: ArrayLike,
+    percent: float = 95.0,
+    *,
+    definition: str = "pooled",
+    **options: Any,
+) -> Any:
+    """Hausdorff distance at a percentile, HD95 by default. Options of `measure`.
+
+    definition : "pooled", the percentile of both lists of distances together (medpy, panoptica);
+        "directed", the larger of the two lists' percentiles (MONAI); "area", the larger of the two
+        distances up to which that share of the contour's length lies (surface-distance)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, b = np.zeros((2, 5, 9), bool)
+    >>> a[1:4, 1:4] = b[1:4, 3:8] = True
+    >>> hausdorff_percent(a, b, 50), hausdorff_percent(a, b, 50, definition="directed")
+    (1.5, 2.0)
+    """
+    return measure(f"hd%-{definition}", pred, gt, percent, **options)
+
+
+def assd(pred: ArrayLike, gt: ArrayLike, *, definition: str = "pooled", **options: Any) -> Any:
+    """Average symmetric surface distance of the rims. Options of `measure`.
+
+    definition : "pooled", the mean of both lists of distances together (medpy 0.5, MONAI with
+        symmetric=True); "directed", the mean of the two lists' means (panoptica, older medpy)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, b = np.zeros((2, 3, 9), bool)
+    >>> a[1, 1:3] = b[1, 1:7] = True
+    >>> assd(a, b), assd(a, b, definition="directed")
+    (1.25, 0.8333333333333334)
+    """
+    return measure(f"assd-{definition}", pred, gt, **options)
+
+
+def nsd(
+    pred: ArrayLike, gt: ArrayLike, tolerance: float, *, form: str = "area", **options: Any
+) -> Any:
+    """Normalized surface distance (surface Dice) at a tolerance, in [0, 1]. Options of `measure`.
+
+    form : "area", the share of both contours' length within the tolerance (surface-distance; MONAI
+        with use_subvoxels); "counts", the share of both rims' pixels (MONAI); "mean", the mean of
+        the two shares (panoptica)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, b = np.zeros((2, 3, 9), bool)
+    >>> a[1, 1:3] = b[1, 1:7] = True
+    >>> nsd(a, b, 1, form="counts"), nsd(a, b, 1, form="mean")
+    (0.625, 0.75)
+    """
+    return measure(f"nsd-{form}", pred, gt, tolerance, **options)
+
+
+def bf_score(
+    pred: ArrayLike,
+    gt: ArrayLike,
+    theta: float | None = None,
+    *,
+    strict: bool = False,
+    **options: Any,
+) -> Any:
+    """BF score: F of the rims' pixels that lie within `theta` pixels of the other rim.
+
+    theta : pixels, default 0.75 % of the diagonal; strict : nearer than theta, not up to it.
+    Other options of `measure`. Source: Csurka et al., BMVC 2013.
+    """
+    limit = 0.0075 * math.hypot(*np.shape(gt)) if theta is None else float(theta)
+    c = Compared(as_pair(pred, gt, options.get("classes"), options.get("ignore")))
+    found = _fs(*c.sites("rim"), [np.nextafter(limit, -np.inf) if strict else limit])
+    values = settle(found[0][:, 0], found[1] > 0, found[2] > 0, options.get("empty", "skip"), None)
+    return float(values[0]) if options.get("classes") is None else values
+
+
+def davis_f(
+    pred: ArrayLike, gt: ArrayLike, bound: float = 0.008, *, empty: str = "perfect", **options: Any
+) -> Any:
+    """Boundary F of DAVIS, and with bound = 3, 5, 9, 12 the F at that many pixels.
+
+    bound : below 1 a fraction of the diagonal, rounded up to pixels; from 1 on pixels
+    empty : by default as in DAVIS, 1 where both have no boundary and 0 where one has none. Note
+        that a mask that fills the image has no boundary here. Other options of `measure`.
+
+    Source: Perazzi et al., CVPR 2016; the official davis2017-evaluation, metrics.py.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, b = np.zeros((2, 8, 9), bool)
+    >>> a[2:5, 2:5] = b[2:5, 4:8] = True
+    >>> round(davis_f(a, b, 1), 4), round(davis_f(a, b, 2), 4)
+    (0.6154, 0.8333)
+    """
+    return measure("f", pred, gt, bound, empty=empty, **options)
+
+
+def pratt_fom(pred: ArrayLike, gt: ArrayLike, alpha: float = 1 / 9, **options: Any) -> Any:
+    """Pratt's figure of merit of the rims, in [0, 1]: sum 1/(1 + alpha d^2) / max(n_pred, n_gt).
+
+    The sum goes over the rim pixels of `pred`, d pixels to the nearest of `gt`: the figure is not
+    symmetric. Options of `measure`. Source: Abdou and Pratt, Proc. IEEE 1979.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, b = np.zeros((2, 3, 9), bool)
+    >>> a[1, 1:3] = b[1, 2:6] = True
+    >>> round(pratt_fom(a, b), 3)
+    0.475
+    """
+    return measure("fom", pred, gt, alpha, **options)
