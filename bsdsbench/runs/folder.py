@@ -45,11 +45,13 @@ class Records:
                 return record
         return None
 
+    def __len__(self) -> int:
+        return int(self._database.execute("select count(*) from record").fetchone()[0])
+
     def add(self, record: ImageRecord, data: bytes) -> None:
         """Keep a record, of which `data` is what `pack_records` gives."""
         row = (record.image_id, record.fingerprint, data)
         self._database.execute("insert or replace into record values (?, ?, ?)", row)
-        self.marks[record.image_id] = record.fingerprint
 
 
 @contextmanager

@@ -299,7 +299,7 @@ def _counted(
     """Count every item, in the order of the source; records that still stand are taken."""
     found, looks = _Counts(), []
     workers = max(1, min(options.workers or available_cores(), total or 10**9))
-    marks, sent = stored.marks.copy() if stored else {}, options.sent()
+    marks, sent = stored.marks if stored is not None else {}, options.sent()
 
     def calls() -> Iterator[tuple[Any, ...]]:
         for number, item in enumerate(source):
@@ -310,7 +310,7 @@ def _counted(
         closing(mapped(count, calls(), executor, ahead)) as stream,
     ):
         for done, (call, counted) in enumerate(stream, 1):
-            if counted.kept and stored:
+            if counted.kept and stored is not None:
                 counted.record = stored.load(call[0].image_id)
                 if counted.record is None:  # damaged
                     counted = count(call[0], sent, keep=True)
@@ -318,7 +318,7 @@ def _counted(
                     found.kept += 1
             if counted.record is not None:
                 found.records.append(counted.record)
-                if stored and counted.data:
+                if stored is not None and counted.data:
                     stored.add(counted.record, counted.data)
             elif counted.fault is not None:
                 found.faults[counted.image_id] = counted.fault
@@ -336,10 +336,10 @@ def _counted(
 
 def _kept(stored: Records | None, options: RunOptions) -> str:
     """What an interrupt leaves, in words."""
-    if stored is None or not stored.marks:
+    if not stored:
         return "nothing was kept"
     again = "the same call without fresh" if options.fresh else "the same call"
-    return f"{len(stored.marks)} images are kept in {show(str(options.out))}: {again} goes on"
+    return f"{len(stored)} images are kept in {show(str(options.out))}: {again} goes on"
 
 
 # ---- one image -----------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ import bsdsbench as bb
 from bsdsbench.files.errors import DataError
 from bsdsbench.runs.run_folder import load_run
 from tests.helpers.making import make_set
-from tests.helpers.metric_cases import case_of
 from tests.helpers.processes import TOLD, gone, has_worked
 from tests.helpers.runs import bits, command, counted, stored
 
@@ -141,7 +140,8 @@ def kill_at_random(words, count, seed, check):
     """Kill a command at random moments of its time; `check` what it leaves each time."""
     began = time.monotonic()
     process = start(*words("whole"))
-    assert process.communicate(timeout=120) and process.returncode == 0
+    process.communicate(timeout=120)
+    assert process.returncode == 0
     whole, rng = time.monotonic() - began, np.random.default_rng(seed)
     for number in range(count):
         process = start(*words(number))
@@ -244,6 +244,8 @@ def test_closed_and_full_outputs(tiny):
 @pytest.mark.parametrize("name", ["semantic", "saliency"])
 def test_an_interrupted_run_of_classes_or_masks_goes_on_to_the_same_bytes(name, tmp_path):
     """What is on the disk after its first image is what a process leaves that is killed then."""
+    from tests.helpers.metric_cases import case_of
+
     case = case_of(name)
     folders = case.write(tmp_path)
     cut, whole = tmp_path / "cut", tmp_path / "whole"

@@ -18,6 +18,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.files.errors import InputWarning, MergeError, PairingError
 from bsdsbench.loaders.inputs import Prediction
+from bsdsbench.metrics.boundary import BoundaryMetric
 from bsdsbench.runs import run as runs
 from bsdsbench.runs.run_options import RunOptions
 from bsdsbench.runs.sources import find_sources
@@ -217,12 +218,14 @@ def test_names_that_are_not_utf8_are_refused_before_the_run(tiny):
 
 
 def test_a_fault_of_ours_costs_one_image(tiny, monkeypatch):
-    def faulty(metric, pred, gt, protocol):
+    real = BoundaryMetric.count
+
+    def faulty(metric, pred, *more):
         if pred.image_id == "im003":
             raise ZeroDivisionError("by zero")
-        return bb.boundary_counts(pred, gt, protocol)
+        return real(metric, pred, *more)
 
-    monkeypatch.setattr("bsdsbench.metrics.boundary.BoundaryMetric.count", faulty)
+    monkeypatch.setattr(BoundaryMetric, "count", faulty)
     run = counted(*tiny, TEN, on_error="skip")
     assert list(run.failed) == ["im003"]
     assert "unexpected ZeroDivisionError" in run.failed["im003"]
