@@ -62,7 +62,8 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     gt_dir, out = options.pop("gt_dir"), options["out"]
     if humans == (pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
-    call, given = bb.evaluate, (pred_dir, gt_dir)
+    call: Any = bb.evaluate
+    given: tuple[Any, ...] = pred_dir, gt_dir
     if humans:
         call, given = bb.evaluate_humans, (gt_dir,)
         refuse_others(call, options, ("nms", "invert", "overlays"), "--humans")

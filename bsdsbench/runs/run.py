@@ -93,7 +93,8 @@ def evaluate(pred_dir: Folder, gt_dir: Folder, *, options: RunOptions) -> Evalua
     options.refuse_out_in(pred_dir=pred_dir, gt_dir=gt_dir)
     task = options.task
     if task is not None:
-        check_truth(task, gt_dir, options.protocol, options.split_file)
+        split = None if options.split_file is None else Path(options.split_file)
+        check_truth(task, Path(gt_dir), options.protocol, split)
     ids = task.ids if task is not None and task.ids and not options.split_file else None
     items = sources.folders(pred_dir, gt_dir, options, ids)
     return run(items, options, about_folders(pred_dir, gt_dir, items, options))
@@ -459,8 +460,8 @@ def pool(
         yield None, 1
     else:
         processes = asked == "process" or (asked is None and workers >= MANY)
-        executor = _processes(workers, asked) if processes else None
-        with executor or ThreadPoolExecutor(workers) as executor:
+        chosen = _processes(workers, asked) if processes else None
+        with chosen or ThreadPoolExecutor(workers) as executor:
             yield executor, ahead
 
 

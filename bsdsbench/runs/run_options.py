@@ -57,7 +57,7 @@ def _one_of(*words: str) -> Check:
 
 
 def _is_whole(value: Any, most: int) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= value <= most
+    return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) <= most
 
 
 def _is_executor(value: Any) -> bool:
@@ -86,7 +86,7 @@ def option(default: Any, kind: str, words: str, check: Check | None = None, **fl
 class RunOptions:
     """The options of a run, checked. Raises DataError that lists every wrong one, ProtocolError."""
 
-    protocol: Protocol = option(
+    protocol: Any = option(
         None,
         "Protocol or str or None",
         "A Protocol or the name of a preset; default: that of the first metric.",
