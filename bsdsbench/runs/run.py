@@ -328,7 +328,7 @@ def _counted(
             if counted.look:
                 looks.append(counted.look)
             if done == min(LOOKS, total or LOOKS):
-                for note in first_look(looks, options.protocol):
+                for note in first_look(looks, options):
                     warnings.warn(note, InputWarning, stacklevel=5)
             if options.progress:
                 options.progress(done, max(total, done), counted.image_id)
@@ -385,7 +385,7 @@ def count(
             found.look = look_at(pred, gt, protocol)
         if found.kept or _left_out(gt, first.gt_kind, protocol):
             return found
-        truth = image_fingerprint(gt) if gt.boundaries else ""
+        truth = image_fingerprint(gt)
         if pred is None:
             counts = {k: m.count_humans(gt, protocol, own) for k, (m, own) in metrics.items()}
             form = item.form

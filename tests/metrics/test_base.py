@@ -56,13 +56,12 @@ def test_what_stands_where_nothing_is_said():
     says = {name: getattr(Share, name) for name in ("version", "pred_kinds", "gt_kind", "photo")}
     expected = {"pred_kinds": ("soft", "labels"), "gt_kind": "annotators", "photo": False}
     assert says == {"version": 1, **expected}
-    assert (Share.default_protocol, Share.options, Share.options_were) == ("bsds500", None, None)
+    assert (Share.default_protocol, Share.options) == ("bsds500", None)
     assert (Share.part_columns, Share.uses) == ((), bb.Protocol.names())
     assert SHARE.used(PROTOCOL) == bb.Protocol.names()
     assert (SHARE.describe(PROTOCOL), SHARE.class_names(PROTOCOL)) == ("", ())
     assert SHARE.reads_instances(PROTOCOL) is False
     assert SHARE.has_tables({"eval_bdry.txt": []}) is False
-    assert SHARE.same_truth(None, None) is True
     assert SHARE.parts(None) == {}
     assert [*SHARE.files(None, (), PROTOCOL), *SHARE.symptoms(FLAT, WIDE, PROTOCOL)] == []
     assert SHARE.check(PROTOCOL) is None

@@ -78,16 +78,34 @@ def test_maps_of_zeros_are_a_warning(tmp_path):
 # ---- places --------------------------------------------------------------------------------------
 
 
-def looked_at(pred, gt=None):
-    options = RunOptions(protocol=TEN)
+def looked_at(pred, gt=None, **changes):
+    options = RunOptions(**{"protocol": TEN, **changes})
     items = folders(pred, sample_ground_truth() if gt is None else gt, options)[:LOOKS]
-    looks = [look_at(*item.load(registry.get("boundary"), TEN), TEN) for item in items]
-    return first_look(looks, TEN)
+    metric = registry.get(options.metrics[0])
+    looks = [look_at(*item.load(metric, TEN), options.protocol) for item in items]
+    return first_look(looks, options)
 
 
-@pytest.mark.parametrize("method", [*DETECTORS, "structure-tensor-raw"])
+@pytest.mark.parametrize("method", DETECTORS)
 def test_sound_maps_of_a_detector_are_taken_without_a_word(method):
     assert looked_at(sample_results(method)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "metric", "said"),
+    [
+        ({}, "boundary", True),
+        ({"nms": True}, "boundary", False),
+        ({"thin": False}, "boundary", False),
+        ({}, "crispness", False),
+        ({}, "pixel", False),
+    ],
+)
+def test_thick_maps_without_nms_are_said(changes, metric, said):
+    notes = looked_at(
+        sample_results("structure-tensor-raw"), protocol=TEN.replace(**changes), metrics=metric
+    )
+    assert ["nms=True" in note for note in notes] == [True] * said
 
 
 def exchange(folder):
@@ -103,7 +121,10 @@ PLACES = {
     "mirrored": (lambda f: changed(f, np.fliplr), "fit their ground truth only mirrored left"),
     "flipped": (lambda f: changed(f, np.flipud), "upside down"),
     "turned": (lambda f: changed(f, lambda a: np.rot90(a, 2)), "turned by 180"),
-    "inverted": (lambda f: changed(f, lambda a: 255 - a), "darker on the ground truth .*--invert"),
+    "inverted": (
+        lambda f: changed(f, lambda a: 255 - a),
+        "darker on the ground truth .*invert=True",
+    ),
     "exchanged": (exchange, "2 of . maps looked at fit the ground truth of another image"),
 }
 
