@@ -107,7 +107,7 @@ def main() -> None:
         status = 2
     except (KeyboardInterrupt, click.Abort) as error:  # the second is click's word for it
         told = next((str(e) for e in (error, error.__cause__) if e and str(e)), "")
-        _say(f"bsdsbench: interrupted{told and f'; {told}'}")
+        _say(_in_flags(f"bsdsbench: interrupted{told and f'; {told}'}"))
         status = 130
     except BrokenPipeError:
         # The reader of our output has gone; nothing more can be said there.

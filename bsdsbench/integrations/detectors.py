@@ -281,7 +281,7 @@ def _detect(
                 options.progress(done, len(photos), image_id)
     except KeyboardInterrupt:
         kept = f"{len(maps.kept | maps.made)} maps are kept in {show(maps.folder)}"
-        raise KeyboardInterrupt(f"{kept}: resume goes on with them") from None
+        raise KeyboardInterrupt(f"{kept}: resume=True goes on with them") from None
     finally:
         maps.write_about()
     return failed
@@ -328,7 +328,7 @@ class _Maps:
         whose = f"{len(there)} maps of {found.get('name')} ({', '.join(told)}; {found.get('made')})"
         if not (options.resume or options.fresh):
             raise DataError(
-                f"{show(self.folder)}: holds {whose}: resume keeps them, fresh makes them again"
+                f"{show(self.folder)}: holds {whose}: resume=True keeps them, fresh=True makes them again"
             )
         if options.fresh:
             for path in there:

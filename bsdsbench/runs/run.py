@@ -339,7 +339,7 @@ def _kept(stored: Records | None, options: RunOptions) -> str:
     """What an interrupt leaves, in words."""
     if not stored:
         return "nothing was kept"
-    again = "the same call without fresh" if options.fresh else "the same call"
+    again = "the same call without fresh=True" if options.fresh else "the same call"
     return f"{len(stored)} images are kept in {show(str(options.out))}: {again} goes on"
 
 

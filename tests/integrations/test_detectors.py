@@ -326,7 +326,7 @@ def test_an_interrupted_run_says_what_is_kept_and_goes_on(three, tmp_path):
             raise KeyboardInterrupt
         return brightness(image)
 
-    with pytest.raises(KeyboardInterrupt, match=r"2 maps are kept in .*resume goes on"):
+    with pytest.raises(KeyboardInterrupt, match=r"2 maps are kept in .*resume=True goes on"):
         bb.run(detect, three[0], out=tmp_path)
     assert bb.run(detect, three[0], out=tmp_path, resume=True).kept == 2
 
