@@ -223,8 +223,7 @@ def _bf(c: Compared, sizes: Sequence[float]) -> Found:
 
 def _fom(c: Compared, sizes: Sequence[float]) -> Found:
     pred, gt = c.sites("rim", PIXELS)
-    squared = pred.distance * pred.distance
-    merit = [pred.sums(1.0 / (1.0 + float(alpha) * squared)) for alpha in sizes]
+    merit = [pred.sums(1.0 / (1.0 + float(a) * pred.distance * pred.distance)) for a in sizes]
     most = np.maximum(pred.n, gt.n)
     return ratio(np.stack(merit, axis=1), most[:, None]), pred.n, gt.n
 
