@@ -87,7 +87,7 @@ def command(
 
     from bsdsbench.cli.evaluating import print_json, progress
     from bsdsbench.diagnosis.explain import explain, metric_of, parse_targets, run_of
-    from bsdsbench.files.writing import is_run
+    from bsdsbench.runs.folder import is_run
     from bsdsbench.metrics.registry import describe
 
     if between:

@@ -328,7 +328,8 @@ class _Maps:
         whose = f"{len(there)} maps of {found.get('name')} ({', '.join(told)}; {found.get('made')})"
         if not (options.resume or options.fresh):
             raise DataError(
-                f"{show(self.folder)}: holds {whose}: resume=True keeps them, fresh=True makes them again"
+                f"{show(self.folder)}: holds {whose}: resume=True keeps them, fresh=True makes "
+                "them again"
             )
         if options.fresh:
             for path in there:

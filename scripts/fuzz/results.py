@@ -25,7 +25,7 @@ from bsdsbench.files.writing import digest
 from bsdsbench.loaders.official_txt import read_ev1, read_rows
 from bsdsbench.loaders.scores import read_scores
 from bsdsbench.runs.run_folder import load_run
-from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
+from bsdsbench.scores.counts import Counts, ImageRecord
 
 TOKENS = (
     *(b"NaN", b"-1", b"1e999", b"-Infinity", b"9" * 5000, b"[" * 3000, b"{}", b"[]", b"null"),
@@ -42,7 +42,11 @@ def made(folder: Path, shift: int) -> bb.Evaluation:
     for k in range(3):
         total = rng.integers(50, 90, 5)
         half = total // 2
-        counts = BoundaryCounts(proto.threshold_array(), half, total, half, total)
+        counts = Counts(
+            thresholds=proto.threshold_array(),
+            **dict.fromkeys(("matched_gt", "matched_pred"), half),
+            **dict.fromkeys(("total_gt", "total_pred"), total),
+        )
         records.append(ImageRecord(f"im{k}", (30, 40), {"boundary": counts}, f"{k:032x}", 0.5))
     run = bb.Evaluation(proto, "made", records, {"pred": "p", "gt": "g", "shard": "1/1"})
     run.save(folder)
