@@ -312,7 +312,8 @@ class Evaluation(Shown):
         path
             The folder.
         """
-        out, scores = Path(folder), self._scores()
+        out, counts = Path(folder), pack_records(self.records)
+        scores = self._scores()
         result = self._mapping(scores)
         if self.places:
             result["places"] = {what: _path_from(p, out) for what, p in self.places.items()}
@@ -330,7 +331,7 @@ class Evaluation(Shown):
             times = {r.image_id: round(r.seconds, 4) for r in self.records}
             yield "timing.json", as_json({"seconds": times})
 
-        write_result(out, result, pack_records(self.records), files())
+        write_result(out, result, counts, files())
         return out
 
     def to_mapping(self) -> dict[str, Any]:
