@@ -1,6 +1,6 @@
 """
-Regions and superpixels
-=======================
+Regions
+=======
 
 Covering, PRI and VOI of a segmenter at several scales.
 """
@@ -38,7 +38,7 @@ print(f"covering: ODS {score.covering.ods:.3f}, OIS {score.covering.ois:.3f}")
 print(f"PRI {score.pri.ods:.3f}   VOI {score.voi.ods:.3f} bits (lower is better)")
 
 # %%
-# Covering and VOI against the scale: the two measures rarely favour the same scale.
+# Covering and VOI against the scale: here covering is best at scale 4, VOI at scale 3.
 
 scales = np.arange(1, len(score.voi.curve) + 1)
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")

@@ -43,7 +43,9 @@ def protocols() -> str:
 
 def task_table() -> str:
     """Every task that ships, with what it needs and the page that says where that comes from."""
-    head = "| task | protocol, metric | check of the set | ground truth, source |\n|---|---|---|---|\n"
+    head = (
+        "| task | protocol, metric | check of the set | ground truth, source |\n|---|---|---|---|\n"
+    )
     return head + "\n".join(_task_row(task) for task in tasks().values()) + "\n"
 
 
