@@ -56,6 +56,11 @@ ONLY_SOFT = ("nms", "invert")
     help="Folder of the images, for metrics that use them; default: beside the ground truth.",
 )
 @click.option(
+    "--per-image",
+    metavar="FILE",
+    help="Every score of every image (and class); the suffix chooses the form: .csv, .md, .json ...",
+)
+@click.option(
     "--humans", is_flag=True, help="Score each annotator against the others; without PRED_DIR."
 )
 @click.option(
@@ -81,6 +86,10 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     from bsdsbench.cli.evaluating import progress
 
     humans, overlays = options.pop("humans"), options.pop("overlays")
+    if cases := options.pop("per_image"):
+        from bsdsbench.tables.output import form_of, write_tables
+
+        written = form_of(cases, None)
     if options["task"]:
         refuse((*PROTOCOL_FIELDS, "metrics", "humans"), "--task, which fixes them")
     fields, options = split_protocol(options)
@@ -126,6 +135,8 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
         write_plots(run, out)
     if overlays:
         write_overlays(run, out, quiet)
+    if cases:
+        write_tables([run.per_image(metric) for metric in run.metrics], cases, written)
     return show_run(run, form, out)
 
 
