@@ -202,7 +202,10 @@ def per_image(run: Any, metric: str) -> Table:
     labels = ["image", "part"] if len(there) > 1 else ["image"]
     none: list[Cell] = [None] * len(run.records)
     rows: list[list[Cell]] = [
-        [*(image_id, part or None)[: len(labels)], *(values.get((part, c.key), none)[i] for c in shown)]
+        [
+            *(image_id, part or None)[: len(labels)],
+            *(values.get((part, c.key), none)[i] for c in shown),
+        ]
         for i, image_id in enumerate(run.image_ids)
         for part in there
     ]

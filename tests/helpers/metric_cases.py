@@ -511,7 +511,7 @@ PERFECT = {
 def case_of(name):
     make, write, protocol, plain, counts = CASES[name]
     images = made(make)
-    perfect, but = PERFECT[name]
+    perfect, but = PERFECT.get(name, (None, ()))
     return MetricCase(
         registry.get(name), images, protocol, counts, plain, perfect, but, partial(write, images)
     )

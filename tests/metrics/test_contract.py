@@ -59,7 +59,9 @@ REFUSED = [  # what lacks, in which of the two it is, and what is named
 
 @pytest.mark.parametrize("path", [Path("folder/file.png"), None])
 @pytest.mark.parametrize(("name", "pred", "gt", "side", "named"), REFUSED)
-def test_what_a_metric_cannot_count_is_named_by_its_file_or_image(name, pred, gt, side, named, path):
+def test_what_a_metric_cannot_count_is_named_by_its_file_or_image(
+    name, pred, gt, side, named, path
+):
     metric, protocol = registry.get(name), case_of(name).run.protocol
     made = Prediction("p", path=path, **pred), GroundTruth("g", path=path, **gt)
     opt = metric.options_of(protocol)
