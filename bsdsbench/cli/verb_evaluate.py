@@ -58,7 +58,7 @@ ONLY_SOFT = ("nms", "invert")
 @click.option(
     "--per-image",
     metavar="FILE",
-    help="Every score of every image (and class); the suffix chooses the form: .csv, .md, .json ...",
+    help="Write every score of every image (and class), as .csv, .md, .json ...",
 )
 @click.option(
     "--humans", is_flag=True, help="Score each annotator against the others; without PRED_DIR."

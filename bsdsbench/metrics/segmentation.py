@@ -241,6 +241,6 @@ class SegmentationMetric(Metric):
     def describe(self, protocol: Protocol, opt: LabelOptions) -> str:
         """What was compared, and the order of the means."""
         return (
-            f"{opt.describe()}; pixels and instances of all images together, then means over the "
-            "classes that either map has"
+            f"{super().describe(protocol, opt)}; pixels and instances of all images together, "
+            "then means over the classes that either map has"
         )

@@ -2,26 +2,26 @@
 entry point. Boundaries of two masks meet within 0.008 of the image's diagonal, many to one."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from attrs import field, frozen
 from scipy.ndimage import binary_dilation, binary_fill_holes
 
 from bsdsbench import seg2bdry
 from bsdsbench.metrics import Column, Metric
-from bsdsbench.protocol.settings import BOOL, POSITIVE, Settings, setting
+from bsdsbench.protocol.fields import BOOL, POSITIVE
 
 
-@dataclass(frozen=True, slots=True)
-class DavisOptions(Settings):
-    bound: float = setting(
-        0.008,
-        "Tolerance, a fraction of the image's diagonal.",
-        POSITIVE,
-        describe=lambda o: f"boundaries within {o.bound:g} of the diagonal",
-        others={0.02: "wide"},
+@frozen
+class DavisOptions:
+    bound: float = field(
+        default=0.008,
+        validator=POSITIVE,
+        metadata={"help": "Tolerance.", "caption": "bound {:g}", "others": {0.02: "wide"}},
     )
-    fill: bool = setting(False, "Holes of both masks are filled.", BOOL, describe="holes filled")
+    fill: bool = field(
+        default=False, validator=BOOL, metadata={"help": "Holes of both are filled."}
+    )
 
 
 class DavisBoundary(Metric):

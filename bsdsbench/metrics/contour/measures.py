@@ -51,7 +51,9 @@ class Sites(NamedTuple):
     def within(self, limits: ArrayLike, *, lengths: bool = False) -> F8:
         """Sites, or contour length, with a distance up to each limit, (n, limits)."""
         weights = self.length if lengths else 1.0
-        return np.stack([self.sums((self.distance <= t) * weights) for t in np.atleast_1d(limits)], 1)
+        return np.stack(
+            [self.sums((self.distance <= t) * weights) for t in np.atleast_1d(limits)], 1
+        )
 
     def sums(self, values: F8) -> F8:
         """The sum of each label's values, in their order."""
@@ -221,8 +223,7 @@ def _bf(c: Compared, sizes: Sequence[float]) -> Found:
 
 def _fom(c: Compared, sizes: Sequence[float]) -> Found:
     pred, gt = c.sites("rim", PIXELS)
-    squared = pred.distance * pred.distance
-    merit = [pred.sums(1.0 / (1.0 + float(alpha) * squared)) for alpha in sizes]
+    merit = [pred.sums(1.0 / (1.0 + float(a) * pred.distance * pred.distance)) for a in sizes]
     most = np.maximum(pred.n, gt.n)
     return ratio(np.stack(merit, axis=1), most[:, None]), pred.n, gt.n
 
