@@ -6,16 +6,22 @@ from PIL import Image
 from scipy import ndimage
 
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.metrics import class_maps, registry
+from bsdsbench.metrics import class_maps, registry, semantic
 from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries, prepare_classes
 from bsdsbench.metrics.imresize import bicubic
-from bsdsbench.metrics.semantic import SemanticMetric, semantic_counts
+from bsdsbench.metrics.semantic import SemanticMetric
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused
 from tests.reference import semantic as slow
 from tests.reference import thinning
 
 TWO = SemanticOptions(classes=("cat", "dog"), first=1)
+
+
+def semantic_counts(pred, gt, protocol, **more):
+    return semantic.semantic_counts(
+        pred, gt, protocol, SemanticMetric().options_of(protocol), **more
+    )
 
 
 def regions(seed, shape, count=3):

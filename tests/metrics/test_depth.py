@@ -11,6 +11,7 @@ import bsdsbench as bb
 from bsdsbench.files.errors import DataError, FileFormatError, ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.depth_maps import log_steps
+from tests.helpers.counting import counts_of, score_of
 from tests.reference import depth as slow
 
 METRIC = registry.get("depth")
@@ -60,8 +61,8 @@ def protocol_of(**at):
 
 def scored(pred, gt, at):
     truth = gt if isinstance(gt, bb.GroundTruth) else bb.GroundTruth("a", depth=gt)
-    counts = METRIC.count(bb.Prediction("a", depth=pred), truth, protocol_of(**at))
-    return METRIC.image_values(counts, protocol_of(**at))
+    counts = counts_of("depth", bb.Prediction("a", depth=pred), truth, protocol_of(**at))
+    return score_of("depth", counts, protocol=protocol_of(**at))
 
 
 def same(found, expected):
@@ -135,11 +136,11 @@ def test_matched_edges_are_those_of_boundary():
     pred, drawn = depth_map(rng, "steps", (40, 50)), rng.random((40, 50)) < 0.05
     protocol = bb.Protocol.preset("kitti-de").replace(options={"depth": {"crop": (5, 35, 2, 48)}})
     truth = bb.GroundTruth("a", depth=255 * drawn.astype(np.uint8))
-    counts = METRIC.count(bb.Prediction("a", depth=pred), truth, protocol)
+    counts = counts_of("depth", bb.Prediction("a", depth=pred), truth, protocol)
     soft, cut = slow.log_steps(pred[5:35, 2:48]), drawn[5:35, 2:48]
     plain = bb.boundary_counts(soft, [cut], protocol)
-    for name, values in plain.arrays().items():
-        assert np.array_equal(counts.arrays()[name], values), name
+    for name, values in plain.items():
+        assert np.array_equal(counts[name], values), name
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def test_alignment_moves_si_and_is_in_the_signature():
     run = stream.compute()
     assert run.score("depth").to_mapping()["si_f1"] == 1
     assert 'depth.align="scale-shift"' in str(run.signature)
-    assert "alignment scale-shift" in METRIC.describe(run.protocol)
+    assert "alignment scale-shift" in METRIC.describe(run.protocol, METRIC.options_of(run.protocol))
 
 
 def test_a_flat_truth_leaves_the_mean_unless_strict():
@@ -338,16 +339,10 @@ def test_what_the_truth_lacks_is_said():
 
 
 @pytest.mark.parametrize("measure", ["si", "matte", "dbe", "edges"])
-def test_what_is_not_measured_is_zero(measure):
-    rng = np.random.default_rng(4)
-    depth = depth_map(rng, "steps", (12, 14))
+def test_only_what_is_asked_for_is_counted(measure):
+    depth = depth_map(np.random.default_rng(4), "steps", (12, 14))
     truth = bb.GroundTruth("a", (depth > 2,), depth=depth, mask=depth > 2)
-    counts = METRIC.count(
-        bb.Prediction("a", depth=depth), truth, protocol_of(measures=(measure,))
-    ).arrays()
-    fields = {"si": ("si",), "matte": ("matte",), "dbe": ("dbe_sum", "dbe_n"), "edges": ()}
-    assert counts["measured"].tolist() == [int(m == measure) for m in fields]
-    for other, names in fields.items():
-        for name in names:
-            assert counts[name].any() == (other == measure), name
-    assert counts["total_gt"].any() == (measure in ("si", "edges"))
+    pred, protocol = bb.Prediction("a", depth=depth), protocol_of(measures=(measure,))
+    four = {"thresholds", "matched_gt", "total_gt", "matched_pred", "total_pred"}
+    names = {"si": {"si"}, "matte": {"matte"}, "dbe": {"dbe_sum", "dbe_n"}, "edges": four}
+    assert counts_of("depth", pred, truth, protocol).keys() == names[measure]

@@ -14,11 +14,14 @@ from bsdsbench.files.errors import DataError, PairingError, ProtocolError, Shape
 from bsdsbench.loaders.groundtruth import read_truth
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
-from bsdsbench.metrics import registry
+from bsdsbench.metrics import semantic
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries, prepare_classes
-from bsdsbench.metrics.semantic import SemanticCounts, SemanticMetric, semantic_counts
+from bsdsbench.metrics.semantic import SemanticMetric
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import Counts
+from bsdsbench.scores.curve import FOUR
+from tests.helpers.counting import counts_of, score_of
 from tests.helpers.making import cells
 from tests.reference import thinning
 
@@ -31,6 +34,12 @@ PROTO = Protocol(
     options={"semantic": PARAMS},
 )
 KILLED = PROTO.replace(options={"semantic": {"interior": "kill"}})
+
+
+def semantic_counts(pred, gt, protocol, **more):
+    return semantic.semantic_counts(
+        pred, gt, protocol, SemanticMetric().options_of(protocol), **more
+    )
 
 
 def labels():
@@ -232,8 +241,8 @@ def test_instances_from_files(tmp_path):
         (pred / f"class_{k + 1:03d}").mkdir(parents=True)
         iio.imwrite(pred / f"class_{k + 1:03d}" / "a.png", 255 * drawn[k].astype(np.uint8))
     run = bb.evaluate(pred, gt, proto, metrics="semantic", workers=1)
-    cat = run.records[0].counts["semantic"].of_class(0)
-    assert cat.matched_gt.tolist() == cat.total_gt.tolist() == [int(drawn[0].sum())] * 3
+    cat = run.records[0].counts["semantic"]
+    assert cat.matched_gt[0].tolist() == cat.total_gt[0].tolist() == [int(drawn[0].sum())] * 3
     (inst / "a.png").unlink()
     with pytest.raises(DataError, match="no instance map, expected one for instances = true"):
         bb.evaluate(pred, gt, proto, metrics="semantic", workers=1)
@@ -261,7 +270,7 @@ def sbd(tmp_path):
 
 def cat_pixels(pred, cls, protocol):
     run = bb.evaluate(pred, cls, protocol, metrics="semantic", workers=1)
-    (total,) = set(run.records[0].counts["semantic"].of_class(0).total_gt.tolist())
+    (total,) = set(run.records[0].counts["semantic"].total_gt[0].tolist())
     return total
 
 
@@ -356,41 +365,28 @@ def test_maps_of_another_size_are_resized_where_the_protocol_says_how(folders, h
     assert found.score("semantic").ods_mean > 0.6
 
 
-@pytest.mark.parametrize("metric", ["semantic", "crispness", "segmentation"])
-def test_counts_below_zero_are_refused(metric):
-    """Every field of whole numbers, of the metric's own example."""
-    found = registry.get(metric)
-    pred, gt, protocol = found.example()
-    counts = found.count(pred, gt, protocol)
-    whole = [name for name, array in counts.arrays().items() if array.dtype == np.int64]
-    assert whole
-    for name in whole:
-        arrays = counts.arrays()
-        wrong = arrays[name].copy()
-        wrong.flat[0] = -1
-        with pytest.raises(DataError, match=f"{name}: from -1 to"):
-            type(counts)(**{**arrays, name: wrong})
-
-
 def test_an_image_without_a_class_has_no_value():
     """Else the mean of the best F of those that it has: one of two."""
     metric = SemanticMetric()
     pred = bb.Prediction("a", classes=labels())
     for truth, expected in ((labels() * 0, np.nan), (labels(), 1.0)):
-        counts = metric.count(pred, bb.GroundTruth("a", labels=truth), PROTO)
-        assert metric.image_values(counts, PROTO)["f"] == pytest.approx(expected, nan_ok=True)
+        truth = bb.GroundTruth("a", labels=truth)
+        counts = counts_of("semantic", pred, truth, PROTO)
+        stack = metric.stack([counts])
+        found = metric.image_values(stack, PROTO, ["ods_mean", "per_class.dog.ods"])
+        assert [v[0] for v in found.values()] == pytest.approx([expected] * 2, nan_ok=True)
 
 
 def test_a_class_is_counted_once_where_it_is():
     pred, gt = bb.Prediction("a", classes=labels()), bb.GroundTruth("a", labels=labels())
-    assert SemanticMetric().count(pred, gt, PROTO).counted.tolist() == [1, 1, 1]
+    assert counts_of("semantic", pred, gt, PROTO).counted.tolist() == [1, 1, 1]
     skip = PROTO.replace(options={"semantic": {"absent": "skip"}})
-    assert SemanticMetric().count(pred, gt, skip).counted.tolist() == [1, 1, 0]
+    assert counts_of("semantic", pred, gt, skip).counted.tolist() == [1, 1, 0]
 
 
 def test_one_true_pixel_makes_a_class_part_of_the_mean():
     """Found (F 1), missed (F 0), and never there, where false alarms count for nothing."""
-    four = ([[1], [0], [0]], [[1], [1], [0]], [[1], [0], [0]], [[1], [0], [5]])
-    record = bb.ImageRecord("a", (9, 9), {"semantic": SemanticCounts([0.5], [1, 1, 1], *four)})
-    score = SemanticMetric().score([record], PROTO)
+    four = [[[1], [0], [0]], [[1], [1], [0]], [[1], [0], [0]], [[1], [0], [5]]]
+    counts = Counts(thresholds=[0.5], counted=[1, 1, 1], **dict(zip(FOUR, four, strict=True)))
+    score = score_of("semantic", counts, protocol=PROTO)
     assert (score.ods_mean, score.ois_mean, score.absent) == (0.5, 0.5, ("sheep",))

@@ -1,7 +1,5 @@
 """Wireframes from files of L-CNN's layout, beside a plain definition of its programs."""
 
-from dataclasses import replace
-
 import imageio.v3 as iio
 import numpy as np
 import pytest
@@ -14,9 +12,9 @@ from bsdsbench.loaders.inputs import Lines
 from bsdsbench.loaders.line_files import truth_lines
 from bsdsbench.loaders.line_maps import score_map, truth_map
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.wireframe import WireframeCounts, pooled_ap
+from bsdsbench.metrics.wireframe import pooled_ap
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import BoundaryCounts
+from tests.helpers.counting import counts_of
 from tests.helpers.runs import call, counted, refused
 from tests.reference import lines as slow
 from tests.reference import matching
@@ -178,19 +176,6 @@ def test_lines_of_the_network_and_of_the_image(tmp_path):
         )
 
 
-def test_a_run_of_the_first_version_is_read(tmp_path):
-    """Its counts have no lines: sAP is undefined, F^H as it was."""
-    run = counted(*write(tmp_path, (3, 4), "npz"), metrics="wireframe")
-    old = []
-    for record in run.records:
-        pixels = {n: record.counts["wireframe"].arrays()[n] for n in BoundaryCounts.declared()}
-        old.append(replace(record, counts={"wireframe": WireframeCounts(**pixels)}))
-    earlier = replace(run, records=tuple(old))
-    again = bb.Evaluation.load(earlier.save(tmp_path / "out")).score("wireframe")
-    assert again.fh == run.score("wireframe").fh
-    assert np.isnan(again.msap)
-
-
 def test_recalls_and_precisions_are_sorted_apart():
     """Precision .5 belongs to recall .4 here, and is paired with .6: the programs' rule."""
     assert slow.heat([6, 4], [2, 4], 10) == pytest.approx((2 * 0.6 * 0.5 / 1.1, 0.4 * 0.75 + 0.1))
@@ -263,12 +248,10 @@ def test_junctions_are_counted_where_both_sides_have_them():
     for mine, true in ((points, None), (None, points), (points, points)):
         pred = bb.Prediction("a", soft=blank, lines=Lines(ends, np.array([0.9]), mine))
         truth = bb.GroundTruth("a", (blank > 0,), lines=Lines(ends, np.zeros(1), true))
-        counts = metric.count(pred, truth, Protocol.preset("wireframe"))
+        counts = counts_of("wireframe", pred, truth)
         both = mine is not None and true is not None
         assert len(counts.junctions) == both
         assert np.isnan(counts.n_junctions) != both
-    with pytest.raises(TypeError):
-        _ = counts + counts
 
 
 def test_copies_of_an_image_are_ranked_by_score():

@@ -58,7 +58,7 @@ OFFICIAL = ("covered_gt", "covered_pred", "best_covered_gt", "pri", "voi", "tota
 
 
 def agree(counts, wanted, names=None):
-    found = counts.arrays()
+    found = counts
     for name in names or wanted:
         np.testing.assert_allclose(found[name], wanted[name], rtol=1e-9, atol=1e-12, err_msg=name)
 
