@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.cli import cli
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour.contour_metric import (
-    contour_counts,
     key_of,
     label_maps,
     label_symptoms,
@@ -22,6 +20,7 @@ from bsdsbench.metrics.contour.contour_metric import (
 from bsdsbench.metrics.contour.label_options import GROUPS, PERCENTS, ContourOptions
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.job import protocol_of
+from tests.helpers.counting import counts_of
 from tests.helpers.masks import blobs
 from tests.helpers.runs import counted, refused
 from tests.reference import contours as ref
@@ -85,12 +84,12 @@ def test_means_are_over_images_and_then_over_classes(runs, maps):
     }
     for key, rows in expected.items():
         per_class = np.nanmean(rows, axis=0)
-        assert score.values[key] == pytest.approx(per_class.mean()), key
-        found = [score.per_class[name].values[key] for name in CLASSES]
+        assert score[key] == pytest.approx(per_class.mean()), key
+        found = [score.per_class[name][key] for name in CLASSES]
         assert found == pytest.approx(per_class), key
     assert score.per_class["lake"].n_images == 4
-    assert score.pairs == (19, 0, 0)
-    assert score.empty == "skip"
+    assert [*score.pairs.values()] == [19, 0, 0]
+    assert score.empty_masks == "skip"
 
 
 def test_every_measure_of_the_presets_has_a_column_and_a_value(runs):
@@ -119,9 +118,10 @@ def test_a_class_in_no_image_is_left_out_of_the_mean(maps):
     for k in gt:
         found.update(near[k], gt[k], k)
     score = found.compute().score("contour")
-    alone = [score.per_class[name].values["iou"] for name in CLASSES]
-    assert score.values["iou"] == pytest.approx(np.mean(alone))
-    assert score.per_class["none"].to_mapping() == {**dict.fromkeys(score.values), "n_images": 0}
+    alone = [score.per_class[name]["iou"] for name in CLASSES]
+    assert score["iou"] == pytest.approx(np.mean(alone))
+    assert score.per_class["none"].n_images == 0
+    assert np.isnan(score.per_class["none"]["iou"])
 
 
 def test_pooled_values_are_those_of_all_pixels(runs, maps):
@@ -129,7 +129,7 @@ def test_pooled_values_are_those_of_all_pixels(runs, maps):
     wide = [np.concatenate([m[k] for k in gt], axis=1) for m in (near, gt)]
     expected = np.mean(bc.mask_iou(*wide, classes=4, ignore=255))
     assert runs[0].score("contour").pooled["iou"] == pytest.approx(expected)
-    assert runs[0].score("segmentation").values["mean_iou"] == pytest.approx(expected)
+    assert runs[0].score("segmentation")["mean_iou"] == pytest.approx(expected)
 
 
 def test_pooled_boundaries_are_those_of_all_images():
@@ -142,7 +142,7 @@ def test_pooled_boundaries_are_those_of_all_images():
     evaluator = bb.StreamingEvaluator(bb.Protocol(options={"contour": at}), "contour")
     for k in range(2):
         evaluator.update(pred[k], gt[k], str(k))
-    found = evaluator.compute().score("contour").pooled
+    found = dict(evaluator.compute().score("contour").pooled)
     assert sorted(found) == ["biou@1", "biou@2", "f@1", "f@3", "iou"]
     for width in (1, 2):
         shells = [
@@ -159,16 +159,6 @@ def test_pooled_boundaries_are_those_of_all_images():
         assert found[f"f@{radius}"] == pytest.approx(np.mean(values))
 
 
-def test_what_was_not_asked_for_is_undefined_for_an_image():
-    found = registry.get("contour").image_values(
-        contour_counts([[0, 1]], [[0, 1]], ContourOptions(classes=("a", "b"), groups=())),
-        bb.Protocol(),
-    )
-    assert found == pytest.approx(
-        {"iou": 1, "biou": np.nan, "f": np.nan, "n_pairs": 2, "n_one_empty": 0}, nan_ok=True
-    )
-
-
 def test_a_pixel_is_enough_and_two_classes_have_their_parts():
     """In the first image both classes are a pixel; the second has one class, on one side."""
     at = ContourOptions(classes=("a", "b"), groups=())
@@ -176,48 +166,10 @@ def test_a_pixel_is_enough_and_two_classes_have_their_parts():
     evaluator.update(np.array([[0, 1]]), np.array([[0, 1]]), "one")
     evaluator.update(np.array([[255, 0]]), np.array([[0, 0]]), "two")
     score = evaluator.compute().score("contour")
-    assert score.pairs == (3, 0, 0)
-    assert score.pooled == {"iou": pytest.approx((2 / 3 + 1) / 2)}
-    assert {k: part.to_mapping() for k, part in score.per_class.items()} == {
-        "a": {"iou": 0.75, "n_images": 2},
-        "b": {"iou": 1.0, "n_images": 1},
-    }
-
-
-def test_two_runs_are_compared_with_intervals(runs):
-    found = bb.compare(runs, n_boot=200, seed=0)
-    for score, best in (("contour.hd95-pooled", min), ("segmentation.mean_iou", max)):
-        values = [found.interval_of(run.name, score) for run in runs]
-        assert all(v.low <= v.value <= v.high for v in values)
-        assert best(v.value for v in values) == values[0].value
-        difference = found.difference_of("near", "far", score)
-        assert difference.value == pytest.approx(values[0].value - values[1].value)
-        assert difference.low * difference.high > 0  # all images agree which is better
-
-
-def call(words):
-    return cli.main(words, standalone_mode=False)
-
-
-@pytest.mark.slow
-def test_the_command_line_from_run_to_gate(folders, tmp_path, capsys):
-    root, gt, near, far = folders
-    one, two = tmp_path / "one", tmp_path / "two"
-    for pred, out in ((near, one), (far, two)):
-        command = f"evaluate {pred} --gt {gt} --metrics contour,segmentation -o {out} --quiet"
-        more = f"--protocol {root / 'mine.toml'} --executor thread --workers 1"
-        assert not call([*command.split(), *more.split()])
-        printed = capsys.readouterr().out
-        assert "empty masks: skip" in printed
-        assert "house" in printed
-        assert "clDice" not in printed  # not asked for, so no column
-    baseline = tmp_path / "baseline.json"
-    assert not call(["check", str(one), "--baseline", str(baseline), "--update"])
-    for out, status in ((one, 0), (two, 1)):
-        assert (call(["check", str(out), "--baseline", str(baseline)]) or 0) == status
-    report = tmp_path / "report.html"
-    assert not call(["report", str(one), str(two), "-o", str(report), "--quiet"])
-    assert "HD95 directed" in report.read_text("utf-8")
+    assert [*score.pairs.values()] == [3, 0, 0]
+    assert score.pooled.iou == pytest.approx((2 / 3 + 1) / 2)
+    parts = [(part["iou"], part.n_images) for part in score.per_class.values()]
+    assert parts == [(0.75, 2), (1.0, 1)]
 
 
 def test_masks_need_no_protocol(maps, tmp_path):
@@ -226,9 +178,9 @@ def test_masks_need_no_protocol(maps, tmp_path):
     pred = write(tmp_path / "pred", {k: (m == 1) * 1 for k, m in near.items()})
     run = bb.evaluate(pred, truth, metrics=METRICS, workers=1)
     expected = np.mean([bc.hausdorff(near[k] == 1, gt[k] == 1) for k in gt])
-    assert run.score("contour").values["hd"] == pytest.approx(expected)
+    assert run.score("contour")["hd"] == pytest.approx(expected)
     for metric in METRICS:  # of one class there are no parts
-        assert run.score(metric).per_class == {}
+        assert not run.score(metric).get("per_class")
     assert run.protocol.name == "masks"
 
 
@@ -239,9 +191,11 @@ def test_instance_maps(tmp_path):
     found = write(tmp_path / "pred", {"a": pred})
     truth = write(tmp_path / "gt", {"a": gt})
     run = counted(found, truth, "boundary-iou-coco", metrics=("contour", "segmentation"))
-    assert run.score("contour").pairs == (1, 1, 1)
-    assert run.score("segmentation").values["pq"] == pytest.approx(0.9 / 2)
-    assert "paired by IoU > 0.5" in registry.get("contour").describe(run.protocol)
+    assert run.score("contour").pairs.to_mapping() == dict.fromkeys(
+        ("both", "pred_only", "gt_only"), 1
+    )
+    assert run.score("segmentation")["pq"] == pytest.approx(0.9 / 2)
+    assert "paired by IoU > 0.5" in registry.describe(["contour"], run.protocol)
 
 
 TWO = np.array([[[1, 1, 1], [0, 1, 0]], [[0, 0, 0], [1, 1, 0]]], bool)
@@ -302,7 +256,7 @@ def test_a_fault_names_the_file_that_has_it(pred, gt, options, line):
         mine = bb.Prediction("im", files[0], classes=found)
         true = bb.GroundTruth("im", path=files[1], labels=truth)
         words = line if files[0] else "im" + line[len("p.png") :]
-        refused(f"^{re.escape(words)}", registry.get("contour").count, mine, true, at)
+        refused(f"^{re.escape(words)}", counts_of, "contour", mine, true, at)
 
 
 @pytest.mark.parametrize(
@@ -318,23 +272,6 @@ def test_what_label_maps_show_of_wrong_options(pred, gt, causes):
     assert [cause for cause, _, _ in label_symptoms(*maps, at)] == causes
 
 
-def test_an_image_is_shown_by_the_first_size_of_each_measure(maps):
-    gt, near, _ = (m["im1"] for m in maps)
-    sizes = {"boundary_sizes": (0.02, 0.1), "davis_bounds": (3, 9)}
-    at = ContourOptions(classes=CLASSES, groups=("boundary-iou", "davis"), **sizes)
-    found = registry.get("contour").image_values(contour_counts(near, gt, at), bb.Protocol())
-    options = {"classes": 4, "ignore": 255}
-    assert found == pytest.approx(
-        {
-            "iou": np.mean(bc.mask_iou(near, gt, **options)),
-            "biou": np.mean(bc.boundary_iou(near, gt, **options)),
-            "f": np.mean(bc.davis_f(near, gt, 3, **options)),
-            "n_pairs": 4,
-            "n_one_empty": 0,
-        }
-    )
-
-
 def test_missing_predictions_can_be_nothing(folders, tmp_path):
     root, gt, near, _ = folders
     some = tmp_path / "some"
@@ -343,7 +280,7 @@ def test_missing_predictions_can_be_nothing(folders, tmp_path):
         (some / path.name).write_bytes(path.read_bytes())
     protocol = bb.Protocol.load(root / "mine.toml")
     run = bb.evaluate(some, gt, protocol, metrics="contour", workers=1, missing="zero")
-    assert run.score("contour").pairs == (16, 0, 3)
+    assert [*run.score("contour").pairs.values()] == [16, 0, 3]
 
 
 def test_bad_files_are_listed_together(folders, tmp_path):
@@ -384,7 +321,8 @@ def test_distances_of_few_pairs_say_over_how_many(tmp_path):
     told = " ".join(run.summary().split())
     assert "means over 10 of 101 pairs: HD, HD95 pooled" in told
     own = [found["images"][k]["contour"] for k in (0, 50, 100)]
-    assert [(v["n_pairs"], v["n_one_empty"]) for v in own] == [(1, 0), (1, 1), (0, 0)]
+    sides = ("pairs.both", "pairs.pred_only", "pairs.gt_only")
+    assert [[v[side] for side in sides] for v in own] == [[1, 0, 0], [0, 0, 1], [0, 0, 0]]
 
 
 def test_classes_of_no_image_are_said():
