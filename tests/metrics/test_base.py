@@ -47,7 +47,8 @@ def test_what_is_not_said_is_not_there():
         "",
         (),
     )
-    assert not (SHARE.reads_instances(None) or SHARE.has_curve(None) or SHARE.draws(None))
+    has = SHARE.reads_instances(None), SHARE.has_curve(None), SHARE.draws(None)
+    assert has == (False,) * 3
     assert SHARE.parts(PROTOCOL, None) == {}
     assert SHARE.reported({}) is None
     assert SHARE.fits(FLAT, WIDE, None)

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +12,8 @@ from bsdsbench.metrics import saliency, salient_measures
 from bsdsbench.metrics.saliency import SaliencyOptions
 from bsdsbench.metrics.salient_measures import f_beta, weighted_f
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.counts import Counts, ImageRecord
+from tests.helpers.counting import score_of
 from tests.helpers.runs import call, refused
 
 # the rules of the papers, where PySODMetrics has others
@@ -277,21 +277,16 @@ def test_precision_and_recall_of_means_and_the_balanced_error_by_hand():
     assert score.ber_sum == pytest.approx(1 - (0.5 + 1) / 2)
 
 
-METRIC = saliency.SaliencyMetric()
-
-
-def test_an_image_has_its_best_level_and_not_the_adaptive_one():
+def test_the_best_level_is_not_the_adaptive_one():
     """At each level P 1/4 and R 1/2; the adaptive threshold, the last, would be perfect."""
-    tp, fp = [1] * 256 + [2], [3] * 256 + [0]
-    counts = saliency.SaliencyCounts(tp, fp, 1, 3, 2, 8, 1.5, 0.5, 0.75)
+    sums = {"half_tp": 1, "half_fp": 3, "positives": 2, "pixels": 8, "abs_error_sum": 1.5}
+    more = {"s_measure": 0.5, "weighted_f": 0.75}
+    counts = Counts(tp=[1] * 256 + [2], fp=[3] * 256 + [0], **sums, **more)
     f = 1.3 * 0.25 * 0.5 / (0.3 * 0.25 + 0.5)
-    expected = {"max_f": f, "mae": 1.5 / 8, "s_measure": 0.5, "weighted_f": 0.75}
-    assert METRIC.image_values(counts, Protocol()) == pytest.approx(expected)
-    better = replace(counts, tp=np.arange(257)[::-1] // 128)  # unequal levels: the best
-    assert METRIC.image_values(better, Protocol())["max_f"] == pytest.approx(f_beta(2, 3, 2))
-
-
-def test_an_images_f_has_the_beta_of_the_options():
-    counts = saliency.SaliencyCounts([1] * 257, [3] * 257, 1, 3, 2, 8, 1.5, 0.5, 0.75)
-    one = Protocol(options={"saliency": {"beta2": 1.0}})
-    assert METRIC.image_values(counts, one)["max_f"] == pytest.approx(1 / 3)
+    expected = {"max_f_mean": f, "mae_mean": 1.5 / 8, "s_measure_mean": 0.5}
+    found = score_of("saliency", counts)
+    assert {key: found[key] for key in expected} == pytest.approx(expected)
+    better = Counts(**{**counts, "tp": np.arange(257)[::-1] // 128})  # unequal levels: the best
+    assert score_of("saliency", better)["max_f_mean"] == pytest.approx(f_beta(2, 3, 2))
+    one = Protocol.preset("saliency").replace(options={"saliency": {"beta2": 1.0}})
+    assert score_of("saliency", counts, protocol=one)["max_f_mean"] == pytest.approx(1 / 3)
