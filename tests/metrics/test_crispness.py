@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.files.errors import DataError, ProtocolError
+from bsdsbench.files.errors import ProtocolError
 from bsdsbench.loaders import load_ground_truth
 from bsdsbench.metrics.crispness import (
-    CRISPNESS_NMS,
     evaluations,
     image_crispness,
 )
@@ -99,22 +98,6 @@ def test_nms_and_thinning_are_not_to_be_changed(raw):
     refused("SEval and CEval differ", call, *words, error=ProtocolError)
 
 
-def test_segmentations_have_no_crispness(raw, tmp_path):
-    for name in ("fruit1", "herd2"):
-        np.savez(tmp_path / f"{name}.npz", segs=np.zeros((1, 80, 120), np.int32))
-    with pytest.raises(DataError, match="expected the raw map of a detector"):
-        evaluate(tmp_path, raw[1], metrics="crispness", **FAST)
-
-
-def test_command_line(raw):
-    how = [*CRISP, "--workers", "1", "--set", "thresholds=5"]
-    shown = call("evaluate", raw[0], "--gt", raw[1], *how)
-    assert "SEval" in shown
-    assert "protocol crispness-seval* v1: 5 thresholds" in shown
-    assert "; SEval thinned after NMS edter-nyud: 2, 5, 1.01 (8 bit), CEval neither" in shown
-    assert "\\n" not in shown
-
-
 def test_the_values_of_one_image_by_hand():
     """SEval finds 6 of 10 with 10 pixels, CEval 6 of 10 with 20; a quarter is kept."""
     four = {"seval": [[6, 10, 6, 10]], "ceval": [[6, 10, 6, 20]]}
@@ -124,7 +107,3 @@ def test_the_values_of_one_image_by_hand():
     assert (found.average, found.seval.ods.f, found.ceval.ods.f) == pytest.approx((0.25, 0.6, 0.4))
     assert np.isnan(score_of("crispness", none).average)
     assert score_of("crispness", one, none).average == 0.25
-
-
-def test_the_nms_of_crispness_is_that_of_its_program():
-    assert NMSParams(radius=2, border=5, multiplier=1.01, smooth=False, bits=0) == CRISPNESS_NMS

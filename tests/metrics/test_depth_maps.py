@@ -32,20 +32,6 @@ def test_options_at_their_limits(field, good, bad):
             DepthOptions(**{field: value})
 
 
-def test_the_documented_defaults():
-    at = DepthOptions()
-    assert (at.measures, at.pred_holds, at.gt_holds, at.align) == (
-        ("si",),
-        "depth",
-        "depth",
-        "none",
-    )
-    assert (at.pred_scale, at.gt_scale, at.invalid, at.strict) == (1, 1, "truth", False)
-    assert (at.ratios, at.dbe, at.radius) == ((1.05, 1.25, 10), "ibims", 10)
-    assert (at.gt_edges, at.pred_edges, at.crop) == ("annotated", "log-depth", ())
-    assert at.ratio_array() == pytest.approx(np.linspace(1.05, 1.25, 10))
-
-
 @pytest.mark.parametrize(
     ("values", "drawn"),
     [

@@ -66,16 +66,3 @@ def test_one_annotator_has_nobody_to_be_compared_with(tmp_path):
         bb.evaluate_humans(tmp_path, workers=1)
     with pytest.raises(bb.DataError, match="has no human form"):
         bb.evaluate_humans(tmp_path, metrics=("pixel",), workers=1)
-
-
-def test_regions_of_annotators_who_agree():
-    labels = np.ones((9, 14), np.int32)
-    labels[:, 6:] = 2
-    labels[4:, 10:] = 3
-    gt = bb.GroundTruth("a", (bb.seg2bdry(labels),) * 3, (labels,) * 3)
-    record = bb.ImageRecord(
-        "a", labels.shape, {"region": registry.get("region").count_humans(gt, PROTOCOL, None)}
-    )
-    score = bb.region_score([record]).to_mapping()
-    assert (score["covering"]["ods"], score["pri"]["ods"]) == (1.0, 1.0)
-    assert score["voi"]["ods"] == pytest.approx(0.0, abs=1e-12)

@@ -136,30 +136,6 @@ def test_maps_of_another_size_are_resized_bilinearly(wanted):
     np.testing.assert_array_equal(columns(c), columns(again))
 
 
-@pytest.mark.parametrize(
-    ("pred", "gt", "message"),
-    [
-        ({"edge": np.ones((4, 5))}, None, "expected a map ori"),
-        ({"edge": np.ones((4, 5)), "ori": np.ones((5, 4))}, None, "expected one size"),
-        ({"edge": np.ones((4, 5)), "ori": np.full((4, 5), np.nan)}, None, "NaN or infinite"),
-        (None, {"edge": np.ones((4, 5))}, "expected ori"),
-        (None, {"gtStruct": {"gt_theta": np.ones((4, 5))}}, "expected BSDS ownership"),
-        (
-            None,
-            {"bndinfo_pascal": {"OrientMap": np.ones((4, 5)), "edges": {"indices": [[99.0]]}}},
-            "outside OrientMap",
-        ),
-    ],
-)
-def test_files_without_angles(tmp_path, pred, gt, message):
-    for folder in ("pred", "gt"):
-        (tmp_path / folder).mkdir()
-    sound = {"edge": np.eye(4, 5), "ori": np.zeros((4, 5))}
-    savemat(tmp_path / "pred" / "a.mat", pred or sound)
-    savemat(tmp_path / "gt" / "a.mat", gt or sound)
-    refused(message, counted, tmp_path / "pred", tmp_path / "gt", metrics="occlusion")
-
-
 def test_a_quarter_turn_is_still_the_same_side():
     turn = np.array([0, np.pi / 2, 1.6, np.pi, 4.7, 3 * np.pi / 2, 2 * np.pi, 3 * np.pi])
     expected = [True, True, False, False, False, True, True, False]

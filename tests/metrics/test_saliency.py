@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics import saliency, salient_measures
 from bsdsbench.metrics.saliency import SaliencyOptions
 from bsdsbench.metrics.salient_measures import f_beta, weighted_f
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord
 from tests.helpers.counting import score_of
-from tests.helpers.runs import call, refused
 
 # the rules of the papers, where PySODMetrics has others
 PAPER = SaliencyOptions(
@@ -51,11 +49,6 @@ def slow_e(binary, mask):
         a = 2 * gi * mi / (gi * gi + mi * mi)
         total += (1 + a) ** 2 / 4
     return total / mask.size
-
-
-def test_mean_absolute_error():
-    score = saliency_score([saliency_counts(SOFT, MASK)])
-    assert score.mae_mean == pytest.approx(0.8 / 6)
 
 
 def test_f_by_hand():
@@ -217,43 +210,6 @@ def test_eight_bit_and_float_maps_give_the_same_counts():
 def test_normalise_stretches():
     low = saliency_counts(SOFT / 4 + 0.1, MASK, evolve(PAPER, stretch=True))
     assert np.array_equal(low.tp, saliency_counts(SOFT, MASK).tp)
-
-
-def test_faults_are_said():
-    with pytest.raises(ShapeError, match=r"a: map \(2, 3\), expected the mask's \(3, 2\)"):
-        saliency_counts(SOFT, MASK.T, what="a")
-    refused("empty image", saliency_counts, np.zeros((0, 3)), np.zeros((0, 3), bool))
-    refused("no records", saliency_score, [])
-
-
-def test_folders_and_command_line(tmp_path):
-    import json
-
-    import imageio.v3 as iio
-
-    import bsdsbench as bb
-
-    pred, gt = tmp_path / "pred", tmp_path / "gt"
-    pred.mkdir(), gt.mkdir()
-    rng = np.random.default_rng(5)
-    for name in ("b", "a"):
-        mask = rng.random((12, 17)) > 0.6
-        iio.imwrite(gt / f"{name}.png", 255 * mask.astype(np.uint8))
-        soft = np.clip(0.5 * mask + 0.5 * rng.random(mask.shape), 0, 1)
-        iio.imwrite(pred / f"{name}.png", (255 * soft).astype(np.uint8))
-    score = bb.evaluate(pred, gt, metrics="saliency", workers=1).score("saliency")
-    assert score.n_images == 2
-    assert score.max_f_mean > 0.99
-    words = ["evaluate", pred, "--gt", gt, "--metrics", "saliency", "--quiet", "--workers", "1"]
-    text = call(*words)
-    assert f"{score.mae_mean:.3f}" in text
-    assert "protocol saliency v2: beta^2 0.3; maps stretched to 0 .. 1; levels floor(" in text
-    found = json.loads(call(*words, "--format", "json"))
-    assert found["scores"]["saliency"] == score.to_mapping()
-    np.save(gt / "c.npy", np.ones((2, 12, 17), np.uint8))
-    iio.imwrite(pred / "c.png", np.zeros((12, 17), np.uint8))
-    with pytest.raises(DataError, match=r"c\.npy: an array of shape \(2, 12, 17\), expected one"):
-        bb.evaluate(pred, gt, metrics="saliency", workers=1)
 
 
 def test_gray_masks_are_cut_at_128(tmp_path):

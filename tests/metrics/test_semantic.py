@@ -1,18 +1,13 @@
 """Per-class boundaries: drawing, options, files, means."""
 
-import json
-
 import imageio.v3 as iio
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy.io import savemat
 
 import bsdsbench as bb
-from bsdsbench.cli.verb_evaluate import command
 from bsdsbench.files.errors import DataError, PairingError, ProtocolError, ShapeError
 from bsdsbench.loaders.groundtruth import read_truth
-from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.metrics import semantic
 from bsdsbench.metrics.boundary import boundary_counts
@@ -51,15 +46,6 @@ def labels():
     return a
 
 
-def test_boundaries_of_a_class_are_those_of_its_mask():
-    a = labels()
-    found = class_boundaries(a, PARAMS)
-    assert found.shape == (3, 24, 30)
-    for k in (0, 1):
-        assert np.array_equal(found[k], seg2bdry(a == k + 1))
-    assert not found[2].any()
-
-
 def test_ignored_pixels_have_no_boundary():
     a = labels()
     a[2:10, 24:30] = 3
@@ -90,14 +76,6 @@ def test_counts_are_those_of_the_boundary_benchmark():
         assert counts.equals(boundary_counts(soft[k], (truth[k],), PROTO))
     assert found["sheep"].total_gt.tolist() == [0, 0, 0]
     assert found["sheep"].total_pred[0] > 0
-
-
-def test_label_map_predictions():
-    perfect = semantic_counts(labels(), labels(), PROTO)
-    assert np.array_equal(perfect["cat"].matched_gt, perfect["cat"].total_gt)
-    assert np.array_equal(perfect["cat"].matched_pred, perfect["cat"].total_pred)
-    moved = semantic_counts(np.roll(labels()[:, :27], 6, axis=0), labels()[:, :27], PROTO)
-    assert moved["cat"].matched_gt[0] < perfect["cat"].total_gt[0]
 
 
 def test_absent_classes_are_counted_or_skipped():
@@ -182,42 +160,6 @@ def test_every_form_on_disk_gives_the_same(folders, tmp_path):
     (per_class / "dog" / "b.png").unlink()
     with pytest.raises(PairingError, match=r"b: 2 files .* one of each class"):
         evaluated(per_class, folders[1])
-
-
-def test_missing_and_broken_files_are_named(folders, tmp_path):
-    (folders[0] / "b.npy").unlink()
-    with pytest.raises(PairingError, match="no prediction for: b"):
-        evaluated(*folders)
-    zero = evaluated(*folders, missing="zero")
-    assert not zero.records[1].counts["semantic"].total_pred.any()
-    np.save(folders[0] / "b.npy", np.zeros((3, 5, 5), np.float32))
-    with pytest.raises(DataError, match=r"b\.npy: 5x5 \(rows x columns\), expected 24x30"):
-        evaluated(*folders)
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(PairingError, match="no ground truth"):
-        evaluated(folders[0], tmp_path / "empty")
-
-
-def test_command_line_and_saved_classes(folders, tmp_path):
-    proto = tmp_path / "pets.toml"
-    proto.write_text(PROTO.to_toml())
-    arguments = [str(folders[0]), "--gt", str(folders[1]), "--protocol", str(proto), "--quiet"]
-    arguments += ["--workers", "1", "--metrics", "semantic"]
-    result = CliRunner().invoke(
-        command, [*arguments, "-o", str(tmp_path / "out")], catch_exceptions=False
-    )
-    assert "0.6667" in result.stdout
-    assert "protocol pets v1" in result.stdout
-    assert (tmp_path / "out" / "cat" / "eval_bdry.txt").is_file()
-    found = json.loads(CliRunner().invoke(command, [*arguments, "--format", "json"]).stdout)
-    assert found["scores"]["semantic"]["ods_mean"] == pytest.approx(2 / 3)
-    assert found["scores"]["semantic"]["absent"] == ["sheep"]
-    assert found["protocol"]["options"]["semantic"]["classes"] == ["cat", "dog", "sheep"]
-
-
-def test_without_classes_the_protocols_that_have_some_are_named(folders):
-    with pytest.raises(ProtocolError, match=r"no classes, expected one of .*cityscapes, .*sbd"):
-        bb.evaluate(*folders, metrics="semantic")
 
 
 def test_instances_from_files(tmp_path):

@@ -13,11 +13,10 @@ from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour.contour_metric import (
-    key_of,
     label_maps,
     label_symptoms,
 )
-from bsdsbench.metrics.contour.label_options import GROUPS, PERCENTS, ContourOptions
+from bsdsbench.metrics.contour.label_options import ContourOptions
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.job import protocol_of
 from tests.helpers.counting import counts_of
@@ -92,25 +91,6 @@ def test_means_are_over_images_and_then_over_classes(runs, maps):
     assert score.empty_masks == "skip"
 
 
-def test_every_measure_of_the_presets_has_a_column_and_a_value(runs):
-    columns = {c.key: c for c in registry.get("contour").columns}
-    keys = [key_of(name) for name in ContourOptions(groups=GROUPS).measures()]
-    sizes = {"boundary_sizes": (0.02, 0.005, 0.01), "davis_bounds": (0.008, 1, 2, 3, 5, 9, 12)}
-    sizes |= {"tolerances": (0.5, 1, 2, 3, 5, 10), "trimap_widths": (1, 2, 3, 5, 10, 20)}
-    every = {
-        key_of(name)
-        for percent in PERCENTS
-        for name in ContourOptions(groups=GROUPS, percent=percent, **sizes).measures()
-    }
-    assert set(columns) == {*every, "pooled.iou", "n_images"}
-    lower = {key for key in keys if columns[key].lower}
-    assert lower == {key for key in keys if key.startswith(("hd", "assd"))}
-    for shown in (registry.get("contour").columns, registry.get("contour").part_columns):
-        assert [c.key for c in shown if not c.score] == ["n_images"]
-    found = bb.compare(runs, n_boot=3).scores
-    assert {f"contour.{key}" for key in keys if key != "cldice"} <= set(found)
-
-
 def test_a_class_in_no_image_is_left_out_of_the_mean(maps):
     gt, near, _ = maps
     protocol = bb.Protocol(options={"contour": ContourOptions(classes=(*CLASSES, "none"))})
@@ -170,18 +150,6 @@ def test_a_pixel_is_enough_and_two_classes_have_their_parts():
     assert score.pooled.iou == pytest.approx((2 / 3 + 1) / 2)
     parts = [(part["iou"], part.n_images) for part in score.per_class.values()]
     assert parts == [(0.75, 2), (1.0, 1)]
-
-
-def test_masks_need_no_protocol(maps, tmp_path):
-    gt, near, _ = maps
-    truth = write(tmp_path / "gt", {k: (m == 1) * 255 for k, m in gt.items()})
-    pred = write(tmp_path / "pred", {k: (m == 1) * 1 for k, m in near.items()})
-    run = bb.evaluate(pred, truth, metrics=METRICS, workers=1)
-    expected = np.mean([bc.hausdorff(near[k] == 1, gt[k] == 1) for k in gt])
-    assert run.score("contour")["hd"] == pytest.approx(expected)
-    for metric in METRICS:  # of one class there are no parts
-        assert not run.score(metric).get("per_class")
-    assert run.protocol.name == "masks"
 
 
 def test_instance_maps(tmp_path):
@@ -281,26 +249,6 @@ def test_missing_predictions_can_be_nothing(folders, tmp_path):
     protocol = bb.Protocol.load(root / "mine.toml")
     run = bb.evaluate(some, gt, protocol, metrics="contour", workers=1, missing="zero")
     assert [*run.score("contour").pairs.values()] == [16, 0, 3]
-
-
-def test_bad_files_are_listed_together(folders, tmp_path):
-    root, gt, near, _ = folders
-    bad = tmp_path / "bad"
-    bad.mkdir()
-    for path in near.iterdir():
-        (bad / path.name).write_bytes(path.read_bytes())
-    iio.imwrite(bad / "im1.png", np.full((40, 56), 77, np.uint8))
-    iio.imwrite(bad / "im2.png", np.zeros((56, 40), np.uint8))
-    (bad / "im3.png").write_bytes(b"no picture")
-    protocol = bb.Protocol.load(root / "mine.toml")
-    with pytest.raises(bb.DataError) as caught:
-        bb.evaluate(bad, gt, protocol, metrics="contour", workers=1)
-    problems = "\n".join(caught.value.problems)
-    assert len(caught.value.problems) == 3
-    assert "im1.png" in problems
-    assert "label 77, expected 0 .. 3, or 255 (ignored)" in problems
-    assert "56x40" in problems
-    assert "im3.png" in problems
 
 
 def square(at, size=4):

@@ -233,10 +233,6 @@ def test_widths_and_radii_round_as_their_programs_do():
     assert davis_radius((1024, 2048), 0.005) == 12.0
 
 
-def test_a_label_below_0_is_refused_beside_good_ones():
-    refused("prediction: label -1", bc.hausdorff, [[-1, 1]], [[0, 1]], classes=2)
-
-
 def test_percent_is_from_0_to_100():
     pred, gt = np.zeros((2, 3, 9), bool)
     pred[1, 1:3], gt[1, 1:7] = True, True  # distances 0, 0 and 0, 0, 1, 2, 3, 4
