@@ -15,7 +15,7 @@ from bsdsbench.metrics.crispness import (
 )
 from bsdsbench.protocol.constants import NMSParams
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.runner import evaluate
+from bsdsbench.runs.run import evaluate
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.curve import four_counts
 from tests.helpers.counting import score_of
