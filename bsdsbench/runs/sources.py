@@ -23,6 +23,7 @@ from bsdsbench.files.arguments import kind_of_value, to_numpy
 from bsdsbench.files.bounded import read_bytes, show
 from bsdsbench.files.errors import DataError, is_text
 from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
+from bsdsbench.loaders.groundtruth import instances_beside
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
 from bsdsbench.metrics import registry
@@ -54,11 +55,15 @@ class Item(Shape):
 
 @attrs.frozen
 class FileItem:
-    """An image of two folders. kind : of the prediction, "" where the annotators are counted."""
+    """An image of two folders. kind : of the prediction, "" where the annotators are counted.
+
+    beside : instance maps, which are read with the ground truth
+    """
 
     pair: Pair
     kind: str
     photo: Path | None = None
+    beside: tuple[Path, ...] = ()
 
     @property
     def image_id(self) -> str:
@@ -73,7 +78,7 @@ class FileItem:
     def key(self) -> bytes:
         """A hash of the bytes of its files."""
         found = hashlib.blake2b(self.kind.encode(), digest_size=16)
-        for group in (self.pair.pred_paths, self.pair.gt_paths, (self.photo,)):
+        for group in (self.pair.pred_paths, self.pair.gt_paths, (self.photo,), self.beside):
             found.update(b"|")
             for path in filter(None, group):
                 found.update(hashlib.blake2b(read_bytes(path)).digest())
@@ -176,7 +181,12 @@ def folders(
     if any(registry.get(m).photo for m in options.metrics):
         place = options.images_dir or photos_beside(gt_dir)
         photos = find_photos(place, {p.image_id for p in pairs}) if place else {}
-    return [FileItem(p, options.pred_kind or "", photos.get(p.image_id)) for p in pairs]
+    beside: dict[str, tuple[Path, ...]] = {}
+    if first.reads_instances(options.settings[first.name]):
+        found = {p.image_id: map(instances_beside, p.gt_paths) for p in pairs}
+        beside = {name: tuple(filter(None, paths)) for name, paths in found.items()}
+    kind = options.pred_kind or ""
+    return [FileItem(p, kind, photos.get(p.image_id), beside.get(p.image_id, ())) for p in pairs]
 
 
 def humans(gt_dir: Folder, options: RunOptions) -> list[FileItem]:
