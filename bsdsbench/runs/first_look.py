@@ -30,6 +30,7 @@ from bsdsbench.scores.counts import ImageRecord
 F8 = NDArray[np.float64]
 LOOKS = 4  # images that are looked at: neighbours by name are exchanged most often
 TOP = " top "  # within a record's form, before the largest value of a faint map
+SCALE = " beside truth "  # and then what the ground truth says about the scale of its set
 # Inverted: what is missing to full brightness is so many times as much near the ground truth
 DARKER = 1.3
 # Correlations of thumbnails, on BSDS500 val and the sample: .22 to .85 with the own ground truth
@@ -71,17 +72,31 @@ def plain_forms(
 ) -> tuple[list[ImageRecord], str]:
     """Records with plain forms, and a warning where every map is zero.
 
-    Raises DataError where every map is faint and some are not zero.
+    Raises DataError where every map is faint and some are not zero, and if the masks of the ground
+    truth are of no scale: some up to 1 and some up to white, or all below the threshold for gray.
     """
     found = list(records)
-    parts = [r.form.partition(TOP) for r in found]
+    scales = {r.form.partition(SCALE)[2]: r.image_id for r in found}
+    one, full, gray = (scales.get(word) for word in ("0/1", "full", "faint"))
+    if one is not None and full is not None:
+        raise DataError(
+            f"{one}: its truth has values up to 1, that of {full} up to white, expected one scale "
+            "in a set (gt_threshold=0.5 takes what is below half of white for noise)"
+        )
+    if gray is not None and full is None:
+        raise DataError(
+            f"{gray}: all values of its truth, and of all others, are below gt_threshold = "
+            f"{protocol.gt_threshold}, expected values up to white (masks of 0 and 1: "
+            "gt_threshold='none')"
+        )
+    parts = [r.form.partition(SCALE)[0].partition(TOP) for r in found]
     tops = [(float(top), form) for form, _, top in parts if top]
     faint = max(tops) if tops and all(mark or form == "none" for form, mark, _ in parts) else None
     if faint and faint[0]:
         raise DataError(faint_words(faint[1], faint[0], protocol))
     plain = [
-        replace(r, form=form) if mark else r
-        for r, (form, mark, _) in zip(found, parts, strict=True)
+        replace(r, form=form) if r.form != form else r
+        for r, (form, _, _) in zip(found, parts, strict=True)
     ]
     return plain, ALL_ZERO if faint else ""
 

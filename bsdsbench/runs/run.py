@@ -38,7 +38,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import sources
 from bsdsbench.runs.evaluation import EMPTY, Evaluation
-from bsdsbench.runs.first_look import LOOKS, Look, first_look, form_of, look_at, plain_forms
+from bsdsbench.runs.first_look import LOOKS, SCALE, Look, first_look, form_of, look_at, plain_forms
 from bsdsbench.runs.folder import Records, unfinished
 from bsdsbench.runs.record_store import pack_records
 from bsdsbench.runs.run_identity import TASK, check_truth
@@ -400,6 +400,7 @@ def count(
             counts = {k: m.count(pred, gt, protocol, own) for k, (m, own) in metrics.items()}
             curve = any("thresholds" in m.uses for m, _ in metrics.values())
             form = item.form or form_of(pred, protocol, curve)
+            form += f"{SCALE}{gt.scale}" if gt.scale else ""
         spent = time.perf_counter() - started
         found.record = ImageRecord(item.image_id, gt.shape, counts, mark, spent, truth, form)
         found.data = pack_records([found.record]) if keep else b""

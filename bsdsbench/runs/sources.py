@@ -24,7 +24,7 @@ from bsdsbench.files.bounded import read_bytes, show
 from bsdsbench.files.errors import DataError, is_text
 from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
 from bsdsbench.loaders.groundtruth import instances_beside
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, one_scale, scale_of
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
@@ -240,7 +240,8 @@ def _prediction(image_id: str, pred: Any, kind: str) -> Prediction:
 def _truth(image_id: str, gts: Any, kind: str) -> GroundTruth:
     what = f"{image_id}: ground truth"
     if kind == "mask":
-        return GroundTruth(image_id, mask=binary_map(_plane(gts), what))
+        plane = _plane(gts)
+        return GroundTruth(image_id, mask=binary_map(plane, what), scale=scale_of(plane))
     if kind == "depth-map":
         return GroundTruth(image_id, depth=_plane(gts))
     if kind == "classes":
@@ -248,7 +249,9 @@ def _truth(image_id: str, gts: Any, kind: str) -> GroundTruth:
         if array.ndim == 2:
             return GroundTruth(image_id, labels=array)
         return GroundTruth(image_id, class_boundaries=array != 0)
-    return GroundTruth(image_id, tuple(binary_map(a, what) for a in annotator_maps(gts)))
+    maps = annotator_maps(gts)
+    drawn = tuple(binary_map(a, what) for a in maps)
+    return GroundTruth(image_id, drawn, scale=one_scale(map(scale_of, maps), what))
 
 
 def _plane(pred: Any) -> NDArray[Any]:
