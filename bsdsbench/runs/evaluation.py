@@ -26,8 +26,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.protocol.tasks import Task
-from bsdsbench.runs.folder import RESULT, SCHEMA, as_json, read_result, write_result
-from bsdsbench.runs.record_store import pack_records
+from bsdsbench.runs.folder import RESULT, SCHEMA, as_json, pack_records, read_result, write_result
 from bsdsbench.runs.run_identity import identity_of, signature_of, tasks_of
 from bsdsbench.runs.score_tables import image_table, score_tables
 from bsdsbench.scores.counts import ImageRecord

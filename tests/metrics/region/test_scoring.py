@@ -13,7 +13,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.region.metric import region_score
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.record_store import pack_records, unpack_records
+from bsdsbench.runs.folder import pack_records, unpack_records
 from bsdsbench.scores.counts import ImageRecord
 from tests.helpers.runs import refused
 
