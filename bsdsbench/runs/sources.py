@@ -167,16 +167,9 @@ def folders(
     first = registry.get(options.metrics[0])
     if str(options.executor).startswith("dask://"):  # its workers run in other folders
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
-    pairs = pair(
-        pred_dir,
-        gt_dir,
-        options.split_file,
-        options.missing,
-        options.pred_kind or "",
-        gt_kind=first.gt_kind,
-        classes=first.class_names(options.settings[first.name]),
-        ids=ids,
-    )
+    how = (options.split_file, options.missing, options.pred_kind or "")
+    classes = first.class_names(options.settings[first.name])
+    pairs = pair(pred_dir, gt_dir, *how, gt_kind=first.gt_kind, classes=classes, ids=ids)
     photos: dict[str, Path] = {}
     if any(registry.get(m).photo for m in options.metrics):
         place = options.images_dir or photos_beside(gt_dir)
@@ -292,15 +285,14 @@ def find_sources(
         raise DataError(f"{run.name}: no images, expected a run with records")
     found = registry.get(metric or run.metrics[0])
     kind = str(run.provenance.get("pred_kind") or found.pred_kinds[0])
-    pairs = pair(
-        pred,
-        gt,
-        missing="zero" if run.provenance.get("missing", "zero") == "zero" else "error",
-        pred_kind=kind,
-        gt_kind=found.gt_kind,
-        classes=found.class_names(found.options_of(run.protocol)),
-        ids=run.image_ids,
-    )
+    missing = "zero" if run.provenance.get("missing", "zero") == "zero" else "error"
+    classes = found.class_names(found.options_of(run.protocol))
+    how: dict[str, Any] = {
+        "gt_kind": found.gt_kind,
+        "classes": classes,
+        "ids": run.image_ids,
+    }
+    pairs = pair(pred, gt, None, missing, kind, **how)
     photos = images_dir or run.place("photos") or photos_beside(gt)
     by_id = {p.image_id: p for p in pairs}
     return Sources(by_id, find_photos(photos, by_id) if photos else {}, kind, found)
