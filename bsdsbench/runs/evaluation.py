@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import attrgetter
@@ -26,9 +26,9 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.protocol.tasks import Task
-from bsdsbench.runs.folder import RESULT, SCHEMA, as_json, read_result, write_result
-from bsdsbench.runs.record_store import pack_records
+from bsdsbench.runs.folder import RESULT, SCHEMA, as_json, pack_records, read_result, write_result
 from bsdsbench.runs.run_identity import identity_of, signature_of, tasks_of
+from bsdsbench.runs.run_options import Progress
 from bsdsbench.runs.score_tables import image_table, per_image, score_tables
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.score import at
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 
 EMPTY = "empty_gt"  # in the provenance: ids that the protocol left out
-# Called with (done, total, what), also by functions of other packages.
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
