@@ -13,6 +13,11 @@ import click
 from bsdsbench.cli.options import choice, format_option, verb
 
 PICTURES = (".png", ".svg", ".pdf")
+NUMBERS = {
+    "pr": ("ap", "auc", "ap_11", "chance"),
+    "roc": ("auc", "eer", "eer_threshold"),
+    "det": ("eer", "eer_threshold"),
+}
 # Options valid for each kind; an option that would do nothing is an error.
 ONLY = {"interpolate": ("pr",), "normalize_prior": ("pr",), "plot": ("roc",), "scale": ("det",)}
 
@@ -31,10 +36,10 @@ ONLY = {"interpolate": ("pr",), "normalize_prior": ("pr",), "plot": ("roc",), "s
 @click.option("--areas", is_flag=True, help="Print every AP and AUC variant by name.")
 @choice(
     "--labels",
-    "coding",
+    "reading",
     of=("auto", "binary", "sign"),
-    help="binary: 0 negative, else positive; sign: < 0 negative, 0 ignored. "
-    "auto: binary if all labels are 0 or 1.",
+    help="binary: 0 negative, else positive; sign: < 0 negative, 0 left out. "
+    "auto: labels of 0 and 1, of -1 and 1, or of -1, 0 and 1 (0 left out).",
 )
 @choice(
     "--ties",
@@ -52,8 +57,15 @@ ONLY = {"interpolate": ("pr",), "normalize_prior": ("pr",), "plot": ("roc",), "s
 @click.option(
     "--num-negatives", type=click.IntRange(0), help="Use this number instead of those in the file."
 )
-@click.option("--interpolate", is_flag=True, help="pr: use the envelope of the precision.")
-@click.option("--prior", "normalize_prior", type=float, help="pr: assume this share of positives.")
+@click.option(
+    "--interpolate", is_flag=True, default=None, help="pr: use the envelope of the precision."
+)
+@click.option(
+    "--prior",
+    "normalize_prior",
+    type=click.FloatRange(0, 1),
+    help="pr: assume this share of positives.",
+)
 @click.option(
     "--plot",
     type=click.Choice(["fptp", "tntp", "tptn", "fpfn"]),
@@ -68,7 +80,6 @@ def command(
     kind: str,
     out: tuple[str, ...],
     areas: bool,
-    coding: str,
     form: str,
     **options: Any,
 ) -> int:
@@ -76,21 +87,36 @@ def command(
 
     Several files go into one picture.
     """
+    from bsdsbench import curves
     from bsdsbench.cli.evaluating import print_json
+    from bsdsbench.files.errors import DataError
     from bsdsbench.loaders.scores import read_scores
 
     _check(kind, out, options, len(files))
-    scale = options.pop("scale") or "normal"
-    chosen = {k: v for k, v in options.items() if v not in (None, False)}
-    found = []
+    scale = options.pop("scale", None) or "normal"
+    chosen = {name: value for name, value in options.items() if value is not None}
+    found, rows = [], []
     for path in files:
+        name = Path(path).stem if path != "-" else "stdin"
         labels, scores = read_scores(path)
-        signs = _signs(path, labels, coding)
-        curve = _curve(kind, signs, scores, chosen)
-        found.append((Path(path).stem if path != "-" else "stdin", curve, signs, scores))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                curve = getattr(curves, kind)(labels, scores, **chosen)
+                table = areas and curves.area_table(labels, scores, reading=options["reading"])
+            except DataError as error:
+                raise DataError(f"{path}: {error}") from None
+        for line in dict.fromkeys(str(warning.message) for warning in caught):
+            print(f"bsdsbench: {path}: {line}", file=sys.stderr)
+        found.append((name, curve))
+        row = {"name": name, "positives": curve.positives, "negatives": curve.negatives}
+        row["points"] = curve.thresholds.size
+        row |= {n: _finite(getattr(curve, n)) for n in NUMBERS[kind]}
+        if table:
+            row["areas"] = [{**r._asdict(), "value": _finite(r.value)} for r in table]
+        rows.append(row)
     for target in out:
-        _write(target, kind, [(name, curve) for name, curve, *_ in found], scale)
-    rows = [_row(name, kind, curve, signs, scores, areas) for name, curve, signs, scores in found]
+        _write(target, kind, found, scale)
     if form == "json":
         print_json({"kind": kind, "ties": options["ties"], "curves": rows})
     else:
@@ -105,10 +131,8 @@ def _check(kind: str, out: tuple[str, ...], options: dict[str, Any], n_files: in
         f"--{'prior' if name == 'normalize_prior' else name}: not for --kind {kind}, "
         f"expected with {' or '.join(kinds)}"
         for name, kinds in ONLY.items()
-        if kind not in kinds and options[name] not in (None, False)
+        if kind not in kinds and options.pop(name) is not None
     ]
-    for name in [k for k in ("interpolate", "normalize_prior", "plot") if kind not in ONLY[k]]:
-        del options[name]
     for target in out:
         suffix = Path(target).suffix.lower()
         if suffix not in (*PICTURES, ".csv"):
@@ -119,57 +143,20 @@ def _check(kind: str, out: tuple[str, ...], options: dict[str, Any], n_files: in
         raise DataError("\n".join(faults), faults)
 
 
-def _signs(path: str, labels: Any, coding: str) -> Any:
-    """-1, 0, 1 from the labels of a file; says on standard error what a user may not expect."""
-    import numpy as np
-
-    if coding == "auto":
-        coding = "binary" if np.isin(labels, (0, 1)).all() else "sign"
-    signs = np.where(labels != 0, 1, -1) if coding == "binary" else np.sign(labels).astype(int)
-    for sign, word in ((1, "positives"), (-1, "negatives")):
-        if not (signs == sign).any():
-            print(f"bsdsbench: {path}: no {word} (labels taken as {coding})", file=sys.stderr)
-    return signs
-
-
-def _curve(kind: str, signs: Any, scores: Any, options: dict[str, Any]) -> Any:
-
-    from bsdsbench import curves
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        warnings.filterwarnings("ignore", "labels: zeros")  # said in the words of --labels
-        curve = getattr(curves, kind)(signs, scores, **options)
-    for warning in caught:
-        print(f"bsdsbench: {warning.message}", file=sys.stderr)
-    return curve
-
-
-def _row(name: str, kind: str, curve: Any, signs: Any, scores: Any, areas: bool) -> dict[str, Any]:
-    """What is reported of one file; numbers that do not exist are None."""
-    from bsdsbench import curves
-
-    numbers = {
-        "pr": ("ap", "auc", "ap_11", "chance"),
-        "roc": ("auc", "eer", "eer_threshold"),
-        "det": ("eer", "eer_threshold"),
-    }[kind]
-    row = {"name": name, "positives": curve.positives, "negatives": curve.negatives}
-    row["points"] = curve.thresholds.size
-    row.update({n: _finite(getattr(curve, n)) for n in numbers})
-    if areas:
-        table = curves.area_table(signs, scores)
-        row["areas"] = [{**r.to_mapping(), "value": _finite(r.value)} for r in table]
-    return row
-
-
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
 def _write(target: str, kind: str, found: list[tuple[str, Any]], scale: str) -> None:
     if Path(target).suffix.lower() == ".csv":
-        _write_points(target, kind, found[0][1])
+        from bsdsbench.files.writing import write_atomic
+
+        rates = {"pr": ("recall", "precision"), "roc": ("fpr", "tpr"), "det": ("fpr", "fnr")}[kind]
+        lines = [",".join(("threshold", *rates, "tp", "fp"))]
+        names = ("thresholds", *rates, "tp", "fp")
+        arrays = [getattr(found[0][1], name).tolist() for name in names]
+        lines += [",".join(map(repr, row)) for row in zip(*arrays, strict=True)]
+        write_atomic(Path(target), "\n".join(lines) + "\n")
         return
     from bsdsbench.plotting import DETCurveDisplay, PRCurveDisplay, ROCCurveDisplay, plot_curves
 
@@ -180,49 +167,26 @@ def _write(target: str, kind: str, found: list[tuple[str, Any]], scale: str) -> 
         plot_curves([display.from_curve(c, n) for n, c in found], target)
 
 
-def _write_points(target: str, kind: str, curve: Any) -> None:
-    from bsdsbench.files.writing import write_atomic
-
-    names = {"pr": ("recall", "precision"), "roc": ("fpr", "tpr"), "det": ("fpr", "fnr")}[kind]
-    columns = ("threshold", *names, "tp", "fp")
-    arrays = [curve.thresholds, *(getattr(curve, n) for n in names), curve.tp, curve.fp]
-    rows = zip(*(a.tolist() for a in arrays), strict=True)
-    lines = [",".join(columns), *(",".join(map(repr, row)) for row in rows)]
-    write_atomic(Path(target), "\n".join(lines) + "\n")
-
-
 def _print_rows(rows: list[dict[str, Any]]) -> None:
+    """The numbers of every file; then every area of every file, and what it is."""
     from bsdsbench.cli.evaluating import print_tables
     from bsdsbench.tables.table import Column, Table
 
-    columns = [
-        Column(key, key.replace("_", " "), "", _format(key)) for key in rows[0] if key != "areas"
-    ]
-    tables = [Table("curves", "", columns, [[row[c.key] for c in columns] for row in rows])]
+    forms = {"name": "", "positives": "d", "negatives": "d", "points": "d"}
+    keys = [key for key in rows[0] if key != "areas"]
+    columns = [Column(key, key.replace("_", " "), "", forms.get(key, ".6g")) for key in keys]
+    tables = [Table("curves", "", columns, [[row[key] for key in keys] for row in rows])]
     if "areas" in rows[0]:
-        tables.append(_areas(rows))
+        words = ("points", "ties", "rule")
+        headings = [row["name"] for row in rows] if len(rows) > 1 else ["value"]
+        columns = [
+            Column("number", "number"),
+            *(Column(f"value_{k}", name, "", ".6g") for k, name in enumerate(headings, 1)),
+            *(Column(word, word) for word in words),
+        ]
+        cells = [
+            [same[0]["name"], *(r["value"] for r in same), *(same[0][word] for word in words)]
+            for same in zip(*(row["areas"] for row in rows), strict=True)
+        ]
+        tables.append(Table("areas", "", columns, cells))
     print_tables(tables)
-
-
-def _format(key: str) -> str:
-    if key == "name":
-        return ""
-    return "d" if key in ("positives", "negatives", "points") else ".6g"
-
-
-def _areas(rows: list[dict[str, Any]]) -> Any:
-    """Every area of every file: the values, then what the number is."""
-    from bsdsbench.tables.table import Column, Table
-
-    words = ("points", "ties", "rule")
-    columns = [Column("number", "number")]
-    for k, row in enumerate(rows):
-        heading = row["name"] if len(rows) > 1 else "value"
-        columns.append(Column(f"value_{k + 1}", heading, "", ".6g"))
-    columns += [Column(word, word) for word in words]
-    cells = []
-    for variants in zip(*(row["areas"] for row in rows), strict=True):
-        first = variants[0]
-        values = [r["value"] for r in variants]
-        cells.append([first["name"], *values, *(str(first[k]) for k in words)])
-    return Table("areas", "", columns, cells)

@@ -7,14 +7,25 @@ levels used.
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.geometry import above_zero, check_counts, interpolate_pr
-from bsdsbench.curves.samples import F8, Pair, floats, same_size, shares
+from bsdsbench.curves.geometry import achievable_pr, check_counts, interpolate_pr
+from bsdsbench.curves.ranked import Ranking, pr_of, rank, roc_of
+from bsdsbench.curves.samples import (
+    F8,
+    LabelReading,
+    Pair,
+    above_zero,
+    floats,
+    same_size,
+    samples,
+    shares,
+)
 from bsdsbench.files.errors import DataError
+from bsdsbench.protocol.constants import even_thresholds
 from bsdsbench.scores.curve import PRCurve, area
 from bsdsbench.scores.ratios import ratio
 
@@ -36,8 +47,6 @@ def auc_pr(
 ) -> float:
     """The area under a PR curve by the rule named.
 
-    No points give 0.
-
     Parameters
     ----------
     precision, recall : array_like
@@ -55,7 +64,7 @@ def auc_pr(
           the level, 0 if none (PASCAL 2007, COCO). A conventional point (recall 0, precision 1)
           counts if it is among the points, as in VLFeat
     positives, negatives : int or None
-        How many there are of each, for the rule "auccalculator".
+        How many there are of each ("auccalculator").
     min_recall : float
         Only the part to the right of it ("davis-goadrich", "auccalculator").
 
@@ -66,15 +75,9 @@ def auc_pr(
 
     Raises
     ------
-    ShapeError
-        For different lengths.
-    DataError
-        For an unknown rule, NaN, values outside [0, 1], or recall that turns back (not under
-        "bsds", which sorts).
-
-    References
-    ----------
-    Sources: with each rule; Davis and Goadrich 2006; the official collect_eval_bdry.m ("bsds").
+    ShapeError, DataError
+        For different lengths; for an unknown rule, NaN, values outside [0, 1], or recall that turns
+        back (not under "bsds", which sorts).
 
     Examples
     --------
@@ -91,7 +94,10 @@ def auc_pr(
         return 0.0
     if rule == "bsds":
         return float(area(PRCurve(np.arange(r.size, dtype=np.float64), p, r)))
-    p, r = _rising(p, r)
+    if r[0] > r[-1]:
+        p, r = p[::-1], r[::-1]
+    if (np.diff(r) < 0).any():
+        raise DataError("recall: expected values that rise (or fall) all along the curve")
     if rule == "trapezoid":
         return float(np.dot(np.diff(r), p[1:] + p[:-1]) / 2)
     if rule == "step":
@@ -99,9 +105,8 @@ def auc_pr(
     if rule in ("11-point", "101-point"):
         parts = 10 if rule == "11-point" else 100
         best = largest_beyond(p, r, np.arange(parts + 1) / parts)
-        return float(ratio(best.sum(), parts + 1))
-    keep = r > 0
-    p, r = p[keep], r[keep]
+        return float(best.mean())
+    p, r = p[r > 0], r[r > 0]
     if (p == 0).any():
         raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
     if rule == "davis-goadrich":
@@ -121,9 +126,9 @@ def _false_positives(tp: F8, precision: F8) -> F8:
 
 
 def _whole(counts: F8, total: float) -> F8:
-    """Counts among `total`, made whole where only float32's rounding keeps them from being so."""
-    whole = np.rint(counts)
-    return np.where(np.abs(counts - whole) <= _ROUNDING * total, whole, counts)
+    """Whole where only float32's rounding keeps them from being so."""
+    near = np.abs(counts - np.rint(counts)) <= _ROUNDING * total
+    return np.where(near, np.rint(counts), counts)
 
 
 def davis_goadrich_area(
@@ -131,19 +136,17 @@ def davis_goadrich_area(
 ) -> float:
     """The exact area under the count-linear curve through the points (TP, FP).
 
-    A first point with TP > 0 is joined to (0, 0), which carries
-    its precision flat; a point (0, FP > 0) is kept, so false positives that come first are paid
-    for. Nothing is added beyond the last point. No points give 0. Errors as `interpolate_pr`.
+    A first point with TP > 0 is joined to (0, 0), which carries its precision flat; a point
+    (0, FP > 0) is kept, so false positives that come first are paid for. Nothing is added beyond
+    the last point. Errors as `interpolate_pr`.
 
     Along a segment FP = k TP + c, the precision t / ((1 + k) t + c) has the integral
     [dTP / (1 + k) - c / (1 + k)^2 ln(((1 + k) TP_B + c) / ((1 + k) TP_A + c))].
 
     Parameters
     ----------
-    tp, fp : array_like
-        True and false positives along the curve, (K,), both non-decreasing.
-    positives : float
-        Number of positives.
+    tp, fp, positives : as in `interpolate_pr`
+        Counts along the curve, and P.
     min_recall : float
         Only the area to the right of this recall counts.
 
@@ -151,10 +154,6 @@ def davis_goadrich_area(
     -------
     float
         The area; 0 without points.
-
-    References
-    ----------
-    Source: the integral of Davis and Goadrich's interpolation (2006).
 
     Examples
     --------
@@ -166,7 +165,10 @@ def davis_goadrich_area(
     positives = above_zero(positives, "positives")
     if a.size and a[0] > 0:
         a, b = np.r_[0.0, a], np.r_[0.0, b]
-    a, b = _cut(a, b, min_recall * positives)
+    low = min_recall * positives
+    if low > 0 and a.size:
+        right = a > low
+        a, b = np.r_[low, a[right]], np.r_[np.interp(low, a, b), b[right]]
     moves = np.diff(a) > 0
     tp_a, tp_b, fp_a, fp_b = a[:-1][moves], a[1:][moves], b[:-1][moves], b[1:][moves]
     k = (fp_b - fp_a) / (tp_b - tp_a)
@@ -180,14 +182,12 @@ def davis_goadrich_area(
 def auccalculator_areas(
     tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float, *, min_recall: float = 0.0
 ) -> tuple[float, float]:
-    """AUCCalculator's areas of the points (TP, FP): (under PR, under ROC).
+    """AUCCalculator's areas of the points (TP, FP), one per distinct score.
 
-    One point per distinct score goes in. Points with TP = 0 are dropped. If the first TP is above
-    1, (1, FP/TP) comes before it. (P, N) ends the curve. Points at whole TP are put between. The
-    first precision is carried flat to recall 0. Areas are trapezoids. There is no hull. Dropping
-    the TP = 0 points is optimistic when false positives come first. No points give the area of
-    (P, N) alone.
-    Errors as `interpolate_pr`, also for counts that exceed their totals.
+    Points with TP = 0 are dropped, which is optimistic when false positives come first. If the
+    first TP is above 1, (1, FP/TP) comes before it. (P, N) ends the curve. Points at whole TP are
+    put between, the first precision is carried flat to recall 0, areas are trapezoids; there is no
+    hull. Errors as `interpolate_pr`, also for counts that exceed their totals.
 
     Parameters
     ----------
@@ -198,10 +198,6 @@ def auccalculator_areas(
     -------
     tuple of float, float
         Area under PR, area under ROC.
-
-    References
-    ----------
-    Source: AUCCalculator (Davis and Goadrich 2006).
 
     Examples
     --------
@@ -244,10 +240,8 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
 
     Raises
     ------
-    ShapeError
-        For different lengths.
-    DataError
-        For NaN or infinity.
+    ShapeError, DataError
+        For different lengths; for NaN or infinity.
 
     Examples
     --------
@@ -260,23 +254,167 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
     return float(np.dot(np.diff(x), y[1:] + y[:-1]) / 2)
 
 
-def _cut(tp: F8, fp: F8, low: float) -> Pair:
-    """The part of the curve with TP >= low, its first point count-linear."""
-    if low <= 0 or tp.size == 0:
-        return tp, fp
-    right = tp > low
-    return np.r_[low, tp[right]], np.r_[np.interp(low, tp, fp), fp[right]]
-
-
 def largest_beyond(precision: F8, recall: F8, levels: F8) -> F8:
     """The largest precision at each level of recall or beyond, 0 if none; recall not falling."""
     best = np.r_[np.maximum.accumulate(precision[::-1])[::-1], 0.0]
     return best[np.searchsorted(recall, levels)]
 
 
-def _rising(p: F8, r: F8) -> Pair:
-    if r[0] > r[-1]:
-        p, r = p[::-1], r[::-1]
-    if (np.diff(r) < 0).any():
-        raise DataError("recall: expected values that rise (or fall) all along the curve")
-    return p, r
+class AreaRow(NamedTuple):
+    """One way to make one number of a ranking.
+
+    Parameters
+    ----------
+    name, space : str
+        Program or paper, and what it calls the number; "PR" or "ROC".
+    value : float
+        The number; NaN where that program gives none (no positives, scores it rejects).
+    points, ties, start, rule : str
+        What a point is; what is done with equal scores; what is at recall 0; how it adds up.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> row = curves.area_table([1, 0, 1], [0.9, 0.5, 0.4])[0]
+    >>> row.name, round(row.value, 3)
+    ('scikit-learn average_precision_score', 0.833)
+    """
+
+    name: str
+    space: str
+    value: float
+    points: str
+    ties: str
+    start: str
+    rule: str
+
+
+_MERGED, _SAMPLE = "per distinct score | merged", "per sample | input order"
+# name -> "points | ties | start | rule"
+_WORDS = {
+    "scikit-learn average_precision_score": f"{_MERGED} | none | step",
+    "scikit-learn precision_recall_curve + auc": f"{_MERGED} | (0, 1) | trapezoid",
+    "torchmetrics AveragePrecision, exact": f"{_MERGED} | (0, 1) | step",
+    "torchmetrics AveragePrecision, binned": "per threshold, even on [0, 1] | by bin | (0, 1)"
+    " | step",
+    "VLFeat ap": f"{_SAMPLE} | none | step",
+    "VLFeat auc": f"{_SAMPLE} | (0, 1) | trapezoid",
+    "VLFeat ap, Interpolate": f"{_SAMPLE} | none | step under the envelope",
+    "VLFeat ap_interp_11": f"{_SAMPLE} | (0, 1) | mean of 11 recall levels",
+    "PASCAL VOC 2007 AP": f"{_SAMPLE} | none | mean of 11 recall levels",
+    "PASCAL VOC 2010 AP": f"{_SAMPLE} | none | step under the envelope",
+    "COCO AP": f"{_SAMPLE} | none | mean of 101 recall levels",
+    "Davis-Goadrich, count-linear": f"{_MERGED}, count-linear inside"
+    " | first precision flat; false positives that come first count | closed form",
+    "Davis-Goadrich, achievable (ROC hull)": "hull corners | merged | first precision flat"
+    " | closed form",
+    "AUCCalculator": "per distinct score and whole TP | merged, count-linear inside"
+    " | first precision flat | trapezoid",
+    "BSDS area, 99 thresholds": "per threshold | by threshold | 0 outside the recall range"
+    " | linear at 101 recall levels, sum / 100",
+    "scikit-learn roc_auc_score": f"{_MERGED} | (0, 0) | trapezoid",
+    "VLFeat roc auc": f"{_SAMPLE} | (0, 0) | rectangles",
+}
+
+
+def area_table(
+    labels: ArrayLike, scores: ArrayLike, *, bins: int = 100, reading: LabelReading = "auto"
+) -> tuple[AreaRow, ...]:
+    """Every AP and AUC variant of the same labels and scores, with its name and its rule.
+
+    The values are those of scikit-learn 1.9, torchmetrics 1.9 (read, not run), VLFeat, the PASCAL
+    VOC and COCO development kits, AUCCalculator and the BSDS benchmark, remade here from their
+    definitions. Numbers of PR are NaN without positives, those of ROC without one of the classes.
+
+    Parameters
+    ----------
+    labels, scores, reading : as in `pr`
+        The samples and what they mean.
+    bins : int
+        Thresholds of the binned torchmetrics form, even on [0, 1].
+
+    Returns
+    -------
+    tuple of AreaRow
+        One row per variant.
+
+    Raises
+    ------
+    DataError
+        As `pr` does.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> len(curves.area_table([1, 0, 1], [0.9, 0.5, 0.4]))
+    17
+    """
+    if bins < 2:
+        raise DataError(f"bins {bins}: expected 2 or more")
+    values = _areas(labels, scores, reading, bins)
+    rows = []
+    for name, words in _WORDS.items():
+        space = "ROC" if "roc" in name else "PR"
+        rows.append(AreaRow(name, space, values.get(name, np.nan), *words.split(" | ")))
+    return tuple(rows)
+
+
+def _areas(
+    labels: ArrayLike, scores: ArrayLike, reading: LabelReading, bins: int
+) -> dict[str, float]:
+    """Name -> number; what is undefined is left out."""
+    positive, negative, s = samples(labels, scores, reading)
+    merged, sample = (rank(positive, negative, s, ties) for ties in ("merge", "sample"))
+    p, n = merged.positives, merged.negatives
+    found: dict[str, Any] = {}
+    finite = bool(np.isfinite(s).all())  # scikit-learn rejects infinite scores
+    if p and n:
+        found["VLFeat roc auc"] = roc_of(sample).auc
+        if finite:
+            found["scikit-learn roc_auc_score"] = roc_of(merged).auc
+    if not p:
+        return found
+    if finite:
+        curve = pr_of(merged)
+        found["scikit-learn average_precision_score"] = curve.ap
+        found["scikit-learn precision_recall_curve + auc"] = curve.auc
+    # torchmetrics squeezes scores that are no probabilities, in single precision.
+    unit = bool(s.min() >= 0 and s.max() <= 1)
+    torch = merged
+    if not unit:
+        with np.errstate(over="ignore"):
+            squeezed = 1 / (1 + np.exp(-s.astype(np.float32)))
+        torch = rank(positive, negative, squeezed.astype(np.float64))
+    found["torchmetrics AveragePrecision, exact"] = pr_of(torch).ap
+    precision, recall = _at(torch, np.linspace(0, 1, bins))
+    found["torchmetrics AveragePrecision, binned"] = -np.dot(np.diff(np.r_[recall, 0]), precision)
+    curve = pr_of(sample)
+    found |= {"VLFeat ap": curve.ap, "VLFeat auc": curve.auc, "VLFeat ap_interp_11": curve.ap_11}
+    found["VLFeat ap, Interpolate"] = pr_of(sample, interpolate=True).ap
+    # MATLAB and numpy sort -inf like any score; there is no conventional first point.
+    listed = rank(positive, negative, s, "sample", include_inf=True)
+    tp, fp = listed.tp[1:], listed.fp[1:]
+    precision, recall = ratio(tp, tp + fp), tp / p
+    found["PASCAL VOC 2007 AP"] = auc_pr(precision, recall, rule="11-point")
+    envelope = np.maximum.accumulate(precision[::-1])[::-1]
+    found["PASCAL VOC 2010 AP"] = auc_pr(envelope, recall, rule="step")
+    # COCO's own levels, rounding included: linspace, not i/100.
+    found["COCO AP"] = largest_beyond(precision, recall, np.linspace(0, 1, 101)).mean()
+    found["Davis-Goadrich, count-linear"] = davis_goadrich_area(merged.tp, merged.fp, p)
+    # A ranking without negatives has precision 1 everywhere.
+    found["Davis-Goadrich, achievable (ROC hull)"] = found["AUCCalculator"] = 1.0
+    if n:
+        best = achievable_pr(merged.fp / n, merged.tp / p, p, n)
+        found["Davis-Goadrich, achievable (ROC hull)"] = auc_pr(*best)
+        found["AUCCalculator"] = auccalculator_areas(merged.tp, merged.fp, p, n)[0]
+    if unit:
+        thresholds = np.array(even_thresholds(99))
+        curve_99 = PRCurve(thresholds, *_at(merged, thresholds))
+        found["BSDS area, 99 thresholds"] = area(curve_99)
+    return {name: float(value) for name, value in found.items()}
+
+
+def _at(c: Ranking, thresholds: F8) -> Pair:
+    """Precision and recall for score >= each of finite thresholds."""
+    k = np.searchsorted(-c.thresholds, -thresholds, side="right") - 1
+    return ratio(c.tp[k], c.tp[k] + c.fp[k]), c.tp[k] / c.positives

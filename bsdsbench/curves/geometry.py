@@ -10,13 +10,13 @@ Source: Davis and Goadrich, The relationship between precision-recall and ROC cu
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.curves.results import PRPoints, ROCPoints
-from bsdsbench.curves.samples import F8, Pair, floats, same_size, shares
+from bsdsbench.curves.samples import F8, Pair, above_zero, floats, same_size, shares
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.scores.ratios import ratio
 
@@ -27,9 +27,7 @@ _TOLERANCE = 1e-12
 
 
 def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
-    """The PR points of ROC points, one for one: (precision, recall), f8 (K,) each.
-
-    Precision at (0, 0) is 0/0: NaN. No points give none.
+    """The PR points of ROC points, one for one. Precision at (0, 0) is 0/0: NaN.
 
     Parameters
     ----------
@@ -45,10 +43,8 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
 
     Raises
     ------
-    ShapeError
-        For different lengths.
-    DataError
-        For rates outside [0, 1] or totals that are not above 0.
+    ShapeError, DataError
+        For different lengths; for rates outside [0, 1] or totals that are not above 0.
 
     Examples
     --------
@@ -64,17 +60,12 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
 
 
 def pr_to_roc(
-    precision: ArrayLike,
-    recall: ArrayLike,
-    positives: float,
-    negatives: float,
-    *,
-    check: bool = True,
+    precision: ArrayLike, recall: ArrayLike, positives: float, negatives: float
 ) -> ROCPoints:
-    """The ROC points of PR points, one for one: (fpr, tpr), f8 (K,) each.
+    """The ROC points of PR points, one for one: FP = TP (1/precision - 1).
 
-    FP = TP (1/precision - 1). At recall 0 any FP is possible: NaN, except for the conventional
-    point (recall 0, precision 1), which is (0, 0). No points give none.
+    At recall 0 any FP is possible: NaN, except for the conventional point (recall 0, precision 1),
+    which is (0, 0).
 
     Parameters
     ----------
@@ -82,8 +73,6 @@ def pr_to_roc(
         f8 (K,).
     positives, negatives : float
         How many there are of each.
-    check : bool
-        Refuse points that no ranking of these totals can have.
 
     Returns
     -------
@@ -94,8 +83,7 @@ def pr_to_roc(
     ------
     DataError
         As `roc_to_pr`, and for a point that no ranking of these totals can have (precision 0 at
-        recall > 0, or more false positives than negatives); check=False gives the impossible FPR
-        instead.
+        recall > 0, or more false positives than negatives).
 
     Examples
     --------
@@ -103,7 +91,8 @@ def pr_to_roc(
     >>> curves.pr_to_roc([0.5], [1.0], 10, 100).fpr.tolist()
     [0.1]
     """
-    p, r = shares(precision, recall, "precision", "recall", undefined="precision")
+    # `roc_to_pr` gives NaN at (0, 0), where any precision means the same.
+    p, r = shares(np.nan_to_num(precision), recall, "precision", "recall")
     total, rest = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     with np.errstate(divide="ignore", invalid="ignore"):
         fpr = total * r * (1 / p - 1) / rest
@@ -111,34 +100,29 @@ def pr_to_roc(
     fpr[empty] = np.where(p[empty] == 1, 0.0, np.nan)
     # 1 + 1e-9: a printed or rounded precision must not make full recall impossible.
     bad = ~empty & ~(fpr <= 1 + 1e-9)
-    if check and bad.any():
+    if bad.any():
         k = int(bad.argmax())
         raise DataError(
             f"precision {p[k]:g} at recall {r[k]:g}: means a false positive rate of {fpr[k]:g} "
             f"with {positives:g} positives and {negatives:g} negatives, expected at most 1"
         )
-    return ROCPoints(np.minimum(fpr, 1) if check else fpr, r)
+    return ROCPoints(np.minimum(fpr, 1), r)
 
 
 def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     """The corners of the upper convex hull of ROC points, with (0, 0) and (1, 1) added.
 
-    Points in any order; returns (fpr, tpr), non-decreasing, from (0, 0) to (1, 1), no three on a
-    line (up to rounding). No points at all give the chance line. Errors as `roc_to_pr`.
+    No points give the chance line. Errors as `roc_to_pr`. By Andrew's monotone chain.
 
     Parameters
     ----------
     fpr, tpr : array_like
-        False and true positive rates, f8 (K,).
+        False and true positive rates, f8 (K,), in any order.
 
     Returns
     -------
     ROCPoints
-        The corners from (0, 0) to (1, 1).
-
-    References
-    ----------
-    Source: Davis and Goadrich 2006; Andrew's monotone chain.
+        From (0, 0) to (1, 1), no three on a line (up to rounding).
 
     Examples
     --------
@@ -152,7 +136,7 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
 def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
     """The best PR curve that mixing the given ROC points allows: their hull seen in PR space.
 
-    Never below any of the points given; no points give the chance line. Errors as `roc_to_pr`.
+    No points give the chance line. Errors as `roc_to_pr`. Source: section 3 of the paper.
 
     Parameters
     ----------
@@ -165,10 +149,6 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
         (precision, recall) with a point at each hull corner and at each whole TP between, from
         recall 0 (where the first precision is carried flat) to (1, P/(P + N)).
 
-    References
-    ----------
-    Source: Davis and Goadrich 2006, section 3.
-
     Examples
     --------
     >>> from bsdsbench import curves
@@ -176,17 +156,23 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     >>> float(best.recall[-1]), float(best.precision[-1])
     (1.0, 0.5)
     """
-    x, y = shares(fpr, tpr, "fpr", "tpr")
-    p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
-    fp, tp = _hull(_as_counts(x, n), _as_counts(y, p), n, p)
-    return interpolate_pr(tp, fp, p)
+    rates = shares(fpr, tpr, "fpr", "tpr")
+    totals = above_zero(negatives, "negatives"), above_zero(positives, "positives")
+    counts = []
+    for rate, total in zip(rates, totals, strict=True):
+        # Whole where rounding alone keeps them from being so.
+        count, whole = rate * total, np.rint(rate * total)
+        near = np.abs(count - whole) <= 1e-12 * max(total, 1)
+        counts.append(np.where(near, whole, count))
+    fp, tp = _hull(counts[0], counts[1], *totals)
+    return interpolate_pr(tp, fp, totals[1])
 
 
 def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     """Count-linear interpolation: the points and new ones at each whole TP strictly between.
 
     Between A and B, FP(t) = FP_A + (FP_B - FP_A)/(TP_B - TP_A) (t - TP_A). A start at TP = FP = 0
-    takes the precision of the next point, which is the limit along the line.
+    takes the precision of the next point, which is the limit along the line. Source: section 4.
 
     Parameters
     ----------
@@ -202,14 +188,8 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
 
     Raises
     ------
-    ShapeError
-        For different lengths.
-    DataError
-        For counts that fall or a total that is not above 0.
-
-    References
-    ----------
-    Source: Davis and Goadrich 2006, section 4.
+    ShapeError, DataError
+        For different lengths; for counts that fall or a total that is not above 0.
 
     Examples
     --------
@@ -244,22 +224,8 @@ def check_counts(tp: ArrayLike, fp: ArrayLike) -> Pair:
     return a, b
 
 
-def above_zero(value: float, name: str) -> float:
-    """A total as float. Raises DataError unless it is finite and above 0."""
-    if not 0 < value < np.inf:
-        raise DataError(f"{name} {value!r}: expected a number above 0")
-    return float(value)
-
-
-def _as_counts(rates: F8, total: float) -> F8:
-    """rates x total, made whole where rounding alone keeps it from being so."""
-    counts = rates * total
-    whole = np.rint(counts)
-    return np.where(np.abs(counts - whole) <= 1e-12 * max(total, 1), whole, counts)
-
-
 def _hull(x: F8, y: F8, right: float, top: float) -> Pair:
-    from bsdsbench.kernels.ranks import upper_hull
+    from bsdsbench.kernels.hull import upper_hull
 
     x, y = np.r_[0, x, right], np.r_[0, y, top]
     order = np.lexsort((y, x))
@@ -289,7 +255,7 @@ def dominates(
         Results or points of this package, or pairs of arrays: (fpr, tpr) in ROC space, (precision,
         recall) in PR space.
     space : str
-        "roc" or "pr": the space in which curves are compared.
+        "roc" or "pr".
     within : tuple of float, float
         The range of FPR (ROC) or recall (PR) that counts.
     lines : str
@@ -302,10 +268,8 @@ def dominates(
 
     Raises
     ------
-    ShapeError
-        For a curve without points.
-    DataError
-        For curves that turn back or a range without length.
+    ShapeError, DataError
+        For a curve without points, one that turns back, a range without length.
 
     Examples
     --------
@@ -325,10 +289,10 @@ def crossings(
     within: tuple[float, float] = (0.0, 1.0),
     lines: Lines = "counts",
 ) -> ROCPoints | PRPoints:
-    """The points where curves `a` and `b` cross, from left to right: ROCPoints or PRPoints.
+    """The points where curves `a` and `b` cross, from left to right. Errors as `dominates`.
 
     Touching without changing sides is no crossing. Where the curves run together before they part
-    on the other side, the first common point is given. Errors as `dominates`.
+    on the other side, the first common point is given.
 
     Parameters
     ----------
@@ -338,7 +302,7 @@ def crossings(
     Returns
     -------
     ROCPoints or PRPoints
-        The points in that space, f8 (0,) if there are none.
+        Of that space; none: f8 (0,).
 
     Examples
     --------
@@ -346,15 +310,23 @@ def crossings(
     >>> curves.crossings(([0, 0.5, 1], [0, 0.5, 1]), ([0, 0.5, 1], [0, 0.8, 1])).fpr.size
     0
     """
-    grid, difference, scale, sides = _compared(a, b, space, within, lines)
+    grid, difference, scale, (ya, yb) = _compared(a, b, space, within, lines)
     # Along the curves: entry 2i is right of grid point i, entry 2i + 1 left of the next.
-    x = np.r_[np.repeat(grid, 2)][1:-1]
+    x = np.repeat(grid, 2)[1:-1]
     sign = np.where(np.abs(difference) <= _TOLERANCE * scale, 0, np.sign(difference))
-    known = np.flatnonzero(sign)
     found = []
-    for i, j in pairwise(known.tolist()):
-        if sign[i] != sign[j]:
-            found.append(_meet(i, j, x, difference, sides))
+    for i, j in pairwise(np.flatnonzero(sign).tolist()):
+        if sign[i] == sign[j]:
+            continue
+        if j > i + 1:
+            found.append((x[i + 1], ya[i + 1]))
+        elif x[i] == x[j]:
+            # At least one of them is upright here: the first height that both have.
+            first = min if ya[j] < ya[i] or yb[j] < yb[i] else max
+            found.append((x[i], first(ya[i], yb[i])))
+        else:
+            share = difference[i] / (difference[i] - difference[j])
+            found.append((x[i] + share * (x[j] - x[i]), ya[i] + share * (ya[j] - ya[i])))
     points = np.array(found, np.float64).reshape(-1, 2)
     u, v = points[:, 0], points[:, 1]
     if space == "roc":
@@ -362,27 +334,13 @@ def crossings(
     return PRPoints(v if lines == "straight" else u / (u - v), u)
 
 
-def _meet(i: int, j: int, x: F8, difference: F8, sides: Pair) -> tuple[float, float]:
-    height_a, height_b = sides
-    if j > i + 1:
-        return x[i + 1], height_a[i + 1]
-    if x[i] == x[j]:
-        # At least one of them is upright here: the first height that both have.
-        falls = height_a[j] < height_a[i] or height_b[j] < height_b[i]
-        first = min if falls else max
-        return x[i], first(height_a[i], height_b[i])
-    share = difference[i] / (difference[i] - difference[j])
-    return (x[i] + share * (x[j] - x[i]), height_a[i] + share * (height_a[j] - height_a[i]))
-
-
 def _compared(
     a: Any, b: Any, space: Space, within: tuple[float, float], lines: Lines
 ) -> tuple[F8, F8, float, Pair]:
     """Grid of all corners in the range; heights of a and b just right and left of each."""
-    if space not in ("roc", "pr"):
-        raise DataError(f"space {space!r}: expected 'roc' or 'pr'")
-    if lines not in ("counts", "straight"):
-        raise DataError(f"lines {lines!r}: expected 'counts' or 'straight'")
+    for name, value, known in (("space", space, Space), ("lines", lines, Lines)):
+        if value not in get_args(known):
+            raise DataError(f"{name} {value!r}: expected one of {', '.join(get_args(known))}")
     (xa, ya), (xb, yb) = (_polyline(c, space, lines) for c in (a, b))
     low, high = within
     if space == "pr":
@@ -391,52 +349,45 @@ def _compared(
         raise DataError(f"within {within}: expected a range with length inside both curves")
     corners = np.unique(np.r_[xa, xb])
     grid = np.r_[low, corners[(corners > low) & (corners < high)], high]
-    heights = tuple(_both_sides(x, y, grid) for x, y in ((xa, ya), (xb, yb)))
-    scale = max(float(np.abs(h).max()) for h in heights)
-    return grid, heights[0] - heights[1], max(scale, 1.0), (heights[0], heights[1])
-
-
-def _both_sides(x: F8, y: F8, grid: F8) -> F8:
-    """Heights right of grid[0], left and right of each inner point, left of grid[-1]."""
-    between = np.interp(grid, x, y)
-    first = np.searchsorted(x, grid, side="left")
-    last = np.searchsorted(x, grid, side="right") - 1
-    left = np.where(x[first] == grid, y[first], between)
-    right = np.where(x[last] == grid, y[last], between)
-    return np.ravel(np.c_[left, right])[1:-1]
+    heights = []
+    for x, y in ((xa, ya), (xb, yb)):
+        between = np.interp(grid, x, y)
+        first = np.searchsorted(x, grid, side="left")
+        last = np.searchsorted(x, grid, side="right") - 1
+        left = np.where(x[first] == grid, y[first], between)
+        right = np.where(x[last] == grid, y[last], between)
+        heights.append(np.ravel(np.c_[left, right])[1:-1])
+    scale = max(1.0, *(float(np.abs(h).max()) for h in heights))
+    return grid, heights[0] - heights[1], scale, (heights[0], heights[1])
 
 
 def _polyline(curve: Any, space: Space, lines: Lines) -> Pair:
     """The curve as straight lines x, y with x not falling; larger y is better."""
-    names = ("fpr", "tpr") if space == "roc" else ("precision", "recall")
+    names = ("fpr", "tpr") if space == "roc" else ("recall", "precision")
     if all(hasattr(curve, name) for name in names):
-        u, v = (floats(getattr(curve, name), name) for name in names)
+        x, y = (floats(getattr(curve, name), name) for name in names)
     else:
         try:
-            u, v = (floats(c, name) for c, name in zip(curve, names, strict=True))
-        except (TypeError, ValueError) as error:
-            if isinstance(error, DataError):
-                raise
-            raise DataError(f"curve: expected a result or a pair {names}") from None
-    if u.size != v.size or u.size == 0:
-        raise ShapeError(f"{names[0]}, {names[1]}: {u.size} and {v.size} values, expected as many")
+            first, second = curve
+        except (TypeError, ValueError):
+            raise DataError(
+                f"curve: expected a result or a pair of {names[0]} and {names[1]}"
+            ) from None
+        x, y = (first, second) if space == "roc" else (second, first)
+        x, y = floats(x, names[0]), floats(y, names[1])
+    if x.size != y.size or x.size == 0:
+        raise ShapeError(f"{names[0]}, {names[1]}: {x.size} and {y.size} values, expected as many")
+    if x[0] > x[-1]:
+        x, y = x[::-1], y[::-1]
     if space == "roc":
-        x, y = (u, v) if u[0] <= u[-1] else (u[::-1], v[::-1])
         x, y = np.r_[0, x, 1], np.r_[0, y, 1]
     else:
-        p, r = (u, v) if v[0] <= v[-1] else (u[::-1], v[::-1])
-        x, y = _pr_polyline(p, r, lines)
+        x, y = x[x > 0], y[x > 0]
+        if x.size == 0 or (y <= 0).any():
+            raise DataError("precision: expected above 0 wherever recall is above 0, at least once")
+        # -FP/P: the fewer the better at the same recall.
+        first, y = (y[0], y) if lines == "straight" else (0, -x * (1 / y - 1))
+        x, y = np.r_[0, x], np.r_[first, y]
     if (np.diff(x) < 0).any() or x[-1] > 1:  # x[0] is 0
-        raise DataError(f"{'fpr' if space == 'roc' else 'recall'}: expected 0..1, not turning back")
+        raise DataError(f"{names[0]}: expected 0..1, not turning back")
     return x, y
-
-
-def _pr_polyline(p: F8, r: F8, lines: Lines) -> Pair:
-    keep = r > 0
-    if not keep.any() or (p[keep] <= 0).any():
-        raise DataError("precision: expected above 0 wherever recall is above 0, at least once")
-    p, r = p[keep], r[keep]
-    if lines == "straight":
-        return np.r_[0, r], np.r_[p[0], p]
-    # -FP/P: the fewer the better at the same recall.
-    return np.r_[0, r], np.r_[0, -r * (1 / p - 1)]

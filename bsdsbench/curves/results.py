@@ -22,9 +22,8 @@ class PRPoints(NamedTuple):
     Examples
     --------
     >>> from bsdsbench import curves
-    >>> found = curves.pr([1, -1, 1], [0.9, 0.5, 0.4])
-    >>> found.recall.tolist()
-    [0.0, 0.5, 0.5, 1.0]
+    >>> curves.roc_to_pr([0.1], [1.0], 10, 100).precision.tolist()
+    [0.5]
     """
 
     precision: F8
@@ -42,9 +41,8 @@ class ROCPoints(NamedTuple):
     Examples
     --------
     >>> from bsdsbench import curves
-    >>> found = curves.roc([1, -1, 1], [0.9, 0.5, 0.4])
-    >>> found.tpr.tolist()
-    [0.0, 0.5, 0.5, 1.0]
+    >>> curves.pr_to_roc([0.5], [1.0], 10, 100).fpr.tolist()
+    [0.1]
     """
 
     fpr: F8
@@ -53,19 +51,16 @@ class ROCPoints(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PRResult(ShownCurve):
-    """Precision against recall along a ranking; see `pr`.
+    """Precision against recall along a ranking; see `pr`. Undefined numbers are NaN.
 
     Parameters
     ----------
-    recall, precision, thresholds : array
-        f8 (K,).
-    tp, fp : array
-        i8 (K,).
+    recall, precision, thresholds, tp, fp : array
+        (K,), f8, the counts i8.
     auc : float
-        Trapezoids over (recall, precision), not extended to recall 1; interpolated and without
-        positives NaN.
+        Trapezoids over (recall, precision), not extended to recall 1.
     ap : float
-        Sum of the precisions where recall rises, weighted by the rise; NaN without positives.
+        Sum of the precisions where recall rises, weighted by the rise.
     ap_11 : float
         Mean over recall levels 0, 0.1 .. 1 of the best precision at or beyond the level, the
         conventional (0, 1) point included (VLFeat ap_interp_11).
@@ -77,7 +72,7 @@ class PRResult(ShownCurve):
     Examples
     --------
     >>> from bsdsbench import curves
-    >>> found = curves.pr([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> found = curves.pr([1, 0, 1], [0.9, 0.5, 0.4])
     >>> round(found.ap, 3), found.recall.tolist()
     (0.833, [0.0, 0.5, 0.5, 1.0])
     """
@@ -97,20 +92,16 @@ class PRResult(ShownCurve):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ROCResult(ShownCurve):
-    """True against false positive rates along a ranking; see `roc`.
+    """True against false positive rates along a ranking; see `roc`. Undefined numbers are NaN.
 
     Parameters
     ----------
-    tpr, fpr, thresholds : array
-        f8 (K,).
-    tp, fp : array
-        i8 (K,), not falling.
+    tpr, fpr, thresholds, tp, fp : array
+        (K,), f8, the counts i8.
     auc : float
         Area of the `plot` variant.
-    eer : float
-        Equal error rate, NaN where the curve ends before its crossing.
-    eer_threshold : float
-        Score of the sample (or level) whose inclusion makes the crossing, else 0.
+    eer, eer_threshold : float
+        Equal error rate, and the score whose inclusion makes the crossing; NaN where there is none.
     plot : str
         "fptp", "tntp", "tptn" or "fpfn": x axis, then y axis.
     positives, negatives : int
@@ -119,7 +110,7 @@ class ROCResult(ShownCurve):
     Examples
     --------
     >>> from bsdsbench import curves
-    >>> found = curves.roc([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> found = curves.roc([1, 0, 1], [0.9, 0.5, 0.4])
     >>> found.auc, found.negatives
     (0.5, 1)
     """
@@ -153,15 +144,13 @@ class DETResult(ShownCurve):
 
     Parameters
     ----------
-    fpr, fnr, thresholds : array
-        f8 (K,).
-    tp, fp, eer, eer_threshold, positives, negatives : as in `ROCResult`
-        Counts, equal error rate, totals.
+    fpr, fnr, thresholds, tp, fp, eer, eer_threshold, positives, negatives : as in `ROCResult`
+        Rates, thresholds, counts, equal error rate, totals.
 
     Examples
     --------
     >>> from bsdsbench import curves
-    >>> found = curves.det([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> found = curves.det([1, 0, 1], [0.9, 0.5, 0.4])
     >>> found.eer, found.positives
     (0.5, 2)
     """

@@ -17,8 +17,9 @@ from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.loaders.pairing import SPLITS, Pair, grouped, pair, read_split
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
+from bsdsbench.protocol.constants import RECIPES, NMSParams
+from bsdsbench.protocol.fields import HOME_MADE, in_use
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.settings import HOME_MADE, RECIPES, NMSParams
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources
 from bsdsbench.scores.curve import RECALL_LEVELS, PRCurve, area, average_precision, best
@@ -200,7 +201,7 @@ def settings(metric: Metric) -> Iterator[Setting]:
 
     They are the values in use of its options and of the protocol's fields that it reads.
     """
-    for name, value, who in metric.options.in_use() if metric.options else ():
+    for name, value, who in in_use(metric.options) if metric.options else ():
         words = ", ".join(map(str, value)) if isinstance(value, tuple) else value
         key = f"{metric.name}.{name}"
         yield Setting(key, f"{key} {words}", who, {"options": {metric.name: {name: value}}})
@@ -209,7 +210,7 @@ def settings(metric: Metric) -> Iterator[Setting]:
         yield Setting("matching", "many-to-one matching", who, match="1toN")
         label = "many-to-one matching of unthinned maps"
         yield Setting("matching", label, who, {"thin": False}, match="1toN")
-    for name, value, who in Protocol.in_use():
+    for name, value, who in in_use(Protocol):
         if name in metric.uses:
             changes = {name: value, **({"max_dist_px": None} if name == "max_dist" else {})}
             yield Setting(name, _words(name, value), who, changes)

@@ -13,7 +13,7 @@ from decimal import Decimal
 from math import inf, isnan
 from typing import Any
 
-from bsdsbench.protocol.settings import HOME_MADE
+from bsdsbench.protocol.fields import HOME_MADE
 
 FINEST = 1e-6  # targets are not taken to be known better than this
 FINE = 5e-5  # four digits

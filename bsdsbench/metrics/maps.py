@@ -42,8 +42,8 @@ from bsdsbench.loaders.inputs import (
     soft_map,
 )
 from bsdsbench.loaders.labels import seg2bdry
+from bsdsbench.protocol.constants import NMSParams
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.settings import NMSParams
 from bsdsbench.scores.counts import Counts, ImageRecord
 from bsdsbench.scores.curve import curve_counts, four_counts
 

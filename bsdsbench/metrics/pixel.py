@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.curves.ranked import roc_from_ranking
-from bsdsbench.curves.ranking import Ranking
-from bsdsbench.curves.results import ROCResult
+from bsdsbench.curves.ranked import roc_of_counts
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps, same_shape, soft_map
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.base import IMAGES, Column, Metric
@@ -37,7 +35,7 @@ I8 = NDArray[np.int64]
 class PixelMetric(Metric):
     """Every pixel at its own place: no tolerance, no thinning, no matching.
 
-    Scores: `ods`, `ois`, `ap` and `curve` as of boundaries; `auc_roc`; `eer`, undefined where a
+    Scores: `ods`, `ois`, `ap` and `curve` as of boundaries; `auc_roc` and `eer`, undefined where a
     class is missing; `mae`, mean absolute error of the soft maps.
     """
 
@@ -66,7 +64,10 @@ class PixelMetric(Metric):
         tp, fp, fn, tn, error = (
             weighted_sum(weights, stack[name]) for name in ("tp", "fp", "fn", "tn", "abs_error_sum")
         )
-        rocs = [_roc(stack["thresholds"], *row) for row in zip(tp, fp, fn, tn, strict=True)]
+        totals = (tp + fn)[:, 0].tolist(), (fp + tn)[:, 0].tolist()
+        rocs = [
+            roc_of_counts(stack["thresholds"], *row) for row in zip(tp, fp, *totals, strict=True)
+        ]
         return {
             **found,
             "auc_roc": np.array([roc.auc for roc in rocs]),
@@ -79,8 +80,8 @@ def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None 
     """Score records that carry pixel counts, in any order. Raises as `boundary_score`.
 
     The area under ROC joins the measured points with (0, 0) and (1, 1) by straight lines; the EER
-    is where that line has equal rates of false positives and false negatives. One class missing:
-    area 0; EER 1 without positives, 0 without negatives.
+    is where that line has equal rates of false positives and false negatives. Both are undefined
+    if a class is missing.
 
     Parameters
     ----------
@@ -102,14 +103,6 @@ def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None 
     0.15
     """
     return PixelMetric().score(records, Protocol.of(protocol))
-
-
-def _roc(thresholds: F8, tp: F8, fp: F8, fn: F8, tn: F8) -> ROCResult:
-    """The ROC curve through the measured points, from (0, 0) to (1, 1)."""
-    positives, negatives = int(tp[0] + fn[0]), int(fp[0] + tn[0])
-    return roc_from_ranking(
-        Ranking.from_counts(thresholds, tp, fp, positives, negatives, complete=True)
-    )
 
 
 def pixel_counts(

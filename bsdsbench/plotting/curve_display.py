@@ -94,7 +94,7 @@ class CurveDisplay(ABC):
         Parameters
         ----------
         labels : array
-            (N,), true or false for each score.
+            (N,), as of `curves.pr`.
         scores : array
             (N,), higher for true ones.
         name : str
@@ -348,7 +348,9 @@ class PRCurveDisplay(CurveDisplay):
     @classmethod
     def from_curve(cls, curve: PRResult, name: str = "") -> PRCurveDisplay:
         numbers = (("AUC", curve.auc), ("AP", curve.ap), ("AP11", curve.ap_11))
-        title = ", ".join(f"{word} {100 * v:.1f} %" for word, v in numbers)
+        title = ", ".join(
+            f"{word} {100 * v:.1f} %" if v == v else f"{word} -" for word, v in numbers
+        )
         own = {"ap": curve.ap, "chance": curve.chance, "title": title}
         return cls(curve.recall, curve.precision, name=name, **own)  # type: ignore[arg-type]
 

@@ -236,7 +236,7 @@ class DETCurveDisplay(CurveDisplay):
         Parameters
         ----------
         labels : array
-            (N,), true or false for each score.
+            (N,), as of `curves.det`.
         scores : array
             (N,), higher for true ones.
         name : str

@@ -37,9 +37,7 @@ def scores(tmp_path):
 
 
 def test_json_is_the_library(run, scores):
-    signs = [1 if y else -1 for y, _ in ROWS]
-    values = [s for _, s in ROWS]
-    expected = curves.pr(signs, values, ties="merge")
+    expected = curves.pr(*zip(*ROWS, strict=True))
     code, out, err = run(scores, "--format", "json")
     (row,) = json.loads(out)["curves"]
     assert (code, err) == (0, "")
@@ -99,7 +97,9 @@ def test_ties_and_labels(run):
     assert value == {"merge": 0.5, "sample": 0.75}
     code, out, err = run("-", "--labels", "sign", "--format", "json", stdin=tied)
     assert (code, json.loads(out)["curves"][0]["negatives"]) == (0, 0)
-    assert err == "bsdsbench: -: no negatives (labels taken as sign)\n"
+    assert err == "bsdsbench: -: no negatives (labels read as sign)\n"
+    code, out, err = run("-", "--kind", "roc", "--format", "json", stdin="1,1\n1,2\n")
+    assert (code, json.loads(out)["curves"][0]["auc"]) == (0, None)
     # -1 among the labels: 0 is neither
     out = run("-", "--format", "json", stdin="1 3\n-1 2\n0 1\n")[1]
     row = json.loads(out)["curves"][0]
@@ -116,7 +116,7 @@ def test_one_class_has_no_ap(run):
 
 def test_totals_that_are_too_small_are_said(run, scores):
     code, _, err = run(scores, "--num-positives", 2)
-    assert (code, err) == (0, "bsdsbench: num_positives 2: fewer than the 3 there are\n")
+    assert (code, err) == (0, f"bsdsbench: {scores}: num_positives 2: fewer than the 3 there are\n")
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,8 @@ def test_totals_that_are_too_small_are_said(run, scores):
         (["-"], "a,b,c\n1,2,3\n", "-: columns a, b, c, expected one called label"),
         (["-", "-o", "x.gif"], "1,2\n", "x.gif: suffix '.gif', expected .png, .svg, .pdf or .csv"),
         (["-", "-", "-o", "x.csv"], "1,2\n", "x.csv: points of 2 files, expected one file"),
-        (["-", "--prior", "2"], "1,2\n", "normalize_prior 2.0: expected a share from 0 to 1"),
+        (["-", "--prior", "2"], "1,2\n", "Invalid value for '--prior': 2.0 is not in the"),
+        (["-"], "".join(f"{k / 30},{k}\n" for k in range(30)), "-: labels: 30 values"),
         (["-", "--scale", "log"], "1,2\n", "--scale: not for --kind pr, expected with det"),
     ],
 )

@@ -6,92 +6,126 @@ import math
 import numpy as np
 import pytest
 
+import bsdsbench as bb
 from bsdsbench import curves
-from bsdsbench.curves.samples import check_samples, numbers, shares, total
-from bsdsbench.files.errors import DataError, InputWarning
+from bsdsbench.curves.samples import numbers, samples, shares
+from bsdsbench.files.errors import DataError, ShapeError
 
+EVERY = {"ties": "merge", "reading": "auto", "include_inf": False, "stable": False}
+EVERY |= {"num_positives": None, "num_negatives": None}
 BY_DEFAULT = {  # as the docstrings have them
-    curves.pr: {"ties": "sample", "normalize_prior": None, "interpolate": False},
-    curves.roc: {"ties": "sample", "plot": "fptp"},
-    curves.det: {"ties": "sample"},
-    curves.pr_from_ranking: {"normalize_prior": None, "interpolate": False},
-    curves.roc_from_ranking: {"plot": "fptp"},
-    curves.det_from_ranking: {},
-    curves.rank: {"ties": "sample", "include_inf": False, "rows": False},
-    curves.Ranking.from_counts: {"complete": False},
-    curves.auc_pr: {"rule": "davis-goadrich", "min_recall": 0},
+    curves.pr: {**EVERY, "normalize_prior": None, "interpolate": False},
+    curves.roc: {**EVERY, "plot": "fptp"},
+    curves.det: EVERY,
+    curves.auc_pr: {"rule": "davis-goadrich", "min_recall": 0, "positives": None}
+    | {"negatives": None},
     curves.davis_goadrich_area: {"min_recall": 0},
     curves.auccalculator_areas: {"min_recall": 0},
-    curves.area_table: {"bins": 100},
-    curves.pr_to_roc: {"check": True},
+    curves.area_table: {"bins": 100, "reading": "auto"},
     curves.dominates: {"space": "roc", "within": (0, 1), "lines": "counts"},
     curves.crossings: {"space": "roc", "within": (0, 1), "lines": "counts"},
-    curves.BinnedCurves: {"thresholds": 256},
     curves.threshold_curve: {"num_thresholds": None, "instance_count": None, "strict": False},
 }
-for function in (curves.pr, curves.roc, curves.det):
-    BY_DEFAULT[function] |= {"include_inf": False}
-for function in list(BY_DEFAULT)[:6]:
-    BY_DEFAULT[function] |= {"num_positives": None, "num_negatives": None, "stable": False}
 
 
 @pytest.mark.parametrize("function", BY_DEFAULT, ids=lambda f: f.__name__)
 def test_defaults_are_the_documented_ones(function):
     given = inspect.signature(function).parameters.values()
-    has = {p.name: p.default for p in given if p.default is not p.empty}
-    assert {name: has[name] for name in BY_DEFAULT[function]} == BY_DEFAULT[function]
-    assert has.keys() - BY_DEFAULT[function].keys() <= {"positives", "negatives"}
+    assert {p.name: p.default for p in given if p.default is not p.empty} == BY_DEFAULT[function]
+
+
+READINGS = {  # labels, reading -> what is positive, what is negative
+    "0 and 1": ([1, 0, 1], "auto", [1, 0, 1], [0, 1, 0]),
+    "fractions": ([1.0, 0.0, 1.0], "auto", [1, 0, 1], [0, 1, 0]),
+    "bytes": (np.array([1, 0], np.uint8), "auto", [1, 0], [0, 1]),
+    "signs": ([1, -1, 1], "auto", [1, 0, 1], [0, 1, 0]),
+    "left out": ([1, 0, -1], "auto", [1, 0, 0], [0, 0, 1]),
+    "bool": ([True, False], "auto", [1, 0], [0, 1]),
+    "bool by sign": ([True, False], "sign", [1, 0], [0, 1]),
+    "classes": ([7, 0, 3], "binary", [1, 0, 1], [0, 1, 0]),
+    "any sign": ([0.5, -3, 0], "sign", [1, 0, 0], [0, 1, 0]),
+    "nothing": ([], "auto", [], []),
+}
+
+
+@pytest.mark.parametrize("case", READINGS)
+def test_labels_mean(case):
+    labels, reading, positive, negative = READINGS[case]
+    found = samples(labels, np.zeros(len(labels)), reading)
+    assert (found[0].tolist(), found[1].tolist()) == (positive, negative)
 
 
 @pytest.mark.parametrize(
-    ("dtype", "becomes"),
+    ("labels", "reading", "words"),
     [
-        *((bool, "f4"), (np.int8, "f4"), (np.uint8, "f4"), (np.int16, "f4"), (np.uint16, "f4")),
-        *((np.int32, "f8"), (np.uint32, "f8"), (np.int64, "f8"), (np.uint64, "f8")),
-        *((np.float16, "f4"), (np.float32, "f4"), (np.float64, "f8"), (np.longdouble, "f8")),
+        ([0, 0], "auto", "no positives"),
+        ([-1, 0], "auto", "no positives"),
+        ([1, 0], "sign", "no negatives"),
+        ([1, -1], "binary", "no negatives"),
     ],
 )
-def test_scores_are_floats_that_hold_them_exactly(dtype, becomes):
-    scores = np.array([1, 0], dtype)
-    assert check_samples([1, -1], scores)[2].dtype == becomes
-    small = scores.dtype.kind in "bui" and scores.dtype.itemsize <= 2
-    kept = check_samples([1, -1], scores, small_integers=True)[2].dtype
-    assert kept == (scores.dtype if small else becomes)
+def test_a_missing_class_is_said(labels, reading, words):
+    for curve in (curves.pr, curves.roc, curves.det, curves.area_table):
+        with pytest.warns(UserWarning, match=words) as caught:
+            curve(labels, [2.0, 1], reading=reading)
+        assert {c.filename for c in caught} == {__file__}
 
 
-def test_integers_that_float64_does_not_hold_are_refused():
-    for scores in ([2**60, 1], [1, -(2**60)], [1, 2**53 + 1], [1, -(2**53) - 1]):
-        with pytest.raises(DataError, match=r"^scores: integers beyond 2\*\*53, expected values"):
-            check_samples([1, -1], np.array(scores))
+SAMPLES = [1, -1], [1.0, 2.0]
+REFUSED = {
+    "dozens of labels": (np.arange(40) / 40, np.arange(40), "^labels: 40 values"),
+    "classes": ([1, 2], [1.0, 2], "^labels: 2 values with 2"),
+    "a mask of 0 and 255": ([0, 255], [1.0, 2], "^labels: 2 values with 255"),
+    "lengths": ([1, -1], [1.0, 2, 3], "^labels: 2 values, scores: 3 values"),
+    "NaN as score": ([1, -1], [1.0, math.nan], "^scores: 1 NaN, the first at index 1"),
+    "NaN as label": ([math.nan] * 2, [1.0, 2], "^labels: 2 NaN, the first at index 0"),
+    "text": ([1, -1], ["a", "b"], "^scores: type <U1"),
+    "complex": ([1j, -1], [1.0, 2], "^labels: type complex128"),
+    "rows": ([1, -1], [[1.0], [2.0, 3.0]], "^scores: rows of different lengths"),
+    "large integers": ([1, -1], [2**53 + 1, 1], "^scores: integers beyond"),
+    "low integers": ([1, -1], [1, -(2**53) - 1], "^scores: integers beyond"),
+    "masked labels": (np.ma.array([1, 0], mask=[0, 1]), [3, 2], "^labels: a masked array"),
+    "masked scores": ([1, 0], np.ma.array([1, 0], mask=[0, 1]), "^scores: a masked array"),
+}
 
 
-@pytest.mark.parametrize("curve", [curves.pr, curves.roc, curves.det])
-def test_a_warning_points_at_who_called(curve):
-    with pytest.warns(InputWarning, match="zeros and no negative one") as caught:
-        curve([1, 0], [2.0, 1.0])
-    assert caught[0].filename == __file__
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_input_is_named(case):
+    labels, scores, words = REFUSED[case]
+    for curve in (curves.pr, curves.roc, curves.det, curves.area_table):
+        with pytest.raises(ShapeError if case == "lengths" else DataError, match=words):
+            curve(labels, scores)
 
 
-def test_a_total_is_a_whole_number_up_to_2_to_the_53():
-    for value in (0, 1, 2**53, 3.0, np.int32(3)):
-        assert total(value, "n", 7) == total(value, "n") == value
-    assert (total(None, "n", 7), total(None, "n", 0)) == (7, 0)
-    for value in (-1, 2**53 + 1, 1.5, True, math.inf, math.nan, "x", [1]):
-        with pytest.raises(DataError, match=r"^n .*: expected a whole number, 0 or more$"):
-            total(value, "n", 7)
-    with pytest.raises(DataError, match="positives None: expected a whole number, 0 or more"):
-        curves.Ranking.from_counts([0.5], [0], [0], None, 1)
+def test_a_reading_is_one_of_three():
+    with pytest.raises(DataError, match="'other'"):
+        curves.pr(*SAMPLES, reading="other")
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64, np.float16, np.longdouble])
+def test_scores_are_float64(dtype):
+    found = samples([1, -1], np.array([1, 0], dtype), "auto")[2]
+    assert (found.dtype, found.tolist()) == (np.float64, [1, 0])
+
+
+def test_integers_up_to_2_to_the_53_are_ranked():
+    for scores in ([2**53, 2**53 - 1], [1 - 2**53, -(2**53)]):
+        assert curves.pr([1, -1], np.array(scores)).precision.tolist() == [1, 1, 0.5]
+
+
+def test_any_shape_is_flattened():
+    labels, scores = np.array([[1, -1], [1, -1]]), np.array([[4.0, 3], [2, 1]])
+    assert curves.roc(labels, scores).equals(curves.roc(labels.ravel(), scores.ravel()))
 
 
 def test_numbers_name_the_first_that_is_none():
-    with pytest.raises(DataError, match=r"^x: 2 NaN, the first at index 1, expected numbers$"):
+    with pytest.raises(DataError, match=r"^x: 2 NaN, the first at index 1"):
         numbers([0.0, math.nan, math.nan], "x")
+    with pytest.raises(DataError, match=r"^numerator: a masked array"):
+        bb.ratio(np.ma.array([1, 0], mask=[0, 1]), 1)
 
 
 @pytest.mark.parametrize("wrong", [[-0.1, 0.5], [0.5, 1.1], [-1, 2]])
 def test_shares_are_from_0_to_1(wrong):
-    for undefined in ("", "a"):
-        with pytest.raises(DataError, match=r"^a: values from .* to .*, expected 0\.\.1$"):
-            shares(wrong, [0, 1], "a", "b", undefined=undefined)
-    found = shares([math.nan, 0, 1], [0, 0.5, 1], "a", "b", undefined="a")
-    np.testing.assert_array_equal(found, [[math.nan, 0, 1], [0, 0.5, 1]])
+    with pytest.raises(DataError, match=r"^a: values from .* expected 0\.\.1$"):
+        shares(wrong, [0, 1], "a", "b")

@@ -30,7 +30,7 @@ def test_note_6_2_misses_a_level():
     assert c.tpr.tolist() == [11 / 17, 16 / 17, 1]
     assert c.precision.tolist() == [1, 16 / 17, 17 / 32]
     assert c.fpr.tolist() == [0, 1 / 15, 1]
-    full = curves.pr(truth, picture, ties="merge")
+    full = curves.pr(truth, picture)
     assert (full.recall[1], full.precision[1], full.fp[1]) == (6 / 17, 1, 0)
 
 

@@ -25,10 +25,10 @@ METRIC = registry.get("depth")
 )
 def test_options_at_their_limits(field, good, bad):
     for value in good:
-        assert getattr(DepthOptions.from_mapping({field: value}), field) == value
+        assert getattr(DepthOptions(**{field: value}), field) == value
     for value in bad:
         with pytest.raises(ProtocolError, match=f"^{field} .*: expected"):
-            DepthOptions.from_mapping({field: value})
+            DepthOptions(**{field: value})
 
 
 def test_the_documented_defaults():

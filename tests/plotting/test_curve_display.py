@@ -1,12 +1,14 @@
 """Displays of curves: what is drawn where, and that files have fixed bytes."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from scipy.special import ndtri
 
 from bsdsbench import curves
-from bsdsbench.files.errors import DataError
+from bsdsbench.files.errors import DataError, InputWarning
 from bsdsbench.plotting import DETCurveDisplay, PRCurveDisplay, ROCCurveDisplay, plot_curves, style
 
 LABELS = np.array([-1, 1, -1, 1, -1, 1, -1])
@@ -74,10 +76,13 @@ def test_det_scales():
 
 @pytest.mark.slow
 def test_perfect_and_missing_classes_can_be_drawn():
-    for labels, scores in (([1, -1], [2.0, 1]), ([1, 1], [2.0, 1]), ([-1, -1], [2.0, 1]), ([], [])):
+    cases = {"": [1, -1], "no negatives": [1, 1], "no positives": [-1, -1]}
+    for words, labels in cases.items():
         for kind in (PRCurveDisplay, ROCCurveDisplay, DETCurveDisplay):
-            d = kind.from_scores(labels, scores, "x").plot()
+            with pytest.warns(InputWarning, match=words) if words else nullcontext():
+                d = kind.from_scores(labels, [2.0, 1], "x").plot()
             d.figure_.canvas.draw()
+            assert "nan" not in d.ax_.get_title()
     assert ROCCurveDisplay.from_scores([], []).plot().point_ is None
 
 

@@ -245,8 +245,9 @@ def test_pixel_score_by_hand():
     assert score.mae == pytest.approx(0.25)
 
 
-def test_pixel_score_with_one_class_is_defined():
+def test_pixel_score_with_one_class_has_no_roc():
     found = PixelCounts([0.3, 0.6], [0, 0], [3, 1], [0, 0], [3, 5])
     score = pixel_score([ImageRecord("a", (2, 3), {"pixel": found})])
     assert score.ods.f == 0.0
-    assert np.isfinite([score.auc_roc, score.eer, score.ap]).all()
+    assert np.isnan([score.auc_roc, score.eer]).all()
+    assert (score.to_mapping()["auc_roc"], score.to_mapping()["eer"]) == (None, None)

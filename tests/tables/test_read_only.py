@@ -43,7 +43,6 @@ MAKE: dict[str, Callable[[], Any]] = {
     **{f"counts of {m}": partial(counts_of, m) for m in registry.BUILT_IN},
     "Match": lambda: bb.match_boundaries(EDGES, EDGES, 1.5),
     "MatchMaps": lambda: boundary_match_maps(SOFT, [EDGES], THREE, 0.5),
-    "Ranking": lambda: bb.curves.rank(*SAMPLES, rows=True),
     "PRResult": lambda: bb.curves.pr(*SAMPLES),
     "ROCResult": lambda: bb.curves.roc(*SAMPLES),
     "DETResult": lambda: bb.curves.det(*SAMPLES),
@@ -105,17 +104,8 @@ def test_a_read_only_dict_refuses_every_change():
 
 def test_an_array_that_somebody_else_holds_is_not_marked_by_a_copy():
     mine = np.array([0.5])
-    copy.copy(bb.curves.Ranking(mine, mine.astype(int), mine.astype(int), 1, 1))
+    copy.copy(bb.curves.ThresholdCurve(mine, mine, mine, mine, 1, 1))
     assert mine.flags.writeable
-
-
-def test_binned_curves_keep_their_thresholds_read_only():
-    bins = bb.curves.BinnedCurves(16)
-    bins.update(*SAMPLES)
-    again = pickle.loads(pickle.dumps(bins))
-    assert not again.thresholds.flags.writeable
-    again.update(*SAMPLES)
-    assert np.array_equal(again.state, 2 * bins.state)
 
 
 def test_copies_of_counts_have_their_thresholds_in_common():

@@ -7,6 +7,7 @@ from pathlib import Path
 import imageio.v3 as iio
 import numpy as np
 import pytest
+from bsdsbench.metrics.contour.totals import contour_counts
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
@@ -15,7 +16,6 @@ from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour.contour_metric import key_of, label_maps, label_symptoms
 from bsdsbench.metrics.contour.label_options import GROUPS, PERCENTS, ContourOptions
-from bsdsbench.metrics.contour.totals import contour_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.job import protocol_of
 from tests.helpers.masks import blobs
