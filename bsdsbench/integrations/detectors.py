@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.diagnosis.findings import counted
-from bsdsbench.files.bounded import listed
+from bsdsbench.files.bounded import counted, listed
 from bsdsbench.files.errors import DataError, visible
 from bsdsbench.files.writing import png_bytes
 from bsdsbench.integrations.call_identity import identity_of

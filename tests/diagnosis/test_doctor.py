@@ -11,7 +11,8 @@ from scipy.io import loadmat, savemat
 
 from bsdsbench.cli.verb_doctor import command
 from bsdsbench.diagnosis import symptoms
-from bsdsbench.diagnosis.doctor import JPEG, doctor
+from bsdsbench.diagnosis.checks import CHECKS, JPEG
+from bsdsbench.diagnosis.doctor import doctor
 from bsdsbench.files.errors import DataError, PairingError
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
