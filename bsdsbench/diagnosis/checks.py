@@ -267,7 +267,7 @@ REASONS = {
     "label maps need pred_kind": "labels",
     "no boundary pixel in any": "empty-truth",
     "expected boundaries of 0 and 1": "gt-values",
-    "as float? divide by": "range",
+    "expected floats in [0, 1] (": "range",
 }
 
 
@@ -283,7 +283,10 @@ def unread(code: str) -> Looks:
         for texts in kinds.values():
             file, _, what = texts[0].partition(": ")
             words = texts[0] if len(texts) == 1 else f"{len(texts)} files: {what or file}"
-            yield [Path(text.partition(": ")[0]).name for text in texts], {"words": words}
+            said = re.search(r"\? ([^?)]*)\)$", texts[0])
+            mends = said[1] if said else "write the files again as expected"
+            files = [Path(text.partition(": ")[0]).name for text in texts]
+            yield files, {"words": words, "mends": mends}
 
     return looks
 
@@ -360,7 +363,7 @@ def thinned(inputs: Inputs) -> Iterator[Hit]:
     if nms or not inputs.protocol.thin:
         asked = [s for s in inputs.measured if "thickness" in s.more]
         if found := [s for s in asked if s.more["thickness"] < THIN]:
-            mends = "leave out --nms" if nms else "give the raw maps to this protocol"
+            mends = "give the raw maps to this protocol" + nms * ", or --set nms=false"
             yield found, {"of": len(asked), "mends": mends}
 
 
@@ -476,10 +479,8 @@ CHECKS = (
         "{words}",
         "--set gt_threshold=0.5 for gray, --set gt_kind=labels for region labels",
     ),
-    Check(
-        "range", "error", unread("range"), "{words}", "divide as it says, or save as 8-bit PNG"
-    ),
-    Check("unreadable", "error", unread("unreadable"), "{words}", "write the files again as expected"),
+    Check("range", "error", unread("range"), "{words}", "{mends}, or save as 8-bit PNG"),
+    Check("unreadable", "error", unread("unreadable"), "{words}", "{mends}"),
     Check(
         "annotators",
         "error",

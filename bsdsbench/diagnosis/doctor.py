@@ -150,7 +150,7 @@ def doctor(
     for k, image_id in enumerate(both):
         if progress:
             progress(k + 1, len(both) + 1, image_id)
-        inputs.look_at(image_id, k % step == 0)
+        inputs.look_at(image_id, closely=len(inputs.measured or inputs.counts) * step <= k)
     if progress:
         progress(len(both) + 1, len(both) + 1, "checks")
     found = Findings(sorted(_findings(inputs), key=lambda f: f.level != "error"))

@@ -1,7 +1,6 @@
 """Explaining scores of other metrics than boundaries by what they say is in use."""
 
 import json
-import re
 
 import click
 import imageio.v3 as iio
@@ -131,23 +130,6 @@ def test_two_options_are_found_together(rooms):
 
 
 @pytest.mark.slow
-def test_some_of_the_images_are_a_coincidence(rooms):
-    """They are listed last, with how many were tried; the target counts as out of reach."""
-    run = counted(rooms, "blurred", "gt", "depth", "depth", **SI)
-    kept = [r for r in run.records if r.image_id not in IDS[3:]]
-    score = registry.get("depth").score(kept, run.protocol).to_mapping()
-    targets = {f"depth.{k}": round(score[k], 3) for k in ("si_f1", "si_precision", "si_recall")}
-    told = explain(run, targets, workers=1, seconds=0.0)  # what is there comes first
-    assert told.answer is None
-    assert "the first 3 images by name" in [t.label for t in told.coincidences]
-    assert told.trials[-1].coincidence
-    assert told.trials[0].coincidence is False
-    words = rf"of {told.coincidences[0].tried} such readings that were tried one does by chance"
-    assert re.search(words, told.sentence())
-    assert 0 < told.coincidences[0].chance < 1
-
-
-@pytest.mark.slow
 def test_several_that_fit_identify_none(rooms):
     """Fitting a scale moves depth that is fitted afterwards by nothing: two options do the same."""
     place = "shifted", "gt", "depth", "depth"
@@ -243,7 +225,7 @@ def test_the_whole_way_of_a_depth_data_set(rooms, tmp_path):
         ("depth", "blurred", lambda d: 1000 * d, {}, {"scale"}),
         ("depth", "blurred", lambda d: np.where(d > 4, np.nan, d), {}, {"unknown"}),
         ("depth", "blurred", lambda d: np.ones_like(d), {}, {"flat"}),
-        ("depth", "blurred", lambda d: d[:40], {}, {"sizes"}),
+        ("depth", "blurred", lambda d: d[:40], {}, {"resized"}),
         ("depth", "blurred", lambda d: np.stack([d, d]), {}, {"unreadable"}),
         ("depth", "blurred", lambda d: d, {"measures": ("matte",)}, {"refused"}),
         ("depth", "blurred", lambda d: d, {}, set()),
@@ -273,7 +255,7 @@ def test_the_doctor_says_what_the_metric_finds_odd(
     if not own:
         told = call("doctor", tmp_path, "--gt", rooms / TRUTHS[metric], "--metric", metric)
         assert all(f"{code}: " in told for code in codes)
-        assert "values looked at in" in told
+        assert "of them measured" in told
     (tmp_path / f"{IDS[0]}.{'npy' if metric == 'depth' else 'png'}").unlink()
     missing = bb.doctor(tmp_path, rooms / TRUTHS[metric], protocol, metric=metric)
-    assert [f.code for f in missing] == ["names"]
+    assert "missing" in {f.code for f in missing}

@@ -16,7 +16,7 @@ from bsdsbench.metrics.base import IMAGES, Column, Metric, over
 from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.label_options import PERCENTS, ContourOptions, LabelOptions
 from bsdsbench.metrics.contour.measures import PIXELS, TABLE, Compared, davis_radius, values_of
-from bsdsbench.metrics.contour.pairs import CONVENTIONS, SIDES
+from bsdsbench.metrics.contour.pairs import SIDES
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Stack
 from bsdsbench.scores.ratios import (
