@@ -151,6 +151,7 @@ MAY_NAME_METRICS = (
     "bsdsbench.comparison.published",
     "bsdsbench.loaders.coco",  # a key in files
     "bsdsbench.loaders.depth_files",  # a name of arrays in files
+    "bsdsbench.loaders.inputs",  # a form of predictions
 )
 
 

@@ -30,7 +30,7 @@ from bsdsbench.loaders.identity import image_fingerprint
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.photos import read_photo
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.maps import form_of
+from bsdsbench.metrics.maps import beside, form_of
 from bsdsbench.protocol.fields import clipped
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.record_store import pack_records
@@ -231,7 +231,7 @@ def record_of(job: Job) -> ImageRecord | LeftOut:
     form = pred.form if job.pair.pred_paths else "none"
     if job.arrays is not None:  # nobody looked at them before
         form = form_of(pred, job.protocol)
-    return ImageRecord(job.pair.image_id, gt.shape, counts, truth=mark, form=form)
+    return ImageRecord(job.pair.image_id, gt.shape, counts, truth=mark, form=beside(form, gt))
 
 
 MAX_WORKERS = 4096

@@ -153,7 +153,7 @@ def test_gray_ground_truth_is_one_finding_with_its_flag(folders):
     status, out, _ = ended("doctor", folders / "good", "--gt", folders / "gray")
     assert status == 2
     (line,) = (line for line in out.splitlines() if line.startswith("error"))
-    assert f"{FEW} files: gray values from" in line
+    assert f"{FEW} files: gray values" in line
     assert f"[00.png, 01.png, 02.png and {FEW - 3} more] -> --set gt_threshold=0.5" in line
     (line,) = ended("evaluate", folders / "good", "--gt", folders / "gray", "--quiet")[2]
     assert line.startswith(f"{FEW} files: gray values")

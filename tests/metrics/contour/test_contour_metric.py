@@ -281,8 +281,8 @@ def test_pixels_of_no_class_need_a_label_to_ignore():
     [
         ([[0, 7]], [[0, 1]], {}, "p.png: label 7, expected 0 .. 1, or 255 (ignored)"),
         ([[0, 1]], [[0, 7]], {}, "g.png: label 7, expected 0 .. 1, or 255 (ignored)"),
-        ([[0, 7]], [[0, 1]], {"classes": ()}, "p.png: values other than 0 and 1 (uint8: or 0"),
-        ([[0, 1]], [[0, 7]], {"classes": ()}, "g.png: values other than 0 and 1 (uint8: or 0"),
+        ([[0, 7]], [[0, 1]], {"classes": ()}, "p.png: values other than 0 and 1"),
+        ([[0, 1]], [[0, 7]], {"classes": ()}, "g.png: values other than 0 and 1"),
         ([[0], [1]], [[0, 1]], {}, "p.png: shape (2, 1), transposed, expected (1, 2)"),
         ([[1, 1]], [[0, 1]], {"empty": "error"}, "p.png: label 0: the prediction empty, expected"),
         (None, [[0, 1]], {}, "p.png: no label map, expected a label map (H, W)"),
