@@ -90,6 +90,12 @@ READINGS = (
         lambda c: best(c.run, "maximum").f,
     ),
     Reading(
+        "ods",
+        "ODS interpolated between thresholds",
+        "the BSDS500 programs",
+        lambda c: best(c.run).f,
+    ),
+    Reading(
         "ods", "ODS as mean of the images' F", HOME_MADE, lambda c: c.images.f.mean(axis=0).max()
     ),
     Reading("ods", "ODS as F of the images' mean P and R", HOME_MADE, _f_of_means),

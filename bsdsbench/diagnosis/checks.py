@@ -31,6 +31,8 @@ from bsdsbench.runs.first_look import look_at, position, swaps, thickness, thumb
 from bsdsbench.scores.curve import four_counts
 from bsdsbench.scores.ratios import f_measure, ratio
 
+ERROR, WARNING = "error", "warning"
+MEASURED = "measured"
 THICK, THIN = 0.8, 0.6
 JPEG = 1.2
 SHIFT = 1.2
@@ -63,11 +65,9 @@ class Seen:
     several_sizes: bool = False
     marked: float = 0.0
     empty: tuple[int, ...] = ()
-    soft: bool = False  # a soft map, no label map or ucm2
-    floats: bool = False
-    low: float = 0.0
+    constant: bool = False
     high: float = 0.0
-    values: int = FEW_VALUES
+    values: int = FEW_VALUES  # of a soft map
     faint: tuple[float, str] | None = None
     way: str = ""
     thumbnails: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
@@ -145,31 +145,31 @@ class Inputs:
         look = look_at(pred, gt, protocol)
         if not look.soft.size:
             return
-        seen.low, seen.high = float(look.soft.min()), float(look.soft.max())
+        seen.high, seen.constant = float(look.soft.max()), look.soft.min() == look.soft.max()
         given = pred.soft if pred.ucm2 is None else pred.ucm2
         if given is not None and is_faint(given, protocol):
             seen.faint = float(given.max(initial=0)), pred.form
         if pred.soft is not None:
-            seen.soft, seen.floats = True, pred.soft.dtype.kind == "f"
             seen.values = len(np.unique(pred.soft))
         if look.measured:
             small = thumbnail(look.soft), thumbnail(look.truth)
             seen.thumbnails = small[0].astype(np.float32), small[1].astype(np.float32)
             seen.way = position(look)
             if closely:
-                seen.more = self._measured(look.soft, look.truth, pred)
+                seen.more = self._measured(look.soft, look.truth, pred, file)
 
     def _measured(
-        self, soft: NDArray[np.float64], truth: NDArray[np.float64], pred: Prediction
+        self, soft: NDArray[np.float64], truth: NDArray[np.float64], pred: Prediction, file: str
     ) -> dict[str, Any]:
         found: dict[str, Any] = {
             "near and far": symptoms.near_and_far(soft, truth),
             "median": float(np.median(soft)),
             "surface": symptoms.correlation(soft, truth),
+            "jpeg": np.inf if file.lower().endswith((".jpg", ".jpeg")) else 0.0,
         }
         if pred.soft is not None:
             found["thickness"] = thickness(soft)
-            found["jpeg"] = symptoms.jpeg_ratio(soft)
+            found["jpeg"] = max(found["jpeg"], symptoms.jpeg_ratio(soft))
             if pred.soft.dtype.kind == "f":
                 found["hundredths"] = symptoms.on_hundredths(pred.soft)
             if self.protocol.nms:
@@ -372,7 +372,7 @@ def grid_values(inputs: Inputs) -> Iterator[Hit]:
     grid = set(inputs.protocol.thresholds)
     near = {round(t, 9) for t in grid}
     off = sum(k / 100 not in grid and round(k / 100, 9) in near for k in range(1, 100))
-    asked = [s for s in inputs.measured if s.floats]
+    asked = [s for s in inputs.measured if "hundredths" in s.more]
     found = [s for s in asked if s.more["hundredths"] > HUNDREDTHS]
     if off and found and not inputs.protocol.nms:
         yield found, {"of": len(asked), "off": off}
@@ -433,212 +433,89 @@ def left_out(inputs: Inputs) -> Iterator[Hit]:
 
 # ---- the table -----------------------------------------------------------------------------------
 
+# fmt: off
 CHECKS = (
-    Check(
-        "names",
-        "error",
-        names("renamed"),
-        "names of {preds} differ from the ids by {longer!r}",
-        "rename the files to ID.png",
-    ),
-    Check(
-        "split",
-        "error",
-        names("split"),
-        "only {common} of {of} images have a prediction, and {preds} no ground truth: "
-        "two different splits?",
-        "give --gt of the same split",
-    ),
-    Check(
-        "missing",
-        "error",
-        names("missing"),
-        "{n} of {of} images have no prediction",
-        "predict them, or --split-file with the ids, or --missing zero|skip",
-    ),
-    Check(
-        "extra",
-        "error",
-        names("extra"),
-        "{preds} without ground truth",
-        "check the split, or --split-file with the ids that count",
-    ),
-    Check(
-        "doubled",
-        "error",
-        doubled,
-        "more than one {what} file for an image",
-        "leave one file for each image",
-    ),
-    Check("labels", "error", unread("labels"), "{words}", "--pred-kind labels"),
-    Check("empty-truth", "error", unread("empty-truth"), "{words}", "leave these images out"),
-    Check(
-        "gt-values",
-        "error",
-        unread("gt-values"),
-        "{words}",
-        "--set gt_threshold=0.5 for gray, --set gt_kind=labels for region labels",
-    ),
-    Check("range", "error", unread("range"), "{words}", "{mends}, or save as 8-bit PNG"),
-    Check("unreadable", "error", unread("unreadable"), "{words}", "{mends}"),
-    Check(
-        "annotators",
-        "error",
-        each(lambda s, _: s.several_sizes),
-        "annotators of one image have several sizes",
-        "take the annotations of that image in one size",
-    ),
-    Check(
-        "transposed",
-        "error",
-        each(lambda s, _: _turned(s)),
-        "{n} of {of} predictions are transposed: rows and columns are exchanged",
-        "transpose them before saving",
-    ),
-    Check(
-        "resized",
-        "error",
-        sizes(all_of_them=True),
-        "every prediction is resized: {example}",
-        "predict at the size of the image, or resize to it; no option does",
-    ),
-    Check(
-        "sizes",
-        "error",
-        sizes(all_of_them=False),
-        "mixed sizes: {n} of {of} differ: {example}",
-        "predict at the size of the image, or resize to it; no option does",
-    ),
-    Check(
-        "one-annotator",
-        "warning",
-        one_annotator,
-        "one annotator an image, where {name} has several that all count",
-        "give --gt the original annotations, or --protocol of your data set",
-    ),
-    Check(
-        "gt-polarity",
-        "error",
-        each(lambda s, _: s.marked > 0.5 and not s.empty),
-        "most ground-truth pixels are boundary: dark lines on bright ground?",
-        "--set gt_invert=true",
-    ),
-    Check(
-        "empty-annotator",
-        "warning",
-        empty_annotators,
-        "an annotator has no boundary in {images}",
-        "check the annotations",
-    ),
-    Check("faint", "error", faint, "{words}", "{mends}"),
-    Check(
-        "zero",
-        "error",
-        each(lambda s, _: s.values < FEW_VALUES and s.low == s.high == 0 and not s.faults),
-        "{maps} with zeros only",
-        "predict again",
-    ),
-    Check(
-        "saturated",
-        "error",
-        each(lambda s, _: s.low == s.high > 0 and not s.faults),
-        "{maps} with one value everywhere (saturated?)",
-        "save the sigmoid's output, not the logits",
-    ),
-    Check(
-        "few-values",
-        "warning",
-        each(lambda s, _: s.soft and s.values < FEW_VALUES and not s.faults),
-        f"{{maps}} with fewer than {FEW_VALUES} values: the curve has few points",
-        "save soft maps",
-    ),
-    Check(
-        "inverted",
-        "error",
-        inverted,
-        "{n} of {of} maps are darker on the ground truth than off it",
-        "--invert",
-    ),
-    Check(
-        "mirrored",
-        "error",
-        lying(turned=False),
-        "{maps} would fit the ground truth better {way}",
-        "turn them back before saving",
-    ),
-    Check(
-        "transposed",
-        "error",
-        lying(turned=True),
-        "{maps} would fit the ground truth better {way}",
-        "transpose them before saving",
-    ),
-    Check(
-        "exchanged",
-        "error",
-        exchanged,
-        "{maps} would fit the ground truth of another image, such as the map of {a} that of {b}",
-        "check the order of names and maps where they are saved",
-    ),
-    Check(
-        "raw",
-        "warning",
-        each(
-            lambda s, p: p.thin and not p.nms and s.more.get("thickness", 0) > THICK, "measured"
-        ),
-        "{n} of {of} maps have broad edges: never thinned by NMS",
-        "--nms",
-    ),
-    Check("thinned", "warning", thinned, "{n} of {of} maps are thinned already", "{mends}"),
-    Check(
-        "level-ridges",
-        "warning",
-        each(lambda s, _: s.more.get("level ridges", 0) > LEVEL, "measured"),
-        "{n} of {of} maps have exactly horizontal ridges: NMS takes their orientation as 0 and "
-        "leaves them thick, as every program of it does",
-        "nothing, unless the ridges are an artefact of the detector",
-    ),
-    Check(
-        "grid-values",
-        "warning",
-        grid_values,
-        "{n} of {of} float maps hold values of exactly k/100; the thresholds are MATLAB's "
-        "linspace, {off} of which differ from k/100 in the last bit: rounding decides whether such "
-        "a value is on",
-        "save the maps unrounded, or as 8 or 16 bit PNG",
-    ),
-    Check(
-        "jpeg",
-        "warning",
-        each(
-            lambda s, _: s.file.lower().endswith((".jpg", ".jpeg"))
-            or s.more.get("jpeg", 1) > JPEG,
-            "measured",
-        ),
-        "{n} of {of} maps have been through JPEG, which invents edges",
-        "save as PNG or .npy",
-    ),
-    Check(
-        "shift",
-        "warning",
-        shifted,
-        "maps are shifted by about {dy:+.1f} rows and {dx:+.1f} columns",
-        "move them back, or undo the padding or crop of the network; no option does",
-    ),
-    Check(
-        "many-to-one",
-        "warning",
-        many_to_one,
-        "edges are detected more than once: ODS about {own:.2f} one to one, as the benchmark "
-        "matches, {many:.2f} many to one, as home-made scripts with a distance transform do",
-        "thin the maps (--nms); do not compare with numbers from such scripts",
-    ),
-    Check("refused", "error", refused, "{words}", "see the options of the metric"),
-    Check(
-        "left-out",
-        "warning",
-        left_out,
-        "{keys}: of {few} of {pairs} pairs looked at; those with one mask empty are left out",
-        "read them beside IoU, or --set contour.empty=diagonal",
-    ),
+    # files and names
+    Check("names", ERROR, names("renamed"), "names of {preds} differ from the ids by {longer!r}",
+          "rename the files to ID.png"),
+    Check("split", ERROR, names("split"), "only {common} of {of} images have a prediction, and "
+          "{preds} no ground truth: two different splits?", "give --gt of the same split"),
+    Check("missing", ERROR, names("missing"), "{n} of {of} images have no prediction",
+          "predict them, or --split-file with the ids, or --missing zero|skip"),
+    Check("extra", ERROR, names("extra"), "{preds} without ground truth",
+          "check the split, or --split-file with the ids that count"),
+    Check("doubled", ERROR, doubled, "more than one {what} file for an image",
+          "leave one file for each image"),
+    # what cannot be read
+    Check("labels", ERROR, unread("labels"), "{words}", "--pred-kind labels"),
+    Check("empty-truth", ERROR, unread("empty-truth"), "{words}", "leave these images out"),
+    Check("gt-values", ERROR, unread("gt-values"), "{words}",
+          "--set gt_threshold=0.5 for gray, --set gt_kind=labels for region labels"),
+    Check("range", ERROR, unread("range"), "{words}", "{mends}, or save as 8-bit PNG"),
+    Check("unreadable", ERROR, unread("unreadable"), "{words}", "{mends}"),
+    # sizes
+    Check("annotators", ERROR, each(lambda s, _: s.several_sizes),
+          "annotators of one image have several sizes", "draw its annotations in one size"),
+    Check("transposed", ERROR, each(lambda s, _: _turned(s)), "{n} of {of} predictions are "
+          "transposed: rows and columns are exchanged", "transpose them before saving"),
+    Check("resized", ERROR, sizes(all_of_them=True), "every prediction is resized: {example}",
+          "predict at the size of the image, or resize to it; no option does"),
+    Check("sizes", ERROR, sizes(all_of_them=False),
+          "mixed sizes: {n} of {of} differ: {example}",
+          "predict at the size of the image, or resize to it; no option does"),
+    # annotations and values
+    Check("one-annotator", WARNING, one_annotator,
+          "one annotator an image, where {name} has several that all count",
+          "give --gt the original annotations, or --protocol of your data set"),
+    Check("gt-polarity", ERROR, each(lambda s, _: s.marked > 0.5 and not s.empty),
+          "most ground-truth pixels are boundary: dark lines on bright ground?",
+          "--set gt_invert=true"),
+    Check("empty-annotator", WARNING, empty_annotators,
+          "an annotator has no boundary in {images}", "check the annotations"),
+    Check("faint", ERROR, faint, "{words}", "{mends}"),
+    Check("zero", ERROR, each(lambda s, _: s.constant and s.high == 0 and not s.faults),
+          "{maps} with zeros only", "predict again"),
+    Check("saturated", ERROR, each(lambda s, _: s.constant and s.high > 0 and not s.faults),
+          "{maps} with one value everywhere (saturated?)",
+          "save the sigmoid's output, not the logits"),
+    Check("few-values", WARNING, each(lambda s, _: s.values < FEW_VALUES and not s.faults),
+          f"{{maps}} with fewer than {FEW_VALUES} values: the curve has few points",
+          "save soft maps"),
+    # places
+    Check("inverted", ERROR, inverted,
+          "{n} of {of} maps are darker on the ground truth than off it", "--invert"),
+    Check("mirrored", ERROR, lying(turned=False),
+          "{maps} would fit the ground truth better {way}", "turn them back before saving"),
+    Check("transposed", ERROR, lying(turned=True),
+          "{maps} would fit the ground truth better {way}", "transpose them before saving"),
+    Check("exchanged", ERROR, exchanged, "{maps} would fit the ground truth of another image, such "
+          "as the map of {a} that of {b}", "check the order of names and maps when saving"),
+    # what some are measured for
+    Check("raw", WARNING,
+          each(lambda s, p: p.thin and not p.nms and s.more.get("thickness", 0) > THICK, MEASURED),
+          "{n} of {of} maps have broad edges: never thinned by NMS", "--nms"),
+    Check("thinned", WARNING, thinned, "{n} of {of} maps are thinned already", "{mends}"),
+    Check("level-ridges", WARNING,
+          each(lambda s, _: s.more.get("level ridges", 0) > LEVEL, MEASURED),
+          "{n} of {of} maps have exactly horizontal ridges: NMS takes their orientation as 0 and "
+          "leaves them thick, as every program of it does", "nothing; it is part of the recipe"),
+    Check("grid-values", WARNING, grid_values,
+          "{n} of {of} float maps hold values of exactly k/100; the thresholds are MATLAB's "
+          "linspace, {off} of which differ from k/100 in the last bit: rounding decides whether "
+          "such a value is on", "save the maps unrounded, or as 8 or 16 bit PNG"),
+    Check("jpeg", WARNING, each(lambda s, _: s.more["jpeg"] > JPEG, MEASURED),
+          "{n} of {of} maps have been through JPEG, which invents edges", "save as PNG or .npy"),
+    Check("shift", WARNING, shifted,
+          "maps are shifted by about {dy:+.1f} rows and {dx:+.1f} columns",
+          "move them back, or undo the padding or crop of the network; no option does"),
+    Check("many-to-one", WARNING, many_to_one,
+          "edges are detected more than once: ODS about {own:.2f} one to one, as the benchmark "
+          "matches, {many:.2f} many to one, as home-made scripts with a distance transform do",
+          "thin the maps (--nms); do not compare with numbers from such scripts"),
+    # other metrics, which say themselves what else is odd (`Metric.symptoms`)
+    Check("refused", ERROR, refused, "{words}", "what it expects, or another option of the metric"),
+    Check("left-out", WARNING, left_out, "{keys}: over {few} of {pairs} pairs of masks looked at; "
+          "where one mask is empty the pair is left out",
+          "read them beside IoU, or --set contour.empty=diagonal"),
 )
+# fmt: on

@@ -15,9 +15,9 @@ from bsdsbench.diagnosis.checks import CHECKS, Inputs, Seen
 from bsdsbench.files.arguments import given_path
 from bsdsbench.files.bounded import counted, listed
 from bsdsbench.metrics import registry
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Progress
 from bsdsbench.runs.job import kind_of, protocol_of
-from bsdsbench.protocol.protocol import Protocol
 
 
 @dataclass(frozen=True, slots=True)

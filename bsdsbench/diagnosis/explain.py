@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench.diagnosis.causes import (
     READINGS,
@@ -193,7 +192,10 @@ class Search:
         # images spread over the run: a longer beginning of `order` holds a shorter one
         spread = np.modf(np.arange(len(self.ids)) * 0.6180339887498949)[0]
         self.order = np.argsort(spread, kind="stable").tolist()
-        self.knots = self._knots()
+        # some thresholds of the rounds; label maps have their own, all of which are taken
+        grid, own = run.protocol.thresholds, self.own[0].get("thresholds", ())
+        some = len(grid) > ROUGH and np.array_equal(grid, own)
+        self.knots = grid[:: len(grid) // ROUGH] if some else ()
         self.arrays: dict[int, tuple[Prediction, GroundTruth]] = {}
         self.trials: dict[str, Trial] = {}  # by label: the last, or one that met the targets
         self.refused: set[str] = set()
@@ -246,9 +248,7 @@ class Search:
             for reading in READINGS:
                 if reading.measure in self.targets:
                     value = float(reading.value(curves))
-                    found.append(
-                        (reading.label, reading.who, {**scores, reading.measure: value})
-                    )
+                    found.append((reading.label, reading.who, {**scores, reading.measure: value}))
         for words, who, other in found:
             moved = [abs(other[t] - scores[t]) for t in self.targets]
             if not max(moved) > 1e-12:  # nothing moves, or a value is undefined
@@ -259,36 +259,28 @@ class Search:
                 both = "; ".join(filter(None, (setting.who, who)))
                 self.note(f"{setting.label} + {words}", "setting", other, n_causes=2, who=both)
 
-    def _curve(
-        self, counts: Sequence[Mapping[str, Any]], weights: NDArray[np.int64], protocol: Protocol
-    ) -> PRCurve | None:
-        """The curves of weighted images; None for scores without one."""
+    def _curves(self, counts: Sequence[Mapping[str, Any]], setting: Setting) -> Curves | None:
+        protocol = self.run.protocol.replace(**setting.changes)
         opt = self.metric.options_of(protocol)
         if not self.metric.has_curve(opt):
             return None
-        found: PRCurve = self.metric.scores(self.metric.stack(counts), weights, protocol, opt)[
-            "curve"
-        ]
-        return found
-
-    def _curves(self, counts: Sequence[Mapping[str, Any]], setting: Setting) -> Curves | None:
-        protocol, n = self.run.protocol.replace(**setting.changes), len(counts)
-        run = self._curve(counts, np.ones((1, n), np.int64), protocol)
-        images = self._curve(counts, np.eye(n, dtype=np.int64), protocol)
-        if run is None or images is None:
-            return None
-        whole = run[0]
-        if "ap" in self.targets and setting is OWN and 0 < whole.thresholds[0] < 1:
-            if self.metric.reads == "annotators" and {*FOUR} <= counts[0].keys():
-                with ThreadPoolExecutor(self.workers) as pool:
-                    first = sum(pool.map(self._whole_image, self.ids))
-                four = np.vstack([first, sum(four_counts(c) for c in counts)])
-                whole = PRCurve.of_counts(np.r_[0.0, whole.thresholds], four)
+        stack, n = self.metric.stack(counts), len(counts)
+        run, images = (
+            self.metric.scores(stack, weights, protocol, opt)["curve"]
+            for weights in (np.ones((1, n), np.int64), np.eye(n, dtype=np.int64))
+        )
+        whole, first = run[0], run.thresholds[0]
+        matched = self.metric.reads == "annotators" and {*FOUR} <= stack.keys()
+        if "ap" in self.targets and setting is OWN and matched and 0 < first < 1:
+            with ThreadPoolExecutor(self.workers) as pool:
+                rows = list(pool.map(self._whole_image, self.ids))
+            four = np.vstack([np.sum(rows, axis=0), four_counts(stack).sum(axis=0)])
+            whole = PRCurve.of_counts(np.r_[0.0, run.thresholds], four)
         return Curves(run[0], images, whole)
 
-    def _whole_image(self, image_id: str) -> NDArray[np.int64]:
+    def _whole_image(self, image_id: str) -> tuple[int, int, int, int]:
         gt = self.sources.truth(image_id, self.run.protocol)
-        return np.array(whole_image_counts(truth_maps(gt, self.run.protocol)))
+        return whole_image_counts(truth_maps(gt, self.run.protocol))
 
     def images(self) -> None:
         """Images that something names, from the counts that are there."""
@@ -485,18 +477,3 @@ class Search:
     def _protocol(self, setting: Setting, rough: bool) -> Protocol:
         found = self.run.protocol.replace(**setting.changes)
         return found.replace(thresholds=self.knots) if self._key(setting, rough)[1] else found
-
-    def _knots(self) -> tuple[float, ...]:
-        """About ROUGH thresholds, even in recall, and those around the best F; () for all."""
-        grid = self.run.protocol.thresholds
-        curves = self._curve(self.own, np.ones((1, len(self.own)), np.int64), self.run.protocol)
-        # label maps have thresholds of their own
-        if curves is None or len(grid) <= ROUGH or not np.array_equal(curves.thresholds, grid):
-            return ()
-        curve = curves[0]
-        levels = np.linspace(curve.recall.min(), curve.recall.max(), ROUGH)
-        last = len(grid) - 1  # recall falls with the threshold
-        at = last - np.searchsorted(curve.recall[::-1], levels)
-        best = int(curve.f.argmax())
-        every = np.clip([*at, best - 1, best, best + 1, 0, last], 0, last)
-        return tuple(grid[k] for k in sorted({*every.tolist()}))

@@ -58,7 +58,9 @@ def many_to_one(run, changes):
     files, protocol = find_sources(run), run.protocol.replace(**changes)
     records = [
         bb.ImageRecord(
-            r.image_id, r.size, {"boundary": many_to_one_counts(*files.load(r.image_id, run), protocol)}
+            r.image_id,
+            r.size,
+            {"boundary": many_to_one_counts(*files.load(r.image_id, run), protocol)},
         )
         for r in run.records
     ]

@@ -13,7 +13,6 @@ import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.diagnosis.explain import explain
 from bsdsbench.diagnosis.explanation import resolution
-from bsdsbench.metrics import registry
 from tests.helpers.masks import blobs
 from tests.helpers.runs import call, refused
 
@@ -207,12 +206,6 @@ def test_the_whole_way_of_a_depth_data_set(rooms, tmp_path):
     told = run("explain", runs[1], "--target", target, "--workers", 1, "--quiet", "--seconds", 300)
     assert told.splitlines()[1].endswith("depth.strict True")
     assert "with 'depth.strict True'" in told.splitlines()[-1]
-    # without edges the curve is that of the ratios, and nothing is matched that could be drawn
-    run("evaluate", rooms / "moved", "--gt", gt, "-o", tmp_path / "si", *given)
-    run("plot", tmp_path / "si", "-o", tmp_path / "si.png")
-    assert "overlays" not in run("worst", tmp_path / "si")
-    run("report", tmp_path / "si", "-o", tmp_path / "si.html", "--n-boot", 200)
-    assert "no pictures:" not in (tmp_path / "si.html").read_text("utf-8")
     drawn = ("evaluate", rooms / "moved", "--gt", gt, "--overlays", "-o", tmp_path / "drawn")
     refused("matches pixels", run, *drawn, *given, error=click.UsageError)
     assert resolution(0.5) == 0.05
