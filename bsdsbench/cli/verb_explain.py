@@ -74,10 +74,10 @@ def command(
     """Find the setting that explains the difference from a published score.
 
     OUT is the folder of an earlier run: its protocol and inputs are taken. Otherwise PRED_DIR and
-    --gt say what to count. Other AP and ODS rules and choices of images are read off the counts;
+    --gt say what to count. Other AP and ODS rules and images of a split are read off the counts;
     tolerance, NMS, thinning, matching, annotators and thresholds are counted again, on a few images
     first. For another metric (--target depth.si_f1=.42) its own options and columns say what is in
-    use. Hits of images that nothing names are listed last, as coincidences. The last line is a
+    use. A target is reached where a score agrees with it to the digits given. The last line is a
     sentence to paste. Exit status 0 if a reading reaches the target, else 1.
 
     With --between nothing is counted: the words of two signatures are compared.
@@ -121,9 +121,9 @@ def command(
     published = "" if told.answer or plain != wanted else _known(found, plain)
     sentence = f"{told.sentence()} {published}".strip()
     if form == "json":
-        targets = {m: float(v) for m, v in told.targets.items()}
+        asked = {m: float(v) for m, v in told.targets.items()}
         answer = {"sentence": sentence, "seconds": told.seconds, "complete": told.complete}
-        print_json({"targets": targets, "trials": [asdict(t) for t in shown], **answer})
+        print_json({"targets": asked, "trials": [asdict(t) for t in shown], **answer})
     else:
         print("target        " + "  ".join(f"{m.upper()} {v}" for m, v in plain.items()))
         for trial in shown:

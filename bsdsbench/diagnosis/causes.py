@@ -14,7 +14,7 @@ from bsdsbench.curves.areas import largest_beyond
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.identity import shipped_sets
 from bsdsbench.loaders.inputs import GroundTruth
-from bsdsbench.loaders.pairing import SPLITS, Pair, grouped, pair, read_split
+from bsdsbench.loaders.pairing import SPLITS, grouped, pair, read_split
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.constants import RECIPES, NMSParams
@@ -51,7 +51,7 @@ class Reading:
     measure: str
     label: str
     who: str
-    value: Callable[[Curves], float | np.floating[Any]]
+    value: Callable[[Curves], Any]
 
 
 def _rising(curve: PRCurve) -> tuple[F8, F8]:
@@ -60,20 +60,16 @@ def _rising(curve: PRCurve) -> tuple[F8, F8]:
     return curve.precision[order], curve.recall[order]
 
 
-def _f_of_means(c: Curves) -> float:
+def _f_of_means(c: Curves) -> Any:
     return f_measure(c.images.precision.mean(axis=0), c.images.recall.mean(axis=0)).max()
 
 
-def _envelope(c: Curves) -> float:
-    return np.sum(largest_beyond(*_rising(c.run), RECALL_LEVELS)) * 0.01
-
-
-def _step(c: Curves) -> float:
+def _step(c: Curves) -> Any:
     precision, recall = _rising(c.run)
     return np.sum(np.diff(recall, prepend=0.0) * precision)
 
 
-def _trapezoid(c: Curves) -> float:
+def _trapezoid(c: Curves) -> Any:
     precision, recall = _rising(c.run)
     return np.sum(np.diff(recall) * (precision[1:] + precision[:-1]) / 2)
 
@@ -111,7 +107,12 @@ READINGS = (
     _by_rule("seism", "SEISM and multi-task learning (InvPT, ATRC)"),
     _by_rule("sbd", "the SBD programs, Area"),
     _by_rule("101-point", "the SBD programs, AP; COCO-style scripts"),
-    Reading("ap", "AP of the envelope", HOME_MADE, _envelope),
+    Reading(
+        "ap",
+        "AP of the envelope",
+        HOME_MADE,
+        lambda c: largest_beyond(*_rising(c.run), RECALL_LEVELS).sum() * 0.01,
+    ),
     Reading("ap", "AP as a step sum", "scikit-learn's average precision", _step),
     Reading("ap", "AP as a trapezoid sum", "numpy's and scikit-learn's auc", _trapezoid),
     Reading("ap", "AP as mean of the images' AP", HOME_MADE, lambda c: area(c.images).mean()),
@@ -133,8 +134,8 @@ def other_columns(
     for key, column in of.items():
         way = key.replace(column.quantity, "", 1)
         ways.setdefault(way, {}).setdefault(column.quantity, key)
-    for way in ways.values():
-        keys = {t: way.get(of[t].quantity, "") for t in targets}
+    for found in ways.values():
+        keys = {t: found.get(of[t].quantity, "") for t in targets}
         if all(key in scores for key in keys.values()):
             words = ", ".join(of[key].heading for key in keys.values())
             yield words, {t: scores[key] for t, key in keys.items()}
@@ -280,23 +281,18 @@ def beside(run: Evaluation, sources: Sources) -> Iterator[tuple[str, Sources]]:
     pred, gt = run.place("pred"), run.place("gt")
     if not pred or not gt:
         return
-    here = Path(pred), Path(gt)
-    places = [("the images of the folders that are not in the run", *here)]
-    for name in sorted(SPLITS - {here[1].name}):
-        other = here[0].parent / name, here[1].parent / name
-        if other[0].is_dir() and other[1].is_dir():
-            places.append((f"the images of the split {name}", *other))
-    for label, *folders in places:
-        pairs = _pairs(*folders, sources)
-        if 0 < len(pairs) <= MOST:
-            yield label, Sources(pairs, {}, sources.pred_kind, sources.metric)
-
-
-def _pairs(pred: Path, gt: Path, sources: Sources) -> dict[str, Pair]:
+    places = [("the images of the folders that are not in the run", Path(pred), Path(gt))]
+    for name in sorted(SPLITS - {Path(gt).name}):
+        beside = Path(pred).parent / name, Path(gt).parent / name
+        if all(folder.is_dir() for folder in beside):
+            places.append((f"the images of the split {name}", *beside))
     kinds = {"pred_kind": sources.pred_kind, "gt_kind": sources.metric.gt_kind}
-    try:
-        _, preds, gts, _ = grouped(pred, gt, **kinds)
-        wanted = (preds.keys() & gts.keys()) - sources.pairs.keys()
-        return {p.image_id: p for p in pair(pred, gt, ids=wanted, **kinds)} if wanted else {}
-    except DataError:
-        return {}
+    for label, pred_dir, gt_dir in places:
+        try:
+            _, preds, gts, _ = grouped(pred_dir, gt_dir, **kinds)
+            if wanted := (preds.keys() & gts.keys()) - sources.pairs.keys():
+                pairs = {p.image_id: p for p in pair(pred_dir, gt_dir, ids=wanted, **kinds)}
+                if len(pairs) <= MOST:
+                    yield label, Sources(pairs, {}, sources.pred_kind, sources.metric)
+        except DataError:
+            continue

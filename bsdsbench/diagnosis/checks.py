@@ -93,8 +93,11 @@ class Inputs:
 
     def group(self, pred_dir: Path, gt_dir: Path) -> None:
         """List the files. Raises PairingError for folders that cannot be listed."""
-        kinds = {"gt_kind": self.metric.gt_kind, "classes": self._classes}
-        wanted, *sides, _ = grouped(pred_dir, gt_dir, self.split_file, self.kind, **kinds)
+        wanted, *sides, _ = grouped(
+            *(pred_dir, gt_dir, self.split_file, self.kind),
+            gt_kind=self.metric.gt_kind,
+            classes=self._classes,
+        )
         self.preds, self.gts = (
             {i: side[i] for i in sorted(side) if wanted is None or i in wanted} for side in sides
         )

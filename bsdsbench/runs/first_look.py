@@ -282,7 +282,8 @@ def swaps(looks: Iterable[tuple[str, NDArray[Any], NDArray[Any]]]) -> list[tuple
         sizes.setdefault(look[1].shape, []).append(look)
     for same in sizes.values():
         ids = [image_id for image_id, *_ in same]
-        preds, truths = (np.stack([look[k].ravel() for look in same]) for k in (1, 2))
+        preds = np.stack([pred.ravel() for _, pred, _ in same])
+        truths = np.stack([truth.ravel() for *_, truth in same])
         fits = preds @ truths.T
         for k, best in enumerate(fits.argmax(axis=1).tolist()):
             mutual = best != k and int(fits[:, best].argmax()) == k
