@@ -32,6 +32,7 @@ from bsdsbench.files.writing import is_run
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
+from bsdsbench.metrics.many_to_one import many_to_one_counts
 from bsdsbench.metrics.maps import truth_maps, whole_image_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress
@@ -189,6 +190,7 @@ class Search:
         if unknown := [t for t in targets if t not in self.base]:
             known = ", ".join(self.base)
             raise DataError(f"target {unknown[0]!r}: expected any of {known}")
+        self.gt_dir = Path(gt) if (gt := run.place("gt")) else None
         # images spread over the run: a longer beginning of `order` holds a shorter one
         spread = np.modf(np.arange(len(self.ids)) * 0.6180339887498949)[0]
         self.order = np.argsort(spread, kind="stable").tolist()
@@ -284,13 +286,8 @@ class Search:
 
     def images(self) -> None:
         """Images that something names, from the counts that are there."""
-        for label, some in named_images(self.ids, self._gt_dir).items():
+        for label, some in named_images(self.ids, self.gt_dir).items():
             self._note_images(label, [self.own[k] for k in some])
-
-    @property
-    def _gt_dir(self) -> Path | None:
-        gt = self.run.place("gt")
-        return Path(gt) if gt else None
 
     def _note_images(self, label: str, counts: Sequence[Mapping[str, Any]]) -> None:
         scores = self.scores(counts, self.run.protocol)
@@ -316,10 +313,10 @@ class Search:
                 for image_id, counts in zip(group.pairs, pool.map(one, group.pairs), strict=True):
                     new[image_id] = counts
                     self._show(len(new), len(group.pairs), "other images")
-            if any(counts is None for counts in new.values()):
+            if any(counts is None for counts in new.values()):  # too late, or one is refused
                 continue
             ids, every = [*self.ids, *new], [*self.own, *new.values()]
-            for name, some in named_images(ids, self._gt_dir).items():
+            for name, some in named_images(ids, self.gt_dir).items():
                 if some.max() >= len(self.ids):
                     self._note_images(name, [every[k] for k in some])
             self._note_images(f"all {len(every)} images, with {label}", every)
@@ -393,13 +390,16 @@ class Search:
             self.made.setdefault(self._key(setting, rough), {})
 
         def one(k: int) -> None:
-            for setting in tried:
-                made, protocol = self.made[self._key(setting, rough)], protocols[setting.label]
-                if k in made or setting.label in self.refused or self.left < -late:
-                    continue
+            missing = [s for s in tried if k not in self.made[self._key(s, rough)]]
+            if not missing or self.left < -late:
+                return
+            own = self.arrays.get(k) or self.sources.load(self.ids[k], self.run)
+            if len(self.arrays) < AT_HAND:
+                self.arrays.setdefault(k, own)
+            for setting in missing:
                 try:
-                    pred, gt = self._read(k, protocol)
-                    made[k] = self._count(setting, pred, setting.truth(gt), protocol)
+                    made = self._count(setting, k, own, protocols[setting.label])
+                    self.made[self._key(setting, rough)][k] = made
                 except DataError:
                     self.refused.add(setting.label)
 
@@ -413,21 +413,16 @@ class Search:
         ]
 
     def _count(
-        self, setting: Setting, pred: Prediction, gt: GroundTruth, protocol: Protocol
+        self, setting: Setting, k: int, own: tuple[Prediction, GroundTruth], protocol: Protocol
     ) -> Mapping[str, Any]:
+        """The counts of an image, which is read again where the setting reads files otherwise."""
+        pred, gt = own
+        if protocol.gt_options() != self.run.protocol.gt_options():
+            pred, gt = self.sources.load(self.ids[k], self.run, protocol)
+        gt = setting.truth(gt)
         if setting.match == "1toN":
-            from bsdsbench.metrics.many_to_one import many_to_one_counts
-
             return many_to_one_counts(pred, gt, protocol)
         return self.metric.count(pred, gt, protocol, self.metric.options_of(protocol))
-
-    def _read(self, k: int, protocol: Protocol) -> tuple[Prediction, GroundTruth]:
-        if protocol.gt_options() != self.run.protocol.gt_options():
-            return self.sources.load(self.ids[k], self.run, protocol)
-        found = self.arrays.get(k) or self.sources.load(self.ids[k], self.run)
-        if len(self.arrays) < AT_HAND:
-            self.arrays.setdefault(k, found)
-        return found
 
     def estimate(self, setting: Setting, rough: bool) -> float:
         """Note the score of all images, moved by what the setting moves on some; its gap.
