@@ -222,28 +222,21 @@ def each(which: Callable[[Seen, Protocol], bool], among: str = "seen") -> Looks:
     return looks
 
 
-def _strangers(inputs: Inputs) -> tuple[list[str], list[str], int, str]:
-    """Images without prediction, predictions without image, how many have both, what was put before
-    or after every id."""
-    missing = [i for i in inputs.gts if i not in inputs.preds]
-    extra = [i for i in inputs.preds if i not in inputs.gts]
-    longer = ""
-    for name in extra:
-        before, found, after = name.partition(missing[0]) if missing else ("", "", "")
-        if found and {f"{before}{i}{after}" for i in missing} <= {*extra}:
-            longer = f"{before}*{after}"
-    return missing, extra, len(inputs.gts) - len(missing), longer
-
-
 def names(what: str) -> Looks:
     """Looks at the names of files: "renamed", of another "split", "missing" or "extra"."""
 
     def looks(inputs: Inputs) -> Iterator[Hit]:
-        missing, extra, common, longer = _strangers(inputs)
-        other = bool(missing and extra) and common < len(inputs.gts) / 2
-        case = ("renamed" if longer else "split") if other else ""
-        ids = {"missing": missing, "extra": extra}.get(what, extra)
-        if ids and case == (what if what in ("renamed", "split") else ""):
+        missing = [i for i in inputs.gts if i not in inputs.preds]
+        extra = [i for i in inputs.preds if i not in inputs.gts]
+        common, longer = len(inputs.gts) - len(missing), ""
+        for name in extra:  # what was put before or after every id
+            before, there, after = name.partition(missing[0] if missing else name)
+            if missing and there and {f"{before}{i}{after}" for i in missing} <= {*extra}:
+                longer = f"{before}*{after}"
+        found = {"missing": missing, "extra": extra}
+        if missing and extra and common < len(inputs.gts) / 2:
+            found = {"renamed" if longer else "split": extra}
+        if ids := found.get(what):
             words = {"of": len(inputs.gts), "common": common, "longer": longer}
             yield ids, {**words, "preds": counted(len(extra), "prediction")}
 
@@ -451,7 +444,8 @@ CHECKS = (
           "leave one file for each image"),
     # what cannot be read
     Check("labels", ERROR, unread("labels"), "{words}", "--pred-kind labels"),
-    Check("empty-truth", ERROR, unread("empty-truth"), "{words}", "leave these images out"),
+    Check("empty-truth", ERROR, unread("empty-truth"), "{words}",
+          "--set empty_gt=skip or count, or other annotations"),
     Check("gt-values", ERROR, unread("gt-values"), "{words}",
           "--set gt_threshold=0.5 for gray, --set gt_kind=labels for region labels"),
     Check("range", ERROR, unread("range"), "{words}", "{mends}, or save as 8-bit PNG"),

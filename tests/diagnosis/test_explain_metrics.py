@@ -2,7 +2,6 @@
 
 import json
 
-import click
 import imageio.v3 as iio
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from scipy import ndimage as ndi
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.diagnosis.explain import explain
-from bsdsbench.diagnosis.explanation import resolution
 from tests.helpers.masks import blobs
 from tests.helpers.runs import call, refused
 
@@ -169,46 +167,6 @@ def test_scores_that_no_reading_moves_give_no_warning(tmp_path):
         np.save(tmp_path / name / "a.npy", depth)
     told = explain(counted(tmp_path, "pred", "gt", "depth", "depth"), {"depth.si_f1": 0.409})
     assert not any(trial.reached for trial in told.trials)
-
-
-@pytest.mark.slow
-def test_the_whole_way_of_a_depth_data_set(rooms, tmp_path):
-    """evaluate, compare, report, plot, check and explain, as a user types them."""
-    gt = str(rooms / "gt")
-    given = ["--metrics", "depth", "--quiet", "--workers", "1", "--executor", "thread"]
-    chosen = ["--set", 'depth.measures=["si","dbe","edges"]']
-
-    def run(*arguments, status=0):
-        words = list(map(str, arguments))
-        done = CliRunner().invoke(cli, words, standalone_mode=False, catch_exceptions=False)
-        assert (done.return_value or 0) == status, done.output
-        return done.stdout
-
-    for name in ("moved", "blurred"):
-        shown = run("evaluate", rooms / name, "--gt", gt, "-o", tmp_path / name, *given, *chosen)
-        assert "SI-F1" in shown
-        assert "DBE" in shown
-        assert "proto:depth.1" in shown
-        assert (tmp_path / name / "pr.png").is_file()
-    runs = [tmp_path / "moved", tmp_path / "blurred"]
-    assert "DBE accuracy" in run("compare", *runs, "--n-boot", 200)
-    run("report", *runs, "-o", tmp_path / "report.html", "--n-boot", 200)
-    page = (tmp_path / "report.html").read_text("utf-8")
-    assert "Depth boundaries" in page
-    assert "SI-F1" in page
-    run("plot", *runs, "-o", tmp_path / "pr.pdf")
-    assert (tmp_path / "pr.pdf").stat().st_size > 1000
-    run("check", runs[1], "--baseline", tmp_path / "baseline.json", "--update")
-    run("check", runs[1], "--baseline", tmp_path / "baseline.json")
-    run("check", runs[0], "--baseline", tmp_path / "baseline.json", status=1)
-    strict = counted(rooms, "blurred", "gt", "depth", "depth", strict=True, measures=("si",))
-    target = f"depth.si_f1={value(strict, 'depth', 'si_f1'):.5f}"
-    told = run("explain", runs[1], "--target", target, "--workers", 1, "--quiet", "--seconds", 300)
-    assert told.splitlines()[1].endswith("depth.strict True")
-    assert "with 'depth.strict True'" in told.splitlines()[-1]
-    drawn = ("evaluate", rooms / "moved", "--gt", gt, "--overlays", "-o", tmp_path / "drawn")
-    refused("matches pixels", run, *drawn, *given, error=click.UsageError)
-    assert resolution(0.5) == 0.05
 
 
 @pytest.mark.parametrize(
