@@ -17,7 +17,7 @@ from bsdsbench.files.bounded import counted, listed
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Progress
-from bsdsbench.runs.job import kind_of, protocol_of
+from bsdsbench.runs.run_options import kind_of, protocol_of
 
 
 @dataclass(frozen=True, slots=True)

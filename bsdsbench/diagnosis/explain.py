@@ -28,7 +28,6 @@ from bsdsbench.diagnosis.causes import (
 )
 from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, ranked, resolution, trial
 from bsdsbench.files.errors import DataError
-from bsdsbench.files.writing import is_run
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
@@ -36,8 +35,8 @@ from bsdsbench.metrics.many_to_one import many_to_one_counts
 from bsdsbench.metrics.maps import truth_maps, whole_image_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress
-from bsdsbench.runs.executors import available_cores
-from bsdsbench.runs.runner import evaluate
+from bsdsbench.runs.folder import is_run
+from bsdsbench.runs.run import available_cores, evaluate
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.curve import FOUR, PRCurve, four_counts
 from bsdsbench.scores.score import at as value_at
@@ -206,6 +205,7 @@ class Search:
             (OWN.label, False): dict(enumerate(self.own))
         }
         self.known: dict[Any, dict[str, float]] = {}
+        self.between: dict[str, dict[str, float]] = {}
         self.whole = {OWN.label: (OWN, self.base)}  # scores of settings on all images
 
     @property
@@ -367,7 +367,8 @@ class Search:
             open_.sort(key=lambda s: gaps[s.label])
             if self.reached and gaps[open_[0].label] > near:
                 break
-            if len(self.made.get(self._key(open_[0], True), ())) < enough:
+            few = len(self.made.get(self._key(open_[0], True), ())) < enough
+            if few and not self._between(open_[0]):
                 if not self.count(open_[:1], self.order[:enough], rough=True):
                     open_.pop(0)
                 continue
@@ -382,8 +383,9 @@ class Search:
 
         One reading of an image serves all settings. What is refused is never tried again.
         """
-        tried = [s for s in (OWN, *some) if s.label not in self.refused]
-        tried = tried if rough else tried[1:]
+        tried = [s for s in some if s.label not in self.refused]
+        if rough:
+            tried = [OWN, *(s for s in tried if not self._between(s))]
         protocols = {s.label: self._protocol(s, rough) for s in tried}
         late = (LATE - 1) * self.seconds if not rough else 0.0
         for setting in tried:
@@ -409,7 +411,11 @@ class Search:
         return [
             s
             for s in some
-            if s.label not in self.refused and {*at} <= self.made[self._key(s, rough)].keys()
+            if s.label not in self.refused
+            and (
+                (rough and self._between(s))
+                or {*at} <= self.made.get(self._key(s, rough), {}).keys()
+            )
         ]
 
     def _count(
@@ -430,6 +436,10 @@ class Search:
         It is moved from the run, or from that setting counted on all images which is most like it
         on the same ones: of two that are alike, the difference on a few images is that on all.
         """
+        if rough and (guess := self._between(setting)):
+            self.note(setting.label, "setting", guess, who=setting.who, exact=False)
+            asked = [t for t in self.targets if t != "ois" and t in guess] or list(self.targets)
+            return max(abs(guess.get(t, inf) - float(self.targets[t])) for t in asked)
         key = self._key(setting, rough)
         at = tuple(sorted(self.made.get(key, ())))
         if not at or setting.label in self.refused:
@@ -455,6 +465,28 @@ class Search:
                     away, scores = distance, {t: whole[t] + found[t] - own[t] for t in both}
         more = {"exact": exact, "n_images": len(at), "n_causes": setting.n_causes}
         return self.note(setting.label, "setting", scores, who=setting.who, **more)
+
+    def _between(self, setting: Setting) -> dict[str, float]:
+        """The scores at other thresholds, from counts between the run's own; {} where it has none.
+
+        ODS and AP are nearly exact so; OIS is not.
+        """
+        plain = setting.changes.keys() == {"thresholds"} and setting.n_causes == 1
+        if not (plain and self.knots and {*FOUR} <= self.own[0].keys()):
+            return {}
+        if setting.label not in self.between:
+            protocol = self._protocol(setting, rough=False)
+            grid, last = protocol.threshold_array(), len(self.run.protocol.thresholds) - 1
+            at = np.interp(grid, self.run.protocol.thresholds, np.arange(last + 1))
+            low = np.floor(at).astype(np.int64)
+            high, share = np.minimum(low + 1, last), at - low
+            made = []
+            for own in self.own:
+                four = {n: np.rint(own[n][low] * (1 - share) + own[n][high] * share) for n in FOUR}
+                counts = {name: array.astype(np.int64) for name, array in four.items()}
+                made.append({"thresholds": grid, **counts})
+            self.between[setting.label] = self.scores(made, protocol)
+        return self.between[setting.label]
 
     def _scores(
         self, setting: Setting, key: tuple[str, bool], at: tuple[int, ...]
