@@ -11,9 +11,9 @@ DOCS = Path(__file__).parents[1] / "docs"
 README, CONTRIBUTING = (DOCS.parent / f"{name}.md" for name in ("README", "CONTRIBUTING"))
 sys.path.insert(0, str(DOCS))
 
-import bsdsbench as bb  # noqa: E402
 from making import metrics, reference, verbs  # noqa: E402
 
+import bsdsbench as bb  # noqa: E402
 from bsdsbench.cli import VERBS  # noqa: E402
 from bsdsbench.metrics import registry  # noqa: E402
 from bsdsbench.protocol.tasks import tasks  # noqa: E402
