@@ -139,7 +139,8 @@ def _page(verb: str, command: click.Command, group: str, printed: str) -> str:
         f"# bsdsbench {verb}\n\n{_help(command)}\n{example}"
         f"{_options(command, f'bsdsbench {verb}', 2)}\n"
         f"{also}All verbs: [command line](../../reference/verbs.md). Settings of a run: "
-        "[protocols](../../reference/protocols.md). Words: [glossary](../../reference/glossary.md).\n"
+        "[protocols](../../reference/protocols.md). Words: "
+        "[glossary](../../reference/glossary.md).\n"
     )
 
 
