@@ -176,10 +176,11 @@ def saliency(count: int) -> Iterator[Row]:
         for form, stretch in (("stretched", True), ("as_is", False)):
             found = ours(pred, gt, stretch)
             for name, value in case[form].items():
-                worst.setdefault(name, []).append(largest(found[name], value))
+                kind = "curves" if "curve" in name else "scores"
+                worst.setdefault(kind, []).append(largest(found[name], value))
     made_by = STORED["made_by"].split(",")[0]
     for name, rows in worst.items():
-        yield f"saliency {name}", made_by, *together(rows)
+        yield f"saliency, {name}", made_by, *together(rows)
 
 
 def superpixels(count: int) -> Iterator[Row]:
@@ -228,7 +229,7 @@ def lines_and_orientations(count: int) -> Iterator[Row]:
             occlusion.occlusion_counts(soft, angles, [edge], [angle], protocol)
         )
         radius = 0.0075 * np.hypot(*soft.shape)
-        expected = occlusion.slow_counts(
+        expected = occlusion.slow.counts(
             soft.astype(float), angles, [(edge, angle)], protocol.thresholds, radius
         )
         cells.append(largest(found, expected))
