@@ -34,7 +34,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "examples", "**/README.*", "**.ipynb"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache", "myst.xref_missing"]  # links to files of the repository
 default_role = "py:obj"
@@ -54,6 +54,7 @@ linkcheck_timeout = 30
 linkcheck_retries = 3
 linkcheck_ignore = [r"^(?!https?:)"]  # the others are tested in the built site
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "bsdsbench"
 smartquotes = False  # they would turn --option into a dash

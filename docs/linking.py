@@ -6,10 +6,13 @@ mentions them in code style, so that links need no markup and cannot go stale.
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -20,6 +23,7 @@ from bsdsbench.cli import VERBS
 from bsdsbench.protocol.protocol import preset_names
 from bsdsbench.protocol.tasks import tasks
 
+WORDS = json.loads(Path(__file__).with_name("search_words.json").read_text("utf-8"))
 LONGEST = 155  # characters of a description that search engines show
 
 
@@ -60,6 +64,10 @@ PAGES = {
 def point_at_pages(app: Sphinx, page: str, source: list[str]) -> None:
     for file, made in PAGES.items():
         source[0] = re.sub(rf"\]\({file}", f"]({made}", source[0])
+    if page in WORDS:
+        entries = ", ".join(f"! {word}" for word in WORDS[page])
+        title = re.compile(r"^# .*\n", re.M)
+        source[0] = title.sub(rf"\g<0>\n```{{index}} {entries}\n```\n", source[0], count=1)
 
 
 class LinkCode(SphinxPostTransform):
@@ -131,7 +139,14 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def formula(self: Any, node: nodes.Element) -> None:
+    """A formula as MathML, which browsers draw without a script."""
+    self.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    raise nodes.SkipNode
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_html_math_renderer("mathml", (formula, None), (formula, None))
     app.add_post_transform(LinkCode)
     app.connect("source-read", point_at_pages)
     app.connect("html-page-context", describe)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from drawing.draw import draw_all
 
-from making import metrics, notebook, reference, verbs
+from making import metrics, notebook, published, reference, verbs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,6 +19,7 @@ def write_all(out: Path) -> None:
         "tasks.txt": reference.task_table(),
         "signature.txt": reference.signature_tables(),
         "verbs.txt": verbs.table(),
+        "published.txt": published.table(),
         **{f"data/{name}.md": text for name, text in reference.data_pages().items()},
         **{f"metrics/{name}": text for name, text in metrics.pages().items()},
     }

@@ -38,7 +38,7 @@ CALLS = {
     "worst": ["bsdsbench worst out/canny"],
     "explain": [
         "bsdsbench evaluate raw/maps --gt gt -o out/raw",
-        "bsdsbench explain out/raw --target ods=0.760",
+        "bsdsbench explain out/raw --target ods=0.756",
     ],
     "plot": ["bsdsbench plot out/canny out/sobel -o pr.pdf"],
     "curves": ["bsdsbench curves scores.csv --kind roc"],
