@@ -140,8 +140,12 @@ def _escaped(text: str) -> str:
 
 
 def formula(self: Any, node: nodes.Element) -> None:
-    """A formula as MathML, which browsers draw without a script."""
-    self.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    """A formula as MathML, which browsers draw without a script; a block of several wraps."""
+    if isinstance(node, nodes.math):
+        self.body.append(tex2mathml(node.astext()))
+    else:
+        parts = (tex2mathml(part, as_block=True) for part in node.astext().split(r"\qquad"))
+        self.body.append(f'<div class="formula">{"".join(parts)}</div>')
     raise nodes.SkipNode
 
 

@@ -7,7 +7,7 @@ document.addEventListener("DOMContentLoaded", () => {
   }
   for (const box of document.querySelectorAll(".sortable")) sortable(box.querySelector("table"));
   const scrolling = () => {
-    for (const box of document.querySelectorAll(".bd-article :is(table, pre, div.highlight)"))
+    for (const box of document.querySelectorAll(".bd-article :is(table, pre, div.highlight, .formula)"))
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
   };
   scrolling();

@@ -31,8 +31,7 @@ def protocols() -> str:
     for name in sorted(preset_names()):
         proto = bb.Protocol.preset(name)
         said, *others = proto.describe().partition(": ")[2].split("; ")
-        first, second, *more = (said, *others)
-        rows.append(f"| [{name}](#{name}) | {first} | {second} | {cell('; '.join(more))} |")
+        rows.append(f"| [{name}](#{name}) | {said} | {others[0]} | {cell('; '.join(others[1:]))} |")
         text = resources.files("bsdsbench.protocol.presets").joinpath(f"{name}.toml").read_text()
         source = [line.lstrip("# ") for line in text.splitlines() if line.startswith("#")]
         source = [re.sub(r"([<*_])", r"\\\1", line) for line in source]

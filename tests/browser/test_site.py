@@ -1,5 +1,6 @@
 """The documentation site in a real browser, and its links. BSDSBENCH_SITE names the built site."""
 
+import json
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(not SITE, reason="BSDSBENCH_SITE is not set: build the site first"),
 ]
+WORDS = Path(__file__).parents[2] / "docs" / "search_words.json"
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 # One page of each kind.
@@ -189,6 +191,33 @@ def test_search_finds_a_function(open_page):
     hit = page.locator("#search-results a").first
     hit.wait_for()
     assert "match_boundaries" in page.locator("#search-results").inner_text()
+
+
+def test_search_finds_the_page_of_a_word_first_or_second(open_page):
+    page = open_page("search")
+    page.wait_for_function("Search._index !== null")
+    asked = "q => Search._performSearch(...Search._parseQuery(q)).reverse().map(r => r[0])"
+    lost = []
+    for name, words in json.loads(WORDS.read_text("utf-8")).items():
+        for word in words:
+            found = list(dict.fromkeys(page.evaluate(asked, word)))
+            if name not in found[:2]:
+                lost.append((word, name, found[:3]))
+    assert lost == []
+
+
+def test_published_results_are_sorted_and_searched(open_page):
+    page = open_page("reference/published")
+    rows = page.locator(".sortable tbody tr:visible")
+    every = rows.count()
+    page.get_by_role("searchbox", name="Search the rows of this table").fill("hed bsds500-test")
+    assert 3 <= rows.count() < every / 5
+    page.get_by_role("button", name="ODS").click()
+    ods = [
+        float(text)
+        for text in page.locator(".sortable tr:visible td:nth-child(4)").all_inner_texts()
+    ]
+    assert ods == sorted(ods)
 
 
 def test_dark_mode(open_page):
