@@ -182,6 +182,15 @@ POSITIVE = check(lambda v: is_number(v) and 0 < v <= 1e6, "a number above 0, at 
 POSITIVES = numbers(lambda v: 0 < v <= 1e6, "numbers above 0, at most 1e6")
 
 
+def option(default: Any, help: str, validator: Any = BOOL, **metadata: Any) -> Any:
+    """A field; numbers become floats where the default is one, lists tuples of what it holds."""
+    converter = {float: real, tuple: listed}.get(type(default))
+    if converter is listed and default and all(isinstance(v, float) for v in default):
+        converter = reals
+    metadata["help"] = help
+    return attrs.field(default=default, converter=converter, validator=validator, metadata=metadata)
+
+
 # What is read off a class or a record.
 
 
