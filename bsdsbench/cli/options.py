@@ -248,9 +248,10 @@ def protocol_from(
 
     Raises ProtocolError, UsageError for a field that is given in two ways.
     """
+    from attrs import asdict
+
     from bsdsbench.metrics.registry import settled
     from bsdsbench.protocol.constants import NMSParams
-    from bsdsbench.protocol.fields import plain
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
     from bsdsbench.runs.job import usual_protocol
@@ -279,7 +280,7 @@ def protocol_from(
     if nms not in (None, True, PROTOCOL_S):
         given = changes.get("nms_params")
         more = given if isinstance(given, dict) else {}
-        short["nms_params"] = plain(NMSParams.recipe(str(nms))) | more
+        short["nms_params"] = asdict(NMSParams.recipe(str(nms))) | more
     return settled(base.replace(**changes | short))
 
 

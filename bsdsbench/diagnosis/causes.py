@@ -124,11 +124,11 @@ def _tolerances() -> Iterator[Setting]:
 
 def _nms() -> Iterator[Setting]:
     yield Setting("nms", "no NMS", "maps that had it already, or never", {"nms": False})
-    names: dict[tuple[Any, ...], list[str]] = {}
+    names: dict[NMSParams, list[str]] = {}
     for name, recipe in RECIPES.items():
-        names.setdefault(recipe.constants, []).append(name)
-    for constants, known in names.items():
-        label = f"NMS {known[0]} ({NMSParams(*constants).describe().partition(': ')[2]})"
+        names.setdefault(recipe, []).append(name)
+    for recipe, known in names.items():
+        label = f"NMS {known[0]} ({recipe.describe().partition(': ')[2]})"
         changes = {"nms": True, "nms_params": known[0]}
         yield Setting("nms", label, ", ".join(known), changes)
 
