@@ -82,7 +82,7 @@ def test_where_nothing_could_be_significant_the_tolerance_decides(n, n_boot):
     (note,) = found.notes
     assert f"of {n} images with {n_boot} samples" in note
     assert note in str(found)
-    assert found.to_mapping()["notes"] == [note]
+    assert found.to_mapping()["notes"] == (note,)
     assert note in found.to_junit()
     assert check(few, Baseline.of(few), statistical=True, n_boot=n_boot).passed
     assert check(changed(few, 0.4), Baseline.of(few)).notes == ()
@@ -323,7 +323,8 @@ def test_lines_show_every_score_unless_asked_for_the_failed():
     gone = Check("boundary.ois", 0.5, None, 0.0, 0.002, None, True)
     found = GateResult("ours", (good, bad, gone))
     failed = [
-        "FAIL boundary.ap: 0.2500, baseline 0.5000, worse by 0.2500 (tolerance 0.002, p 0.0100)",
+        "FAIL boundary.ap: 0.2500, baseline 0.5000, worse by 0.2500, more than the tolerance 0.002, "
+        "and significant (p 0.0100)",
         "FAIL boundary.ois: missing, baseline 0.5000",
     ]
     shown = "ok   boundary.ods: 0.5000, baseline 0.5000, not worse (tolerance 0.002)"
