@@ -100,9 +100,11 @@ class PublishedResult:
 
     @property
     def label(self) -> str:
-        """The name with the year it was published, for legends."""
-        said = [str(self.year or ""), "published", self.input]
-        return f"{self.name} ({', '.join(word for word in said if word)})"
+        """The name with year, input, variant, and the key where the name does not say it."""
+        variant = "" if self.variant == "single-scale" else self.variant
+        said = [str(self.year or ""), "published", self.input, variant]
+        key = "" if self.key == self.name.lower() else f"; {self.key}"
+        return f"{self.name} ({', '.join(word for word in said if word)}{key})"
 
     def ap_mark(self, rule: str) -> str:
         """What to print beside the AP in a column of `rule`: "" if it is of that rule."""
