@@ -78,7 +78,7 @@ def _scores(found: Any, scores: Sequence[str], aside: bool = False) -> Table:
         f"{_n(found)}"
     )
     key = "more-scores" if aside else "scores"
-    about = {"sentence": sentence, "aside": aside}
+    about: dict[str, Any] = {"sentence": sentence, "aside": aside}
     return with_speeds(
         Table(key, f"{title} with intervals", columns, rows, **how, **about), found.speeds
     )
@@ -118,7 +118,7 @@ def _differences(found: Any, scores: Sequence[str], aside: bool = False) -> Tabl
     title = "More differences" if aside else "Differences"
     sentence = f"{title} between methods, with {_percent(found)} intervals and p, on {_n(found)}"
     key = "more-differences" if aside else "differences"
-    about = {"sentence": sentence, "n_labels": 3, "aside": aside}
+    about: dict[str, Any] = {"sentence": sentence, "n_labels": 3, "aside": aside}
     return Table(key, title, columns, rows, **how, **about)
 
 
