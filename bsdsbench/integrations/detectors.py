@@ -42,7 +42,7 @@ from bsdsbench.runs.runner import run as score
 from bsdsbench.runs.score_tables import KEY as SPEED
 from bsdsbench.runs.score_tables import METHOD, Speed, score_tables, with_speeds
 from bsdsbench.tables.result_object import Shown
-from bsdsbench.tables.table import Cell, Column, Table
+from bsdsbench.tables.table import Cell, Field, Table
 
 Detector = Callable[[NDArray[np.uint8]], Any]
 SOFT_INTEGERS = (np.uint8, np.uint16, np.bool_)
@@ -123,7 +123,7 @@ class DetectorRun(Shown):
             In the order in which they are shown.
         """
         counts = (("pictures", "Pictures"), ("failed", "Failed"))
-        columns = [METHOD, *(Column(*count, "", "d") for count in counts)]
+        columns = [METHOD, *(Field(*count, "", "d") for count in counts)]
         rows: list[list[Cell]] = [[self.name, len(self.milliseconds), len(self.failed)]]
         table = Table("detector", "Detector", columns, rows, notes=self.notes)
         own = with_speeds(table, {self.name: self.speed})

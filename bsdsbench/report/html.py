@@ -27,8 +27,7 @@ from bsdsbench.runs.run_folder import as_runs, write_drawn
 from bsdsbench.runs.run_identity import not_beside
 from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
-from bsdsbench.tables.as_csv import to_csv
-from bsdsbench.tables.as_html import to_html
+from bsdsbench.tables.forms import to_csv, to_html
 from bsdsbench.tables.table import Table
 
 SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")

@@ -34,8 +34,8 @@ from bsdsbench.runs.run_identity import MARK, identity_of, is_own, mark_of, sign
 from bsdsbench.runs.score_tables import image_table, score_tables
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.score import at
-from bsdsbench.tables.as_html import to_html
 from bsdsbench.tables.as_text import to_text
+from bsdsbench.tables.forms import to_html
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 

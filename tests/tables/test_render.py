@@ -13,14 +13,14 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.runs.score_tables import score_tables
-from bsdsbench.tables.as_csv import to_csv
-from bsdsbench.tables.as_html import to_html
-from bsdsbench.tables.as_json import to_json
-from bsdsbench.tables.as_latex import to_latex
-from bsdsbench.tables.as_markdown import to_markdown
+from bsdsbench.tables.forms import to_csv
+from bsdsbench.tables.forms import to_html
+from bsdsbench.tables.forms import to_json
+from bsdsbench.tables.forms import to_latex
+from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.as_text import print_tables, to_text
 from bsdsbench.tables.output import form_of, render, write_tables
-from bsdsbench.tables.table import Column, Estimate, Table, select
+from bsdsbench.tables.table import Estimate, Field, Table, select
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
 from tests.helpers.snapshots import same_as_stored

@@ -9,8 +9,8 @@ from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
 from bsdsbench.runs.score_tables import image_table, score_tables
 from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.tables.as_csv import to_csv
-from bsdsbench.tables.as_latex import to_latex
+from bsdsbench.tables.forms import to_csv
+from bsdsbench.tables.forms import to_latex
 from bsdsbench.tables.as_text import to_text
 from bsdsbench.tables.table import arrow
 from tests.helpers.runs import refused

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from bsdsbench.files.errors import visible
-from bsdsbench.tables.table import Column, Estimate, Table, arrow
+from bsdsbench.tables.table import Estimate, Field, Table, arrow
 from tests.helpers.runs import refused
 
 METHOD = Column("method", "Method")
