@@ -20,11 +20,15 @@ from bsdsbench.comparison.published import (
 )
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.plotting.curve_display import PRCurveDisplay, curve_of, draw_together
-from bsdsbench.plotting.displays import FThresholdDisplay
+from bsdsbench.plotting.displays import (
+    FThresholdDisplay,
+    PRCurveDisplay,
+    draw_together,
+    metric_with_curve,
+)
 from bsdsbench.plotting.palette import HUMAN
 from bsdsbench.plotting.scatter import ImageScatterDisplay
-from bsdsbench.plotting.style import for_file, is_grey, place_legend, root_figure, save, sign, style
+from bsdsbench.plotting.style import for_file, is_grey, legend, root_figure, save, sign, style
 from bsdsbench.runs.run_folder import as_runs
 from bsdsbench.runs.run_identity import incomparable, not_beside, reference_of
 from bsdsbench.scores.curve import AP_RULES
@@ -103,7 +107,7 @@ def plot_runs(
         entries = [(d.best.f if d.best else 0.0, d.line_) for d in shown]
         if point is not None:
             entries.append((point[0], _draw_human(ax, *point)))
-        place_legend(ax, [line for _, line in sorted(entries, key=lambda e: -e[0])])
+        legend(ax, [line for _, line in sorted(entries, key=lambda e: -e[0])])
         return _done(ax, path, runs, named, extra)
 
 
@@ -130,7 +134,7 @@ def _show_ap(
 ) -> None:
     """AP behind the names, of published results where its rule is the one of all runs."""
     rules = {run.protocol.ap_rule for run in runs} or {r.ap_rule for r in extra} & set(AP_RULES)
-    values = [float(run.score(curve_of(run, metric)).ap) for run in runs]
+    values = [float(run.score(metric_with_curve(run, metric)).ap) for run in runs]
     values += [r.boundary["ap"] if {r.ap_rule} == rules else math.nan for r in extra]
     for display, value in zip(shown, values, strict=True):
         if not math.isnan(value):
@@ -163,7 +167,7 @@ def plot_f(
         ]
         ax = draw_together(shown)
         shown.sort(key=lambda d: -d.best.f if d.best else 0.0)
-        place_legend(ax, [d.line_ for d in shown], None)  # curves are everywhere
+        legend(ax, [d.line_ for d in shown])
         return _done(ax, path, runs, named)
 
 
