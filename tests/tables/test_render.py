@@ -31,10 +31,10 @@ NASTY = "=cmd|'a'!x & <b> $x_1$ ~50% \\ [c] -- \x1b[31m\u202e"
 @pytest.fixture
 def scores():
     columns = [
-        Column("method", "Method"),
-        Column("ods", "Boundary ODS", "ODS", ".3f", True),
-        Column("voi", "VOI OIS", "VOI", ".2f", False),
-        Column("images", "Images", "", "d"),
+        Field("method", "Method"),
+        Field("ods", "Boundary ODS", "ODS", ".3f", True),
+        Field("voi", "VOI OIS", "VOI", ".2f", False),
+        Field("images", "Images", "", "d"),
     ]
     rows = [
         ["HED", Estimate(0.788, 0.78, 0.797, "a"), 1.5, 200],
@@ -47,8 +47,8 @@ def scores():
 
 @pytest.fixture
 def wide():
-    columns = [Column("method", "Method")]
-    columns += [Column(f"s{i}", f"Quite long heading {i}", f"S{i}", ".3f", True) for i in range(9)]
+    columns = [Field("method", "Method")]
+    columns += [Field(f"s{i}", f"Quite long heading {i}", f"S{i}", ".3f", True) for i in range(9)]
     rows = [[name, *(i / 7 for i in range(9))] for name in ("first", "second")]
     return Table("wide", "Wide", columns, rows, caption="Protocol of some length " * 4)
 
@@ -84,7 +84,7 @@ def test_text_takes_short_headings_first_and_then_blocks(wide):
 
 
 def test_a_name_longer_than_the_width_is_folded_and_the_numbers_stay_whole():
-    columns = [Column("m", "Method"), Column("a", "A", format=".6f"), Column("b", "B", format="d")]
+    columns = [Field("m", "Method"), Field("a", "A", format=".6f"), Field("b", "B", format="d")]
     table = Table("x", "", columns, [["n" * 90, 0.123456, 7_000_000]])
     for width in (30, 60):
         text = to_text([table], width)
@@ -243,7 +243,7 @@ def test_csv_is_tidy(scores):
 
 def test_csv_has_numpy_numbers_as_plain_ones():
     numpy = pytest.importorskip("numpy")
-    columns = [Column("a", "A", format=".1f"), Column("b", "B", format="d")]
+    columns = [Field("a", "A", format=".1f"), Field("b", "B", format="d")]
     table = Table("x", "", columns, [[numpy.float64(0.1), numpy.int64(3)]])
     assert to_csv(table) == "a,b\n0.1,3\n"
     assert json.loads(to_json([table]))["tables"][0]["rows"] == [{"a": 0.1, "b": 3}]

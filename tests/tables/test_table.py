@@ -8,10 +8,10 @@ from bsdsbench.files.errors import visible
 from bsdsbench.tables.table import Estimate, Field, Table, arrow
 from tests.helpers.runs import refused
 
-METHOD = Column("method", "Method")
-UP = Column("f", "F", format=".3f", higher_is_better=True)
-DOWN = Column("voi", "VOI", format=".2f", higher_is_better=False)
-FLAT = Column("t", "Threshold", format=".2f")
+METHOD = Field("method", "Method")
+UP = Field("f", "F", format=".3f", higher_is_better=True)
+DOWN = Field("voi", "VOI", format=".2f", higher_is_better=False)
+FLAT = Field("t", "Threshold", format=".2f")
 
 
 def test_the_best_follows_the_direction_and_skips_the_undefined():
@@ -43,7 +43,7 @@ def test_intervals_are_printed_in_the_columns_format():
     ("p", "text"), [(1.0, "1.0000"), (0.0001, "0.0001"), (0.00009, "<0.0001"), (None, "-")]
 )
 def test_p_values(p, text):
-    assert Column("p", "p", format="p").text(p) == text
+    assert Field("p", "p", format="p").text(p) == text
 
 
 def test_arrows():
