@@ -39,7 +39,7 @@ _PACKAGES = {
     "bsdsbench.metrics.maps": ("nms", "thin"),
     "bsdsbench.metrics.pixel": ("pixel_counts", "pixel_score"),
     "bsdsbench.plotting": ("DETCurveDisplay", "PRCurveDisplay", "ROCCurveDisplay"),
-    "bsdsbench.protocol.settings": ("NMSParams",),
+    "bsdsbench.protocol.constants": ("NMSParams",),
     "bsdsbench.protocol.protocol": ("Protocol",),
     "bsdsbench.protocol.tasks": ("Task",),
     "bsdsbench.scores.counts": ("Counts", "ImageRecord"),

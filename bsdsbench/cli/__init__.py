@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import gc
 import os
+import re
 import signal
 import sys
 import warnings
@@ -95,7 +96,7 @@ def main() -> None:
         status = 2
     except DataError as error:
         for line in grouped(error.problems):
-            _say(f"bsdsbench: {line}")
+            _say(f"bsdsbench: {_in_flags(line)}")
         status = 2
     except KeyboardInterrupt:
         _interrupted(words)
@@ -122,6 +123,14 @@ def main() -> None:
         status = 2
     gc.freeze()  # Python would look for garbage in all that was imported once more, for 0.15 s
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _in_flags(line: str) -> str:
+    """A message with NAME=True, Python's words, as the flag of the verb that was called."""
+    verb = next((word for word in sys.argv[1:] if word in VERBS), "demo")
+    params = import_module(f"bsdsbench.cli.verb_{verb}").command.params
+    flags = {param.name: max(param.opts, key=len) for param in params}
+    return re.sub(r"\b(\w+)=True\b", lambda found: flags.get(found[1], found[0]), line)
 
 
 def _wrong_call(error: click.ClickException) -> str:
@@ -177,7 +186,7 @@ def _one_line_warnings() -> None:
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, InputWarning):
-            _say(f"bsdsbench: warning: {visible(str(message))}")
+            _say(f"bsdsbench: warning: {visible(_in_flags(str(message)))}")
         else:
             usual(message, category, *where, **more)
 

@@ -50,7 +50,9 @@ verb = partial(click.command, cls=Verb)
 
 def _with_recipe(args: list[str]) -> list[str]:
     """--nms that no recipe follows stands for the protocol's, before other arguments too."""
-    from bsdsbench.protocol.settings import RECIPES
+    if "--nms" not in args:
+        return args
+    from bsdsbench.protocol.constants import RECIPES
 
     words = [*args, ""]
     return [
@@ -247,8 +249,9 @@ def protocol_from(
     Raises ProtocolError, UsageError for a field that is given in two ways.
     """
     from bsdsbench.metrics.registry import settled
+    from bsdsbench.protocol.constants import NMSParams
+    from bsdsbench.protocol.fields import plain
     from bsdsbench.protocol.protocol import Protocol
-    from bsdsbench.protocol.settings import NMSParams
     from bsdsbench.protocol.signature import Signature, parse_overrides
     from bsdsbench.runs.job import usual_protocol
 
@@ -262,9 +265,9 @@ def protocol_from(
     changes = parse_overrides(overrides)
     short: dict[str, Any] = {}
     if thresholds is not None:
-        short["thresholds"] = _thresholds(thresholds)
+        short["thresholds"] = thresholds
     if max_dist is not None:
-        short["max_dist"] = _number("--max-dist", max_dist)
+        short |= parse_overrides([f"max_dist={max_dist}"])
     if no_thin:
         short["thin"] = False
     if invert:
@@ -276,23 +279,8 @@ def protocol_from(
     if nms not in (None, True, PROTOCOL_S):
         given = changes.get("nms_params")
         more = given if isinstance(given, dict) else {}
-        short["nms_params"] = NMSParams.recipe(str(nms)).to_mapping() | more
+        short["nms_params"] = plain(NMSParams.recipe(str(nms))) | more
     return settled(base.replace(**changes | short))
-
-
-def _thresholds(text: str) -> int | tuple[float, ...]:
-    if text.isascii() and text.isdigit() and len(text) < 10:
-        return int(text)
-    return tuple(_number("--thresholds", part) for part in text.split(","))
-
-
-def _number(option: str, text: str) -> float:
-    from bsdsbench.files.errors import DataError
-
-    try:
-        return float(text)
-    except ValueError:
-        raise DataError(f"{option} {text!r}: expected a number") from None
 
 
 def refuse(parameters: Collection[str], beside: str) -> None:

@@ -30,7 +30,11 @@ ONLY_CHECK = ("statistical", "level", "n_boot", "seed", "form", "quiet", "junit"
 @format_option("table", "json")
 @click.option("--quiet", is_flag=True, help="Show only scores that failed.")
 @click.option("--junit", type=click.Path(), help="Also write JUnit XML to this file.")
-@click.option("--update", is_flag=True, help="Write the baseline from OUT instead of checking it.")
+@click.option(
+    "--update",
+    is_flag=True,
+    help="Write the baseline from OUT instead of checking it; stored tolerances stay.",
+)
 def command(
     run: str,
     baseline: str | None,
@@ -51,6 +55,7 @@ def command(
     from bsdsbench.comparison.gate import Baseline, check
     from bsdsbench.files.writing import write_atomic
     from bsdsbench.runs.evaluation import Evaluation
+    from bsdsbench.runs.score_list import flat_scores
 
     if baseline is None:
         makes = f"`bsdsbench check {run} --baseline FILE --update` makes one"
@@ -58,12 +63,13 @@ def command(
     if update:
         refuse(ONLY_CHECK, "--update, which checks nothing")
     loaded = Evaluation.load(run)
-    stored = Baseline.of(loaded) if update else Baseline.load(baseline)
-    known = _tolerances(tolerance, stored.scores)
     if update:
-        stored.with_tolerances(known).save(baseline)
+        known = _tolerances(tolerance, flat_scores(loaded.scores()))
+        Baseline.of(loaded, known, earlier=baseline).save(baseline)
         print(baseline)
         return 0
+    stored = Baseline.load(baseline)
+    known = _tolerances(tolerance, stored.scores)
     with progress("check", quiet, "samples") as report:
         found = check(
             loaded,
@@ -88,22 +94,19 @@ def command(
 
 
 def _tolerances(items: tuple[str, ...], scores: Iterable[str]) -> dict[str, float]:
-    """`0.002` or `ods=0.005` -> the tolerances that are given, by score.
-
-    Those of single scores stand beside the common one.
-    """
+    """`0.002` or `ods=0.005` -> the tolerances by score; one without a score is of all others."""
     from bsdsbench.files.errors import DataError
     from bsdsbench.runs.score_list import full_name
 
     known = list(scores)
     found: dict[str, float] = {}
     for item in items:
-        score, _, text = item.rpartition("=")
+        score, equals, text = item.rpartition("=")
         try:
             value = float(text)
         except ValueError:
             value = -1.0
-        if not 0 <= value < float("inf") or item.lstrip().startswith("="):
+        if not 0 <= value < float("inf") or bool(equals) != bool(score.strip()):
             raise DataError(f"--tolerance {item!r}: expected a number from 0, or SCORE=NUMBER")
         name = full_name(score.strip(), known)
         if name in found:

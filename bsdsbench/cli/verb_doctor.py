@@ -45,10 +45,16 @@ def command(
     from bsdsbench.cli.evaluating import print_json, progress
 
     protocol = protocol_from(metrics=(metric,) if metric else (), **options)
-    given = {"pred_kind": pred_kind or "soft"} | ({"metric": metric} if metric else {})
+    given = {"metric": metric} if metric else {}
     with progress("doctor", quiet, "steps") as report:
         findings = bb.doctor(
-            pred_dir, gt_dir, protocol, split_file=split_file, progress=report, **given
+            pred_dir,
+            gt_dir,
+            protocol,
+            split_file=split_file,
+            pred_kind=pred_kind,
+            progress=report,
+            **given,
         )
     errors = sum(f.level == "error" for f in findings)
     if form == "json":

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bsdsbench.cli.options import (
+    PROTOCOL_FIELDS,
     format_option,
     pred_kind_option,
     protocol_from,
     protocol_options,
     quiet_option,
+    refuse,
     verb,
     workers_option,
 )
@@ -81,15 +83,21 @@ def command(
     With --between nothing is counted: the words of two signatures are compared.
     """
     from dataclasses import asdict
+    from pathlib import Path
 
     from bsdsbench.cli.evaluating import print_json, progress
     from bsdsbench.diagnosis.explain import explain, metric_of, parse_targets, run_of
+    from bsdsbench.files.writing import is_run
     from bsdsbench.metrics.registry import describe
 
     if between:
         return _between(*between)
     if run is None:
         raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
+    if is_run(Path(run)):
+        refuse(
+            (*PROTOCOL_FIELDS, "split_file", "pred_kind"), "OUT, whose own protocol and files count"
+        )
     wanted = parse_targets(targets)
     metric, plain = metric_of(wanted)
     with progress("explain: count", quiet) as report:

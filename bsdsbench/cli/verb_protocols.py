@@ -35,8 +35,8 @@ def command(name: str | None, form: str) -> int:
     the last line is a sentence for a paper.
     """
     from bsdsbench.cli.evaluating import print_json
+    from bsdsbench.protocol.fields import toml_text
     from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
-    from bsdsbench.protocol.settings import toml_text
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.protocol.tasks import Task, tasks
 
@@ -70,8 +70,8 @@ def command(name: str | None, form: str) -> int:
 
 def _list(protocols: Sequence[Protocol], of: Sequence[Task]) -> None:
     """A line or two for each: what it is for, and the shared fields in which it is not bsds500."""
+    from bsdsbench.protocol.fields import short
     from bsdsbench.protocol.protocol import Protocol, preset_text
-    from bsdsbench.protocol.settings import short
 
     print(
         "Protocols, with what they change in bsds500; `bsdsbench protocols NAME` shows all fields"

@@ -1,8 +1,8 @@
-"""The samples of a bootstrap and a jackknife, and a run's scores in each of them."""
+"""Weights of images for a bootstrap and a jackknife, in blocks, and runs' scores under them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from bsdsbench.scores.ratios import Weights
 from bsdsbench.scores.score import at
 
 F8 = NDArray[np.float64]
-_CHUNK = 2000  # samples at a time
+_SAMPLES, _CELLS = 2000, 4_000_000  # at a time; cells are samples times images, 32 MB
 # Wherever an interval or a p-value is made: a run has one interval, in every table.
 N_BOOT, SEED = 10_000, 0
 
@@ -42,30 +42,47 @@ class WeightedRun:
         self._protocol = run.protocol
         self._metrics = [registry.get(m) for m in metrics]
         records = [r for each in (run, *beside) for r in each.records]
+        self._n = len(records)
         self._stacks: list[Any] = [
             m.stack([r.counts[m.name] for r in records]) for m in self._metrics
         ]
 
-    def scores(self, weights: Weights, told: Told | None = None) -> dict[str, F8]:
+    def scores(self, weights: Weights) -> dict[str, F8]:
         """ "metric.score" -> (S,), the score columns of all metrics, in their order.
 
-        Undefined is what is infinite too: a distance to nothing. told : hears of samples done
+        Undefined is what is infinite too: a distance to nothing.
         """
         out: dict[str, F8] = {}
         for metric, stack in zip(self._metrics, self._stacks, strict=True):
-            opt = metric.options_of(self._protocol)
-            chunks = []
-            for first in range(0, len(weights), _CHUNK):
-                part = weights[first : first + _CHUNK]
-                tree = metric.scores(stack, part, self._protocol, opt)
-                chunks.append({c.key: at(tree, c.key) for c in metric.columns if c.score})
-                if told:
-                    told(len(part))
-            keys = [key for key, values in chunks[0].items() if values is not None]
-            for key in keys:
-                values = np.concatenate([found[key] for found in chunks])
+            tree = metric.scores(stack, weights, self._protocol, metric.options_of(self._protocol))
+            for key in (c.key for c in metric.columns if c.score):
+                if (values := at(tree, key)) is None:
+                    continue
                 out[f"{metric.name}.{key}"] = np.where(np.isfinite(values), values, np.nan)
         return out
+
+    def defined(self) -> dict[str, dict[str, int]]:
+        """Over how many pairs, classes ... the scores are means, where a metric says so."""
+        out = {}
+        for metric, stack in zip(self._metrics, self._stacks, strict=True):
+            opt = metric.options_of(self._protocol)
+            tree = metric.scores(stack, whole_weights(self._n), self._protocol, opt)
+            for key, units in tree.get("over", {}).items():
+                out[f"{metric.name}.{key}"] = {u: int(n[0, 0]) for u, n in units.items()}
+        return out
+
+
+def scores_of(
+    runs: Sequence[WeightedRun], weights: Iterable[Weights], told: Told | None = None
+) -> list[dict[str, F8]]:
+    """Each run's scores under the weights of all blocks."""
+    parts: list[list[dict[str, F8]]] = [[] for _ in runs]
+    for block in weights:
+        for run, mine in zip(runs, parts, strict=True):
+            mine.append(run.scores(block))
+            if told:
+                told(len(block))
+    return [{key: np.concatenate([p[key] for p in mine]) for key in mine[0]} for mine in parts]
 
 
 def checked_sampling(n_boot: int, seed: int, level: float) -> tuple[int, int]:
@@ -74,15 +91,34 @@ def checked_sampling(n_boot: int, seed: int, level: float) -> tuple[int, int]:
     return given_whole(n_boot, "n_boot", 1, 10_000_000), given_whole(seed, "seed", 0)
 
 
-def bootstrap_weights(n_images: int, n_boot: int, seed: int) -> Weights:
-    """(n_boot, n_images): how often each image is drawn when n_images are, with replacement."""
+def blocks(count: int, n_images: int) -> Iterator[range]:
+    """The numbers of `count` samples, so many at a time that their weights stay small."""
+    step = max(1, min(_SAMPLES, _CELLS // n_images))
+    return (range(at, min(at + step, count)) for at in range(0, count, step))
+
+
+def bootstrap_weights(n_images: int, n_boot: int, seed: int) -> Iterator[Weights]:
+    """Blocks (S, n_images): how often each image is drawn when n_images are, with replacement."""
     rng = np.random.default_rng(seed)
-    return rng.multinomial(n_images, np.full(n_images, 1 / n_images), size=n_boot)
+    share = np.full(n_images, 1 / n_images)
+    for rows in blocks(n_boot, n_images):
+        yield rng.multinomial(n_images, share, size=len(rows))
 
 
-def jackknife_weights(n_images: int) -> Weights:
-    """(n_images, n_images): each image left out once."""
-    return 1 - np.eye(n_images, dtype=np.int64)
+def whole_weights(n_images: int) -> Weights:
+    """(1, n_images): every image once."""
+    return np.ones((1, n_images), np.int64)
+
+
+def single_weights(n_images: int) -> Iterator[Weights]:
+    """Blocks of the unit matrix: each image alone."""
+    for rows in blocks(n_images, n_images):
+        yield np.eye(len(rows), n_images, rows.start, np.int64)
+
+
+def jackknife_weights(n_images: int) -> Iterator[Weights]:
+    """Blocks of (n_images, n_images): each image left out once."""
+    return (1 - alone for alone in single_weights(n_images))
 
 
 def per_image_values(run: Evaluation, metric: str) -> dict[str, float]:

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
+from bsdsbench.comparison.bootstrap import WeightedRun
+from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.run_identity import reference_notes, reference_of
+from bsdsbench.scores.counts import ImageRecord
 
-FEW_IMAGES = 20
-# Words of a signature that do not make scores incomparable
-HARMLESS = ("set", "pred", "proto")
+# Words of a signature that do not make scores incomparable; those of SAID are said.
+SAID = ("pred", "nms")
+HARMLESS = ("set", "proto", "gt", *SAID)
 # and those of a reference run, which has its own parameters and its program's matching
 OWN_OF_REFERENCES = ("thr", "match", "nms", "op", "ods", "thin")
 
@@ -36,13 +41,21 @@ def labels_of(runs: Sequence[Evaluation], names: Sequence[str] | None) -> list[s
 
 
 def comparable(
-    runs: Sequence[Evaluation], labels: Sequence[str], common: bool, force: bool
+    runs: Sequence[Evaluation],
+    labels: Sequence[str],
+    common: bool = False,
+    force: bool | None = None,
 ) -> tuple[list[Evaluation], list[str]]:
-    """The runs on the images they share, and what is to be said about it. Raises DataError."""
+    """The runs on the images they share, and what is to be said about it. Raises DataError.
+
+    common : images that some runs lack are left out, and not a fault
+    force  : other protocols and ground truth are said, and no fault; None: the caller has no such
+             choice
+    """
     bare = [
-        DataError(f"{n}: no counts per image")
-        for n, r in zip(labels, runs, strict=True)
-        if not r.records
+        DataError(f"{name}: no counts per image")
+        for name, run in zip(labels, runs, strict=True)
+        if not run.records
     ]
     if bare:
         raise DataError.collect(bare)
@@ -56,15 +69,14 @@ def comparable(
             raise DataError(f"{fault}; expected the same images in all")
         notes.append(f"{fault}; compared on the {len(shared)} in all")
     kept = [replace(r, records=tuple(x for x in r.records if x.image_id in shared)) for r in runs]
-    if not shared:
-        raise DataError(f"{', '.join(labels)}: no images, expected at least one")
     faults: list[str] = []
     for name, run in zip(labels[1:], kept[1:], strict=True):
-        found, other = _differences(kept[0], run)
+        found, said = _differences(kept[0], run)
         faults += [f"{labels[0]}, {name}: {line}" for line in found]
-        notes += [f"{labels[0]}, {name}: {line}" for line in other]
+        notes += [f"{labels[0]}, {name}: {line}" for line in said]
     if faults and not force:
-        why = "such scores are not comparable (--force compares them all the same)"
+        why = "such scores are not comparable"
+        why += " (force=True compares them all the same)" if force is not None else ""
         raise DataError.collect([DataError(f"{f}; {why}") for f in faults])
     notes += [
         f"{name}: from official files, which do not state the protocol; "
@@ -75,8 +87,6 @@ def comparable(
         if "official" in run.provenance
     ]
     notes += reference_notes(labels, kept)
-    if len(shared) < FEW_IMAGES:
-        notes.append(f"{len(shared)} images only: intervals and p-values are rough")
     return kept, [*notes, *faults]
 
 
@@ -88,20 +98,40 @@ def _differences(a: Evaluation, b: Evaluation) -> tuple[list[str], list[str]]:
     found = a.signature.differences(b.signature)
     if reference_of(a) or reference_of(b):
         found = [d for d in found if d.key not in OWN_OF_REFERENCES]
-    image = _other_ground_truth(a, b)
-    faults = [d for d in found if d.key.partition(".")[0] not in (*HARMLESS, "gt")]
-    lines = [f"protocols differ in {d.line()}" for d in faults]
-    if image is None and any(d.key == "gt" for d in found):
-        pairs = zip(a.records, b.records, strict=True)
-        image = next(x.image_id for x, y in pairs if x.truth != y.truth)
-    if image is not None:
-        lines.append(f"ground truth of image {image!r} differs")
-    return lines, [d.line() for d in found if d.key == "pred"]
+    faults = [
+        f"protocols differ in {d.line()}" for d in found if d.key.partition(".")[0] not in HARMLESS
+    ]
+    other = [x.image_id for x, y in zip(a.records, b.records, strict=True) if not _same_truth(x, y)]
+    if other:
+        faults.append(f"ground truth of image {other[0]!r} differs")
+    return faults, [d.line() for d in found if d.key in SAID]
 
 
-def _other_ground_truth(a: Evaluation, b: Evaluation) -> str | None:
-    """The first image whose counts cannot come from the same ground truth, or None."""
-    for one, two in zip(a.records, b.records, strict=True):
-        if one.truth and two.truth and one.truth != two.truth:
-            return one.image_id
-    return None
+def _same_truth(a: ImageRecord, b: ImageRecord) -> bool:
+    """By fingerprints; where one has none (official files), by the totals of ground truth."""
+    if a.truth and b.truth:
+        return a.truth == b.truth
+    for metric in a.counts.keys() & b.counts.keys():
+        mine, theirs = (r.counts[metric].get("total_gt", ()) for r in (a, b))
+        if not np.array_equal(np.unique(mine), np.unique(theirs)):
+            return False
+    return True
+
+
+def fewer_values(
+    runs: Sequence[WeightedRun], labels: Sequence[str], scores: Sequence[str]
+) -> list[str]:
+    """A line for the scores that are means over other numbers of values in some of the runs."""
+    found = [run.defined() for run in runs]
+    said: dict[tuple[str, ...], list[str]] = {}
+    for score in scores:
+        units = [n.get(score, {}) for n in found]
+        for unit in set.intersection(*map(set, units)):
+            if len({n[unit] for n in units}) > 1:
+                counts = (f"{n[unit]} {unit} in {k}" for n, k in zip(units, labels, strict=True))
+                said.setdefault(tuple(counts), []).append(heading(score))
+    return [
+        f"{', '.join(names)}: means over {', '.join(counts)}; what is undefined is left out, so "
+        "they are not of the same objects"
+        for counts, names in said.items()
+    ]

@@ -8,8 +8,8 @@ a difference. Holm's step-down method corrects the p-values of one score over al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -25,8 +25,11 @@ from bsdsbench.comparison.bootstrap import (
     checked_sampling,
     jackknife_weights,
     per_image_values,
+    scores_of,
+    single_weights,
+    whole_weights,
 )
-from bsdsbench.comparison.comparable import comparable, labels_of
+from bsdsbench.comparison.comparable import comparable, fewer_values, labels_of
 from bsdsbench.comparison.comparison_result import (
     Comparison,
     Difference,
@@ -57,6 +60,7 @@ from bsdsbench.runs.score_tables import speeds_of
 
 F8 = NDArray[np.float64]
 INTERVALS = ("percentile", "bca")
+FEW_IMAGES = 20
 
 
 def compare(
@@ -96,8 +100,8 @@ def compare(
         "percentile" or "bca" (bias-corrected and accelerated).
     test : str
         What gives the p-values: "bootstrap"; "permutation", as often as `n_boot`, which exchanges
-        the two results of images; "wilcoxon", the signed ranks of the images' own values, one p
-        for all scores of a metric. Intervals are those of the bootstrap.
+        the two results of images; "wilcoxon", the signed ranks of the images' own values of each
+        score. Intervals are those of the bootstrap.
     common : bool
         Compare on the images all runs have, instead of refusing different sets.
     force : bool
@@ -143,31 +147,81 @@ def compare(
         raise DataError(f"{', '.join(labels)}: expected a metric that every run has")
     tables = [WeightedRun(run, metrics) for run in kept]
     n = len(kept[0].records)
-    whole = [t.scores(np.ones((1, n), np.int64)) for t in tables]
-    samples = bootstrap_weights(n, n_boot, seed)
+    if n < FEW_IMAGES:
+        notes.append(f"{n} images only: intervals and p-values are rough")
     pairs = list(combinations(range(len(kept)), 2))
-    each = 2 * len(pairs) if test == "permutation" else 0
-    told = Told(progress, (len(kept) + each) * n_boot * len(metrics))
-    draws = [t.scores(samples, told) for t in tables]
-    left_out = [t.scores(jackknife_weights(n)) for t in tables] if n > 1 else None
-    tested: dict[tuple[int, int], dict[str, float]] = {}
-    for i, j in pairs if test != "bootstrap" else ():
-        if test == "permutation":
-            tested[i, j] = permutation_p(kept[i], kept[j], metrics, n_boot, seed, told)
-        else:
-            by_metric = wilcoxon_p(kept[i], kept[j], metrics)
-            tested[i, j] = {score: by_metric[score.partition(".")[0]] for score in whole[0]}
-    stored = [reference_of(run) is not None for run in kept]
-    build = _Builder(labels, whole, draws, left_out, n, level, interval, tested, stored)
-    differences = build.differences()
-    notes += _powerless(len(labels), n, n_boot, level)
+    told = Told(progress, (len(kept) + 2 * len(pairs) * (test == "permutation")) * n_boot)
+    whole = [{k: float(v[0]) for k, v in s.items()} for s in scores_of(tables, [whole_weights(n)])]
+    draws = scores_of(tables, bootstrap_weights(n, n_boot, seed), told)
+    left_out = scores_of(tables, jackknife_weights(n)) if n > 1 else []
+    own = scores_of(tables, single_weights(n)) if test == "wilcoxon" else []
+
+    def around(value: float, drawn: F8, left: F8 | None) -> tuple[float, float]:
+        if interval == "bca" and left is not None:
+            return bca_interval(value, drawn, left, level)
+        return percentile_interval(drawn, level, n)
+
+    intervals = []
+    for i, name in enumerate(labels):
+        for score, value in whole[i].items():
+            left = left_out[i][score] if left_out else None
+            ends = around(value, draws[i][score], left)
+            intervals.append(Interval(name, score, value, *ends))
+    differences: dict[str, list[Difference]] = {score: [] for score in whole[0]}
+    for i, j in pairs:
+        one, two = kept[i], kept[j]
+        exchanged = (
+            permutation_p(one, two, metrics, n_boot, seed, told) if test == "permutation" else {}
+        )
+        for score, family in differences.items():
+            value = whole[i][score] - whole[j][score]
+            drawn = draws[i][score] - draws[j][score]
+            left = left_out[i][score] - left_out[j][score] if left_out else None
+            if np.isnan(value):
+                p = value
+            elif test == "wilcoxon":
+                p = wilcoxon_p(own[i][score] - own[j][score])
+            else:
+                p = exchanged[score] if exchanged else p_value(drawn, n)
+            solver = bool(reference_of(one) or reference_of(two)) and abs(value) < SOLVER_MOVES
+            ends, least = around(value, drawn, left), smallest_told(drawn, level, n)
+            family.append(
+                Difference(labels[i], labels[j], score, value, *ends, p, p, least, solver)
+            )
+    for score, family in differences.items():
+        corrected = holm([d.p for d in family])
+        differences[score] = [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
+    images = []
+    for metric in metrics:
+        values = [per_image_values(run, metric) for run in kept]
+        first = next(score for score in whole[0] if score.startswith(f"{metric}."))
+        for i, j in pairs:
+            influence = np.zeros(n)
+            if left_out:
+                without = left_out[i][first] - left_out[j][first]
+                influence = whole[i][first] - whole[j][first] - without
+            rows = zip(values[i].items(), values[j].values(), influence.tolist(), strict=True)
+            effects = [
+                ImageEffect(k, a, b, a - b, pull) for (k, a), b, pull in rows if a - b == a - b
+            ]
+            images.append(ImagePairs(labels[i], labels[j], metric, tuple(effects)))
+    if pairs:
+        notes += fewer_values(tables, labels, tuple(whole[0]))
+    if pairs and (least_of_all := least_p(n, n_boot, len(pairs))) >= 1 - level:
+        notes.append(
+            f"nothing can be significant here: from {n} images, {n_boot} samples and "
+            f"{len(pairs)} pair(s) of runs p is {least_of_all:.3f} or more"
+        )
     return Comparison(
         names=tuple(labels),
         scores=tuple(whole[0]),
-        intervals=tuple(build.intervals()),
-        differences=tuple(differences),
-        letters={s: _letters_of(labels, whole, differences, s, 1 - level) for s in whole[0]},
-        images=tuple(_image_pairs(kept, labels, metrics, whole, left_out)),
+        intervals=tuple(intervals),
+        differences=tuple(d for family in differences.values() for d in family),
+        letters={
+            score: _letters_of(labels, [w[score] for w in whole], family, 1 - level)
+            for score, family in differences.items()
+        },
+        images=tuple(images),
         n_images=n,
         n_boot=n_boot,
         seed=seed,
@@ -181,107 +235,17 @@ def compare(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Builder:
-    """Intervals from what was drawn. whole, draws, left_out : per run, score -> (1,), (B,), (N,)
-
-    tested : pair of runs -> score -> p, of another test than the bootstrap
-    """
-
-    labels: Sequence[str]
-    whole: Sequence[Mapping[str, F8]]
-    draws: Sequence[Mapping[str, F8]]
-    left_out: Sequence[Mapping[str, F8]] | None
-    n_images: int
-    level: float
-    kind: str
-    tested: Mapping[tuple[int, int], Mapping[str, float]]
-    stored: Sequence[bool]
-
-    def _interval(self, value: float, draws: F8, left_out: F8 | None) -> tuple[float, float]:
-        if self.kind == "bca" and left_out is not None:
-            return bca_interval(value, draws, left_out, self.level)
-        return percentile_interval(draws, self.level, self.n_images)
-
-    def intervals(self) -> Iterator[Interval]:
-        for i, name in enumerate(self.labels):
-            for score, value in self.whole[i].items():
-                one = float(value[0])
-                left = self.left_out[i][score] if self.left_out else None
-                yield Interval(name, score, one, *self._interval(one, self.draws[i][score], left))
-
-    def differences(self) -> list[Difference]:
-        out = []
-        for score in self.whole[0]:
-            family = [
-                self._difference(i, j, score) for i, j in combinations(range(len(self.labels)), 2)
-            ]
-            corrected = holm([d.p for d in family])
-            out += [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
-        return out
-
-    def _difference(self, i: int, j: int, score: str) -> Difference:
-        value = float(self.whole[i][score][0] - self.whole[j][score][0])
-        draws = self.draws[i][score] - self.draws[j][score]
-        left = self.left_out[i][score] - self.left_out[j][score] if self.left_out else None
-        low, high = self._interval(value, draws, left)
-        if self.tested:
-            p = value if np.isnan(value) else self.tested[i, j][score]
-        else:
-            p = p_value(draws, self.n_images)
-        least = smallest_told(draws, self.level, self.n_images)
-        solver = (self.stored[i] or self.stored[j]) and abs(value) < SOLVER_MOVES
-        return Difference(
-            *(self.labels[i], self.labels[j], score, value, low, high, p, p, least, solver)
-        )
-
-
-def _image_pairs(
-    runs: Sequence[Evaluation],
-    labels: Sequence[str],
-    metrics: Sequence[str],
-    whole: Sequence[Mapping[str, F8]],
-    left_out: Sequence[Mapping[str, F8]] | None,
-) -> Iterator[ImagePairs]:
-    for metric in metrics:
-        values = [per_image_values(run, metric) for run in runs]
-        score = next(s for s in whole[0] if s.startswith(f"{metric}."))
-        for i, j in combinations(range(len(runs)), 2):
-            influence = np.zeros(len(values[i]))
-            if left_out is not None:
-                total = whole[i][score] - whole[j][score]
-                influence = total - (left_out[i][score] - left_out[j][score])
-            effects = tuple(
-                ImageEffect(k, a, values[j][k], a - values[j][k], float(influence[row]))
-                for row, (k, a) in enumerate(values[i].items())
-                if not np.isnan(a - values[j][k])
-            )
-            yield ImagePairs(labels[i], labels[j], metric, effects)
-
-
-def _powerless(n_runs: int, n_images: int, n_boot: int, level: float) -> Iterator[str]:
-    """A note where no difference could be significant."""
-    pairs = n_runs * (n_runs - 1) // 2
-    if pairs and (least := least_p(n_images, n_boot, pairs)) >= 1 - level:
-        yield (
-            f"nothing can be significant here: from {n_images} images, {n_boot} samples and "
-            f"{pairs} pair(s) of runs p is {least:.3f} or more"
-        )
-
-
 def _letters_of(
-    labels: Sequence[str],
-    whole: Sequence[Mapping[str, F8]],
-    differences: Sequence[Difference],
-    score: str,
-    alpha: float,
+    labels: Sequence[str], values: Sequence[float], differences: Sequence[Difference], alpha: float
 ) -> tuple[str, ...]:
     """A run's letters, best first; "" for one that was tested against no other."""
-    sign = 1 if lower_is_better(score) else -1
-    values = {name: float(whole[i][score][0]) for i, name in enumerate(labels)}
-    known = [d for d in differences if d.score == score and not np.isnan(d.p)]
+    known = [d for d in differences if not np.isnan(d.p)]
     tested = {name for d in known for name in (d.a, d.b)}
-    order = sorted(tested, key=lambda name: (sign * values[name], labels.index(name)))
+    sign = 1 if known and lower_is_better(known[0].score) else -1
+    ranks = {
+        name: (sign * value, k) for k, (name, value) in enumerate(zip(labels, values, strict=True))
+    }
+    order = sorted(tested, key=ranks.__getitem__)
     apart = {frozenset((d.a, d.b)) for d in known if d.p_holm < alpha}
     found = letters(order, apart)
     return tuple(found.get(name, "") for name in labels)

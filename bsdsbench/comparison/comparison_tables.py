@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from bsdsbench.metrics import registry
@@ -22,6 +22,11 @@ from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
 SCHEMA = "bsdsbench.comparison/1"
 _PAIR = [Field("a", "A"), Field("b", "B")]
+_TESTED = {  # where the test is not that of the intervals
+    "bootstrap": "",
+    "permutation": "; p by permutation of the two results of each image",
+    "wilcoxon": "; p by Wilcoxon's signed ranks of each image's own value of the score",
+}
 
 
 def comparison_tables(found: Any) -> list[Table]:
@@ -46,7 +51,8 @@ def _made_how(found: Any, notes: Sequence[str]) -> dict[str, Any]:
     """Caption and notes of a table: each has them all, as each may be pasted alone."""
     caption = (
         f"{found.n_images} images, {found.n_boot} bootstrap samples, seed {found.seed}, "
-        f"{_percent(found)} {found.interval} intervals{_tested(found)}. Protocol: {found.protocol}"
+        f"{_percent(found)} {found.interval} intervals{_TESTED[found.test]}. "
+        f"Protocol: {found.protocol}"
     )
     signed = signature_lines(found.names, found.signatures) if found.signatures else []
     return {"caption": caption, "notes": [*notes, *found.notes], "signatures": signed}
@@ -58,17 +64,11 @@ def _scores(
     several = len(found.names) > 1
     rows: list[list[Cell]] = []
     for i, name in enumerate(found.names):
-        intervals = [found.interval_of(name, score) for score in scores]
-        marks = [found.letters[score][i] if several else "" for score in scores]
-        rows.append(
-            [
-                name,
-                *(
-                    _estimate(x.value, x.low, x.high, m)
-                    for x, m in zip(intervals, marks, strict=True)
-                ),
-            ]
-        )
+        row: list[Cell] = [name]
+        for score in scores:
+            x, mark = found.interval_of(name, score), found.letters[score][i] if several else ""
+            row.append(_estimate(x.value, x.low, x.high, mark))
+        rows.append(row)
     alpha = 1 - found.level
     note = f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g})."
     values = [{s: or_none(found.interval_of(n, s).value) for s in scores} for n in found.names]
@@ -93,7 +93,7 @@ def _differences(
         Field("difference", f"A - B [{_percent(found)} interval]", "A - B", "+.4f"),
         Field("p", "p", "", "p"),
         Field("p_holm", "p (Holm)", "", "p"),
-        Field("least", "Least that can be told", "least", ".4f"),
+        Field("least", "Smallest detectable difference", "least", ".4f"),
     ]
     here = [d for d in found.differences if d.score in scores]
     rows = [
@@ -134,7 +134,7 @@ def _told(differences: Sequence[Any]) -> list[str]:
     if least:
         span = least[0] if least[0] == least[-1] else f"{least[0]} to {least[-1]}, by pair,"
         score = heading(first[0].score)
-        notes.append(f"With these images a difference in {score} below {span} cannot be told.")
+        notes.append(f"With these images a difference in {score} below {span} cannot be detected.")
     if any(d.solver for d in differences):
         notes.append(
             f"~ below {short(SOLVER_MOVES, 4)}, what {SOLVER} of a reference run can move."
@@ -181,21 +181,14 @@ def comparison_mapping(found: Any) -> dict[str, Any]:
         **{k: list(v) if isinstance(v, tuple) else v for k, v in content.items()},
         "signatures": dict(zip(found.names, found.signatures, strict=False)),
         "speeds": {name: speed.to_mapping() for name, speed in found.speeds.items()},
-        "intervals": [_plain(i, ("run", "score", "value", "low", "high")) for i in found.intervals],
+        "intervals": [_plain(i) for i in found.intervals],
         "letters": {score: list(letters) for score, letters in found.letters.items()},
-        "differences": [
-            _plain(d, ("a", "b", "score", "value", "low", "high", "p", "p_holm", "least", "solver"))
-            for d in found.differences
-        ],
+        "differences": [_plain(d) for d in found.differences],
         "images": [
             {
-                **_plain(pair, ("a", "b", "metric")),
+                **{name: getattr(pair, name) for name in ("a", "b", "metric", "effect_size")},
                 "win_tie_loss": list(pair.record),
-                "effect_size": pair.effect_size,
-                "effects": [
-                    _plain(e, ("image_id", "a", "b", "difference", "influence"))
-                    for e in pair.effects
-                ],
+                "effects": [_plain(e) for e in pair.effects],
             }
             for pair in found.images
         ],
@@ -232,16 +225,6 @@ def _column(score: str) -> Field:
     return Field(mine.key, long, short, mine.format, mine.higher_is_better)
 
 
-def _tested(found: Any) -> str:
-    """Which test the p-values are of, if it is not that of the intervals."""
-    words = {
-        "bootstrap": "",
-        "permutation": "; p by permutation of the two results of each image",
-        "wilcoxon": "; p by Wilcoxon's signed ranks of each image's value, one for every score",
-    }
-    return words[found.test]
-
-
 def _n(found: Any) -> str:
     return f"{found.n_images} image{'s' if found.n_images != 1 else ''}"
 
@@ -250,6 +233,7 @@ def _percent(found: Any) -> str:
     return f"{100 * found.level:g} %"
 
 
-def _plain(record: Any, names: Sequence[str]) -> dict[str, Any]:
-    values = {name: getattr(record, name) for name in names}
-    return {k: or_none(v) if isinstance(v, float) else v for k, v in values.items()}
+def _plain(record: Any) -> dict[str, Any]:
+    """The fields of a record, None where a number is undefined."""
+    values = ((f.name, getattr(record, f.name)) for f in fields(record))
+    return {name: or_none(v) if isinstance(v, float) else v for name, v in values}

@@ -46,17 +46,18 @@ def bootstrap_band(
     if metric not in run.metrics or not run.records:
         raise DataError(f"{run.name}: no {metric} counts of images, expected them for a band")
     stack = found.stack([r.counts[metric] for r in run.records])
-    weights = bootstrap_weights(len(run.records), n_boot, seed)
     opt = found.options_of(run.protocol)
-    drawn = found.scores(stack, weights, run.protocol, opt)["curve"]
     whole = run.score(metric).curve
     reached = whole.recall[whole.recall > 0]  # no precision without recall
     low, high = (reached.min(), reached.max()) if reached.size else (0.0, 0.0)
     inner = RECALL_LEVELS[(low < RECALL_LEVELS) & (high > RECALL_LEVELS)]
     recall = np.unique([low, *inner, high])
-    at = [
-        _precision_at(recall, *sample) for sample in zip(drawn.recall, drawn.precision, strict=True)
-    ]
+    at = []
+    for weights in bootstrap_weights(len(run.records), n_boot, seed):
+        drawn = found.scores(stack, weights, run.protocol, opt)["curve"]
+        at += [
+            _precision_at(recall, *two) for two in zip(drawn.recall, drawn.precision, strict=True)
+        ]
     band = np.quantile(at, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return CurveBand(recall, *band)
 

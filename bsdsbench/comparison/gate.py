@@ -16,14 +16,15 @@ import hashlib
 import json
 import math
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from bsdsbench.comparison.bootstrap import N_BOOT, SEED
-from bsdsbench.comparison.comparable import comparable
+from bsdsbench.comparison.bootstrap import N_BOOT, SEED, WeightedRun
+from bsdsbench.comparison.comparable import comparable, fewer_values
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_tables import lower_is_better
 from bsdsbench.comparison.significance import holm, least_p
@@ -39,13 +40,14 @@ from bsdsbench.files.bounded import (
     text_field,
     whole_field,
 )
-from bsdsbench.files.errors import DataError, FileFormatError, clip
+from bsdsbench.files.errors import DataError, FileFormatError, InputWarning, clip
 from bsdsbench.files.writing import write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.record_store import pack_records, unpack_records
 from bsdsbench.runs.run_folder import as_runs
+from bsdsbench.runs.run_identity import incomparable
 from bsdsbench.runs.score_list import flat_scores, full_name
 from bsdsbench.scores.counts import ImageRecord
 
@@ -71,16 +73,29 @@ class Baseline:
     tasks: Sequence[str] = ()
 
     @classmethod
-    def of(cls, run: Evaluation, tolerances: Mapping[str, float] | None = None) -> Baseline:
-        """A baseline equal to the run. Raises DataError for a tolerance for an unknown score."""
-        scores = flat_scores(run.scores())
-        of = [task.name for task in run.tasks]
-        found = cls(run.name, run.protocol, scores, len(run.records), {}, run.records, of)
-        return found.with_tolerances(tolerances or {})
+    def of(
+        cls,
+        run: Evaluation,
+        tolerances: Mapping[str, float] | None = None,
+        earlier: Path_ | None = None,
+    ) -> Baseline:
+        """A baseline equal to the run. Raises DataError for a tolerance for an unknown score.
 
-    def with_tolerances(self, tolerances: Mapping[str, float]) -> Baseline:
-        """The same with other tolerances, by score. Raises DataError for an unknown one."""
-        return replace(self, tolerances=_by_full_name(tolerances, self.scores))
+        earlier : the file of a baseline whose other tolerances stay, if it is there; a warning says
+                  so where it cannot be read
+        """
+        scores = flat_scores(run.scores())
+        kept = {}
+        if earlier is not None and Path(earlier).exists():
+            try:
+                stored = Baseline.load(earlier).tolerances
+                kept = {score: value for score, value in stored.items() if score in scores}
+            except DataError as error:
+                words = f"{error.problems[0]}; its tolerances are not kept"
+                warnings.warn(words, InputWarning, stacklevel=2)
+        kept |= _by_full_name(tolerances or {}, scores)
+        of = [task.name for task in run.tasks]
+        return cls(run.name, run.protocol, scores, len(run.records), kept, run.records, of)
 
     def save(self, path: Path_) -> None:
         """Write the JSON file, whole or not at all. Raises OSError."""
@@ -117,13 +132,16 @@ class Baseline:
             tolerances = number_fields(found, "tolerances")
             if text_field(found, "checksum") != _checksum(found):
                 raise FaultError("was altered (its checksum differs), expected it as it was made")
+            counts = base64.b64decode(
+                text_field(found, "counts", bounded.MAX_FILE_BYTES), validate=True
+            )
             return cls(
                 text_field(found, "name"),
                 registry.stored(table_field(found, "protocol")),
                 number_fields(found, "scores"),
                 whole_field(found, "n_images"),
                 tolerances,
-                _records(text_field(found, "counts", bounded.MAX_FILE_BYTES)),
+                unpack_records(Path("counts"), counts) if counts else (),
                 text_field(found, "tasks").split(", ") if found.get("tasks") else (),
             )
 
@@ -236,32 +254,49 @@ def check(
     if stored.tasks and of and not of & set(stored.tasks):
         theirs = ", ".join(stored.tasks)
         raise DataError(f"{run.name}: of {', '.join(sorted(of))}, the baseline is of {theirs}")
-    differences = run.protocol.differences(stored.protocol)
-    if differences:
+    before = Evaluation(stored.protocol, "baseline", stored.records)
+    if differences := incomparable(run, before):
         raise DataError(f"{run.name}: protocol differs from the baseline's in {differences[0]}")
     if len(run.records) != stored.n_images:
         raise DataError(
             f"{run.name}: {len(run.records)} images, the baseline has {stored.n_images}"
         )
+    shared = [m for m in run.metrics if m in before.metrics]
+    notes: list[str] = []
     if stored.records:
-        comparable([run, _stored_run(stored)], [run.name, "baseline"], common=False, force=False)
+        labels = [run.name, before.name]
+        kept, notes = comparable([run, before], labels)
+        notes += fewer_values([WeightedRun(r, shared) for r in kept], labels, list(stored.scores))
+    elif statistical:
+        raise DataError(f"{stored.name}: the baseline has no counts, expected them for statistics")
     limits = _limits(stored, tolerance)
     now = flat_scores(run.scores())
-    sampling = {"level": level, "n_boot": n_boot, "seed": seed, "progress": progress}
-    p = _p_values(run, stored, sampling) if statistical else {}
-    notes = _powerless(p, stored.n_images, n_boot, level)
+    p: dict[str, float] = {}
+    if statistical and shared:
+        sampling: Any = {"level": level, "n_boot": n_boot, "seed": seed, "progress": progress}
+        found = compare([replace(run, name="now"), before], **sampling).differences
+        corrected = holm([d.p for d in found])
+        p = {d.score: value for d, value in zip(found, corrected, strict=True)}
+    tests = sum(not math.isnan(value) for value in p.values())
+    least = least_p(stored.n_images, n_boot, tests)
+    powerless = tests > 0 and least >= 1 - level  # no drop could be significant: all would pass
+    if powerless:
+        notes.append(
+            f"no drop can be significant: {tests} scores of {stored.n_images} images with {n_boot} "
+            f"samples have p of {least:.3f} or more; the tolerance alone decides"
+        )
     checks = []
-    for score, before in stored.scores.items():
+    for score, was in stored.scores.items():
         value = now.get(score)
-        gain = 0.0 if value is None else value - before
+        gain = 0.0 if value is None else value - was
         drop = gain if lower_is_better(score) else 0.0 - gain
         worse = value is None or drop > limits[score]
         # Scores that cannot be resampled (an equal error rate, say) go by tolerance alone.
-        noise = value is not None and not notes and score in p and p[score] >= 1 - level
+        noise = value is not None and not powerless and score in p and p[score] >= 1 - level
         checks.append(
-            Check(score, before, value, drop, limits[score], p.get(score), worse and not noise)
+            Check(score, was, value, drop, limits[score], p.get(score), worse and not noise)
         )
-    return GateResult(run.name, tuple(checks), notes)
+    return GateResult(run.name, tuple(checks), tuple(notes))
 
 
 def assert_scores(
@@ -269,13 +304,13 @@ def assert_scores(
 ) -> GateResult | None:
     """Raise AssertionError, listing every score, if `run`, or that of a folder, fails the gate.
 
-    update : write the baseline from the run instead. Options are those of `check`. A baseline that
-    does not exist is an AssertionError too.
+    update : write the baseline from the run instead; tolerances stay. Options are those of `check`.
+    A baseline that does not exist is an AssertionError too.
     """
     __tracebackhide__ = True  # a failing test shows the scores, not this
     (found_run,) = as_runs([run])
     if update:
-        Baseline.of(found_run).save(baseline)
+        Baseline.of(found_run, earlier=baseline).save(baseline)
         return None
     if not Path(baseline).exists():
         raise AssertionError(f"{baseline}: no baseline yet, make it with --bsdsbench-update")
@@ -307,40 +342,6 @@ def _by_full_name(tolerances: Mapping[str, float], scores: Mapping[str, float]) 
             raise DataError(f"tolerance of {score!r}: given more than once")
         found[score] = value
     return found
-
-
-def _p_values(run: Evaluation, stored: Baseline, sampling: Mapping[str, Any]) -> dict[str, float]:
-    """Score -> p-value of the difference, after Holm over the scores; sampling : see `compare`."""
-    if not stored.records:
-        raise DataError(f"{stored.name}: the baseline has no counts, expected them for statistics")
-    before = _stored_run(stored)
-    shared = [m for m in run.metrics if m in before.metrics]
-    if not shared:
-        return {}
-    now = replace(run, name="now")
-    found = compare([now, before], **sampling).differences
-    return dict(zip([d.score for d in found], holm([d.p for d in found]), strict=True))
-
-
-def _powerless(p: Mapping[str, float], n_images: int, n_boot: int, level: float) -> tuple[str, ...]:
-    """A note where no drop could be significant, so that all would pass."""
-    tests = sum(not math.isnan(value) for value in p.values())
-    least = least_p(n_images, n_boot, tests)
-    if not tests or least < 1 - level:
-        return ()
-    return (
-        f"no drop can be significant: {tests} scores of {n_images} images with {n_boot} samples "
-        f"have p of {least:.3f} or more; the tolerance alone decides",
-    )
-
-
-def _stored_run(stored: Baseline) -> Evaluation:
-    return Evaluation(stored.protocol, "baseline", stored.records)
-
-
-def _records(text: str) -> Sequence[ImageRecord]:
-    """Records from the base64 of a counts file."""
-    return unpack_records(Path("counts"), base64.b64decode(text, validate=True)) if text else ()
 
 
 def _xml_text(text: str) -> str:

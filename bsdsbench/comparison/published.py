@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -29,7 +30,6 @@ _ODS_IS = {
     "maximum": "is the plain maximum of its points",
     "interpolated": "is interpolated between its points",
 }
-FILTERS = ("task", "rule")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,53 +144,38 @@ def find_published(keys: Iterable[str]) -> list[PublishedResult]:
     >>> [r.key for r in find_published(["hed", "edter", "rule=edter"])]
     ['edter']
     """
-    keys, table = list(keys), published_results()
-    filters = [key for key in _words(keys) if "=" in key]
-    named = published_keys(keys)
-    faults = [_no_such(f"method {key!r}", _similar(key)) for key in named if key not in table]
-    faults += [fault for text in filters if (fault := _bad_filter(text))]
+    words = [word.strip().lower() for word in keys if word.strip()]
+    table, named = published_results(), published_keys(words)
+    filters = [word.split("=", 1) for word in words if "=" in word]
+    known = {"task": published_tasks(), "rule": [*AP_RULES, "unknown"]}
+    faults = []
+    for key in named:
+        if key not in table:
+            similar = get_close_matches(key, list(table), n=5, cutoff=0.5) or list(table)[:10]
+            faults.append((f"method {key!r}", similar))
+    for what, value in filters:
+        if what not in known:
+            faults.append((f"filter {what + '=' + value!r}", [f"{name}=" for name in known]))
+        elif value not in known[what]:
+            faults.append((f"{what} {value!r}", known[what]))
     if faults:
-        raise DataError.collect(faults)
+        lines = [f"published {what}: expected such as {', '.join(such)}" for what, such in faults]
+        raise DataError.collect([DataError(line) for line in lines])
     rows = [table[key] for key in named] or list(table.values() if filters else ())
-    for text in filters:
-        what, _, value = text.partition("=")
+    for what, value in filters:
         rows = [r for r in rows if (value in r.tasks if what == "task" else value == r.ap_rule)]
     return rows
 
 
 def published_keys(words: Iterable[str]) -> list[str]:
     """Those of the words of `find_published` that name a method."""
-    return [word for word in _words(words) if "=" not in word]
-
-
-def _words(given: Iterable[str]) -> list[str]:
-    return [word.strip().lower() for word in given if word.strip()]
+    return [word.strip().lower() for word in words if word.strip() and "=" not in word]
 
 
 def published_tasks() -> list[str]:
     """The names of the tasks that the table has rows of, in the order of tasks."""
     found = {name for result in published_results().values() for name in result.tasks}
     return [name for name in tasks() if name in found]
-
-
-def _bad_filter(text: str) -> DataError | None:
-    what, _, value = text.partition("=")
-    if what not in FILTERS:
-        return _no_such(f"filter {text!r}", [f"{name}=" for name in FILTERS])
-    known = published_tasks() if what == "task" else [*AP_RULES, "unknown"]
-    return None if value in known else _no_such(f"{what} {value!r}", known)
-
-
-def _similar(key: str) -> list[str]:
-    """The keys that look like this one, or the sets' first ones."""
-    from difflib import get_close_matches
-
-    table = list(published_results())
-    return get_close_matches(key, table, n=5, cutoff=0.5) or table[:10]
-
-
-def _no_such(what: str, known: list[str]) -> DataError:
-    return DataError(f"published {what}: expected such as {', '.join(known)}")
 
 
 def published_as(targets: Mapping[str, float], limit: Mapping[str, float], run: Any) -> str:
@@ -211,11 +196,9 @@ def published_as(targets: Mapping[str, float], limit: Mapping[str, float], run: 
         return ""
     own = {task.name for task in tasks_of(run)}
     row = min(rows, key=lambda row: bool(own & set(row.tasks)))
-    if own & set(row.tasks):
-        return f"It is the published result of {row.name} on this set ({row.source})."
     theirs = row.tasks[0].partition("/")[0]
     mine = run.identity.name if run.identity else None
-    if mine == theirs:
+    if own & set(row.tasks) or mine == theirs:
         return f"It is the published result of {row.name} on this set ({row.source})."
     return (
         f"It is the published result of {row.name} on {theirs} ({row.source}); this run is of "
@@ -229,16 +212,15 @@ def published_rows(results: Iterable[PublishedResult], runs: Iterable[Any]) -> l
     runs = list(runs)
     rules = {run.protocol.ap_rule for run in runs}
     own = rules.pop() if len(rules) == 1 else ""
-    return [(r.label, r.scores(), {"ap": r.ap_mark(own)} | _other_task(r, runs)) for r in results]
-
-
-def _other_task(result: PublishedResult, runs: Sequence[Any]) -> dict[str, str]:
-    """Score -> the result's set, where it does not belong beside all of the runs."""
-    name = result.tasks[0]
-    if not any(not_beside(run, name) for run in runs):
-        return {}
-    metrics = (registry.get(metric) for metric in result.scores())
-    return {c.key: name.partition("/")[0] for m in metrics for c in m.columns if c.score}
+    rows = []
+    for result in results:
+        name = result.tasks[0]
+        other: dict[str, str] = {}
+        if any(not_beside(run, name) for run in runs):
+            columns = [c for metric in result.scores() for c in registry.get(metric).columns]
+            other = {c.key: name.partition("/")[0] for c in columns if c.score}
+        rows.append((result.label, result.scores(), {"ap": result.ap_mark(own)} | other))
+    return rows
 
 
 def published_beside(keys: Iterable[str], runs: Sequence[Any]) -> tuple[list[Any], list[str]]:

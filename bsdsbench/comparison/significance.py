@@ -10,12 +10,12 @@ the paired comparison; Wilcoxon, Biometrics Bulletin 1 (1945).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.comparison.bootstrap import Told, WeightedRun, per_image_values
+from bsdsbench.comparison.bootstrap import Told, WeightedRun, blocks
 from bsdsbench.files.errors import DataError
 from bsdsbench.runs.evaluation import Evaluation
 
@@ -166,18 +166,22 @@ def permutation_p(
     results are exchanged or not: in all ways where these are at most `count`, else in `count`
     random ways, to which the one that was observed is added. Raises DataError for two protocols.
     """
-    if found := a.protocol.differences(b.protocol):
+    lines = a.protocol.differences(b.protocol)
+    if found := [line for line in lines if not line.startswith("nms")]:
         names = f"{a.name}, {b.name}"
         raise DataError(f"{names}: protocols differ in {'; '.join(found)}, so nothing is exchanged")
-    n = len(a.records)
-    swapped = _every_swap(n) if 2**n <= count else _random_swaps(n, count, seed)
     both = WeightedRun(a, metrics, b)
-    one = both.scores(np.hstack([1 - swapped, swapped]), told)
-    other = both.scores(np.hstack([swapped, 1 - swapped]), told)
-    return {score: _share(one[score] - other[score]) for score in one}
+    gaps: dict[str, list[F8]] = {}
+    for swapped in _swaps(len(a.records), count, seed):
+        one = both.scores(np.hstack([1 - swapped, swapped]))
+        other = both.scores(np.hstack([swapped, 1 - swapped]))
+        for score in one:
+            gaps.setdefault(score, []).append(one[score] - other[score])
+        told(2 * len(swapped))
+    return {score: _share(np.concatenate(parts)) for score, parts in gaps.items()}
 
 
-def _share(differences: NDArray[np.float64]) -> float:
+def _share(differences: F8) -> float:
     """The part that is as far from 0 as the first, which is the one observed."""
     if np.isnan(differences).any():
         return float("nan")
@@ -185,27 +189,27 @@ def _share(differences: NDArray[np.float64]) -> float:
     return float(far.mean())
 
 
-def _every_swap(n: int) -> NDArray[np.int64]:
-    return np.arange(2**n)[:, None] >> np.arange(n) & 1
+def _swaps(n: int, count: int, seed: int) -> Iterator[NDArray[np.int64]]:
+    """Blocks (S, n) of which images are exchanged; the first row exchanges nothing."""
+    if 2**n <= count:
+        for rows in blocks(2**n, n):
+            yield np.array(rows)[:, None] >> np.arange(n) & 1
+        return
+    rng = np.random.default_rng(seed)
+    yield np.zeros((1, n), np.int64)
+    for rows in blocks(count, n):
+        yield rng.integers(0, 2, (len(rows), n))
 
 
-def _random_swaps(n: int, count: int, seed: int) -> NDArray[np.int64]:
-    """(1 + count, n): the first exchanges nothing."""
-    drawn = np.random.default_rng(seed).integers(0, 2, (count, n))
-    return np.vstack([np.zeros((1, n), np.int64), drawn])
+def wilcoxon_p(gaps: F8) -> float:
+    """Two-sided p-value of the signed ranks of two runs' differences (N,) in a score, by image.
 
-
-def wilcoxon_p(a: Evaluation, b: Evaluation, metrics: Sequence[str]) -> dict[str, float]:
-    """Metric -> two-sided p-value of the signed ranks of the images' own values.
-
-    Images that are equal in both are left out; 1 where all are.
+    Images that are equal in both are left out, and 1 where all are; undefined ones are too, and
+    NaN where all are.
     """
     from scipy.stats import wilcoxon
 
-    out = {}
-    for metric in metrics:
-        mine, theirs = per_image_values(a, metric), per_image_values(b, metric)
-        gaps = np.array([mine[k] - theirs[k] for k in mine])
-        gaps = gaps[~np.isnan(gaps) & (gaps != 0)]
-        out[metric] = float(wilcoxon(gaps).pvalue) if gaps.size else 1.0
-    return out
+    known = gaps[~np.isnan(gaps)]
+    if not known.any():
+        return 1.0 if known.size else math.nan
+    return float(wilcoxon(known[known != 0]).pvalue)

@@ -19,8 +19,9 @@ from bsdsbench.diagnosis.findings import counted
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.pairing import read_split
 from bsdsbench.metrics.base import Metric
+from bsdsbench.protocol.constants import RECIPES, NMSParams
+from bsdsbench.protocol.fields import HOME_MADE, in_use
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.settings import HOME_MADE, RECIPES, NMSParams
 
 MAX_SPLIT_BYTES = 1 << 20
 MAX_SPLIT_FILES = 50
@@ -83,12 +84,12 @@ def _merged(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
 
 def _in_use(field_name: str) -> Iterator[tuple[Any, str]]:
     """The values of a field of the protocol that are in use, and whose programs have them."""
-    return ((value, who) for name, value, who in Protocol.in_use() if name == field_name)
+    return ((value, who) for name, value, who in in_use(Protocol) if name == field_name)
 
 
 def option_settings(metric: Metric) -> Iterator[Setting]:
     """The values that a metric's options say are in use, and what it reads of the protocol's."""
-    for name, value, who in metric.options.in_use() if metric.options else ():
+    for name, value, who in in_use(metric.options) if metric.options else ():
         shown = ", ".join(map(str, value)) if isinstance(value, tuple) else value
         key = f"{metric.name}.{name}"
         yield Setting(key, f"{key} {shown}", who, {"options": {metric.name: {name: value}}})

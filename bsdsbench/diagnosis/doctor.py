@@ -42,8 +42,8 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.maps import ALL_ZERO, faint_set
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Progress
-from bsdsbench.runs.first_look import Look, look_at
-from bsdsbench.runs.job import protocol_of
+from bsdsbench.runs.first_look import Look, look_at, thickness
+from bsdsbench.runs.job import kind_of, protocol_of
 
 # Thresholds of the verdicts. They lie far from what sound maps give: thinned maps are 0.00 to 0.56
 # thick and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92;
@@ -95,7 +95,7 @@ def doctor(
     protocol: Protocol | str | None = None,
     *,
     split_file: str | Path | None = None,
-    pred_kind: str = "soft",
+    pred_kind: str | None = None,
     metric: str = registry.DEFAULT[0],
     looked_at: int = 12,
     progress: Progress | None = None,
@@ -112,8 +112,9 @@ def doctor(
         What `evaluate` will be called with, as some faults depend on it; bsds500 if None.
     split_file : path or None
         Only the ids in this file count.
-    pred_kind : str
-        "soft", or "labels" for pictures and arrays that hold label maps.
+    pred_kind : str or None
+        "soft", or "labels" for pictures and arrays that hold label maps; default: what the metric
+        expects.
     metric : str
         What the inputs are for; of others than boundaries the metric says what looks wrong.
     looked_at : int
@@ -130,6 +131,8 @@ def doctor(
     ------
     PairingError
         If a folder cannot be listed; every fault of a file is a finding.
+    DataError
+        For a kind of prediction that the metric does not take.
 
     Examples
     --------
@@ -141,9 +144,10 @@ def doctor(
     ['--nms']
     """
     folders = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
+    pred_kind = kind_of(pred_kind, [metric])
     if metric not in registry.DEFAULT:
         proto = protocol_of(protocol, [metric])
-        return examine(*folders, registry.get(metric), proto, split_file, looked_at)
+        return examine(*folders, registry.get(metric), proto, pred_kind, split_file, looked_at)
     protocol = Protocol.of(protocol)
     preds, gts = listing(*folders, split_file, pred_kind)
     found = [*unmatched(preds, gts), *doubled(preds, gts, frames=split_file is not None)]
@@ -353,7 +357,7 @@ def _polarity(cases: Sequence[_Case]) -> list[Finding]:
 def _thickness(cases: Sequence[_Case], protocol: Protocol) -> list[Finding]:
     """Raw maps that need NMS, or thin ones that must not have it."""
     soft = [c for c in cases if c.pred.soft is not None and "inverted" not in c.faults]
-    measured = [(c, symptoms.thickness(_soft(c))) for c in soft]
+    measured = [(c, thickness(_soft(c))) for c in soft]
     raw = [c for c, t in measured if t > THICK]
     thin = [c for c, t in measured if t < THIN]
     if raw and not protocol.nms and protocol.thin:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.protocol.settings import HOME_MADE
+from bsdsbench.protocol.fields import HOME_MADE
 
 FINEST = 1e-6  # targets are not taken to be known better than this
 PRIOR = {"as it is": 0, "reading": 1, "images": 2, "setting": 3, "some images": 4}

@@ -25,11 +25,12 @@ def examine(
     gt_dir: Path,
     metric: Metric,
     protocol: Protocol,
+    pred_kind: str,
     split_file: str | Path | None = None,
     looked_at: int = 12,
 ) -> Findings:
     """What is wrong with the inputs of a metric, errors first."""
-    kinds = {"pred_kind": metric.pred_kinds[0], "gt_kind": metric.gt_kind}
+    kinds = {"pred_kind": pred_kind, "gt_kind": metric.gt_kind}
     names = metric.class_names(metric.options_of(protocol))
     try:
         pairs = pair(pred_dir, gt_dir, split_file, classes=names, **kinds)
@@ -39,7 +40,7 @@ def examine(
     sound: list[Read] = []
     for each in pairs:
         try:
-            pred, gt = _read(each, metric, protocol)
+            pred, gt = _read(each, metric, protocol, pred_kind)
         except DataError as error:
             found.append(Finding("unreadable", "error", error.problems[0]))
             continue
@@ -57,12 +58,14 @@ def examine(
     return out
 
 
-def _read(each: Pair, metric: Metric, protocol: Protocol) -> tuple[Prediction, GroundTruth]:
+def _read(
+    each: Pair, metric: Metric, protocol: Protocol, pred_kind: str
+) -> tuple[Prediction, GroundTruth]:
     gt = read_truth(
         each, metric.gt_kind, protocol, metric.reads_instances(metric.options_of(protocol))
     )
     n_classes = len(metric.class_names(metric.options_of(protocol))) or 1
-    return read_prediction(each, metric.pred_kinds[0], gt.shape, n_classes), gt
+    return read_prediction(each, pred_kind, gt.shape, n_classes), gt
 
 
 def _symptoms(chosen: Sequence[Read], metric: Metric, protocol: Protocol) -> list[Finding]:

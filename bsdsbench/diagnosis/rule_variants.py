@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.curves.areas import largest_beyond
-from bsdsbench.protocol.settings import HOME_MADE
+from bsdsbench.protocol.fields import HOME_MADE
 from bsdsbench.scores.curve import AP_RULES, RECALL_LEVELS, PRCurve, area, best_point
 from bsdsbench.scores.ratios import f_measure, ratio
 

@@ -65,27 +65,6 @@ def level_ridges(soft: F8) -> float:
     return float(np.mean((level & steep)[on])) if on.any() else np.nan
 
 
-def thickness(soft: F8) -> float:
-    """Share of strong pixels that lie in a full 2 x 2 square of strong pixels.
-
-    0 for one-pixel lines, 1 for broad edges; strong is above the median, the upper quartile and
-    the upper tenth of the non-zero values, averaged. NaN for an empty map.
-    """
-    values = soft[soft > 0]
-    if not values.size:
-        return np.nan
-    shares = []
-    for level in np.quantile(values, (0.5, 0.75, 0.9)):
-        strong = soft >= level
-        full = strong[:-1, :-1] & strong[1:, :-1] & strong[:-1, 1:] & strong[1:, 1:]
-        square = np.zeros(soft.shape, bool)
-        for dy in (0, 1):
-            for dx in (0, 1):
-                square[dy : dy + full.shape[0], dx : dx + full.shape[1]] |= full
-        shares.append(square.sum() / strong.sum())
-    return float(np.mean(shares))
-
-
 def jpeg_ratio(soft: F8) -> float:
     """How much more often a high 8 x 8 cosine coefficient vanishes on the grid than off it.
 

@@ -1,8 +1,22 @@
 """Thinning of (H, W) maps to one-pixel lines, and the changes from threshold to threshold.
 
 Two subiterations alternate until neither deletes a pixel; each deletes pixels by their eight
-neighbours (judging.py has the conditions). All pixels of a subiteration are judged on the map
-before it; pixels outside the image are off.
+neighbours. All pixels of a subiteration are judged on the map before it; pixels outside the image
+are off. A pixel p has the neighbours
+
+    x4 x3 x2
+    x5  p x1      (x9 = x1)
+    x6 x7 x8
+
+Guo and Hall (1989), in the form A1 of Lam, Lee and Suen (1992), which MATLAB's
+bwmorph(bw, 'thin', Inf) documents: deleted in the first subiteration if G1, G2 and G3 hold, in the
+second if G1, G2 and G3':
+
+    G1   the crossing number is 1: of i = 1..4, exactly one has x(2i-1) off and x(2i) or x(2i+1) on
+    G2   2 <= min(n1, n2) <= 3, where n1 counts the k with x(2k-1) or x(2k) on, n2 those with
+         x(2k) or x(2k+1) on
+    G3   not ((x2 or x3 or not x8) and x1)
+    G3'  not ((x6 or x7 or not x4) and x5)
 
 The map is held as bits, 64 pixels of a row in a word, so that one logical operation judges them
 all. The words of a column are contiguous, so the processor takes several rows at a time. Each
@@ -20,7 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.kernels.jit import inner, kernel
-from bsdsbench.kernels.judging import TILE, guo_hall, listed
+
+TILE = 64  # rows
 
 
 @inner
@@ -51,12 +66,12 @@ Box = tuple[int, int, int, int]
 Events = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]
 
 _EVENTS = 4  # there is room for, per pixel that is ever on; noise has 3.6, contour maps have 1
-NEVER = 2**30  # when a tile is due that no pixel was ever in
+_NEVER = 2**30  # when a tile is due that no pixel was ever in
 
 # What _changes works in. Kernels are given their arrays: numpy makes them, with nothing to compile.
 # bits    u8 (5, words)  the map, thinned now and a step before, what leaves it, what is near;
 #                        with a frame
-# due     i4 (tiles,)    see thin_tiles; with a frame
+# due     i4 (tiles,)    see _thin_tiles; with a frame
 # tiles   i4 (3, tiles)  lists of tiles;  differs bool (rows of tiles,)
 Room = namedtuple("Room", "bits due tiles differs")
 EVERYWHERE = np.zeros((0, 0), np.uint64)
@@ -240,14 +255,14 @@ def _changes(order, first, box, cols, near, room, batch, size, entering, pixel):
     _look(near, box, room.bits[4])
     tiles = differs.size
     for q in range(due.size):
-        due[q] = NEVER
+        due[q] = _NEVER
     n_lit, n, end = np.int64(0), np.int64(0), np.int64(0)
     for k in range(first.size - 1):
         leaving = end
         if first[k] < first[k + 1]:
             n_lit = _light(order[first[k] : first[k + 1]], box, cols, full, due, lit, n_lit)
             before, now = now, before
-            thin_tiles(lit[:n_lit], full, now, gone, due, active, changed, tiles + 2, None)
+            _thin_tiles(lit[:n_lit], full, now, gone, due, active, changed, tiles + 2)
             most = n  # that leave
             n = _compare(before, now, room.bits[4], lit[:n_lit], gone, differs)
             if end + most + n > pixel.size:
@@ -270,19 +285,52 @@ def _light(pixels, box, cols, full, due, lit, n_lit):
         c = p - begin
         at = ((c >> 6) + 1) * stride + row
         full[at] |= np.uint64(1) << np.uint64(c & 63)
-        if due[at // TILE] == NEVER:
+        if due[at // TILE] == _NEVER:
             due[at // TILE] = 0
             lit[n_lit] = at // TILE
             n_lit += 1
     return n_lit
 
 
+# _nrt=False: no reference counts for slices in a function that allocates nothing
+@kernel(_nrt=False)
+def guo_hall(now, gone, at, stride, second):
+    """Set `gone` to the pixels that a subiteration deletes from the tile at `at`; are there any.
+
+    The three conditions in one, written out by which of x2 and x3 are on: few operations. Half a
+    turn makes G3' of G3, and leaves G1 and G2 as they are.
+    """
+    one, last, found = np.uint64(1), np.uint64(63), np.uint64(0)
+    west = now[at - stride - 1 : at - stride + TILE + 1]
+    here = now[at - 1 : at + TILE + 1]
+    east = now[at + stride - 1 : at + stride + TILE + 1]
+    out = gone[at : at + TILE]
+    for r in range(TILE):
+        x3, p, x7 = here[r], here[r + 1], here[r + 2]
+        x2 = x3 >> one | east[r] << last
+        x1 = p >> one | east[r + 1] << last
+        x8 = x7 >> one | east[r + 2] << last
+        x4 = x3 << one | west[r] >> last
+        x5 = p << one | west[r + 1] >> last
+        x6 = x7 << one | west[r + 2] >> last
+        if second:
+            x1, x2, x3, x4, x5, x6, x7, x8 = x5, x6, x7, x8, x1, x2, x3, x4
+        west_only = x5 & ~x1
+        with_78 = x7 & x8 & (x1 & ~(x4 & ~x5) | x6 & ~(x1 | x4 | x5))
+        without_23 = with_78 | west_only & (x7 | x4 & x6 & ~x8)
+        with_3 = west_only & x3 & ~(x8 & ~(x7 & ~x2))
+        just_234 = x2 & x3 & x4 & ~(x1 | x5 | x6 | x7 | x8)
+        out[r] = p & (without_23 & ~(x2 | x3) | with_3 | just_234)
+        found |= out[r]
+    return found != 0
+
+
 @inner
-def thin_tiles(lit, full, now, gone, due, active, changed, stride, tables):
-    """Thin `full` into `now`, by Guo and Hall (None) or the tables (2, 4) of two subiterations.
+def _thin_tiles(lit, full, now, gone, due, active, changed, stride):
+    """Thin `full` into `now`.
 
     Tile q is words q TILE to (q + 1) TILE - 1, the tile to its right is q + stride; `lit` are those
-    with a pixel. due[q] is the last subiteration in which tile q is to be judged, NEVER of others.
+    with a pixel. due[q] is the last subiteration in which tile q is to be judged, _NEVER of others.
     """
     n_active = 0
     for q in lit:
@@ -296,11 +344,7 @@ def thin_tiles(lit, full, now, gone, due, active, changed, stride, tables):
         n_changed = 0
         for q in active[:n_active]:
             at = q * TILE
-            if tables is None:
-                found = guo_hall(now, gone, at, stride * TILE, s & 1)
-            else:
-                found = listed(now, gone, at, stride * TILE, tables[s & 1])
-            if found:
+            if guo_hall(now, gone, at, stride * TILE, s & 1):
                 changed[n_changed] = q
                 n_changed += 1
         for q in changed[:n_changed]:
@@ -312,7 +356,7 @@ def thin_tiles(lit, full, now, gone, due, active, changed, stride, tables):
                     if due[near] < s:
                         active[n_active] = near
                         n_active += 1
-                    if due[near] != NEVER:
+                    if due[near] != _NEVER:
                         due[near] = s + 2
         s += 1
         n_kept = 0

@@ -1,7 +1,9 @@
 """Identity of a ground-truth set: a fingerprint of its content, independent of the file format.
 
 An image's fingerprint is the first 16 hex digits of sha256 over "ROWSxCOLSxANNOTATORS\\n" in ASCII,
-then over each annotator's boundaries in file order, one bit per pixel (row-major, big bit order). A
+then over each annotator's boundaries in file order, one bit per pixel (row-major, big bit order),
+then over what else is annotated, each as "NUMBER SHAPE\\n" and its values, integers in four bytes
+and others in eight, little-endian. Boundaries stand for the segmentations that they were made of. A
 set's is the same over the lines "ID FINGERPRINT\\n", sorted by id as strings. The splits of BSDS500
 and the editions of UDED ship with the package; other sets are registered by a file of the same form
 (`write_set`).
@@ -86,16 +88,14 @@ class Identity:
         if self.known is None:
             return f"a set without a name, {self.n_images} images"
         total = len(self.known.images)
-        if self.whole:
-            return f"{self.known.name}, {total} of {total} images"
         if self.clean:
-            return f"a part of {self.known.name}, {self.n_images} of {total} images"
+            part = "" if self.whole else "a part of "
+            return f"{part}{self.known.name}, {self.n_images} of {total} images"
         same = total - len(self.missing) - len(self.altered)
-        faults = ((len(self.altered), "altered"), (len(self.missing), "missing"))
-        parts = [f"{n} {word}" for n, word in (*faults, (len(self.extra), "extra")) if n]
+        faults = [f"{len(getattr(self, word))} {word}" for word in ("altered", "missing", "extra")]
         return (
             f"a set without a name, {self.n_images} images, most like {self.known.name}: "
-            f"{same} of {total} the same, {', '.join(parts)}"
+            f"{same} of {total} the same, {', '.join(f for f in faults if f[:2] != '0 ')}"
         )
 
     def to_mapping(self) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class Identity:
 def image_fingerprint(gt: GroundTruth) -> str:
     """The fingerprint of one image's annotations, 16 hex digits.
 
-    Depends on the size, the number and order of the annotators and their boundary pixels only.
+    Depends on the size, the annotators and their order, and the values of what is annotated.
 
     Examples
     --------
@@ -125,6 +125,13 @@ def image_fingerprint(gt: GroundTruth) -> str:
     for drawn in gt.boundaries:
         # comparing takes ten times as long as packing
         digest.update(np.packbits(drawn if drawn.dtype == np.bool_ else drawn > 0).tobytes())
+    others = [gt.labels, gt.instances, gt.class_boundaries, gt.mask, gt.depth, gt.valid, *gt.angles]
+    others += [gt.lines.ends, gt.lines.junctions] if gt.lines else []
+    others += [] if gt.boundaries else gt.segmentations
+    for number, array in enumerate(others):
+        if array is not None:
+            digest.update(f"{number} {array.shape}\n".encode("ascii"))
+            digest.update(array.astype("<f8" if array.dtype.kind == "f" else "<i4").tobytes())
     return digest.hexdigest()[:DIGITS]
 
 
@@ -156,13 +163,13 @@ def folder_fingerprints(
     found: dict[str, str] = {}
     faults: list[DataError] = []
     with ThreadPoolExecutor() as pool:
-        for each, mark in zip(pairs, pool.map(one, pairs), strict=True):
+        for done, (each, mark) in enumerate(zip(pairs, pool.map(one, pairs), strict=True), 1):
             if isinstance(mark, DataError):
                 faults.append(mark)
             else:
                 found[each.image_id] = mark
             if progress:
-                progress(len(found) + len(faults), len(pairs), each.image_id)
+                progress(done, len(pairs), each.image_id)
     if faults:
         raise DataError.collect(faults)
     return found
@@ -205,8 +212,12 @@ def identify(images: Mapping[str, str], sets: Sequence[KnownSet] = ()) -> Identi
     leaves fewer missing. No images, or none of any known set, give an identity without a name.
     """
     own = set_fingerprint(images)
-    best = max((*sets, *shipped_sets()), key=lambda known: (_shared(images, known), -_size(known)))
-    if not _shared(images, best):
+
+    def likeness(known: KnownSet) -> tuple[int, int]:
+        return len(images.items() & known.images.items()), -len(known.images)
+
+    best = max((*sets, *shipped_sets()), key=likeness)
+    if not likeness(best)[0]:
         return Identity(own, len(images))
     there = best.images
     return Identity(
@@ -229,29 +240,22 @@ def homes(images: Mapping[str, str], sets: Iterable[KnownSet] = ()) -> dict[str,
     return {key: by_content[mark] for key, mark in images.items() if mark in by_content}
 
 
-def _shared(images: Mapping[str, str], known: KnownSet) -> int:
-    return len(images.items() & known.images.items())
-
-
-def _size(known: KnownSet) -> int:
-    return len(known.images)
-
-
 def _sets(content: Any, source: str) -> tuple[KnownSet, ...]:
     found = content.get("sets") if isinstance(content, dict) else None
     if not isinstance(found, dict) or not found:
         raise FileFormatError(f"{source}: no 'sets', expected a file that registers a set")
-    return tuple(_known_set(name, entry, source) for name, entry in found.items())
-
-
-def _known_set(name: str, entry: Any, source: str) -> KnownSet:
-    images = entry.get("images") if isinstance(entry, dict) else None
-    if not isinstance(images, dict) or not images:
-        raise FileFormatError(f"{source}: set {show(name)} has no images, expected ID: FINGERPRINT")
-    own = set_fingerprint({k: str(v) for k, v in images.items()})
-    if entry.get("fingerprint", own) != own:
-        raise FileFormatError(
-            f"{source}: set {show(name)} has fingerprint {show(entry['fingerprint'])}, expected "
-            f"{own} as its images have"
-        )
-    return KnownSet(name, own, images)
+    sets = []
+    for name, entry in found.items():
+        images = entry.get("images") if isinstance(entry, dict) else None
+        if not isinstance(images, dict) or not images:
+            raise FileFormatError(
+                f"{source}: set {show(name)} has no images, expected ID: FINGERPRINT"
+            )
+        own = set_fingerprint({k: str(v) for k, v in images.items()})
+        if entry.get("fingerprint", own) != own:
+            raise FileFormatError(
+                f"{source}: set {show(name)} has fingerprint {show(entry['fingerprint'])}, "
+                f"expected {own} as its images have"
+            )
+        sets.append(KnownSet(name, own, images))
+    return tuple(sets)

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.protocol.fields import captions, record_of
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.settings import Settings
 from bsdsbench.scores.counts import ImageRecord, Stack, stacked
 from bsdsbench.scores.ratios import Weights
 from bsdsbench.scores.score import Score, at, one_of
@@ -123,8 +123,8 @@ class Metric(ABC):
     default_protocol : str or None
         The preset that is meant where none is given; None: one must be given.
     options : type or None
-        Its own options, a table of its name in a protocol, `--set NAME.FIELD=VALUE`. A changed
-        default is a new `version`.
+        Its own options, a frozen attrs class (`protocol.fields`); a table of its name in a
+        protocol, `--set NAME.FIELD=VALUE`. A changed default is a new `version`.
     uses : tuple of str
         The fields of a protocol that move its scores; signature and caption say no others.
 
@@ -146,7 +146,7 @@ class Metric(ABC):
     shared: ClassVar[tuple[str, ...]] = ("thresholds",)
     ragged: ClassVar[tuple[str, ...]] = ()
     default_protocol: ClassVar[str | None] = "bsds500"
-    options: ClassVar[type[Settings] | None] = None
+    options: ClassVar[type[Any] | None] = None
     uses: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
@@ -220,7 +220,7 @@ class Metric(ABC):
 
     def describe(self, protocol: Protocol, opt: Any) -> str:
         """Its own conventions in words, printed under the scores; or ""."""
-        return opt.describe() if opt else ""
+        return "; ".join(captions(opt).values()) if opt else ""
 
     def used(self, opt: Any) -> tuple[str, ...]:
         """The fields of a protocol that move its scores with these options."""
@@ -271,10 +271,9 @@ class Metric(ABC):
             if given:
                 raise ProtocolError(f"options {self.name!r}: this metric has none, expected none")
             return None
-        try:
-            return self.options.from_mapping(given)
-        except ProtocolError as error:
-            raise ProtocolError(f"{self.name} {error}") from None
+        if self.options not in protocol.resolved:
+            protocol.resolved[self.options] = record_of(self.options, given, self.name)
+        return protocol.resolved[self.options]
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
         """The counts of one or more images: name -> (N, ...). Raises DataError if they differ."""

@@ -20,9 +20,8 @@ from bsdsbench.loaders.official_txt import boundary_files
 from bsdsbench.metrics.base import IMAGES, Column, Metric, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.maps import as_float32, invert, nms
-from bsdsbench.protocol.constants import MATCHED
+from bsdsbench.protocol.constants import MATCHED, NMSParams
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.settings import NMSParams
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import boundary_scores, four_counts
 from bsdsbench.scores.ratios import Weights, defined_ratio, weighted_mean, weighted_sum

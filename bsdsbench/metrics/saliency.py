@@ -15,19 +15,19 @@ programs differ are `SaliencyOptions`. The measures are in bsdsbench.metrics.sal
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from attrs import field, frozen
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
 from bsdsbench.metrics import salient_measures as measures
 from bsdsbench.metrics.base import IMAGES, Column, Metric
 from bsdsbench.metrics.maps import invert
+from bsdsbench.protocol.fields import BOOL, HOME_MADE, POSITIVE, one_of, real
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.settings import BOOL, HOME_MADE, POSITIVE, Settings, one_of, setting
 from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, ratio, weighted_mean, weighted_sum
 
@@ -36,58 +36,79 @@ I8 = NDArray[np.int64]
 LEVELS = 256
 
 
-@dataclass(frozen=True, slots=True)
-class SaliencyOptions(Settings):
+@frozen
+class SaliencyOptions:
     """What programs do differently. The defaults are PySODMetrics' rules."""
 
-    beta2: float = setting(
-        0.3,
-        "beta^2 of F.",
-        POSITIVE,
-        describe=lambda o: f"beta^2 {o.beta2:g}",
-        others={0.3: "the field", 1.0: "F1 of other fields"},
+    beta2: float = field(
+        default=0.3,
+        converter=real,
+        validator=POSITIVE,
+        metadata={
+            "help": "beta^2 of F.",
+            "caption": lambda o: f"beta^2 {o.beta2:g}",
+            "others": {0.3: "the field", 1.0: "F1 of other fields"},
+        },
     )
-    stretch: bool = setting(
-        True,
-        "Each map that is not constant is stretched to 0 .. 1 first.",
-        BOOL,
-        describe={True: "maps stretched to 0 .. 1", False: "maps as they are"},
-        others={True: "PySODMetrics", False: "scripts that take maps as they are"},
+    stretch: bool = field(
+        default=True,
+        validator=BOOL,
+        metadata={
+            "help": "Each map that is not constant is stretched to 0 .. 1 first.",
+            "caption": {True: "maps stretched to 0 .. 1", False: "maps as they are"},
+            "others": {True: "PySODMetrics", False: "scripts that take maps as they are"},
+        },
     )
-    levels: str = setting(
-        "floor",
-        'The level of a strength p: "floor" of 255 p, or 255 p "round"ed, halves up.',
-        one_of("floor", "round"),
-        describe=lambda o: f"levels {o.levels}(255 p), >=",
-        others={"floor": "PySODMetrics", "round": "scripts on 8-bit pictures"},
+    levels: str = field(
+        default="floor",
+        validator=one_of("floor", "round"),
+        metadata={
+            "help": 'The level of a strength p: "floor" of 255 p, or 255 p "round"ed, halves up.',
+            "caption": lambda o: f"levels {o.levels}(255 p), >=",
+            "others": {"floor": "PySODMetrics", "round": "scripts on 8-bit pictures"},
+        },
     )
-    operator: str = setting(
-        ">",
-        'IoU, Dice and BER at one threshold are of strengths ">" or ">=" 0.5.',
-        one_of(">", ">="),
-        describe=lambda o: f"IoU, Dice, BER at p {o.operator} 0.5",
-        others={">": "PySODMetrics", ">=": HOME_MADE},
+    operator: str = field(
+        default=">",
+        validator=one_of(">", ">="),
+        metadata={
+            "help": 'IoU, Dice and BER at one threshold are of strengths ">" or ">=" 0.5.',
+            "caption": lambda o: f"IoU, Dice, BER at p {o.operator} 0.5",
+            "others": {">": "PySODMetrics", ">=": HOME_MADE},
+        },
     )
-    cap: str = setting(
-        "one",
-        'The adaptive threshold is min(2 mean, 1), or with "max" min(2 mean, the largest p).',
-        one_of("one", "max"),
-        describe={"one": "adaptive min(2 mean, 1)", "max": "adaptive min(2 mean, max)"},
-        others={"one": "PySODMetrics", "max": HOME_MADE},
+    cap: str = field(
+        default="one",
+        validator=one_of("one", "max"),
+        metadata={
+            "help": (
+                'The adaptive threshold is min(2 mean, 1), or with "max" min(2 mean, the '
+                "largest p)."
+            ),
+            "caption": {"one": "adaptive min(2 mean, 1)", "max": "adaptive min(2 mean, max)"},
+            "others": {"one": "PySODMetrics", "max": HOME_MADE},
+        },
     )
-    e_divisor: str = setting(
-        "pixels-1",
-        'The E-measure\'s sum is divided by "pixels-1", or by "pixels".',
-        one_of("pixels-1", "pixels"),
-        describe=lambda o: f"E by {o.e_divisor}",
-        others={"pixels-1": "PySODMetrics", "pixels": HOME_MADE},
+    e_divisor: str = field(
+        default="pixels-1",
+        validator=one_of("pixels-1", "pixels"),
+        metadata={
+            "help": 'The E-measure\'s sum is divided by "pixels-1", or by "pixels".',
+            "caption": lambda o: f"E by {o.e_divisor}",
+            "others": {"pixels-1": "PySODMetrics", "pixels": HOME_MADE},
+        },
     )
-    centroid: str = setting(
-        "even",
-        'A centroid half way between two pixels goes to the "even" one, or "up" (S-measure).',
-        one_of("even", "up"),
-        describe=lambda o: f"centroid {o.centroid}",
-        others={"even": "PySODMetrics", "up": HOME_MADE},
+    centroid: str = field(
+        default="even",
+        validator=one_of("even", "up"),
+        metadata={
+            "help": (
+                'A centroid half way between two pixels goes to the "even" one, or "up" '
+                "(S-measure)."
+            ),
+            "caption": lambda o: f"centroid {o.centroid}",
+            "others": {"even": "PySODMetrics", "up": HOME_MADE},
+        },
     )
 
 
@@ -108,7 +129,7 @@ def saliency_counts(
     params : the conventions, those of the preset if None; what : names the image in errors
     Raises ShapeError if the sizes differ, DataError for an empty image.
     """
-    rules, mask = params or SaliencyOptions(), np.asarray(mask, bool)
+    rules, mask = params or SaliencyOptions(), binary_map(mask, what)
     value = measures.strengths(soft, rules.stretch)
     if value.shape != mask.shape:
         raise ShapeError(f"{what}: map {value.shape}, expected the mask's {mask.shape}")
@@ -187,7 +208,7 @@ class SaliencyMetric(Metric):
     reads = "mask"
     default_protocol = "saliency"
     options = SaliencyOptions
-    uses = ("invert",)
+    uses = ("invert", "gt_threshold")
     columns = (
         Column("mae_mean", "MAE", lower=True, digits=3, quantity="mae"),
         Column("max_f_mean", "max F", digits=3, quantity="max_f"),

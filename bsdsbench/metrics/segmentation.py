@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import ProtocolError
-from bsdsbench.kernels import tallies
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Metric, over
 from bsdsbench.metrics.contour.contour_metric import (
@@ -81,7 +80,9 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
 
 def _table(pair: LabelPair) -> I8:
     """The confusion table of the whole image; a pair of masks may be cut to their box."""
-    table = tallies.confusion_table(pair.pred.ravel(), pair.gt.ravel(), pair.n)
+    n = pair.n + 1
+    key = (n * (pair.gt.astype(np.int64) + 1) + pair.pred + 1).ravel()
+    table = np.roll(np.bincount(key, minlength=n * n).reshape(n, n), -1, axis=(0, 1))
     table[-1, -1] += pair.shape[0] * pair.shape[1] - pair.gt.size
     return table
 
@@ -240,6 +241,6 @@ class SegmentationMetric(Metric):
     def describe(self, protocol: Protocol, opt: LabelOptions) -> str:
         """What was compared, and the order of the means."""
         return (
-            f"{opt.describe()}; pixels and instances of all images together, then means over the "
-            "classes that either map has"
+            f"{super().describe(protocol, opt)}; pixels and instances of all images together, "
+            "then means over the classes that either map has"
         )

@@ -26,10 +26,11 @@ Source: L-CNN (Zhou, Qi, Ma, ICCV 2019), eval-sAP.py, eval-APH.py, eval-mAPJ.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from attrs import field, frozen
 from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
@@ -38,8 +39,8 @@ from bsdsbench.loaders.line_maps import GRID
 from bsdsbench.metrics.base import IMAGES, Column, Metric
 from bsdsbench.metrics.boundary import MatchMaps, boundary_counts, boundary_match_maps
 from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
+from bsdsbench.protocol.fields import one_of
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.settings import Settings, one_of, setting
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import PRCurve, curve_scores, four_counts, summed_curve
 from bsdsbench.scores.ratios import Weights, defined_ratio, f_measure, weighted_sum
@@ -50,17 +51,21 @@ APART = (0.5, 1.0, 2.0)  # of junctions
 MORE = ("fh", "aph", "sap5", "sap10", "sap15", "msap", "map_j")
 
 
-@dataclass(frozen=True, slots=True)
-class WireframeOptions(Settings):
+@frozen
+class WireframeOptions:
     """Where predicted lines are."""
 
-    lines_in: str = setting(
-        "network",
-        'Coordinates of a file that does not say its `grid`: of the "network" (128 x 128), or of '
-        'the "image".',
-        one_of("network", "image"),
-        describe={"image": "lines in pixels of the image"},
-        others={"network": "L-CNN, HAWP", "image": "detectors that work on the picture"},
+    lines_in: str = field(
+        default="network",
+        validator=one_of("network", "image"),
+        metadata={
+            "help": (
+                'Coordinates of a file that does not say its `grid`: of the "network" (128 '
+                'x 128), or of the "image".'
+            ),
+            "caption": {"image": "lines in pixels of the image"},
+            "others": {"network": "L-CNN, HAWP", "image": "detectors that work on the picture"},
+        },
     )
 
 

@@ -1,7 +1,7 @@
 """Colours and dashes: of curves by the name of their method, of pixels by what became of them.
 Lines of equal F.
 
-The same in plots, in the report, on leaderboards and in overlays.
+The same in plots, in the report and in overlays.
 """
 
 from __future__ import annotations

@@ -219,9 +219,8 @@ def _check(
         faults.append(f"published: curves of {' and of '.join(beside)}")
     faults += [f"{run.name}: {why}" for run in runs for t in beside if (why := not_beside(run, t))]
     if faults:
-        raise DataError.collect(
-            [DataError(f"{f}; such curves are not comparable (force draws them)") for f in faults]
-        )
+        why = "such curves are not comparable (force=True draws them)"
+        raise DataError.collect([DataError(f"{f}; {why}") for f in faults])
 
 
 def _human(

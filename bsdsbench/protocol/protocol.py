@@ -1,34 +1,94 @@
-"""The constants of a benchmark: a frozen `Protocol`, and the named presets of protocols/*.toml."""
+"""The constants of a benchmark: a frozen `Protocol`, and the named presets of presets/*.toml."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_path, kind_of_value
 from bsdsbench.files.bounded import MAX_TOML_BYTES, parse_toml, read_text, reading
 from bsdsbench.files.errors import ProtocolError, did_you_mean
 from bsdsbench.protocol.constants import Constants
-from bsdsbench.protocol.settings import Settings, clipped, short, toml_text
+from bsdsbench.protocol.fields import (
+    DEFAULT,
+    captions,
+    check_names,
+    clipped,
+    names,
+    plain,
+    short,
+    toml_text,
+)
 
-DEFAULT = "default"  # an option that is not given
 UNSTATED = "unstated"  # the name of a protocol of which only the thresholds are known
 UNSTATED_GRID = "unstated-thresholds"  # and of one of which not even these are
+# What a preset's name does not stand for: the user alone knows whether the maps had NMS already.
+NOT_OF_PRESETS = ("name", "nms", "nms_params")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@frozen(repr=False)
 class Protocol(Constants):
     """How a prediction is turned into counts. Equal protocols give comparable scores.
 
     A value out of its range raises ProtocolError, which names the field.
+
+    Parameters
+    ----------
+    name : str
+        Its name; a changed preset carries a star.
+    version : int
+        Raised whenever a constant of the preset changes.
+    thresholds : tuple of float
+        Increasing, in [0, 1]; also an int (that many even ones), {from, to, n}, "8bit" (k/255),
+        "seism" (.001, .01 .. .99, .999) or "deepcrack" (0, .01 .. .99). With operator ">=" a
+        threshold 0 stands for the whole image, every pixel on and not thinned.
+    max_dist : float
+        Match tolerance, a fraction of the image diagonal.
+    max_dist_px : float or None
+        The same in pixels; overrides max_dist when set.
+    thin : bool
+        Thin each thresholded map to one pixel before matching.
+    nms : bool
+        Apply edge NMS to the soft map before thresholding. Off in the presets of data sets, as
+        only the user knows whether the files on disk have had it.
+    nms_params : NMSParams
+        The constants `nms` uses; also the name of a recipe.
+    operator : str
+        ">=" or ">": which values are on at a threshold.
+    clean : bool
+        After thinning drop pixels without one of the eight neighbours.
+    gt_thin : bool
+        Thin each annotator's map to one pixel before matching.
+    normalise : bool
+        Divide each map by its largest value, before NMS.
+    invert : bool
+        The prediction is dark on bright (1 - value is taken).
+    gt_invert : bool
+        Ground-truth pictures are dark boundaries on bright ground.
+    gt_threshold : float or None
+        Gray ground-truth pictures are boundary from this value in (0, 1] on; None refuses gray.
+    gt_kind : str
+        "boundaries", or "labels" for ground-truth pictures and arrays of region labels.
+    empty_gt : str
+        Images whose ground truth has no boundary: "error", "count" (their false positives count)
+        or "skip".
+    regions_from_soft : bool
+        Region measures close soft boundary maps into regions at each threshold.
+    ods_rule : str
+        "interpolated" between thresholds, or "maximum" over the thresholds.
+    ap_rule : str
+        How AP is read off the curve, a name of bsdsbench.scores.curve.AP_RULES.
+    options : mapping
+        Metric to its own options, those that are given, read-only. In a file each is a table,
+        `[saliency]`. The metric checks them (`Metric.options_of`).
 
     Examples
     --------
@@ -37,8 +97,7 @@ class Protocol(Constants):
     ('bsds500*', 0.011)
     """
 
-    def __post_init__(self) -> None:
-        Settings.__post_init__(self)
+    def __attrs_post_init__(self) -> None:
         if self.name in preset_names() and not self._is_preset(self.name):
             raise ProtocolError(
                 f"name {self.name!r}: a preset's, whose fields differ; expected another name, "
@@ -48,6 +107,11 @@ class Protocol(Constants):
     def __repr__(self) -> str:
         """One line, as printed under tables."""
         return f"<Protocol {self.describe()}>"
+
+    @cached_property
+    def resolved(self) -> dict[type, Any]:
+        """Class of a metric's options -> what `Metric.options_of` made of them, once."""
+        return {}
 
     @property
     def stated(self) -> bool:
@@ -60,6 +124,11 @@ class Protocol(Constants):
         return self.thresholds[0] == 0 and self.operator == ">="
 
     @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The names of the fields."""
+        return names(cls)
+
+    @classmethod
     def preset(cls, name: str) -> Protocol:
         """The named protocol shipped with the package. Raises ProtocolError for an unknown name.
 
@@ -67,35 +136,25 @@ class Protocol(Constants):
         ----------
         name : str
             One of `bsdsbench protocols`.
-
-        Examples
-        --------
-        >>> import bsdsbench as bb
-        >>> bb.Protocol.preset("bsds500").max_dist
-        0.0075
         """
-        return _shipped(_preset_name(name))
+        return _shipped(_known(name))
 
     @classmethod
     def of(cls, protocol: Protocol | str | Path | None) -> Protocol:
-        """The resolved protocol: one, the name of one or its .toml file; None is bsds500.
-
-        Raises as `load`.
+        """A protocol, the one of that name or in that .toml file; None is bsds500. As `load`.
 
         Parameters
         ----------
         protocol : Protocol, str, path or None
             What a caller gave.
         """
-        if protocol is None:
-            return cls.preset("bsds500")
-        if not isinstance(protocol, Protocol | str | Path):
+        if isinstance(protocol, Protocol):
+            return protocol
+        if not isinstance(protocol, str | Path | None):
             raise ProtocolError(
                 f"protocol: {kind_of_value(protocol)}, expected a Protocol or the name of a preset"
             )
-        if isinstance(protocol, str) and protocol in _preset_names():
-            return cls.preset(protocol)
-        return protocol if isinstance(protocol, Protocol) else cls.load(protocol)
+        return cls.load("bsds500" if protocol is None else protocol)
 
     @classmethod
     def load(cls, name_or_path: str | Path) -> Protocol:
@@ -108,12 +167,6 @@ class Protocol(Constants):
         ----------
         name_or_path : str or path
             Such as "bsds500" or "mine.toml".
-
-        Examples
-        --------
-        >>> import bsdsbench as bb
-        >>> bb.Protocol.load("biped").nms_params.multiplier
-        1.03
         """
         path = given_path(name_or_path, "protocol")
         if path.suffix != ".toml":
@@ -131,12 +184,6 @@ class Protocol(Constants):
             The content of a file.
         source : str
             Its name.
-
-        Examples
-        --------
-        >>> import bsdsbench as bb
-        >>> bb.Protocol.from_toml('base = "bsds500"\nmax_dist = 0.011').max_dist
-        0.011
         """
         with reading(source, "a protocol in TOML"):
             values = parse_toml(text.encode("utf-8", "surrogatepass"))
@@ -150,21 +197,16 @@ class Protocol(Constants):
         """The protocol of a saved run: as `from_mapping`, but a preset's name whose fields were
         others then, in an earlier version, gets a star.
 
-        Earlier versions wrote null for options that were not given.
-
         Parameters
         ----------
         values : mapping
             As written by `to_mapping`.
         """
-        if not isinstance(values, Mapping):
+        name = values.get("name") if isinstance(values, Mapping) else None
+        plain = name.removesuffix("*") if isinstance(name, str) else ""
+        if plain not in preset_names():
             return cls.from_mapping(values)
-        known = cls.names()
-        kept = {k: v for k, v in values.items() if v is not None or k in known}
-        name = kept.get("name")
-        if not isinstance(name, str) or name not in preset_names():
-            return cls.from_mapping(kept)
-        return cls.from_mapping({**kept, "name": name + "*"}).named(name)
+        return cls.from_mapping({**values, "name": plain + "*"}).named(plain)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Protocol:
@@ -175,22 +217,27 @@ class Protocol(Constants):
         Parameters
         ----------
         values : mapping
-            Field -> plain value.
+            Field -> plain value; `base` names a preset that the others change.
         """
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
-        rest = _with_options(values)
-        base = cls.preset(str(rest.pop("base"))) if "base" in rest else None
-        cls.check_names(rest, "protocol ")
-        return base.replace(**rest) if base else cls(**rest)
+        known = (*cls.names(), "base")
+        tables = {k: v for k, v in values.items() if k not in known and isinstance(v, Mapping)}
+        rest = {k: v for k, v in values.items() if k not in tables}
+        if isinstance(rest.get("options", {}), Mapping):
+            rest["options"] = {**rest.get("options", {}), **tables}
+        if "base" in rest:
+            return cls.preset(rest.pop("base")).replace(**rest)
+        check_names(cls, rest, "protocol")
+        return cls(**rest)
 
     def replace(self, **changes: Any) -> Protocol:
         """A copy with some fields changed.
 
         What differs from the preset it is named after has a star behind its name: derived from the
-        fields, so reverting the change removes it. `name` may change too, but not to a preset's.
-        A mapping given for nms_params or for the options of a metric changes only the entries it
-        names; an option that is None is the default again.
+        fields, so reverting the change removes it. NMS is no such difference. `name` may change
+        too, but not to a preset's. A mapping given for nms_params or for the options of a metric
+        changes only the entries it names; an option that is None is the default again.
 
         Parameters
         ----------
@@ -208,25 +255,25 @@ class Protocol(Constants):
         >>> bb.Protocol.preset("bsds500").replace(max_dist=0.011).name
         'bsds500*'
         """
-        self.check_names(changes, "protocol ")
+        check_names(type(self), changes, "protocol")
         given = changes.get("nms_params")
         if isinstance(given, Mapping):
-            changes["nms_params"] = {**self.nms_params.to_mapping(), **given}
+            changes["nms_params"] = plain(self.nms_params) | dict(given)
         given = changes.get("options")
         if isinstance(given, Mapping):
             changes["options"] = dict(self.options) | {
                 name: {**self.options.get(name, {}), **t} if isinstance(t, Mapping) else t
                 for name, t in given.items()
             }
-        return replace(self, **changes) if "name" in changes else self._changed(changes)
+        return evolve(self, **changes) if "name" in changes else self._changed(changes)
 
     def _changed(self, changes: Mapping[str, Any]) -> Protocol:
         plain = self.name.removesuffix("*")
-        changed = replace(self, **{**changes, "name": plain + "*"})
+        starred = evolve(self, **{**changes, "name": plain + "*"})
         if plain in preset_names():
-            return changed.named(plain)
-        same = self.name == plain and replace(self, name=changed.name) == changed
-        return self if same else changed
+            return starred.named(plain)
+        same = self.name == plain and evolve(self, name=starred.name) == starred
+        return self if same else starred
 
     def with_options(self, options: Mapping[str, Any]) -> Protocol:
         """A copy with these options and no others.
@@ -258,11 +305,23 @@ class Protocol(Constants):
         """
         star = name in preset_names() and not self._is_preset(name)
         wanted = name + "*" if star else name
-        return self if wanted == self.name else replace(self, name=wanted)
+        return self if wanted == self.name else evolve(self, name=wanted)
 
     def _is_preset(self, name: str) -> bool:
         preset = _starred(name)
-        return all(getattr(self, n) == getattr(preset, n) for n in self.names() if n != "name")
+        kept = [n for n in self.names() if n not in NOT_OF_PRESETS]
+        return all(getattr(self, n) == getattr(preset, n) for n in kept)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain values, which `from_mapping` reads back to an equal protocol.
+
+        Returns
+        -------
+        dict
+            Field -> plain value.
+        """
+        values: dict[str, Any] = plain(self)
+        return values
 
     def to_toml(self) -> str:
         """TOML text that `from_toml` reads back to an equal protocol.
@@ -285,11 +344,9 @@ class Protocol(Constants):
             Name -> plain value.
         """
         values = self.to_mapping()
-        options = values.pop("options")
-        tables = {k: v for k, v in values.items() if isinstance(v, dict)} | options
-        out = {k: v for k, v in values.items() if k not in tables}
+        tables = {"nms_params": values.pop("nms_params"), **values.pop("options")}
         inner = {f"{name}.{k}": v for name, table in tables.items() for k, v in table.items()}
-        return out | inner
+        return values | inner
 
     def differences(self, other: Protocol) -> list[str]:
         """What makes scores incomparable, a line per field; nms_params only where there is NMS.
@@ -303,12 +360,6 @@ class Protocol(Constants):
         -------
         list of str
             Empty if scores are comparable.
-
-        Examples
-        --------
-        >>> import bsdsbench as bb
-        >>> bb.Protocol.preset("bsds500").differences(bb.Protocol.preset("nyudv2"))
-        ['max_dist: 0.0075 / 0.011']
         """
         mine, theirs = self.leaves(), other.leaves()
         keys = [k for k in {**mine, **theirs} if k not in ("name", "version")]
@@ -333,20 +384,12 @@ class Protocol(Constants):
         -------
         str
             Without a full stop.
-
-        Examples
-        --------
-        >>> import bsdsbench as bb
-        >>> bb.Protocol.preset("nyudv2").describe().split("; ")[1]
-        'max_dist 0.011 of the diagonal'
         """
         if self.name == UNSTATED_GRID:
             return "protocol and thresholds not stated"
-        words = self.words()
+        words = captions(self)
         if not self.stated:
             row = ", the first of them the whole image" if self.whole_image else ""
-            if self.name == UNSTATED_GRID:
-                return "thresholds and protocol not stated"
             return f"{words['thresholds']}{row}; the rest of the protocol is not stated"
         if used is None:
             more = [
@@ -390,12 +433,6 @@ class Protocol(Constants):
         -------
         array
             f8 (T,).
-
-        Examples
-        --------
-        >>> import bsdsbench as bb
-        >>> bb.Protocol(thresholds=(0.25, 0.5)).cuts().tolist()
-        [0.25, 0.5]
         """
         thresholds = self.threshold_array()
         return thresholds if self.operator == ">=" else np.nextafter(thresholds, np.inf)
@@ -412,12 +449,6 @@ class Protocol(Constants):
         -------
         float
             Pixels.
-
-        Examples
-        --------
-        >>> import bsdsbench as bb
-        >>> round(bb.Protocol.preset("bsds500").radius((321, 481)), 2)
-        4.34
         """
         if self.max_dist_px is not None:
             return self.max_dist_px
@@ -425,19 +456,20 @@ class Protocol(Constants):
 
 
 @cache
-def _shipped(name: str) -> Protocol:
-    return Protocol.from_toml(preset_text(name), name)
+def preset_names() -> tuple[str, ...]:
+    """The presets that `Protocol.preset` knows, sorted."""
+    folder = resources.files("bsdsbench.protocol.presets")
+    return tuple(sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".toml")))
 
 
 def preset_text(name: str) -> str:
     """The TOML text of a preset, with its comments. Raises ProtocolError for an unknown name."""
     folder = resources.files("bsdsbench.protocol.presets")
-    return folder.joinpath(f"{_preset_name(name)}.toml").read_text("utf-8")
+    return folder.joinpath(f"{_known(name)}.toml").read_text("utf-8")
 
 
-def _preset_name(name: str) -> str:
-    """The name, if it is a preset's; ProtocolError if not."""
-    if not isinstance(name, str) or name not in _preset_names():
+def _known(name: Any) -> str:
+    if not isinstance(name, str) or name not in preset_names():
         raise ProtocolError(
             f"protocol {kind_of_value(name)}: expected a .toml file or one of "
             f"{', '.join(preset_names())}{did_you_mean(str(name), preset_names())}"
@@ -445,30 +477,13 @@ def _preset_name(name: str) -> str:
     return name
 
 
-def _with_options(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields, with the tables that are none of them in `options`."""
-    known = (*Protocol.names(), "base")
-    tables = {k: v for k, v in values.items() if k not in known and isinstance(v, Mapping)}
-    rest = {k: v for k, v in values.items() if k not in tables}
-    given = rest.get("options", {})
-    if tables and isinstance(given, Mapping):
-        rest["options"] = {**given, **tables}
-    return rest
+@cache
+def _shipped(name: str) -> Protocol:
+    return evolve(_starred(name), name=name)
 
 
 @cache
 def _starred(name: str) -> Protocol:
     """The preset under its name with a star, which any protocol may have."""
     values = parse_toml(preset_text(name).encode())
-    return Protocol(**{**_with_options(values), "name": name + "*"})
-
-
-def preset_names() -> list[str]:
-    """The presets that `Protocol.preset` knows, sorted."""
-    return list(_preset_names())
-
-
-@cache
-def _preset_names() -> tuple[str, ...]:
-    folder = resources.files("bsdsbench.protocol.presets")
-    return tuple(sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".toml")))
+    return Protocol.from_mapping({**values, "name": name + "*"})

@@ -10,22 +10,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
 from functools import cache
 from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from attrs import Factory, field, fields, frozen
+
 from bsdsbench.files.bounded import MAX_TOML_BYTES, parse_toml, read_text, reading
 from bsdsbench.files.errors import DataError, clip, did_you_mean
+from bsdsbench.protocol.fields import check, is_int, listed, plain, record_of
 from bsdsbench.protocol.protocol import Protocol, preset_names
 
 GROUP = "bsdsbench.tasks"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_TEXT = check(lambda v: isinstance(v, str), "text")
 
 
-@dataclass(frozen=True, slots=True)
+def _images(task: Task, _: Any, images: Any) -> None:
+    if not (images is None or (is_int(images) and images > 0)):
+        raise DataError(f"images {clip(repr(images), 40)}: expected a count")
+    if task.ids and images != len(set(task.ids)):
+        raise DataError(f"images: {len(task.ids)} ids, expected {images}")
+
+
+@frozen
 class Task:
     """A set, a protocol and a metric under one name.
 
@@ -39,13 +49,13 @@ class Task:
         By default the second part of the name.
     version : int
         Raised when set, protocol or metric change.
-    images : int or None
-        Number of images in the set; None if no source states it.
     fingerprint : str or None
         Fingerprint of the set's ground truth; None if it is not known.
     ids : tuple of str
         The images that count, if the set is a split of a larger one: they replace a split file.
         Without a fingerprint, the set is checked by them.
+    images : int or None
+        Number of images in the set; None if no source states it.
     page : str
         The page in `datasets/` of the set.
     needs : str
@@ -63,46 +73,33 @@ class Task:
     ('bsds500-test', 200, 0.0075)
     """
 
-    name: str
-    protocol: str
-    metric: str = ""
-    version: int = 1
-    images: int | None = None
-    fingerprint: str | None = None
-    ids: tuple[str, ...] = ()
-    page: str = ""
-    needs: str = ""
-
-    def __post_init__(self) -> None:
-        texts = (self.name, self.protocol, self.metric, self.page, self.needs)
-        if not all(isinstance(text, str) for text in texts) or not _NAME.fullmatch(self.name):
-            raise DataError(
-                f"task {clip(repr(self.name), 60)}: expected a name SET/METRIC and text"
-            )
-        if self.protocol not in preset_names():
-            raise DataError(
-                f"task {self.name}: protocol {clip(repr(self.protocol), 60)}, expected a preset"
-                f"{did_you_mean(self.protocol, preset_names())}"
-            )
-        for what, value, least in (("version", self.version, 1), ("images", self.images, 1)):
-            whole = type(value) is int and value >= least
-            if not whole and not (what == "images" and value is None):
-                raise DataError(
-                    f"task {self.name}: {what} {clip(repr(value), 40)}, expected a count"
-                )
-        mark = self.fingerprint
-        if mark is not None and not (isinstance(mark, str) and re.fullmatch("[0-9a-f]{16}", mark)):
-            raise DataError(
-                f"task {self.name}: fingerprint {clip(repr(mark), 40)}, expected 16 hex digits, as "
-                "`bsdsbench data check` prints them"
-            )
-        if not isinstance(self.ids, list | tuple) or not all(isinstance(i, str) for i in self.ids):
-            raise DataError(f"task {self.name}: ids, expected a list of text")
-        if self.ids and self.images not in (None, len(set(self.ids))):
-            raise DataError(f"task {self.name}: {len(self.ids)} ids, expected {self.images}")
-        object.__setattr__(self, "ids", tuple(self.ids))
-        object.__setattr__(self, "images", len(self.ids) or self.images)
-        object.__setattr__(self, "metric", self.metric or self.name.partition("/")[2])
+    name: str = field(
+        validator=check(lambda v: isinstance(v, str) and bool(_NAME.fullmatch(v)), "SET/METRIC")
+    )
+    protocol: str = field(validator=check(lambda v: v in preset_names(), "a preset"))
+    metric: str = field(
+        default=Factory(lambda task: task.name.partition("/")[2], takes_self=True), validator=_TEXT
+    )
+    version: int = field(default=1, validator=check(lambda v: is_int(v) and v > 0, "a count"))
+    fingerprint: str | None = field(
+        default=None,
+        validator=check(
+            lambda v: v is None or (isinstance(v, str) and bool(re.fullmatch("[0-9a-f]{16}", v))),
+            "16 hex digits, as `bsdsbench data check` prints them",
+        ),
+    )
+    ids: tuple[str, ...] = field(
+        default=(),
+        converter=listed,
+        validator=check(
+            lambda v: isinstance(v, tuple) and all(isinstance(i, str) for i in v), "a list of text"
+        ),
+    )
+    images: int | None = field(
+        default=Factory(lambda task: len(task.ids) or None, takes_self=True), validator=_images
+    )
+    page: str = field(default="", validator=_TEXT)
+    needs: str = field(default="", validator=_TEXT)
 
     @property
     def set(self) -> str:
@@ -117,8 +114,7 @@ class Task:
         dict of str to object
             Field name to value.
         """
-        found = {key: value for key, value in asdict(self).items() if value not in (None, "", ())}
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
+        return {k: v for k, v in plain(self).items() if v not in (None, "", [])}
 
     @classmethod
     def from_mapping(cls, values: Any) -> Task:
@@ -139,12 +135,10 @@ class Task:
         DataError
             For other values.
         """
-        known = [field.name for field in fields(cls)]
-        if not isinstance(values, Mapping) or not {"name", "protocol"} <= set(values) <= set(known):
-            raise DataError(
-                f"task: expected name and protocol, and of the fields {', '.join(known)}"
-            )
-        return cls(**values)
+        if not isinstance(values, Mapping) or not {"name", "protocol"} <= set(values):
+            known = ", ".join(f.name for f in fields(cls))
+            raise DataError(f"task: expected name and protocol, and of the fields {known}")
+        return record_of(cls, values, f"task {clip(str(values['name']), 60)}:")
 
     @classmethod
     def load(cls, name_or_path: Task | str | Path) -> Task:

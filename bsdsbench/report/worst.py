@@ -37,7 +37,7 @@ def worst_table(
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
     names = labels_of(runs, None)
-    runs, _ = comparable(runs, names, common=True, force=False)
+    runs, _ = comparable(runs, names, common=True)
     shared = [m for m in runs[0].metrics if m in runs[-1].metrics]
     if (metric is not None and metric not in shared) or not shared:
         had = ", ".join(shared) or "none"

@@ -8,7 +8,7 @@ functions.
 |---|---|
 | ground truth without a boundary pixel (`empty_gt = "error"`) | refused |
 | every map below the lowest threshold, or of a few small integers | refused |
-| every map zero; maps inverted, mirrored or of other images | a warning |
+| every map zero; maps inverted, mirrored, of other images, or thick without NMS | a warning |
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ AROUND = 9  # pixels a side whose mean is taken off: images are alike on a coars
 ALIKE = 0.2
 CHANCE = 18.0  # five standard deviations of n smoothed random pixels are CHANCE / sqrt(n)
 BETTER = 2.0  # times as much as as it lies
+BROAD = 0.95  # `thickness`: raw maps have 0.99, thinned ones up to 0.88 (recipes of 1.03 and more)
 
 
 def first_look(jobs: Sequence[Job], on_error: str) -> list[str]:
@@ -63,8 +64,8 @@ def first_look(jobs: Sequence[Job], on_error: str) -> list[str]:
     zero = _refuse_faint(looks, jobs)
     looks = [look for look in looks if look.measured]
     invert = jobs[0].protocol.invert
-    faults = (list(f) for f in (_inverted(looks, invert), _mirrored(looks), _exchanged(looks)))
-    return zero or next(filter(None, faults), [])
+    faults = (_inverted(looks, invert), _mirrored(looks), _exchanged(looks), _thick(looks, jobs[0]))
+    return zero or next(filter(None, map(list, faults)), [])
 
 
 # ---- ground truth --------------------------------------------------------------------------------
@@ -183,7 +184,7 @@ def _inverted(looks: Sequence[Look], invert: bool) -> Iterator[str]:
         if dim[marked].mean() > DARKER * dim[~marked].mean():
             dark.append(look.image_id)
     if 2 * len(dark) > len(looks):
-        fix = "without --invert?" if invert else "--invert?"
+        fix = "without invert=True?" if invert else "invert=True?"
         yield _said(f"are darker on the ground truth than off it: {fix}", dark, looks)
 
 
@@ -199,6 +200,19 @@ def _mirrored(looks: Sequence[Look]) -> Iterator[str]:
 def _exchanged(looks: Sequence[Look]) -> Iterator[str]:
     if ids := [f"{a} looks like {b}" for a, b in swaps(looks)]:
         yield _said("fit the ground truth of another image", ids, looks)
+
+
+def _thick(looks: Sequence[Look], job: Job) -> Iterator[str]:
+    """A warning if most maps are broad where lines are matched and nothing thins them by NMS."""
+    protocol = job.protocol
+    found = map(registry.get, job.metrics)
+    used = {name for m in found for name in m.used(m.options_of(protocol))}
+    if protocol.nms or not (protocol.thin and {"nms", "max_dist"} <= used):
+        return
+    soft = [look for look in looks if look.pred.soft is not None]
+    broad = [look.image_id for look in soft if thickness(look.soft) > BROAD]
+    if 2 * len(broad) > len(soft):
+        yield _said("have broad edges, whose precision is low without NMS: nms=True?", broad, looks)
 
 
 def _said(what: str, ids: Sequence[str], looks: Sequence[Look]) -> str:
@@ -272,6 +286,27 @@ def swaps(looks: Sequence[Look]) -> list[tuple[str, str]]:
             if mutual and fits[k, best] > max(_alike(preds[k]), BETTER * fits[k, k]):
                 found.append((same[k].image_id, same[best].image_id))
     return found
+
+
+def thickness(soft: F8) -> float:
+    """Share of strong pixels that lie in a full 2 x 2 square of strong pixels.
+
+    0 for one-pixel lines, 1 for broad edges; strong is above the median, the upper quartile and
+    the upper tenth of the non-zero values, averaged. NaN for an empty map.
+    """
+    values = soft[soft > 0]
+    if not values.size:
+        return math.nan
+    shares = []
+    for level in np.quantile(values, (0.5, 0.75, 0.9)):
+        strong = soft >= level
+        full = strong[:-1, :-1] & strong[1:, :-1] & strong[:-1, 1:] & strong[1:, 1:]
+        square = np.zeros(soft.shape, bool)
+        for dy in (0, 1):
+            for dx in (0, 1):
+                square[dy : dy + full.shape[0], dx : dx + full.shape[1]] |= full
+        shares.append(square.sum() / strong.sum())
+    return float(np.mean(shares))
 
 
 FLIPS: tuple[tuple[str, Callable[[F8], F8]], ...] = (

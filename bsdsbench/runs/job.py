@@ -30,9 +30,9 @@ from bsdsbench.loaders.identity import image_fingerprint
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.photos import read_photo
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.maps import form_of
+from bsdsbench.metrics.maps import beside, form_of
+from bsdsbench.protocol.fields import clipped
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.settings import clipped
 from bsdsbench.runs.record_store import pack_records
 from bsdsbench.scores.counts import ImageRecord
 
@@ -208,7 +208,7 @@ def record_of(job: Job) -> ImageRecord | LeftOut:
         pred = None
     if is_left_out(gt, first.gt_kind, job.protocol):
         return LeftOut(job.pair.image_id)
-    mark = image_fingerprint(gt) if gt.boundaries else ""
+    mark = image_fingerprint(gt)
     if job.photo is not None:
         gt = replace(gt, photo=read_photo(job.photo))
     if job.humans:
@@ -231,7 +231,7 @@ def record_of(job: Job) -> ImageRecord | LeftOut:
     form = pred.form if job.pair.pred_paths else "none"
     if job.arrays is not None:  # nobody looked at them before
         form = form_of(pred, job.protocol)
-    return ImageRecord(job.pair.image_id, gt.shape, counts, truth=mark, form=form)
+    return ImageRecord(job.pair.image_id, gt.shape, counts, truth=mark, form=beside(form, gt))
 
 
 MAX_WORKERS = 4096

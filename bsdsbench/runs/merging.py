@@ -23,7 +23,7 @@ from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
-from bsdsbench.protocol.settings import clipped
+from bsdsbench.protocol.fields import clipped
 from bsdsbench.runs.evaluation import EMPTY, Evaluation
 from bsdsbench.runs.score_tables import KEY as SPEED
 from bsdsbench.runs.score_tables import joined_speed

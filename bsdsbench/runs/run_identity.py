@@ -162,9 +162,11 @@ def incomparable(a: Any, b: Any) -> list[str]:
     """The differences of protocol that make the scores of two runs incomparable, one per line.
 
     A reference run has its own parameters and was matched and thinned by its program. Only its
-    tolerance and AP rule are compared, and `by_rules_of` sets the latter.
+    tolerance and AP rule are compared, and `by_rules_of` sets the latter. Edge NMS may be done
+    beforehand as well, so that it is no difference.
     """
-    found = a.protocol.differences(b.protocol)
+    lines = a.protocol.differences(b.protocol)
+    found = [line for line in lines if not line.startswith("nms")]
     if reference_of(a) is None and reference_of(b) is None:
         return found
     return [line for line in found if line.partition(":")[0] in _MUST_AGREE]

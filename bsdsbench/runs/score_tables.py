@@ -120,7 +120,8 @@ def score_tables(
         mine = [(name, scores[metric]) for name, scores in rows if metric in scores]
         mine += [(name, scores[metric]) for name, scores, _ in extra if metric in scores]
         marks = {name: words for name, _, words in extra}
-        table = _table(metric, found.title, found.columns, mine, alone, how, marks)
+        n_own = sum(metric in scores for _, scores in rows)
+        table = _table(metric, found.title, found.columns, mine, n_own, alone, how, marks)
         tables.append(with_speeds(table, speeds))
         if alone and isinstance(runs[0].protocol, Protocol) and runs[0].records:
             protocol = runs[0].protocol
@@ -133,7 +134,7 @@ def score_tables(
             ends = {n: {"ods": GRID_END} for n, score in inner if score.get("at_grid_end")}
             columns = found.part_columns
             more = {**how, "notes": [*how["notes"], *_ended(ends)]}
-            table = _table(f"{metric}-parts", title, columns, inner, True, more, ends)
+            table = _table(f"{metric}-parts", title, columns, inner, len(inner), True, more, ends)
             tables.append(table)
     return tables
 
@@ -255,16 +256,22 @@ def _table(
     title: str,
     columns: Sequence[Column],
     scores: Sequence[tuple[str, Mapping[str, Any]]],
+    n_own: int,
     alone: bool,
     how: Mapping[str, Any],
     marks: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Table:
+    """n_own : rows of runs, before those of published results"""
     usable = [c for c in columns if c.shown == "always" or (alone and c.shown == "own")]
     values = [(name, {c.key: at(mapping, c.key) for c in usable}) for name, mapping in scores]
     # Measures that nobody asked for are left out; undefined ones stay.
     asked = {key for _, mapping in scores for key in mapping}
     shown = [c for c in usable if c.key.partition(".")[0] in asked]
     less = 0 if alone else 1
+    found_in = [found for _, found in values]
+    notes = why_undefined(shown, found_in[:n_own])
+    if any(found[c.key] is None for found in found_in[n_own:] for c in shown if c.score):
+        notes.append("- of a published result: that number was not published.")
     return Table(
         metric,
         title,
@@ -274,7 +281,7 @@ def _table(
             for name, found in values
         ],
         notes=[
-            *why_undefined(shown, [found for _, found in values]),
+            *notes,
             *means_over(shown, scores),
             *how["notes"],
         ],

@@ -79,8 +79,7 @@ def find_sources(
     if not run.own and not (pred_dir and gt_dir):
         raise DataError(
             f"{run.name}: was not made by this user on this machine, so the folders it names "
-            f"({show(pred)}, {show(gt)}) are read only if given explicitly (report: "
-            "--pred and --gt)"
+            f"({show(pred)}, {show(gt)}) are not read unless they are given, as a report can be"
         )
     if not pred or not gt:
         raise DataError(f"{run.name}: where its predictions and ground truth are is not known")

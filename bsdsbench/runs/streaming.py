@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import kind_of_value, to_numpy
 from bsdsbench.files.errors import DataError, MergeError, ShapeError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, one_scale, scale_of
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.maps import without_tops
@@ -218,7 +218,8 @@ def _prediction(image_id: str, pred: Any, kind: str) -> Prediction:
 def _truth(image_id: str, gts: Any, kind: str) -> GroundTruth:
     what = f"{image_id}: ground truth"
     if kind == "mask":
-        return GroundTruth(image_id, mask=binary_map(_plane(gts), what))
+        plane = _plane(gts)
+        return GroundTruth(image_id, mask=binary_map(plane, what), scale=scale_of(plane))
     if kind == "depth-map":
         return GroundTruth(image_id, depth=_plane(gts))
     if kind == "classes":
@@ -226,7 +227,9 @@ def _truth(image_id: str, gts: Any, kind: str) -> GroundTruth:
         if array.ndim == 2:
             return GroundTruth(image_id, labels=array)
         return GroundTruth(image_id, class_boundaries=array != 0)
-    return GroundTruth(image_id, tuple(binary_map(a, what) for a in annotator_maps(gts)))
+    maps = annotator_maps(gts)
+    drawn = tuple(binary_map(a, what) for a in maps)
+    return GroundTruth(image_id, drawn, scale=one_scale(map(scale_of, maps), what))
 
 
 def _plane(pred: Any) -> NDArray[Any]:

@@ -282,9 +282,10 @@ def best_point(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
 
 
 def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
-    """AP of each curve by the named rule: `area`, NaN where a curve is one point (label maps).
+    """AP of each curve by the named rule: `area`, NaN where its recall is one value above 0.
 
-    Such a curve, a single threshold or a binary map at many, has no area. Without a single match
+    Such a curve, of a single threshold, of a binary map at many, or of a soft map that finds all at
+    every one, has no area. Without a single match
     the area is 0. Raises ProtocolError for an unknown rule.
     """
     recall = curve.recall

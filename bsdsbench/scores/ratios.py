@@ -17,7 +17,6 @@ from bsdsbench.files.arguments import given_floats
 
 F8 = NDArray[np.float64]
 Weights = NDArray[np.int64]
-_FEW = 8  # samples that are summed without compiled code
 
 
 def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
@@ -103,17 +102,11 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     factors = np.ascontiguousarray(weights, np.float64)
     if values.dtype.kind in "iub":
         out = factors @ table
-    elif len(factors) > _FEW:
-        from bsdsbench.kernels.resample import folded
-
-        out = folded(factors, table)
     else:
-        out = np.zeros((len(factors), table.shape[1]))
-        finite = bool(np.isfinite(table).all())
-        for i in range(n):
-            # An undefined value counts where it is drawn; a finite one adds 0 where it is not.
-            drawn = slice(None) if finite else factors[:, i] != 0
-            out[drawn] += factors[drawn, i, None] * table[i]
+        from scipy.sparse import csr_array
+
+        # Adds in the order of the columns. What is not drawn adds nothing, also where undefined.
+        out = csr_array(factors) @ table
     return out.reshape(len(factors), *values.shape[1:])
 
 

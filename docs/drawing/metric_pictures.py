@@ -40,7 +40,7 @@ def _matched(name: str) -> Any:
     at = float(grid[np.abs(grid - run.boundary_score().ods.threshold).argmin()])
     pred = bb.Prediction(name, soft=soft_map(name))
     metric: Any = registry.get("boundary")
-    return metric.match_maps(pred, truth(name), run.protocol, at)
+    return metric.match_maps(pred, truth(name), run.protocol, None, at)
 
 
 def _overlay(ax: Axes, name: str, part: Any = (slice(None), slice(None))) -> None:

@@ -6,8 +6,8 @@ The page of a metric, docs/metrics/NAME.md, includes its tables.
 from __future__ import annotations
 
 import inspect
-import re
-from dataclasses import MISSING, fields
+
+import attrs
 
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
@@ -54,12 +54,12 @@ def tables(metric: Metric) -> str:
         for c in scores
     ]
     if metric.options:
-        said = _parameters(inspect.getdoc(metric.options) or "")
         lines += ["", f"Options (`--set {metric.name}.FIELD=VALUE`):", ""]
         lines += ["| field | default | meaning |", "|---|---|---|"]
-        for field in fields(metric.options):
-            value = field.default if field.default is not MISSING else field.default_factory()
-            lines.append(f"| `{field.name}` | `{value!r}` | {cell(said.get(field.name, ''))} |")
+        lines += [
+            f"| `{f.name}` | `{f.default!r}` | {cell(f.metadata['help'])} |"
+            for f in attrs.fields(metric.options)
+        ]
     if metric.uses:
         used = ", ".join(f"`{name}`" for name in metric.uses)
         lines += ["", f"Settings of the protocol that affect it: {used}."]
@@ -70,10 +70,3 @@ def tables(metric: Metric) -> str:
 
 def _first_sentence(metric: Metric) -> str:
     return (inspect.getdoc(type(metric)) or metric.title).split("\n\n")[0]
-
-
-def _parameters(doc: str) -> dict[str, str]:
-    """Name -> description, of a numpydoc section."""
-    section = doc.partition("Parameters\n----------\n")[2]
-    parts = re.split(r"^(\w+) : .*$", section, flags=re.M)[1:]
-    return dict(zip(parts[::2], (" ".join(p.split()) for p in parts[1::2]), strict=True))

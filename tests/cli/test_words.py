@@ -18,7 +18,7 @@ from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.sample import sample_ground_truth
 from bsdsbench.tables.as_text import to_text
 from tests.helpers.runs import call, refused
-from tests.helpers.simulated import simulated_run
+from tests.helpers.simulated import boundary_of, simulated_run
 
 
 def run_cli(*words):
@@ -154,7 +154,7 @@ def test_gray_ground_truth_is_one_finding_with_its_flag(folders):
     status, out, _ = ended("doctor", folders / "good", "--gt", folders / "gray")
     assert status == 2
     (line,) = (line for line in out.splitlines() if line.startswith("error"))
-    assert f"{FEW} files: gray values from" in line
+    assert f"{FEW} files: gray values" in line
     assert f"[00.png, 01.png, 02.png and {FEW - 3} more] -> --set gt_threshold=0.5" in line
     (line,) = ended("evaluate", folders / "good", "--gt", folders / "gray", "--quiet")[2]
     assert line.startswith(f"{FEW} files: gray values")
@@ -244,11 +244,11 @@ def test_an_interrupted_folder_is_called_so_by_every_verb(verb, tmp_path):
 def test_runs_of_two_protocols_are_told_of_force():
     runs = [simulated_run("a", 3), simulated_run("b", 3)]
     runs[1] = replace(runs[1], protocol=runs[1].protocol.replace(max_dist=0.011))
-    refused(r"tolerance.*\(--force compares them", bb.compare, runs, n_boot=10)
+    refused(r"tolerance.*\(force=True compares them", bb.compare, runs, n_boot=10)
 
 
 def test_a_dash_has_its_reason_in_a_note():
-    counts = bb.BoundaryCounts([0.3, 0.6], [2, 1], [9, 9], [2, 1], [20, 10])  # precision .1
+    counts = boundary_of([0.3, 0.6], [2, 1], [9, 9], [2, 1], [20, 10])  # precision .1
     protocol = bb.Protocol(thresholds=(0.3, 0.6))
     records = [bb.ImageRecord(name, (9, 9), {"boundary": counts}) for name in ("a", "b")]
     run = bb.Evaluation(protocol, "poor", records)
@@ -256,3 +256,15 @@ def test_a_dash_has_its_reason_in_a_note():
     for text in (run.summary(), to_text(bb.compare([run], n_boot=10).tables())):
         assert reason in " ".join(text.split())
     assert reason not in simulated_run("good", 30, quality=1.0).summary()
+
+
+def test_the_reason_of_an_undefined_ap_is_true_of_soft_maps():
+    """Recall is 1 at both thresholds, precision is not the same."""
+    counts = boundary_of([0.3, 0.6], [9, 9], [9, 9], [9, 9], [20, 10])
+    run = bb.Evaluation(
+        bb.Protocol(thresholds=(0.3, 0.6)),
+        "soft",
+        (bb.ImageRecord("a", (9, 9), {"boundary": counts}),),
+    )
+    assert np.isnan(run.boundary_score().ap)
+    assert "all thresholds have one recall" in " ".join(run.summary().split())

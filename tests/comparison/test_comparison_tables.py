@@ -62,7 +62,7 @@ def test_what_these_images_can_tell_of_the_first_score(found, least, said):
     made = [differing(least=one) for one in least] + [differing(score="boundary.ap", least=0.7)]
     notes = comparison_tables(replace(found, differences=tuple(made)))[1].notes
     told = [note for note in notes if "With these images" in note]
-    assert told == ([f"With these images a difference in ODS {said} be told."] if said else [])
+    assert told == ([f"With these images a difference in ODS {said} be detected."] if said else [])
 
 
 def test_one_difference_that_a_solver_can_make_is_explained(found):

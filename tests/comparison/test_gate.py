@@ -15,9 +15,9 @@ import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.gate import Baseline, Check, GateResult, _checksum, assert_scores, check
 from bsdsbench.comparison.significance import least_p
-from bsdsbench.scores.counts import BoundaryCounts
+from bsdsbench.files.errors import InputWarning
 from tests.helpers.runs import refused
-from tests.helpers.simulated import simulated_run
+from tests.helpers.simulated import boundary_of, simulated_run
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,7 +38,7 @@ def changed(run, share, seed=0):
                 r,
                 counts={
                     **r.counts,
-                    "boundary": BoundaryCounts(c.thresholds, gt, c.total_gt, pred, c.total_pred),
+                    "boundary": boundary_of(c.thresholds, gt, c.total_gt, pred, c.total_pred),
                 },
             )
         )
@@ -255,6 +255,15 @@ def test_an_update_keeps_tolerances_and_takes_no_option_of_the_check(run, tmp_pa
     assert update("--tolerance", "0.05", "--tolerance", "boundary.ap=0.1") is None
     kept = Baseline.load(base)
     assert kept.tolerances == {**dict.fromkeys(kept.scores, 0.05), "boundary.ap": 0.1}
+    assert update("--tolerance", "ods=0.01") is None
+    expected = {**kept.tolerances, "boundary.ods": 0.01}
+    assert Baseline.load(base).tolerances == expected
+    assert_scores(run, base, update=True)
+    assert Baseline.load(base).tolerances == expected
+    base.write_text("{}")
+    with pytest.warns(InputWarning, match="its tolerances are not kept"):
+        assert_scores(run, base, update=True)
+    assert Baseline.load(base).tolerances == {}
 
 
 def test_assert_scores(run, tmp_path):

@@ -64,3 +64,11 @@ def test_one_run_of_other_images_is_enough_for_published_rows_to_name_their_set(
     for runs, set_name in (([mine], None), ([mine, other], "bsds500-test")):
         rows, _ = published_beside(["hed"], runs)
         assert rows[0][2].get("ods") == set_name
+
+
+def test_what_nobody_published_is_no_property_of_the_curve():
+    rows, _ = published_beside(["sobel"], [simulated_run("mine", 200)])
+    assert "r50" not in rows[0][1]["boundary"]
+    notes = score_tables([simulated_run("mine", 200)], extra=rows)[0].notes
+    assert any("not published" in note for note in notes)
+    assert not any("R50" in note for note in notes)

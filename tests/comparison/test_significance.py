@@ -6,9 +6,11 @@ from itertools import combinations, product
 import click
 import numpy as np
 import pytest
+from scipy import stats
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
+from bsdsbench.comparison.bootstrap import bootstrap_weights, jackknife_weights
 from bsdsbench.comparison.significance import (
     bca_interval,
     holm,
@@ -60,8 +62,8 @@ def test_random_exchanges_count_the_one_observed_and_come_near_the_enumeration(p
     wide = bb.compare(pair, n_boot=64, test="permutation")
     from bsdsbench.comparison import significance
 
-    every = significance._random_swaps(6, 4000, 3)
-    assert every.shape == (4001, 6)
+    every = np.vstack([*significance._swaps(13, 4000, 3)])
+    assert every.shape == (4001, 13)
     assert not every[0].any()
     assert every[1:].mean() == pytest.approx(0.5, abs=0.02)
     more = [simulated_run(n, 12, q, seed) for n, q, seed in (("a", 0.3, 1), ("b", 0, 2))]
@@ -85,15 +87,27 @@ def test_runs_that_are_equal_differ_in_no_way(pair):
 def test_signed_ranks_are_the_enumeration_of_all_signs(pair):
     """The share of the 64 ways to sign the ranks whose sum is as far from the middle."""
     values = [run.image_values("boundary") for run in pair]
-    gaps = np.array([values[0][k]["f"] - values[1][k]["f"] for k in values[0]])
+    gaps = np.array([values[0][k]["ods"] - values[1][k]["ods"] for k in values[0]])
     ranks = np.abs(gaps).argsort().argsort() + 1
     observed = abs(ranks[gaps > 0].sum() - ranks.sum() / 2)
     sums = [np.dot(ranks, signs) for signs in product((0, 1), repeat=6)]
     p = np.mean([abs(w - ranks.sum() / 2) >= observed for w in sums])
-    assert wilcoxon_p(*pair, ["boundary"]) == {"boundary": pytest.approx(p)}
-    found = bb.compare(pair, n_boot=20, test="wilcoxon")
-    of = {d.score: d.p for d in found.differences}
-    assert of["boundary.ods"] == of["boundary.ap"] == pytest.approx(p)
+    assert wilcoxon_p(gaps) == pytest.approx(p)
+    of = {d.score: d.p for d in bb.compare(pair, n_boot=20, test="wilcoxon").differences}
+    assert of["boundary.ods"] == of["boundary.ois"] == pytest.approx(p)
+
+
+def test_each_score_has_the_signed_ranks_of_its_own_values(pair):
+    """Each image alone is a data set, and has every score but a few; those of none have no p."""
+    of = {d.score: d.p for d in bb.compare(pair, n_boot=20, test="wilcoxon").differences}
+    alone = [[values(replace(run, records=(r,))) for r in run.records] for run in pair]
+    for score, p in of.items():
+        gaps = np.array([a[score] - b[score] for a, b in zip(*alone, strict=True)])
+        gaps = gaps[~np.isnan(gaps)]
+        expected = stats.wilcoxon(gaps[gaps != 0]).pvalue if gaps.any() else 1.0
+        assert p == pytest.approx(expected if gaps.size else np.nan, nan_ok=True)
+    assert len(set(of.values())) > 1
+    assert np.isnan(wilcoxon_p(np.full(3, np.nan)))
 
 
 def test_holm_and_intervals_are_as_with_the_bootstrap(pair):
@@ -119,7 +133,7 @@ def test_refusals(pair):
 
 def test_only_and_progress(pair, monkeypatch):
     told = []
-    monkeypatch.setattr("bsdsbench.comparison.bootstrap._CHUNK", 40)
+    monkeypatch.setattr("bsdsbench.comparison.bootstrap._SAMPLES", 40)
     found = bb.compare(
         pair, n_boot=64, test="permutation", progress=lambda *three: told.append(three)
     )
@@ -185,3 +199,13 @@ def test_one_undefined_exchange_leaves_nothing_to_test():
 
     assert np.isnan(significance._share(np.array([1.0, np.nan, 2.0])))
     assert significance._share(np.array([1.0, -1.0, 0.5, 2.0])) == 0.75
+
+
+@pytest.mark.parametrize("n", [7, 3000])
+def test_weights_come_in_blocks_of_one_stream(n, monkeypatch):
+    monkeypatch.setattr("bsdsbench.comparison.bootstrap._CELLS", 60_000)
+    parts = [*bootstrap_weights(n, 50, 3)]
+    assert max(part.size for part in parts) <= 60_000
+    whole = np.random.default_rng(3).multinomial(n, np.full(n, 1 / n), size=50)
+    assert np.array_equal(np.vstack(parts), whole)
+    assert np.array_equal(np.vstack([*jackknife_weights(n)])[-2:], (1 - np.eye(n, dtype=int))[-2:])

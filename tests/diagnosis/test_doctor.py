@@ -12,7 +12,7 @@ from scipy.io import loadmat, savemat
 from bsdsbench.cli.verb_doctor import command
 from bsdsbench.diagnosis import symptoms
 from bsdsbench.diagnosis.doctor import JPEG, doctor
-from bsdsbench.files.errors import PairingError
+from bsdsbench.files.errors import DataError, PairingError
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused
@@ -374,3 +374,29 @@ def test_edges_that_are_answered_twice_are_a_finding(tmp_path):
     message = found["many-to-one"].message
     assert "ODS about 0.67 one to one, as the benchmark matches, 1.00 many to one" in message
     assert "--nms" in found["many-to-one"].fix
+
+
+def masks(folder, found):
+    """Ten images of one square each; the first `found` predictions have it, the others nothing."""
+    for name in ("pred", "gt"):
+        (folder / name).mkdir()
+        for k in range(10):
+            pixels = np.zeros((24, 24), np.uint8)
+            pixels[6:15, 6:15] = name == "gt" or k < found
+            iio.imwrite(folder / name / f"{k}.png", pixels)
+    return folder / "pred", folder / "gt"
+
+
+@pytest.mark.parametrize(
+    ("found", "empty", "codes"),
+    [(1, "skip", {"left-out"}), (10, "skip", set()), (1, "diagonal", set())],
+)
+def test_masks_that_distances_leave_out(found, empty, codes, tmp_path):
+    protocol = Protocol.preset("masks").replace(options={"contour": {"empty": empty}})
+    given = doctor(*masks(tmp_path, found), protocol, metric="contour")
+    assert {f.code for f in given if f.level == "warning"} & {"left-out"} == codes
+
+
+def test_the_kind_of_predictions_is_that_of_the_metric(pred, six):
+    with pytest.raises(DataError, match=r"contour: takes .* not .labels"):
+        doctor(pred, six, "masks", metric="contour", pred_kind="labels")

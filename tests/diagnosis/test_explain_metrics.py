@@ -250,7 +250,13 @@ def test_the_whole_way_of_a_depth_data_set(rooms, tmp_path):
         ("saliency", "soft", lambda d: 255 - d, {}, {"inverted"}),
         ("saliency", "soft", lambda d: d, {}, set()),
         ("segmentation", "classes", lambda d: d + 3, PETS, {"refused"}),
-        ("contour", "classes", lambda d: 0 * d + 2, {**PETS, "ignore": 2}, {"classes", "ignored"}),
+        (
+            "contour",
+            "classes",
+            lambda d: 0 * d + 2,
+            {**PETS, "ignore": 2},
+            {"classes", "ignored", "left-out"},
+        ),
     ],
 )
 def test_the_doctor_says_what_the_metric_finds_odd(

@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import click
 import imageio.v3 as iio
 import numpy as np
 import pytest
@@ -116,3 +117,10 @@ def test_a_published_result_of_another_set_is_named(halves):
     told = call("explain", root / "out", "--target", target, "--quiet", "--seconds", "1")
     assert "It is the published result of Roberts on bsds500-test (" in told
     assert "this run is of a set without a name: scores of other images are not" in told
+
+
+@pytest.mark.parametrize("words", [["--max-dist", "0.02"], ["--pred-kind", "labels"], ["--nms"]])
+def test_a_saved_run_keeps_its_own_protocol(words, folders, tmp_path):
+    made(folders, "soft", tmp_path / "out")
+    with pytest.raises(click.UsageError, match=f"{words[0]}: not with OUT"):
+        call("explain", tmp_path / "out", "--target", "ods=0.5", *words)

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bsdsbench.metrics.curve_metric import CurveMetric, MatchingMetric
 
 from bsdsbench.comparison.bootstrap import bootstrap_weights
 from bsdsbench.comparison.compare import INTERVALS, compare
@@ -32,7 +33,6 @@ from bsdsbench.comparison.significance import bca_interval, percentile_interval
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import Metric, column_values
-from bsdsbench.metrics.curve_metric import CurveMetric, MatchingMetric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.record_store import FOLDER, LOG
@@ -142,7 +142,7 @@ class MetricContract:
             assert {c.key for c in case.metric.image_columns} <= values.keys()
 
     def test_a_sample_has_the_scores_of_its_images_repeated(self, case: MetricCase) -> None:
-        weights = bootstrap_weights(len(case.images), DRAWS, 3)
+        (weights,) = bootstrap_weights(len(case.images), DRAWS, 3)
         for some in (weights, weights[:2]):  # with compiled code, and without
             found = case.metric.scores(case.stack(), some, case.run.protocol)
             for b, row in enumerate(some):
@@ -153,7 +153,7 @@ class MetricContract:
     def test_intervals_are_those_of_slow_draws(self, case: MetricCase, kind: str) -> None:
         n, runs = len(case.images), [case.run, replace(case.run, name="other")]
         whole = case.columns([1] * n)
-        draws = [case.columns(row) for row in bootstrap_weights(n, DRAWS, 5)]
+        draws = [case.columns(row) for block in bootstrap_weights(n, DRAWS, 5) for row in block]
         left = [case.columns(row) for row in 1 - np.eye(n, dtype=int)]
         found = compare(runs, n_boot=DRAWS, seed=5, level=0.8, interval=kind)
         assert found.scores == tuple(f"{case.metric.name}.{key}" for key in whole)
@@ -198,7 +198,7 @@ class MetricContract:
         metric, protocol = case.metric, case.run.protocol
         if metric.options is None:
             pytest.skip("no options")
-        said = protocol.replace(options={metric.name: metric.options_of(protocol).to_mapping()})
+        said = protocol.replace(options={metric.name: metric.options_of(protocol)})
         for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
             assert metric.count(pred, gt, said).equals(counts)
         once = [1] * len(case.images)

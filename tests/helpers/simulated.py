@@ -2,12 +2,18 @@
 
 import numpy as np
 
-from bsdsbench.metrics.pixel import PixelCounts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
+from bsdsbench.scores.counts import Counts, ImageRecord
 
 SIZE = (321, 481)
+FOUR = ("matched_gt", "total_gt", "matched_pred", "total_pred")
+
+
+def boundary_of(thresholds, *four):
+    """Counts of the boundary metric: thresholds and the four rows."""
+    rows = {name: np.asarray(row, np.int64) for name, row in zip(FOUR, four, strict=True)}
+    return Counts(thresholds=np.asarray(thresholds, float), **rows)
 
 
 def simulated_record(image_id, thresholds, hard, total_gt, quality, pixel=False):
@@ -18,14 +24,15 @@ def simulated_record(image_id, thresholds, hard, total_gt, quality, pixel=False)
     matched_gt = np.round(total_gt * recall).astype(np.int64)
     total_pred = np.maximum(np.round(total_gt / 5 * recall / np.maximum(precision, 0.05)), 1)
     matched_pred = np.round(total_pred * precision)
-    boundary = BoundaryCounts(
+    boundary = boundary_of(
         t, matched_gt, np.full_like(matched_gt, total_gt), matched_pred, total_pred
     )
     counts = {"boundary": boundary}
     if pixel:
         fn, fp = total_gt - matched_gt, total_pred - matched_pred
         tn = SIZE[0] * SIZE[1] * 5 - matched_gt - fn - fp
-        counts["pixel"] = PixelCounts(t, matched_gt, fp, fn, tn, 1000.5 + hard)
+        rows = dict(tp=matched_gt, fp=fp.astype(int), fn=fn, tn=tn.astype(int))
+        counts["pixel"] = Counts(thresholds=t, **rows, abs_error_sum=1000.5 + hard)
     return ImageRecord(image_id, SIZE, counts)
 
 

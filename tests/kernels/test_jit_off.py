@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from bsdsbench.kernels.matching import match_steps, truth
-from bsdsbench.kernels.skeleton import skeletons
 from bsdsbench.kernels.thinning import thin, thinning_events
 from bsdsbench.kernels.thresholding import confusion, levels
 
@@ -17,7 +16,6 @@ SCRIPT = """
 import json, numba, sys
 import numpy as np
 from bsdsbench.kernels.matching import match_steps, truth
-from bsdsbench.kernels.skeleton import skeletons
 from bsdsbench.kernels.thinning import thin, thinning_events
 from bsdsbench.kernels.thresholding import confusion, levels
 assert numba.config.DISABLE_JIT
@@ -30,7 +28,6 @@ counts = confusion(values, values > 0.7, thresholds)
 byte_counts = confusion((values * 255).astype(np.uint8), values > 0.7, thresholds)
 events = thinning_events(level, len(thresholds))
 arrays = [level, bytes_level, *counts, *byte_counts, *events, thin(values > 0.3)]
-arrays += [skeletons((3 * values).astype(np.int32) - 1, 2)]
 arrays += match_steps(*events, truth((values > 0.7)[None], 2.5))
 print(json.dumps([a.tolist() for a in arrays]))
 """
@@ -56,6 +53,6 @@ def test_same_numbers_without_jit():
     arrays += [*confusion(values, values > 0.7, thresholds)]
     arrays += [*confusion(as_bytes, values > 0.7, thresholds)]
     events = thinning_events(level, 4)
-    arrays += [*events, thin(values > 0.3), skeletons((3 * values).astype(np.int32) - 1, 2)]
+    arrays += [*events, thin(values > 0.3)]
     arrays += match_steps(*events, truth((values > 0.7)[None], 2.5))
     assert json.loads(done.stdout) == [a.tolist() for a in arrays]

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from skimage.morphology import thin as skimage_thin
 
-from bsdsbench.kernels.judging import TILE, guo_hall
-from bsdsbench.kernels.thinning import stack_events, thin, thinning_events
+from bsdsbench.kernels.thinning import TILE, guo_hall, stack_events, thin, thinning_events
 from tests.reference import thinning as reference
 
 OFFSETS = ((0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1))  # x1 .. x8

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from bsdsbench.metrics.columns import Column, Score
 
 import bsdsbench as bb
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.metrics.base import Metric, at_least_two, column_values, counts_in_order
-from bsdsbench.metrics.columns import Column, Score
 from bsdsbench.scores.counts import Counts, count_field
 from bsdsbench.scores.ratios import ratio, weighted_sum
 
@@ -56,13 +56,12 @@ def test_what_stands_where_nothing_is_said():
     says = {name: getattr(Share, name) for name in ("version", "pred_kinds", "gt_kind", "photo")}
     expected = {"pred_kinds": ("soft", "labels"), "gt_kind": "annotators", "photo": False}
     assert says == {"version": 1, **expected}
-    assert (Share.default_protocol, Share.options, Share.options_were) == ("bsds500", None, None)
+    assert (Share.default_protocol, Share.options) == ("bsds500", None)
     assert (Share.part_columns, Share.uses) == ((), bb.Protocol.names())
     assert SHARE.used(PROTOCOL) == bb.Protocol.names()
     assert (SHARE.describe(PROTOCOL), SHARE.class_names(PROTOCOL)) == ("", ())
     assert SHARE.reads_instances(PROTOCOL) is False
     assert SHARE.has_tables({"eval_bdry.txt": []}) is False
-    assert SHARE.same_truth(None, None) is True
     assert SHARE.parts(None) == {}
     assert [*SHARE.files(None, (), PROTOCOL), *SHARE.symptoms(FLAT, WIDE, PROTOCOL)] == []
     assert SHARE.check(PROTOCOL) is None

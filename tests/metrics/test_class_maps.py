@@ -336,10 +336,10 @@ def test_ignored_pixels_as_py_edge_eval_draws_them(radius):
     ],
 )
 def test_options_at_their_limits(field, good, bad):
-    read = SemanticOptions.from_mapping({"classes": ("a", "b"), field: good})
+    read = SemanticOptions(**{"classes": ("a", "b"), field: good})
     assert getattr(read, field) == good
     with pytest.raises(ProtocolError, match=f"^{field} .*: expected"):
-        SemanticOptions.from_mapping({"classes": ("a", "b"), field: bad})
+        SemanticOptions(**{"classes": ("a", "b"), field: bad})
 
 
 def test_the_documented_defaults_of_class_maps():

@@ -5,9 +5,10 @@ import re
 from dataclasses import MISSING, fields
 
 import pytest
+from bsdsbench.metrics.columns import Column, Score
 
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.columns import Column, Score
+from bsdsbench.protocol.fields import plain
 from tests.helpers.snapshots import same_as_stored
 
 ERRORS = (
@@ -38,7 +39,7 @@ def test_what_metrics_say_of_themselves():
         parts[f"{name}, counts"] = f"{'add' if counts.adds else 'do not add'}\n" + "".join(
             f"{f.name} | {declared(f.metadata['counted'], f.default)}\n" for f in fields(counts)
         )
-        options = metric.options().to_mapping() if metric.options else {}
+        options = plain(metric.options()) if metric.options else {}
         parts[f"{name}, options"] = "".join(f"{k} = {v}\n" for k, v in options.items())
     same_as_stored("columns", parts)
 

@@ -337,20 +337,6 @@ def test_what_the_truth_lacks_is_said():
         scored(depth, depth, {"ratios": (0.5, 1.25, 10)})
 
 
-def test_other_true_pairs_or_edges_are_another_truth():
-    depth = depth_map(np.random.default_rng(4), "steps", (12, 14))
-    drawn = depth > 2
-
-    def of(depth, drawn, **at):
-        truth = bb.GroundTruth("a", (drawn,), depth=depth)
-        both = protocol_of(measures=("si", "dbe"))
-        return METRIC.count(bb.Prediction("a", depth=depth), truth, both)
-
-    assert METRIC.same_truth(of(depth, drawn), of(depth * 2, drawn))
-    assert not METRIC.same_truth(of(depth, drawn), of(np.sqrt(depth), drawn))
-    assert not METRIC.same_truth(of(depth, drawn), of(depth, ~drawn))
-
-
 @pytest.mark.parametrize("measure", ["si", "matte", "dbe", "edges"])
 def test_what_is_not_measured_is_zero(measure):
     rng = np.random.default_rng(4)

@@ -25,10 +25,10 @@ METRIC = registry.get("depth")
 )
 def test_options_at_their_limits(field, good, bad):
     for value in good:
-        assert getattr(DepthOptions.from_mapping({field: value}), field) == value
+        assert getattr(DepthOptions(**{field: value}), field) == value
     for value in bad:
         with pytest.raises(ProtocolError, match=f"^{field} .*: expected"):
-            DepthOptions.from_mapping({field: value})
+            DepthOptions(**{field: value})
 
 
 def test_the_documented_defaults():
@@ -50,9 +50,8 @@ def test_the_documented_defaults():
     [
         (np.array([[0, 127, 128, 255]], np.uint8), [0, 0, 1, 1]),
         (np.array([[0, 0, 1, 1]], np.uint8), [0, 0, 1, 1]),
-        (np.array([[0, 1, 2, 2]], np.uint8), [0, 0, 0, 0]),
         (np.array([[0, 1, 100, 300]], np.uint16), [0, 1, 1, 1]),
-        (np.array([[0, 0.5, 1, 2]]), [0, 1, 1, 1]),
+        (np.array([[0, 0.5, 1, 1]]), [0, 1, 1, 1]),
     ],
 )
 def test_edges_in_a_file_of_one_map(values, drawn):

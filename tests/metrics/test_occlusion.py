@@ -191,6 +191,3 @@ def test_an_image_and_the_parts_of_a_score():
     parts = metric.parts(score)
     assert list(parts) == ["Edge", "Orientation", "Accuracy"]
     assert [p.ods.precision for p in parts.values()] == pytest.approx([3 / 6, 2 / 6, 2 / 3])
-    other = OcclusionCounts([0.5], [3], [5], [3], [6], [2], [2])
-    assert metric.same_truth(counts, counts) is True
-    assert metric.same_truth(counts, other) is False

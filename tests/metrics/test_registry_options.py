@@ -1,8 +1,8 @@
 """Options of metrics: checked, settled, described, read from files and from runs saved before."""
 
-import json
 import re
 
+import attrs
 import pytest
 
 from bsdsbench.files.errors import ProtocolError
@@ -10,6 +10,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour.label_options import ContourOptions
 from bsdsbench.metrics.saliency import SaliencyOptions
 from bsdsbench.protocol.constants import MATCHED
+from bsdsbench.protocol.fields import changed, names
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import parse_overrides, preset_names
 
@@ -28,13 +29,17 @@ def test_presets_are_settled(name):
 def test_every_option_is_explained_and_its_default_stands_for_itself(metric):
     assert set(metric.uses) <= set(Protocol.names())
     if metric.options is None:
-        assert metric.describe(Protocol()) == "" or metric.uses != Protocol.names()
         return
-    options = metric.options()
-    assert options.changed() == {}
-    assert metric.options.from_mapping(options.to_mapping()) == options
-    for name in metric.options.names():
-        assert re.search(rf"^{name} : .+\n    \S.+\.$", metric.options.__doc__, re.M), name
+    record = metric.options()
+    assert changed(record) == {}
+    for f in attrs.fields(metric.options):
+        assert f.metadata["help"].endswith("."), f.name
+
+
+def test_options_are_resolved_once_a_protocol():
+    protocol = Protocol.preset("davis")
+    assert CONTOUR.options_of(protocol) is CONTOUR.options_of(protocol)
+    assert CONTOUR.options_of(protocol.replace(thin=True)) == CONTOUR.options_of(protocol)
 
 
 def test_what_is_said_by_default_is_not_kept():
@@ -55,7 +60,7 @@ def test_what_is_said_by_default_is_not_kept():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"saliency": {"beta2": -1}}, "saliency beta2 -1: expected a number above 0"),
+        ({"saliency": {"beta2": -1}}, "saliency beta2 -1.0: expected a number above 0"),
         ({"saliency": {"beta": 1}}, "saliency field 'beta': expected one of beta2, stretch"),
         ({"saliency": {"beta": 1}}, "did you mean 'beta2'?"),
         ({"saliancy": {"beta2": 1}}, "options 'saliancy': expected the name of a metric, one of"),
@@ -67,7 +72,7 @@ def test_what_is_said_by_default_is_not_kept():
         ({"contour": {"unit": "pixel"}}, "expected 'class', 'instance' or 'id'"),
         ({"contour": {"spacing": [1, 0]}}, "expected 1 to 64 numbers above 0"),
         ({"contour": {"spacing": [1]}}, "expected two steps, of rows and columns"),
-        ({"contour": {"groups": ["hd"]}}, "expected groups of measures"),
+        ({"contour": {"groups": ["hd"]}}, "contour groups ('hd',): expected some of boundary-iou"),
         ({"contour": {"percent": 101}}, "percent 101"),
         ({"contour": {"tolerances": [-1]}}, "numbers from 0"),
         ({"segmentation": {"empty": "skip"}}, "segmentation field 'empty': expected one of"),
@@ -83,7 +88,7 @@ def test_wrong_options_are_named(options, message):
 )
 def test_any_wrong_value_of_any_option_is_a_protocol_error(value):
     for metric in METRICS:
-        for name in metric.options.names() if metric.options else ():
+        for name in names(metric.options) if metric.options else ():
             try:
                 read = registry.settled(Protocol(options={metric.name: {name: value}}))
             except ProtocolError as error:
@@ -93,16 +98,22 @@ def test_any_wrong_value_of_any_option_is_a_protocol_error(value):
 
 
 def test_contour_options():
-    coco = CONTOUR.options_of(Protocol.preset("boundary-iou-coco"))
-    assert coco.measures() == ("iou", "biou@0.02", "biou-min@0.02")
-    assert "instances paired by IoU > 0.5; empty masks: skip" in coco.describe()
-    davis = CONTOUR.options_of(Protocol.preset("davis"))
-    assert davis.measures() == ("iou", "f@0.008")
-    assert davis.describe().startswith("instances paired by number; empty masks: perfect (both")
+    measures = {
+        "boundary-iou-coco": ("iou", "biou@0.02", "biou-min@0.02"),
+        "davis": ("iou", "f@0.008"),
+    }
+    said = {
+        "boundary-iou-coco": "instances paired by IoU > 0.5; empty masks: skip",
+        "davis": "instances paired by number; empty masks: perfect (both",
+    }
+    for name in measures:
+        preset = Protocol.preset(name)
+        assert CONTOUR.options_of(preset).measures() == measures[name]
+        assert said[name] in registry.describe(["contour"], preset)
     one = Protocol(options={"contour": {"spacing": [2, 0.5], "classes": ["a"]}})
     other = one.replace(options={"contour": {"empty": "inf"}})
     assert CONTOUR.options_of(other) == ContourOptions(("a",), spacing=(2.0, 0.5), empty="inf")
-    assert CONTOUR.options_of(one).describe().startswith("1 classes; spacing 2 x 0.5; empty")
+    assert "1 classes; spacing 2 x 0.5; empty" in registry.describe(["contour"], one)
 
 
 def test_a_caption_and_a_signature_say_what_the_metric_uses():
@@ -113,7 +124,7 @@ def test_a_caption_and_a_signature_say_what_the_metric_uses():
     assert line.startswith("saliency* v2: inverted; beta^2 0.3; maps stretched to 0 .. 1; levels")
     assert registry.describe(["boundary"], Protocol()) == Protocol().describe()
     assert registry.unused(["saliency"], Protocol(options={"semantic": {"radius": 1}})) == (
-        {*Protocol.names(), "semantic"} - {"invert"}
+        {*Protocol.names(), "semantic"} - {"invert", "gt_threshold"}
     )
     assert registry.unused(["boundary"], mask) == {*Protocol.names()} - {*MATCHED}
     assert registry.unused(["superpixel", "boundary"], mask) == registry.unused(["boundary"], mask)
@@ -132,28 +143,6 @@ def test_files_and_set_change_the_options_named(tmp_path):
         "saliency.beta2: 1 / default",
         "semantic.interior: default / kill",
     ]
-
-
-# What an earlier version wrote, here but for fields that both have.
-OLD = """{"name": "NAME", "version": 1, "thin": false, "saliency": null, "semantic": null,
-"contour": {"classes": [], "first": 0, "ignore": 255, "unit": "instance", "divisor": 0,
-"spacing": [1.0, 1.0], "empty": "skip", "groups": ["boundary-iou"], "boundary_sizes": [0.02],
-"davis_bounds": [0.008, 3.0, 5.0, 9.0, 12.0], "bf_theta": 0.0075, "percent": 95.0,
-"tolerances": [1.0, 2.0], "pratt_alpha": 0.1111111111111111, "trimap_widths": [3.0, 10.0]}}"""
-
-
-def test_runs_saved_before_options_had_metrics_are_read():
-    preset = Protocol.preset("boundary-iou-coco")
-    assert registry.stored(json.loads(OLD.replace("NAME", preset.name))) == preset
-    mine = registry.stored(json.loads(OLD.replace("NAME", "mine")))
-    assert mine.options == preset.options
-    table = {"beta2": 0.5, "stretch": True, "levels": "floor", "operator": ">", "cap": "one"}
-    old = {**Protocol().to_mapping(), "contour": None, "semantic": None, "saliency": table}
-    del old["options"]
-    assert registry.stored(old).options == {"saliency": {"beta2": 0.5}}
-    assert registry.stored(mine.to_mapping()) == mine
-    with pytest.raises(ProtocolError, match="options 'contuor': expected the name of a metric"):
-        registry.stored({**old, "contuor": {"unit": "id"}})
 
 
 def test_a_signature_of_depth_names_matching_only_where_edges_are_matched():

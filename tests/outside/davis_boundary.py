@@ -6,28 +6,35 @@ Options: another bound, and masks without their holes.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from attrs import field, frozen
 from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation, binary_fill_holes
 
 import bsdsbench as bb
-from bsdsbench.protocol.settings import BOOL, Settings, setting
+from bsdsbench.protocol.fields import BOOL, check, real
 
 
-@dataclass(frozen=True, slots=True)
-class DavisOptions(Settings):
+@frozen
+class DavisOptions:
     """How far boundaries may be apart, and which boundaries there are."""
 
-    bound: float = setting(
-        0.008,
-        "Tolerance, a fraction of the image diagonal.",
-        (lambda v: isinstance(v, float) and 0 < v < 1, "a fraction in (0, 1)"),
-        describe=lambda o: f"boundaries within {o.bound:g} of the diagonal",
+    bound: float = field(
+        default=0.008,
+        converter=real,
+        validator=check(lambda v: isinstance(v, float) and 0 < v < 1, "a fraction in (0, 1)"),
+        metadata={
+            "help": "Tolerance, a fraction of the image diagonal.",
+            "caption": lambda o: f"boundaries within {o.bound:g} of the diagonal",
+        },
     )
-    fill: bool = setting(False, "Holes of both masks are filled.", BOOL, describe="holes filled")
+    fill: bool = field(
+        default=False,
+        validator=BOOL,
+        metadata={"help": "Holes of both masks are filled.", "caption": "holes filled"},
+    )
 
 
 class DavisBoundary(bb.CurveMetric):

@@ -172,7 +172,7 @@ def test_its_options_are_set_printed_stored_and_part_of_what_is_resumed(call, da
         call("evaluate", data / "poor", *options, *given, "-o", again)
         assert contents(again) == contents(out)
     for wrong, message in (
-        ("davis-f.bound=2", "davis-f bound 2: expected a fraction in (0, 1)"),
+        ("davis-f.bound=2", "davis-f bound 2.0: expected a fraction in (0, 1)"),
         ("davis-f.fil=true", "did you mean 'fill'?"),
         ("davis.fill=true", "options 'davis': expected the name of a metric"),
     ):

@@ -85,9 +85,25 @@ def looked_at(pred, gt=None):
     return first_look(jobs, "fail")
 
 
-@pytest.mark.parametrize("method", [*DETECTORS, "structure-tensor-raw"])
+@pytest.mark.parametrize("method", DETECTORS)
 def test_sound_maps_of_a_detector_are_taken_without_a_word(method):
     assert looked_at(sample_results(method)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "metric", "said"),
+    [
+        ({}, "boundary", True),
+        ({"nms": True}, "boundary", False),
+        ({"thin": False}, "boundary", False),
+        ({}, "crispness", False),
+        ({}, "pixel", False),
+    ],
+)
+def test_thick_maps_without_nms_are_said(changes, metric, said):
+    where = sample_results("structure-tensor-raw"), sample_ground_truth()
+    _, jobs = prepared(*where, TEN.replace(**changes), (metric,), kind="soft")
+    assert ["nms=True" in note for note in first_look(jobs, "fail")] == [True] * said
 
 
 def exchange(folder):
@@ -103,7 +119,10 @@ PLACES = {
     "mirrored": (lambda f: changed(f, np.fliplr), "fit their ground truth only mirrored left"),
     "flipped": (lambda f: changed(f, np.flipud), "upside down"),
     "turned": (lambda f: changed(f, lambda a: np.rot90(a, 2)), "turned by 180"),
-    "inverted": (lambda f: changed(f, lambda a: 255 - a), "darker on the ground truth .*--invert"),
+    "inverted": (
+        lambda f: changed(f, lambda a: 255 - a),
+        "darker on the ground truth .*invert=True",
+    ),
     "exchanged": (exchange, "2 of . maps looked at fit the ground truth of another image"),
 }
 

@@ -95,11 +95,11 @@ def test_other_ground_truth_is_refused(tiny, own, tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('name = "a"\nprotocol = "bsds500"', "expected a name SET/METRIC"),
+        ('name = "a"\nprotocol = "bsds500"', "expected SET/METRIC"),
         ('name = "a/b"\nprotocol = "bsds"', "expected a preset"),
-        ('name = "a/b"\nprotocol = "bsds500"\nimages = 0', "images 0, expected a count"),
+        ('name = "a/b"\nprotocol = "bsds500"\nimages = 0', "images 0: expected a count"),
         ('name = "a/b"\nprotocol = "bsds500"\nfingerprint = "x"', "expected 16 hex digits"),
-        ('name = "a/b"\nprotocol = "bsds500"\nwhere = "x"', "expected name and protocol, and of"),
+        ('name = "a/b"\nprotocol = "bsds500"\nwhere = "x"', "field 'where'"),
         ("name =", "own.toml"),
     ],
 )

@@ -34,8 +34,8 @@ def test_the_run_of_another_user_is_read_but_not_the_folders_it_names(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other user"))
     run = bb.Evaluation.load(out)
     assert run.boundary_score().ods.f > 0
-    refused("are read only if given explicitly", find_sources, run)
-    refused("are read only if given explicitly", find_sources, run, pred_dir=tiny[0])
+    refused("are not read unless they are given", find_sources, run)
+    refused("are not read unless they are given", find_sources, run, pred_dir=tiny[0])
     assert len(find_sources(run, *tiny).pairs) == 6
     # made into one's own by no way of saving it again
     run.save(tmp_path / "again")

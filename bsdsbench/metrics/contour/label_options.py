@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from attrs import field, frozen
+
 from bsdsbench.metrics.contour.pairs import CONVENTIONS
-from bsdsbench.protocol.settings import (
+from bsdsbench.protocol.fields import (
     HOME_MADE,
     LABEL,
     NAMES,
     POSITIVE,
     POSITIVES,
-    Settings,
-    each,
-    floats,
+    check,
     is_number,
+    listed,
+    numbers,
     one_of,
-    setting,
+    real,
+    reals,
+    some_of,
     whole,
 )
 
@@ -33,36 +36,59 @@ def _unit_words(options: Any) -> str:
     return f"{of} paired by {'IoU > 0.5' if options.unit == 'instance' else 'number'}"
 
 
-@dataclass(frozen=True, slots=True)
-class LabelOptions(Settings):
+@frozen
+class LabelOptions:
     """What label maps hold: masks, classes or instances."""
 
-    classes: tuple[str, ...] = setting(
-        (),
-        "The names in the order of their labels; none: masks of 0 and 1, or 0 and 255.",
-        NAMES,
-        describe=_unit_words,
+    classes: tuple[str, ...] = field(
+        default=(),
+        converter=listed,
+        validator=NAMES,
+        metadata={
+            "help": "The names in the order of their labels; none: masks of 0 and 1, or 0 and 255.",
+            "caption": _unit_words,
+        },
     )
-    first: int = setting(
-        0, "The label of the first class; the others follow without a gap, and 0 is nothing.", LABEL
+    first: int = field(
+        default=0,
+        validator=LABEL,
+        metadata={
+            "help": (
+                "The label of the first class; the others follow without a gap, and 0 is nothing."
+            )
+        },
     )
-    ignore: int = setting(
-        255,
-        "Label of ground-truth pixels that are cleared on both sides, or -1 for none.",
-        whole(-1, 2**31 - 1, "a label, or -1"),
-        others={255: "PASCAL VOC, Cityscapes", 0: "scripts that ignore 0", -1: "scripts without"},
+    ignore: int = field(
+        default=255,
+        validator=whole(-1, 2**31 - 1, "a label, or -1"),
+        metadata={
+            "help": "Label of ground-truth pixels that are cleared on both sides, or -1 for none.",
+            "others": {
+                255: "PASCAL VOC, Cityscapes",
+                0: "scripts that ignore 0",
+                -1: "scripts without",
+            },
+        },
     )
-    unit: str = setting(
-        "class",
-        '"class": one mask per class and image; "instance": instances, paired where their '
-        'intersection over union is above 0.5; "id": instances, paired by their number.',
-        one_of("class", "instance", "id"),
+    unit: str = field(
+        default="class",
+        validator=one_of("class", "instance", "id"),
+        metadata={
+            "help": (
+                '"class": one mask per class and image; "instance": instances, paired where their '
+                'intersection over union is above 0.5; "id": instances, paired by their number.'
+            )
+        },
     )
-    divisor: int = setting(
-        0,
-        "Instance maps hold class x divisor + instance; 0: one class, everything but 0 is the "
-        "number of an instance.",
-        whole(0, 2**31 - 1, "a whole number from 0"),
+    divisor: int = field(
+        default=0,
+        validator=whole(0, 2**31 - 1, "a whole number from 0"),
+        metadata={
+            "help": (
+                "Instance maps hold class x divisor + instance; 0: one class, everything "
+                "but 0 is the number of an instance."
+            )
+        },
     )
 
     @property
@@ -78,65 +104,86 @@ def _spacing_words(options: Any) -> str:
     return "" if down == right == 1 else f"spacing {down:g} x {right:g}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ContourOptions(LabelOptions):
     """What label maps hold, and the measures with their sizes."""
 
-    spacing: tuple[float, float] = setting(
-        (1.0, 1.0),
-        "Row and column step, the unit of distances and tolerances.",
-        POSITIVES,
-        (lambda v: len(v) == 2, "two steps, of rows and columns"),
-        read=floats,
-        describe=_spacing_words,
-    )
-    empty: str = setting(
-        "skip",
-        "What empty masks give, a name of bsdsbench.metrics.contour.CONVENTIONS.",
-        one_of(*CONVENTIONS),
-        others={
-            "skip": "MONAI, surface-distance",
-            "perfect": "DAVIS, scripts that count both empty as right",
-            **dict.fromkeys(("inf", "diagonal", "zero"), HOME_MADE),
+    spacing: tuple[float, float] = field(
+        default=(1.0, 1.0),
+        converter=reals,
+        validator=[POSITIVES, check(lambda v: len(v) == 2, "two steps, of rows and columns")],
+        metadata={
+            "help": "Row and column step, the unit of distances and tolerances.",
+            "caption": _spacing_words,
         },
-        describe=lambda o: f"empty masks: {o.empty} ({CONVENTIONS[o.empty].words})",
     )
-    groups: tuple[str, ...] = setting(
-        GROUPS[:-1],
-        f"The measures, of {', '.join(GROUPS)}.",
-        (lambda v: isinstance(v, tuple) and set(v) <= set(GROUPS), "groups of measures"),
+    empty: str = field(
+        default="skip",
+        validator=one_of(*CONVENTIONS),
+        metadata={
+            "help": "What empty masks give, a name of bsdsbench.metrics.contour.CONVENTIONS.",
+            "caption": lambda o: f"empty masks: {o.empty} ({CONVENTIONS[o.empty].words})",
+            "others": {
+                "skip": "MONAI, surface-distance",
+                "perfect": "DAVIS, scripts that count both empty as right",
+                **dict.fromkeys(("inf", "diagonal", "zero"), HOME_MADE),
+            },
+        },
     )
-    boundary_sizes: tuple[float, ...] = setting(
-        (0.02,),
-        "Widths of Boundary IoU, fractions of the diagonal, or pixels from 1 on.",
-        POSITIVES,
-        read=floats,
+    groups: tuple[str, ...] = field(
+        default=GROUPS[:-1],
+        converter=listed,
+        validator=some_of(*GROUPS),
+        metadata={"help": f"The measures, of {', '.join(GROUPS)}."},
     )
-    davis_bounds: tuple[float, ...] = setting(
-        (0.008, 3.0, 5.0, 9.0, 12.0),
-        "Radii of F, fractions of the diagonal, or pixels from 1 on.",
-        POSITIVES,
-        read=floats,
+    boundary_sizes: tuple[float, ...] = field(
+        default=(0.02,),
+        converter=reals,
+        validator=POSITIVES,
+        metadata={
+            "help": "Widths of Boundary IoU, fractions of the diagonal, or pixels from 1 on."
+        },
     )
-    bf_theta: float = setting(
-        0.0075,
-        "Radius of the BF score, a fraction of the diagonal, or pixels from 1 on.",
-        POSITIVE,
-        others={0.0075: "MATLAB's bfscore", 2.0: "scripts in pixels", 5.0: "scripts in pixels"},
+    davis_bounds: tuple[float, ...] = field(
+        default=(0.008, 3.0, 5.0, 9.0, 12.0),
+        converter=reals,
+        validator=POSITIVES,
+        metadata={"help": "Radii of F, fractions of the diagonal, or pixels from 1 on."},
     )
-    percent: float = setting(
-        95.0,
-        "Of the robust Hausdorff distance.",
-        (lambda v: is_number(v) and v in PERCENTS, "90, 95 or 99"),
+    bf_theta: float = field(
+        default=0.0075,
+        converter=real,
+        validator=POSITIVE,
+        metadata={
+            "help": "Radius of the BF score, a fraction of the diagonal, or pixels from 1 on.",
+            "others": {
+                0.0075: "MATLAB's bfscore",
+                2.0: "scripts in pixels",
+                5.0: "scripts in pixels",
+            },
+        },
     )
-    tolerances: tuple[float, ...] = setting(
-        (1.0, 2.0),
-        "Of NSD, in the unit of `spacing`.",
-        each((lambda v: is_number(v) and 0 <= v <= 1e6, ""), "numbers from 0"),
-        read=floats,
+    percent: float = field(
+        default=95.0,
+        converter=real,
+        validator=check(lambda v: is_number(v) and v in PERCENTS, "90, 95 or 99"),
+        metadata={"help": "Of the robust Hausdorff distance."},
     )
-    pratt_alpha: float = setting(1 / 9, "Of the figure of merit.", POSITIVE)
-    trimap_widths: tuple[float, ...] = setting((3.0, 10.0), "Pixels.", POSITIVES, read=floats)
+    tolerances: tuple[float, ...] = field(
+        default=(1.0, 2.0),
+        converter=reals,
+        validator=numbers(lambda v: 0 <= v <= 1e6, "numbers from 0"),
+        metadata={"help": "Of NSD, in the unit of `spacing`."},
+    )
+    pratt_alpha: float = field(
+        default=1 / 9,
+        converter=real,
+        validator=POSITIVE,
+        metadata={"help": "Of the figure of merit."},
+    )
+    trimap_widths: tuple[float, ...] = field(
+        default=(3.0, 10.0), converter=reals, validator=POSITIVES, metadata={"help": "Pixels."}
+    )
 
     def measures(self) -> tuple[str, ...]:
         """The names of all measures, in the order of the columns of the counts."""

@@ -23,9 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsdsbench.files.arguments import given_number
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import distances as kernel
-from bsdsbench.kernels import erosion, outlines, tallies
+from bsdsbench.kernels import erosion, outlines
 from bsdsbench.metrics.contour.pairs import F8, LabelPair, as_masks, as_pair, settle
 from bsdsbench.scores.ratios import f_measure, ratio
 
@@ -50,10 +51,15 @@ class Sites(NamedTuple):
 
     def within(self, limits: ArrayLike, *, lengths: bool = False) -> F8:
         """Sites, or contour length, with a distance up to each limit, (n, limits)."""
-        weights = self.length if lengths else np.ones(self.distance.size)
-        at = np.atleast_1d(np.asarray(limits, np.float64))
-        found: F8 = tallies.within(self.start, self.distance, weights, at)
-        return found
+        weights = self.length if lengths else 1.0
+        return np.stack(
+            [self.sums((self.distance <= t) * weights) for t in np.atleast_1d(limits)], 1
+        )
+
+    def sums(self, values: F8) -> F8:
+        """The sum of each label's values, in their order."""
+        label = np.repeat(np.arange(self.n.size), self.n)
+        return np.bincount(label, values, self.n.size).astype(np.float64)
 
 
 class Compared:
@@ -69,7 +75,7 @@ class Compared:
     @cached_property
     def areas(self) -> I8:
         """Pixels of each label in both, in pred, in gt: (n, 3)."""
-        return tallies.shared(self.pair.pred.ravel(), self.pair.gt.ravel(), self.pair.n)
+        return _areas(self.pair.pred.ravel(), self.pair.gt.ravel(), self.pair.n)
 
     def shells(self, size: float) -> I8:
         """`areas` of the inner boundaries of Boundary IoU."""
@@ -82,16 +88,15 @@ class Compared:
         """`areas` of the pixels up to each width from another label of gt: (widths, n, 3)."""
         squared = kernel.to_other_label(self.pair.gt, 1.0, 1.0).ravel()
         pred, gt = self.pair.pred.ravel(), self.pair.gt.ravel()
-        return tallies.shared_within(pred, gt, squared, np.square(widths), self.pair.n)
+        near = [squared <= limit for limit in np.square(widths)]
+        return np.stack([_areas(pred[some], gt[some], self.pair.n) for some in near])
 
     @cached_property
     def skeletons(self) -> I8:
         """Skeleton pixels of each label: pred's in gt, pred's, gt's in pred, gt's: (n, 4)."""
-        from bsdsbench.kernels.skeleton import skeletons
-
         pred, gt, n, _ = self.pair
-        of_pred = tallies.shared(skeletons(pred, n).ravel(), gt.ravel(), n)
-        of_gt = tallies.shared(skeletons(gt, n).ravel(), pred.ravel(), n)
+        of_pred = _areas(_skeletons(pred, n).ravel(), gt.ravel(), n)
+        of_gt = _areas(_skeletons(gt, n).ravel(), pred.ravel(), n)
         return np.hstack([of_pred[:, :2], of_gt[:, :2]])
 
     def sites(self, outline: str, spacing: Spacing | None = None) -> tuple[Sites, Sites]:
@@ -105,6 +110,27 @@ class Compared:
             found = Sites(pred[0], there, length[pred[3]]), Sites(gt[0], back, length[gt[3]])
             self._sites[outline, steps] = found
         return self._sites[outline, steps]
+
+
+def _areas(pred: NDArray[np.int32], gt: NDArray[np.int32], n: int) -> I8:
+    """Pixels of each label in both, in pred, in gt: (n, 3)."""
+    if n == 1:  # masks, in a tenth of the time
+        on, true = pred >= 0, gt >= 0
+        return np.array([[np.count_nonzero(some) for some in (on & true, on, true)]])
+    each = (pred[pred == gt], pred, gt)
+    return np.stack([np.bincount(labels + 1, minlength=n + 1)[1:] for labels in each], axis=1)
+
+
+def _skeletons(labels: NDArray[np.int32], n: int) -> NDArray[np.int32]:
+    """The skeleton of each label 0 .. n - 1, thinned on its own; -1 off the skeletons."""
+    from scipy.ndimage import find_objects
+    from skimage.morphology import skeletonize
+
+    out = np.full_like(labels, -1)
+    for k, box in enumerate(find_objects(labels + 1, n)):
+        if box:
+            out[box][skeletonize(labels[box] == k)] = k
+    return out
 
 
 def _outline(labels: NDArray[np.int32], n: int, outline: str) -> tuple[Any, ...]:
@@ -198,15 +224,18 @@ def _bf(c: Compared, sizes: Sequence[float]) -> Found:
 
 def _fom(c: Compared, sizes: Sequence[float]) -> Found:
     pred, gt = c.sites("rim", PIXELS)
-    merit = [tallies.totals(pred.start, pred.distance, float(alpha))[:, 2] for alpha in sizes]
+    merit = [pred.sums(1.0 / (1.0 + float(a) * pred.distance * pred.distance)) for a in sizes]
     most = np.maximum(pred.n, gt.n)
     return ratio(np.stack(merit, axis=1), most[:, None]), pred.n, gt.n
 
 
 def _hd(c: Compared, sizes: Sequence[float]) -> Found:
     pred, gt = c.sites("rim")
-    far = [tallies.totals(each.start, each.distance, 0.0)[:, 1] for each in (pred, gt)]
-    return np.maximum(*far)[:, None], pred.n, gt.n
+    far = np.full((2, pred.n.size), -np.inf)
+    for row, each in zip(far, (pred, gt), strict=True):
+        if (some := np.flatnonzero(each.n)).size:
+            row[some] = np.maximum.reduceat(each.distance, each.start[some])
+    return far.max(axis=0)[:, None], pred.n, gt.n
 
 
 def _hd_percent(definition: str) -> Callable[[Compared, Sequence[float]], Found]:
@@ -220,12 +249,27 @@ def _hd_percent(definition: str) -> Callable[[Compared, Sequence[float]], Found]
             if definition == "area":
                 values.append(np.maximum(_length_quantiles(pred, q), _length_quantiles(gt, q)))
                 continue
-            each = tallies.quantiles(pred.start, pred.distance, gt.start, gt.distance, q)
-            pooled = definition == "pooled"
-            values.append(each[:, 2] if pooled else np.maximum(each[:, 0], each[:, 1]))
+            found = np.empty(pred.n.size)
+            for k in range(found.size):
+                lists = [s.distance[s.start[k] : s.start[k + 1]] for s in (pred, gt)]
+                lists = [np.concatenate(lists)] if definition == "pooled" else lists
+                found[k] = np.max([_quantile(one, q) for one in lists])
+            values.append(found)
         return np.stack(values, axis=1), pred.n, gt.n
 
     return of
+
+
+def _quantile(values: F8, q: float) -> float:
+    """Linear between the two nearest ranks, as numpy's, which has NaN between infinite ones."""
+    if values.size == 0:
+        return np.nan
+    rank = q * (values.size - 1)
+    low = int(rank)
+    high = min(low + 1, values.size - 1)
+    parts = np.partition(values, (low, high))
+    below, above = float(parts[low]), float(parts[high])
+    return below if below == above else below + (rank - low) * (above - below)
 
 
 def _length_quantiles(sites: Sites, q: float) -> F8:
@@ -247,7 +291,7 @@ def _length_quantiles(sites: Sites, q: float) -> F8:
 def _assd(definition: str) -> Callable[[Compared, Sequence[float]], Found]:
     def of(c: Compared, sizes: Sequence[float]) -> Found:
         pred, gt = c.sites("rim")
-        a, b = (tallies.totals(each.start, each.distance, 0.0)[:, 0] for each in (pred, gt))
+        a, b = (each.sums(each.distance) for each in (pred, gt))
         if definition == "pooled":
             value = ratio(a + b, pred.n + gt.n)
         else:
@@ -362,6 +406,7 @@ def measure(
     """
     if name not in TABLE:
         raise DataError(f"measure {name!r}: expected one of {', '.join(TABLE)}")
+    size = given_number(size, f"size of {name}", 0, math.inf)
     c = Compared(as_pair(pred, gt, classes, ignore), spacing)
     values = values_of(c, name, [size], empty)[:, 0]
     return float(values[0]) if classes is None else values
@@ -513,7 +558,8 @@ def bf_score(
     theta : pixels, default 0.75 % of the diagonal; strict : nearer than theta, not up to it.
     Other options of `measure`. Source: Csurka et al., BMVC 2013.
     """
-    limit = 0.0075 * math.hypot(*np.shape(gt)) if theta is None else float(theta)
+    limit = 0.0075 * math.hypot(*np.shape(gt)) if theta is None else theta
+    limit = given_number(limit, "theta", 0, math.inf)
     c = Compared(as_pair(pred, gt, options.get("classes"), options.get("ignore")))
     found = _fs(*c.sites("rim"), [np.nextafter(limit, -np.inf) if strict else limit])
     values = settle(found[0][:, 0], found[1] > 0, found[2] > 0, options.get("empty", "skip"), None)

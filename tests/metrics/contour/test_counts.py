@@ -1,9 +1,8 @@
 """Counts of an image: what the single measures give, sums of them, and instances."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from attrs import evolve
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import contour as bc
@@ -190,7 +189,7 @@ def test_only_what_was_asked_for_is_counted():
     for group in GROUPS:
         at = ContourOptions(classes=classes, groups=(group,))
         alone, every = (
-            contour_counts(labels, labels, at) for at in (at, replace(at, groups=GROUPS))
+            contour_counts(labels, labels, at) for at in (at, evolve(at, groups=GROUPS))
         )
         for m, name in enumerate(at.measures()):
             k = ContourOptions(groups=GROUPS).measures().index(name)

@@ -9,9 +9,14 @@ from skimage.morphology import skeletonize
 
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics import contour as bc
-from bsdsbench.metrics.contour.measures import shell_width
+from bsdsbench.metrics.contour.measures import (
+    Sites,
+    _length_quantiles,
+    contour_lengths,
+    davis_radius,
+    shell_width,
+)
 from bsdsbench.metrics.contour.pairs import mask_pair
-from bsdsbench.metrics.contour.measures import Sites, _length_quantiles, contour_lengths, davis_radius
 from tests.helpers.masks import bsds_masks, label_pairs, mask_pairs
 from tests.helpers.runs import refused
 from tests.reference import contours as ref

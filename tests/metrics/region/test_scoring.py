@@ -4,13 +4,13 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from bsdsbench.metrics.region.region_record import RegionCounts
+from bsdsbench.metrics.region.scoring import ADAPTED_RAND
 
 from bsdsbench.comparison.compare import compare
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.region.metric import region_score
-from bsdsbench.metrics.region.region_record import RegionCounts
-from bsdsbench.metrics.region.scoring import ADAPTED_RAND
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.record_store import pack_records, unpack_records

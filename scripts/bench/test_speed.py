@@ -1,0 +1,165 @@
+"""Speed, by pytest-benchmark: `just bench`, later `just bench --benchmark-compare`; -k WORD: some.
+
+Images are every tenth of BSDS500 val where BSDSBENCH_BSDS500 names it, else one of the sample.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.ndimage import gaussian_filter, zoom
+
+import bsdsbench as bb
+from bsdsbench import curves
+from bsdsbench.integrations.baselines import baseline
+from bsdsbench.loaders.photos import read_photo
+from bsdsbench.loaders.sample import sample_ground_truth, sample_images, sample_results
+from bsdsbench.metrics.contour import boundary_iou
+
+BSDS500 = os.environ.get("BSDSBENCH_BSDS500")
+BSDS = bb.Protocol.preset("bsds500")
+CLASSES = {"classes": [f"class {k}" for k in range(19)], "first": 0}
+
+
+@pytest.fixture(scope="module")
+def images():
+    """Soft maps and their annotators, (A, H, W) bool."""
+    if not BSDS500:
+        soft = baseline("structure-tensor-raw")(read_photo(sample_images() / "town1.jpg"))
+        return [(soft, bb.load_ground_truth(sample_ground_truth() / "town1.mat").boundaries)]
+    names = sorted(Path(BSDS500, "groundTruth/val").glob("*.mat"))[::10]
+    ucm2 = [bb.load_prediction(Path(BSDS500, "ucm2/val", path.name)) for path in names]
+    truths = [bb.load_ground_truth(path).boundaries for path in names]
+    return [(pred.boundary_map(), gts) for pred, gts in zip(ucm2, truths, strict=True)]
+
+
+def count(cases, protocol=BSDS):
+    for soft, gts in cases:
+        bb.boundary_counts(soft, list(gts), protocol)
+
+
+def timed(benchmark, function, *given):
+    function(*given)  # compiles
+    benchmark(function, *given)
+
+
+@pytest.mark.parametrize("thresholds", [9, 33, 99, 255, 999])
+def test_thresholds(benchmark, images, thresholds):
+    timed(benchmark, count, images, BSDS.replace(thresholds=thresholds))
+
+
+@pytest.mark.parametrize("annotators", [1, 2, 3])
+def test_annotators(benchmark, images, annotators):
+    timed(benchmark, count, [(soft, gts[:annotators]) for soft, gts in images])
+
+
+@pytest.mark.parametrize("size", [0.5, 1, 2])
+def test_sizes(benchmark, images, size):
+    soft, gts = images[0]
+    lines = [bb.thin(zoom(gt.astype(np.uint8), size, order=0) > 0) for gt in gts]
+    timed(benchmark, count, [(np.clip(zoom(soft.astype(float), size, order=1), 0, 1), lines)])
+
+
+def unit(values):
+    return (values - values.min()) / np.ptp(values)
+
+
+@pytest.mark.parametrize("kind", ["blurred by 1", "blurred by 2", "noise", "ones", "64 x 64"])
+def test_maps(benchmark, images, kind):
+    soft, gts = images[0]
+    if kind.startswith("blurred"):
+        soft = unit(gaussian_filter(soft.astype(float), int(kind[-1])))
+    elif kind == "noise":
+        soft = np.random.default_rng(0).random(soft.shape)
+    elif kind == "ones":
+        soft = np.ones(soft.shape)
+    else:
+        soft, gts = soft[:64, :64], [gt[100:164, 100:164] for gt in gts[:1]]
+    timed(benchmark, count, [(soft, gts)])
+
+
+@pytest.mark.parametrize("function", [bb.nms, bb.thin, bb.pixel_counts])
+def test_one_map(benchmark, images, function):
+    soft, gts = images[0]
+    given = {bb.thin: [soft > 0.3], bb.pixel_counts: [soft, list(gts)]}
+    timed(benchmark, function, *given.get(function, [soft]))
+
+
+def test_regions(benchmark):
+    segs = bb.load_ground_truth(sample_ground_truth() / "town1.mat").segmentations
+    timed(benchmark, bb.region_counts, segs, segs)
+
+
+def regions(shape, n):
+    """n large regions, and the same moved by 3 pixels."""
+    fields = np.random.default_rng(0).random((n, shape[0] // 8, shape[1] // 8))
+    fields = gaussian_filter(fields, (0, 4, 4))
+    labels = zoom(fields, (1, 8, 8), order=1).argmax(axis=0).astype(np.uint8)
+    return np.roll(labels, 3, axis=0), labels
+
+
+def counted(metric, pred, gt, protocol):
+    bb.StreamingEvaluator(protocol, metrics=metric).update(pred, gt, image_id="a")
+
+
+@pytest.mark.parametrize("metric", ["contour", "segmentation"])
+@pytest.mark.parametrize("shape", [(512, 512), (1024, 2048)])
+def test_label_maps(benchmark, metric, shape):
+    pred, gt = regions(shape, 19)
+    protocol = bb.Protocol.preset("masks").replace(options={metric: CLASSES})
+    timed(benchmark, counted, metric, bb.Prediction("a", classes=pred), gt, protocol)
+
+
+@pytest.mark.parametrize("shape", [(128, 128), (512, 512), (1024, 2048)])
+def test_boundary_iou(benchmark, shape):
+    pred, gt = regions(shape, 2)
+    timed(benchmark, boundary_iou, pred > 0, gt > 0)
+
+
+def test_panoptic_quality(benchmark):
+    """Some thousand segments."""
+    pred, gt = (
+        1000 * labels.astype(np.int64) + 1 + np.indices(labels.shape).sum(0) // 64
+        for labels in regions((1024, 2048), 19)
+    )
+    options = {"segmentation": {**CLASSES, "divisor": 1000, "unit": "instance"}}
+    protocol = bb.Protocol.preset("masks").replace(options=options)
+    given = bb.Prediction("a", classes=pred), bb.GroundTruth("a", labels=gt)
+    timed(benchmark, counted, "segmentation", *given, protocol)
+
+
+@pytest.mark.parametrize("measure", ["si", "matte", "dbe", "edges"])
+def test_depth(benchmark, measure):
+    rng = np.random.default_rng(0)
+    gt = 1 + 9 * np.kron(rng.random((12, 16)), np.ones((40, 40)))
+    pred = gaussian_filter(gt, 1.0) * (1 + 0.01 * rng.random(gt.shape))
+    edges = np.abs(np.diff(gt, axis=1, append=gt[:, -1:])) > 0
+    truth = bb.GroundTruth("a", (edges,), depth=gt, mask=gt > 5)
+    protocol = bb.Protocol.preset("depth").replace(options={"depth": {"measures": [measure]}})
+    timed(benchmark, counted, "depth", bb.Prediction("a", depth=pred), truth, protocol)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.uint8])
+def test_roc_and_pr_of_a_million_scores(benchmark, kind):
+    rng = np.random.default_rng(0)
+    labels = rng.random(1_000_000) < 0.3
+    scores = 0.7 * rng.random(labels.size) + 0.3 * labels
+    scores = (255 * scores).astype(kind) if kind == np.uint8 else scores.astype(kind)
+
+    def both():
+        return curves.roc(labels, scores, ties="merge"), curves.pr(labels, scores, ties="merge")
+
+    timed(benchmark, both)
+
+
+@pytest.mark.parametrize("words", ["--help", "evaluate"])
+def test_command(benchmark, words, tmp_path):
+    call = [sys.executable, "-m", "bsdsbench", words]
+    if words == "evaluate":
+        gt = Path(BSDS500, "groundTruth/val") if BSDS500 else sample_ground_truth()
+        pred = Path(BSDS500, "ucm2/val") if BSDS500 else sample_results("canny")
+        call += [pred, "--gt", gt, "-o", tmp_path / "out", "--fresh", "--workers", "2", "--quiet"]
+    benchmark(subprocess.run, list(map(str, call)), check=True, stdout=subprocess.DEVNULL)

@@ -1,0 +1,183 @@
+"""Which runs may be compared: ground truth of every kind, NMS, numbers, means over fewer values."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.comparison.gate import Baseline, check
+from bsdsbench.loaders.inputs import Lines
+from bsdsbench.loaders.sample import sample_ground_truth, sample_results
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.contour.label_options import ContourOptions
+from bsdsbench.runs.convert import nms_files
+from bsdsbench.runs.run_folder import load_run
+from bsdsbench.runs.run_identity import not_beside
+from tests.helpers.runs import command, counted
+from tests.helpers.simulated import simulated_run
+
+TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
+
+
+def example(metric):
+    """A prediction and a ground truth that the metric can count, and the protocol."""
+    drawn = np.zeros((12, 16), np.uint8)
+    drawn[3:9, 5:9] = 200
+    edges, depth = (drawn > 0) & (np.arange(16) == 5), np.where(drawn > 0, 2.0, 4.0)
+    found, labels = registry.get(metric), np.int32(drawn // 200 + 1)
+    options = {} if found.options is None else {"classes": ("left", "right")}
+    ends = np.array([[3.0, 5.0, 8.0, 5.0]])
+    lines = Lines(ends, np.ones(1), grid=(12, 16))
+    pred, truth = {
+        "annotators": (
+            dict(segs=(labels,)) if metric == "superpixel" else dict(soft=drawn),
+            dict(boundaries=(edges,), segmentations=(labels,)),
+        ),
+        "classes": (dict(classes=drawn // 200), dict(labels=drawn // 200)),
+        "mask": (dict(soft=drawn), dict(mask=drawn > 0)),
+        "lines": (dict(soft=drawn, lines=lines), dict(boundaries=(edges,), lines=lines)),
+        "oriented": (
+            dict(soft=drawn, angles=depth),
+            dict(boundaries=(edges,), angles=(depth,)),
+        ),
+        "depth-map": (dict(depth=depth), dict(boundaries=(edges,), depth=depth)),
+    }[found.gt_kind]
+    protocol = bb.Protocol(
+        thresholds=(0.25, 0.5),
+        regions_from_soft=True,
+        options={metric: options} if found.gt_kind == "classes" else {},
+    )
+    return bb.Prediction("a", **pred), bb.GroundTruth("a", **truth), protocol
+
+
+def moved(value):
+    """Every array of a ground truth, its lines too, by a pixel; the picture stays."""
+    if isinstance(value, tuple):
+        return tuple(map(moved, value))
+    if isinstance(value, np.ndarray):
+        return np.roll(value, 1, -1) if value.any() else np.eye(*value.shape, dtype=value.dtype)
+    return replace(value, ends=value.ends + 1) if hasattr(value, "ends") else value
+
+
+@pytest.mark.parametrize("metric", [m for m in registry.names() if m in registry.BUILT_IN])
+def test_runs_on_other_ground_truth_are_not_compared(metric):
+    pred, truth, protocol = example(metric)
+    protocol = protocol.replace(empty_gt="count")
+    names = [f.name for f in fields(truth) if f.name not in ("image_id", "path", "photo")]
+    other = replace(truth, **{name: moved(getattr(truth, name)) for name in names})
+    a, b, same = (
+        bb.evaluate_items([("a", pred, gt)], protocol, metrics=(metric,), name=name, workers=1)
+        for name, gt in (("a", truth), ("b", other), ("c", truth))
+    )
+    stream = bb.StreamingEvaluator(protocol, metrics=(metric,))
+    stream.update(pred, truth, image_id="a")
+    assert a.records[0].truth == stream.compute().records[0].truth != ""
+    assert check(same, Baseline.of(a)).passed
+    for run in (lambda: bb.compare([a, b], n_boot=2), lambda: check(b, Baseline.of(a))):
+        with pytest.raises(bb.DataError, match="ground truth of image 'a'"):
+            run()
+    forced = bb.compare([a, b], n_boot=2, force=True)
+    assert any("ground truth of image 'a'" in note for note in forced.notes)
+
+
+def test_labels_have_one_fingerprint_in_every_type_of_number():
+    labels = np.arange(12).reshape(3, 4)
+    marks = {
+        bb.evaluate_items(
+            [("a", labels, labels.astype(kind))],
+            bb.Protocol(options={"contour": {"classes": tuple("abcdefghijkl")}}),
+            metrics=("contour",),
+            workers=1,
+        )
+        .records[0]
+        .truth
+        for kind in (np.uint8, np.int64, np.uint16)
+    }
+    assert len(marks) == 1
+
+
+def test_nms_is_said_and_not_punished(tmp_path):
+    raw, gt = sample_results("structure-tensor-raw"), sample_ground_truth()
+    nms_files(raw, tmp_path / "thin", TEN)
+    before = replace(counted(tmp_path / "thin", gt, TEN), name="before")
+    by_flag = replace(counted(raw, gt, TEN.replace(nms=True)), name="flag")
+    assert by_flag.scores() == before.scores()
+    for test in ("bootstrap", "permutation"):
+        found = bb.compare([before, by_flag], n_boot=8, test=test)
+        assert {d.value for d in found.differences if not np.isnan(d.value)} == {0}
+        assert any("edge NMS: none / hed" in note for note in found.notes)
+    assert any("edge NMS" in note for note in check(by_flag, Baseline.of(before)).notes)
+    assert "|nms:hed|" in str(by_flag.signature)
+
+
+def test_nms_stars_no_preset_and_keeps_nobody_from_the_published_rows():
+    plain = bb.Protocol.preset("bsds500")
+    with_nms = plain.replace(nms=True, nms_params="rcf")
+    assert (with_nms.name, with_nms.replace(max_dist=0.01).name) == ("bsds500", "bsds500*")
+    assert bb.Protocol.stored(with_nms.to_mapping()).name == "bsds500"
+    assert bb.Protocol.stored({**with_nms.to_mapping(), "name": "bsds500*"}).name == "bsds500"
+    hed = load_run("ref:hed")
+    mine = replace(hed, name="mine", protocol=with_nms, provenance={})
+    assert not not_beside(mine, "bsds500-test/boundary")
+
+
+def test_equal_numbers_are_one_protocol():
+    runs = [simulated_run(name, 3) for name in "ab"]
+    for change in ({"max_dist_px": 2}, {"options": {"saliency": {"beta2": 1}}}):
+        as_float = {
+            k: {m: {n: float(x) for n, x in t.items()} for m, t in v.items()}
+            if isinstance(v, dict)
+            else float(v)
+            for k, v in change.items()
+        }
+        a, b = (
+            replace(run, protocol=run.protocol.replace(**given))
+            for run, given in zip(runs, (change, as_float), strict=True)
+        )
+        bb.compare([a, b], n_boot=2)
+        check(replace(b, records=a.records), Baseline.of(a))
+
+
+def of_disks(name, found):
+    """Ten images of one disk each, of which the first `found` are predicted, two pixels off."""
+    y, x = np.mgrid[:30, :30]
+    disk = (y - 15) ** 2 + (x - 15) ** 2 < 64
+    maps = ((np.roll(disk, 2, 1) if k < found else np.zeros_like(disk)) for k in range(10))
+    return bb.evaluate_items(
+        [(str(k), pred.astype(np.uint8), disk.astype(np.uint8)) for k, pred in enumerate(maps)],
+        bb.Protocol(options={"contour": ContourOptions(groups=("distance", "davis"))}),
+        metrics=("contour",),
+        name=name,
+        workers=1,
+    )
+
+
+def test_means_over_fewer_values_are_said():
+    every, few = of_disks("every", 10), of_disks("few", 1)
+    assert every.scores()["contour"]["hd"] == few.scores()["contour"]["hd"] == 2
+    compared, checked = bb.compare([every, few], n_boot=5), check(few, Baseline.of(every))
+    for notes in (compared.notes, checked.notes):
+        (line,) = [note for note in notes if "means over" in note]
+        assert "HD" in line
+        assert "IoU" not in line
+        assert {"10", "1"} <= set(line.replace(",", " ").split())
+    same = bb.compare([every, replace(every, name="twin")], n_boot=5)
+    assert not any("means over" in note for note in same.notes)
+
+
+@pytest.mark.parametrize("verb", ["compare", "check", "worst", "plot"])
+def test_a_verb_advises_what_it_has(verb, tmp_path):
+    """Python's words are force=True; check and worst have no such choice."""
+    runs = [simulated_run("a", 3), simulated_run("b", 3)]
+    runs[1] = replace(runs[1], protocol=runs[1].protocol.replace(max_dist=0.011))
+    with pytest.raises(bb.DataError, match=r"\(force=True compares"):
+        bb.compare(runs, n_boot=2)
+    a, b = (run.save(tmp_path / run.name) for run in runs)
+    Baseline.of(runs[0]).save(tmp_path / "base.json")
+    words = {"check": [b, "--baseline", tmp_path / "base.json"], "plot": [a, b, "-o", "x.png"]}
+    found = command(verb, *words.get(verb, [a, b]))
+    assert found.returncode == 2
+    assert "tolerance" in found.stderr or "max_dist" in found.stderr
+    assert ("--force" in found.stderr) == (verb in ("compare", "plot"))
+    assert "=True" not in found.stderr

@@ -1,0 +1,106 @@
+"""Each NMS recipe: its constants, and how it is applied, beside the plain definition."""
+
+import numpy as np
+import pytest
+from attrs import astuple
+from scipy import ndimage
+
+from bsdsbench.cli.options import PROTOCOL_FIELDS, protocol_from
+from bsdsbench.files.errors import ProtocolError
+from bsdsbench.metrics.maps import prepare
+from bsdsbench.protocol.constants import RECIPES, NMSParams
+from bsdsbench.protocol.protocol import Protocol
+from tests.reference.nms import edge_nms
+
+# recipe: radius, border, multiplier, smoothed first, bits; read in the named programs
+CONSTANTS = {
+    "hed": (1, 5, 1.01, True, 8),
+    "rcf": (2, 5, 1.01, False, 8),
+    "rcf-nyud": (4, 5, 1.01, False, 8),
+    "cats": (1, 4, 1.01, True, 8),
+    "cats-nyud": (4, 4, 1.01, True, 8),
+    "dexined": (1, 5, 1.03, False, 8),
+    "teed": (1, 5, 1.04, False, 8),
+    "edter": (1, 5, 1.01, True, 8),
+    "edter-nyud": (2, 5, 1.01, True, 8),
+    "rindnet": (1, 5, 1.01, True, 8),
+    "pidinet": (1, 5, 1.01, True, 8),
+    "skeleton": (1, 5, 1.01, False, 0),
+    "seism": (1, 5, 1.01, False, 0),
+    "occlusion": (1, 5, 1.01, False, 0),
+    "se": (1, 5, 1.01, False, 0),
+    "crack": (2, 5, 1.01, False, 0),
+    "crispness": (2, 5, 1.01, False, 0),
+    "strict": (1, 5, 1.01, False, 8),
+    "plain": (1, 0, 1.0, False, 0),
+}
+
+
+@pytest.fixture(scope="module")
+def soft():
+    """Ridges of all directions, 60 x 75 pixels, float32."""
+    noise = ndimage.gaussian_filter(np.random.default_rng(8).random((60, 75)), 2.5)
+    return np.clip((noise - noise.min()) / np.ptp(noise), 0, 1).astype(np.float32)
+
+
+def test_recipes_are_what_their_programs_do():
+    assert {name: recipe.constants for name, recipe in RECIPES.items()} == CONSTANTS
+    with pytest.raises(ProtocolError, match=r"bdcn.*hed, rcf"):
+        Protocol(nms_params="bdcn")
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_is_the_plain_definition_with_its_constants(name, soft):
+    radius, border, multiplier, smooth, bits = CONSTANTS[name]
+    protocol = Protocol(nms=True, nms_params=name)
+    assert astuple(protocol.nms_params) == CONSTANTS[name]
+    first = next(k for k, v in CONSTANTS.items() if v == CONSTANTS[name])
+    assert str(protocol.nms_params) == protocol.nms_params.recipe_name == first
+    plain, margin = edge_nms(soft, radius, border, multiplier, smooth)
+    found = prepare(soft, protocol)
+    if bits:
+        assert found.dtype == np.uint8
+        off = np.abs(found - np.floor(plain * 255 + 0.5)) > 1.0
+    else:
+        assert found.dtype == np.float32
+        off = np.abs(found - plain) > 1e-5
+    # ties fall either way, and so may an angle near a jump of its formula
+    assert (off & (np.abs(margin) > 1e-4)).sum() <= 0.002 * soft.size
+    assert 0.02 < np.count_nonzero(found) / found.size < 0.9
+
+
+def test_recipes_of_other_constants_give_other_maps(soft):
+    made = {CONSTANTS[n]: prepare(soft, Protocol(nms=True, nms_params=n)) for n in RECIPES}
+    assert len({maps.tobytes() for maps in made.values()}) == len(made)
+
+
+@pytest.mark.parametrize("params", [NMSParams(7), NMSParams(2, 0, 0.5, False, 16)])
+def test_constants_are_read_from_their_text(params):
+    assert Protocol(nms_params=str(params)).nms_params == params
+
+
+@pytest.mark.parametrize(
+    ("words", "radius", "bits", "on"),
+    [
+        (["--nms", "preds"], 1, 8, True),
+        (["preds", "--nms", "rcf"], 2, 8, True),
+        (["preds", "--nms=crack", "--set", "nms_params.bits=8"], 2, 8, True),
+        (["preds", "--nms", "--protocol", "bsds500"], 1, 8, True),
+        (["preds"], 1, 8, False),
+    ],
+)
+def test_nms_is_a_flag_and_an_option(words, radius, bits, on):
+    from bsdsbench.cli.verb_evaluate import command
+
+    given = command.make_context("evaluate", [*words, "--gt", "gt"]).params
+    assert given["pred_dir"] == "preds"
+    protocol = protocol_from(**{name: given[name] for name in PROTOCOL_FIELDS})
+    params = protocol.nms_params
+    assert (protocol.nms, params.radius, params.bits) == (on, radius, bits)
+
+
+def test_nms_is_said_and_does_not_star_a_preset():
+    with_nms = Protocol.preset("bsds500").replace(nms=True, nms_params="rcf")
+    assert with_nms.name == "bsds500"
+    assert "NMS rcf" in with_nms.describe()
+    assert Protocol.stored({**with_nms.to_mapping(), "name": "bsds500*"}).name == "bsds500"
