@@ -191,7 +191,12 @@ class CurveDisplay:
             look = {**next_style(ax, self.name), "label": self.label or None, **line}
             look |= {} if self.joined else {"linestyle": "none", "marker": ".", "markersize": 4}
             ends, at = self._random() if chance else None, self._marked() if mark else None
-            level = {"color": GREY, "linewidth": 0.9, "linestyle": (0, (4, 3)), "zorder": 1.5}
+            level: dict[str, Any] = {
+                "color": GREY,
+                "linewidth": 0.9,
+                "linestyle": (0, (4, 3)),
+                "zorder": 1.5,
+            }
             self.chance_ = ax.plot(*ends, **level)[0] if ends else None
             (self.line_,) = ax.plot(*self._points(), **look)
             color = self.line_.get_color()

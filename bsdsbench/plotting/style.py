@@ -105,7 +105,9 @@ def is_grey() -> bool:
 
 def next_style(ax: Axes, name: str) -> dict[str, Any]:
     """Colour and dash of the next curve on `ax`, no other one's there."""
-    colors = [to_hex(line.get_color()).upper() for line in ax.lines if len(line.get_xdata()) > 1]
+    colors = [
+        to_hex(line.get_color()).upper() for line in ax.lines if np.size(line.get_xdata()) > 1
+    ]
     color, dashes = line_of(name, [c for c in colors if c != GREY], is_grey())
     return {"color": color, "linestyle": (0, dashes) if dashes else "-"}
 

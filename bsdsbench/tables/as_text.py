@@ -10,7 +10,7 @@ import io
 import os
 import textwrap
 from collections.abc import Sequence
-from typing import IO
+from typing import IO, Any
 
 from bsdsbench.tables.table import Table
 
@@ -61,7 +61,7 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
             )
             for c in block:
                 number = table.columns[c].is_number
-                side = "right" if number else "left"
+                side: Any = "right" if number else "left"
                 drawn.add_column(
                     Text(_head(table, c, short)), justify=side, no_wrap=number, overflow="fold"
                 )
@@ -78,9 +78,13 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
         words = sorted((t for t in table.words if t not in after), key=before.__contains__)
         before = table.words
         for text in ["", *words] if words else []:
-            whole = width is None or max(map(len, text.split()), default=0) > min(width, _LONG_WORD)
-            fill = {"break_long_words": False, "break_on_hyphens": False}
-            file.write((text if whole else textwrap.fill(text, width or 0, **fill)) + "\n")
+            file.write("\n".join(_wrapped(text, width)) + "\n")
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    if width is None or max(map(len, text.split()), default=0) > min(width, _LONG_WORD):
+        return [text]
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def _blocks(table: Table, width: int | None) -> tuple[list[list[int]], bool, int]:

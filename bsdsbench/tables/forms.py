@@ -88,7 +88,7 @@ def _for_paper(table: Table) -> Table:
 def _latex(table: Table, whole: Table) -> str:
     every = range(len(table.columns))
     heads = [table.heading(c, short=True) for c in every]
-    rows, wide = [], sum(map(len, heads))
+    rows, wide = [], float(sum(map(len, heads)))
     for cells in table.drawn:
         # What is said of every number of a row is said once, after its name.
         said = {of.mark for of in cells[1:] if any(c.isdigit() for c in of.text)}

@@ -277,7 +277,8 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     wanted : keys, "ods" or with the table's "boundary.ods". A table that has none is left out.
     Raises DataError for a key that no table has.
     """
-    out, found = [], set()
+    out: list[Table] = []
+    found: set[str] = set()
     for table in tables:
         places = {c.key: k for k, c in enumerate(table.columns) if c.is_number}
         # Keys of parts of a score may be written with a point.
