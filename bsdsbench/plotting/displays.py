@@ -98,39 +98,19 @@ class CurveDisplay:
 
         Parameters
         ----------
-        labels : array
-            (N,), as of `curves.pr`.
-        scores : array
-            (N,), higher for true ones.
+        labels, scores : array
+            (N,), as of `curves.pr`; scores are higher for true ones.
         name : str
             Its name in the legend.
         **options : object
             Options of `curves.pr`, `curves.roc` or `curves.det`; for DET also `scale`.
-
-        Returns
-        -------
-        CurveDisplay
-            The display, not drawn yet.
         """
         own = {key: options.pop(key) for key in ("scale",) if key in options}
         return cls.from_curve(cls.curve_of(labels, scores, **options), name, **own)
 
     @classmethod
     def from_curve(cls: type[_D], curve: Any, name: str = "") -> _D:
-        """The curve and numbers of a result.
-
-        Parameters
-        ----------
-        curve : PRResult, ROCResult or DETResult
-            What `curves.pr`, `curves.roc` or `curves.det` gives (not a stable one).
-        name : str
-            Its name in the legend.
-
-        Returns
-        -------
-        CurveDisplay
-            The display, not drawn yet.
-        """
+        """The curve and numbers of what `curves.pr`, `curves.roc` or `curves.det` gives."""
         raise NotImplementedError
 
     @property
@@ -278,18 +258,12 @@ class PRCurveDisplay(CurveDisplay):
         Parameters
         ----------
         run : Evaluation
-            The run.
         name : str or None
             Its name in the legend; default: the run's.
         metric : str or None
             A metric with a precision-recall curve; default: the run's first.
         band : CurveBand or None
             Drawn around the curve.
-
-        Returns
-        -------
-        PRCurveDisplay
-            The display, not drawn yet.
 
         Raises
         ------
@@ -307,20 +281,7 @@ class PRCurveDisplay(CurveDisplay):
     def from_published(cls, result: PublishedResult) -> PRCurveDisplay:
         """The stored curve of a published result, with the ODS point of its summary line.
 
-        Parameters
-        ----------
-        result : PublishedResult
-            One with a curve.
-
-        Returns
-        -------
-        PRCurveDisplay
-            The display, not drawn yet.
-
-        Raises
-        ------
-        DataError
-            For a result without a curve.
+        Raises DataError for a result without a curve.
         """
         if result.curve is None:
             raise DataError(f"published {result.key!r}: no curve is stored, expected one with")

@@ -106,7 +106,11 @@ def plot_runs(
         ax = draw_together(shown)
         entries = [(d.best.f if d.best else 0.0, d.line_) for d in shown]
         if point is not None:
-            entries.append((point[0], _draw_human(ax, *point)))
+            f, recall, precision, name = point
+            dress: Any = {"color": "black" if is_grey() else HUMAN, "linestyle": "none", "zorder": 4}
+            label = f"[F={short(f)}] {name}"
+            (dot,) = ax.plot([recall], [precision], "D", markersize=5.5, label=label, **dress)
+            entries.append((f, dot))
         legend(ax, [line for _, line in sorted(entries, key=lambda e: -e[0])])
         return _done(ax, path, runs, named, extra)
 
@@ -227,33 +231,15 @@ def _human(
     runs: Sequence[Evaluation], human: bool | Evaluation | None, asked: bool, metric: str | None
 ) -> tuple[float, float, float, str] | None:
     """F, recall, precision and name of the human point, or None for no point."""
-    if metric not in (None, *registry.DEFAULT) or (human is False and not asked):
-        return None
-    if (
-        human is None
-        and not asked
-        and (not runs or any(not_beside(run, HUMAN_TASK) for run in runs))
-    ):
+    fits = bool(runs) and not any(not_beside(run, HUMAN_TASK) for run in runs)
+    wanted = asked or (fits if human is None else human is not False)
+    if not wanted or metric not in (None, *registry.DEFAULT):
         return None
     if human is None or isinstance(human, bool):
         f = find_published(["human"])[0].boundary["ods"]
         return f, *HUMAN_POINT, "Human (BSDS500 test)"
     best = human.boundary_score().ods
     return best.f, best.recall, best.precision, "Human (each against the others)"
-
-
-def _draw_human(ax: Axes, f: float, recall: float, precision: float, name: str) -> Any:
-    (point,) = ax.plot(
-        [recall],
-        [precision],
-        marker="D",
-        markersize=5.5,
-        color="black" if is_grey() else HUMAN,
-        linestyle="none",
-        zorder=4,
-        label=f"[F={short(f)}] {name}",
-    )
-    return point
 
 
 def _names(runs: Sequence[Evaluation], names: Sequence[str] | None, least: int = 1) -> list[str]:

@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import IO, Any
 
-from bsdsbench.tables.table import Table
+from bsdsbench.tables.table import Table, words_under
 
 _NARROWEST = 8  # a folded column of text
 _LONG_WORD = 60  # a signature, which is copied in one piece
@@ -45,9 +45,7 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
     )
     if width is None and console.is_terminal:
         width = console.width
-    before: list[str] = []
-    for i, table in enumerate(tables):
-        after = tables[i + 1].words if i + 1 < len(tables) else []
+    for i, (table, words) in enumerate(zip(tables, words_under(tables), strict=True)):
         if i:
             console.print()
         if table.title:
@@ -75,8 +73,6 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
             # Blanks at the ends of lines are noise in a file and a difference in a snapshot.
             for line in capture.get().rstrip("\n").split("\n"):
                 file.write(line.rstrip() + "\n")
-        words = sorted((t for t in table.words if t not in after), key=before.__contains__)
-        before = table.words
         for text in ["", *words] if words else []:
             file.write("\n".join(_wrapped(text, width)) + "\n")
 

@@ -15,7 +15,7 @@ from html import escape
 from typing import Any
 
 from bsdsbench.files.errors import DataError, visible
-from bsdsbench.tables.table import Cell, Drawn, Estimate, Field, Table, number
+from bsdsbench.tables.table import Cell, Drawn, Estimate, Field, Table, number, words_under
 
 SCHEMA = "bsdsbench.tables/1"
 # A spreadsheet takes text that begins so for a formula.
@@ -155,7 +155,12 @@ def to_html(tables: Sequence[Table]) -> str:
 
     Works without a style sheet; classes `number` and `best` are for one.
     """
-    return "\n".join(map(_html, tables))
+    return "\n".join(html_of_each(tables))
+
+
+def html_of_each(tables: Sequence[Table]) -> list[str]:
+    """The figures of `to_html`."""
+    return list(map(_html, tables, words_under(tables)))
 
 
 def to_html_page(tables: Sequence[Table]) -> str:
@@ -166,7 +171,7 @@ def to_html_page(tables: Sequence[Table]) -> str:
     )
 
 
-def _html(table: Table) -> str:
+def _html(table: Table, under: Sequence[str]) -> str:
     def cell(c: int, of: Drawn) -> str:
         text = escape(f"{of.text} {of.span}".strip())
         text = f"<b>{text}</b>" if of.best else text
@@ -183,7 +188,7 @@ def _html(table: Table) -> str:
         for c in table.columns
     )
     rows = "".join(f"<tr>{''.join(map(cell, range(len(r)), r))}</tr>\n" for r in table.drawn)
-    words = "".join(f"<small>{escape(text)}</small><br>" for text in table.words)
+    words = "".join(f"<small>{escape(text)}</small><br>" for text in under)
     return (
         f'<figure class="bsdsbench"><table data-key="{escape(table.key)}">'
         f"<caption>{escape(table.title)}</caption>\n"

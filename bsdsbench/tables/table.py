@@ -266,6 +266,19 @@ def mark(cell: Cell) -> str:
     return cell.mark if isinstance(cell, Estimate) else ""
 
 
+def words_under(tables: Sequence[Table]) -> list[list[str]]:
+    """What to print under each table; what consecutive ones say alike once, under the last."""
+    out = []
+    for i, table in enumerate(tables):
+        # A supplementary table may be folded away.
+        near = [*tables[max(i - 1, 0) : i], None, *tables[i + 1 : i + 2]]
+        words = [t.words if t and t.aside == table.aside else [] for t in near]
+        before, after = words[0] if i else [], words[-1]
+        # What it says alone comes first.
+        out.append(sorted((x for x in table.words if x not in after), key=before.__contains__))
+    return out
+
+
 def read_at_once(tables: Sequence[Table]) -> list[Table]:
     """The tables without the supplementary ones."""
     return [table for table in tables if not table.aside]
