@@ -107,9 +107,9 @@ def plot_runs(
         entries = [(d.best.f if d.best else 0.0, d.line_) for d in shown]
         if point is not None:
             f, recall, precision, name = point
-            dress: Any = {"color": "black" if is_grey() else HUMAN, "linestyle": "none", "zorder": 4}
-            label = f"[F={short(f)}] {name}"
-            (dot,) = ax.plot([recall], [precision], "D", markersize=5.5, label=label, **dress)
+            color, label = "black" if is_grey() else HUMAN, f"[F={short(f)}] {name}"
+            look_of: Any = {"markersize": 5.5, "color": color, "label": label, "zorder": 4}
+            (dot,) = ax.plot([recall], [precision], "D", **look_of)
             entries.append((f, dot))
         legend(ax, [line for _, line in sorted(entries, key=lambda e: -e[0])])
         return _done(ax, path, runs, named, extra)
