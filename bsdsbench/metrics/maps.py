@@ -26,13 +26,11 @@ round elsewhere, so a pixel whose comparison is a tie within about 1e-6 may diff
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import (
     GroundTruth,
     Prediction,
@@ -44,7 +42,7 @@ from bsdsbench.loaders.inputs import (
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.protocol.constants import NMSParams
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts, ImageRecord
+from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.curve import curve_counts, four_counts
 
 if TYPE_CHECKING:
@@ -54,9 +52,6 @@ if TYPE_CHECKING:
 # One may be an image without boundaries; a set of them alone is a fault of its form.
 SMALL = {"u1": 9, "u2": 255}  # of 255 and 65535: no detector's strongest boundary in a whole set
 ALL_ZERO = "every map is zero everywhere: all scores are 0"
-# Records of arrays hold no pixels: the form of a map of small integers says its largest value
-TOP = " up to "
-SCALE = " beside truth "  # and then what the ground truth says about the scale of its set
 
 
 def truth_maps(gts: Sequence[NDArray[Any]] | GroundTruth, protocol: Protocol) -> NDArray[np.bool_]:
@@ -378,44 +373,3 @@ def faint_set(preds: Iterable[Prediction], protocol: Protocol, curve: bool = Tru
         return ""
     top, form = max(tops)
     return faint_words(form, top, protocol) if top else ALL_ZERO
-
-
-def beside(form: str, gt: GroundTruth) -> str:
-    """A prediction's form, and the scale of its ground truth where that says one."""
-    return f"{form}{SCALE}{gt.scale}" if gt.scale else form
-
-
-def form_of(pred: Prediction, protocol: Protocol) -> str:
-    """The prediction's form; for a map of few small integers with its largest value."""
-    soft = pred.soft
-    if soft is None or soft.dtype.kind != "u" or not is_faint(soft, protocol):
-        return pred.form
-    return f"{pred.form}{TOP}{soft.max(initial=0)}"
-
-
-def without_tops(records: Iterable[ImageRecord], protocol: Protocol) -> tuple[ImageRecord, ...]:
-    """Records with plain forms.
-
-    Raises DataError if every map has only few small integers, or if the masks of the ground truth
-    are of no scale: some up to 1 and some up to white, or all below the threshold for gray.
-    """
-    found = tuple(records)
-    scales = {r.form.partition(SCALE)[2]: r.image_id for r in found}
-    one, full, faint = (scales.get(word) for word in ("0/1", "full", "faint"))
-    if one is not None and full is not None:
-        raise DataError(
-            f"{one}: its truth has values up to 1, that of {full} up to white, expected one scale "
-            "in a set (--set gt_threshold=0.5 takes what is below half of white for noise)"
-        )
-    if faint is not None and full is None:
-        raise DataError(
-            f"{faint}: all values of its truth, and of all others, are below gt_threshold = "
-            f"{protocol.gt_threshold}, expected values up to white (masks of 0 and 1: --set "
-            "gt_threshold=none)"
-        )
-    parts = [r.form.partition(SCALE)[0].partition(TOP) for r in found]
-    tops = [(int(top), form) for form, _, top in parts if top]
-    if tops and len(tops) == len(found) and max(tops)[0]:
-        top, form = max(tops)
-        raise DataError(faint_words(form, top, protocol))
-    return tuple(replace(r, form=form) for r, (form, _, _) in zip(found, parts, strict=True))

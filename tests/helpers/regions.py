@@ -2,8 +2,9 @@
 
 from types import SimpleNamespace
 
-from bsdsbench.metrics.region.counting import region_counts
 from bsdsbench.metrics.region.scoring import ERRORS, pair_curve
+
+from bsdsbench.metrics.region.counting import region_counts
 
 
 def against(seg, *gts):
