@@ -175,7 +175,7 @@ def image_table(run: Any) -> Table:
         row: list[Cell] = [record.image_id, *record.size]
         rows.append([*row, *(values[m][record.image_id].get(key) for m, key in keys)])
     title = f"{run.name}, image by image"
-    return Table("images", title, columns, rows, **made_how([run], [run.name]))
+    return Table("images", title, columns, rows, aside=True, **made_how([run], [run.name]))
 
 
 def table_column(column: Column, digits: int, before: str = "") -> model.Field:
