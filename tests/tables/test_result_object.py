@@ -1,6 +1,7 @@
 """Results that people look at: one line, tables at several widths, data frames, tidy CSV."""
 
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,7 @@ import bsdsbench as bb
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.runs.score_tables import image_table, score_tables
 from bsdsbench.tables.as_text import to_text
-from bsdsbench.tables.forms import to_csv, to_latex
+from bsdsbench.tables.forms import to_csv, to_html, to_latex
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
 from tests.helpers.snapshots import same_as_stored
@@ -77,6 +78,9 @@ def test_words_that_tables_share_are_printed_once_under_the_last(found):
     assert at == len(lines) - 1
     (own,) = (i for i, line in enumerate(lines) if line.startswith("Runs that share a letter"))
     assert own < lines.index("Differences")
+    assert to_html(found.tables()).count("Signature of each") == 1
+    folded = [replace(table, aside=k > 0) for k, table in enumerate(found.tables())]
+    assert to_html(folded).count("Signature of each") == 2  # also where all are seen
 
 
 def test_every_table_as_csv_is_read_by_pandas(tables, runs):
