@@ -70,3 +70,13 @@ def test_an_array_that_somebody_else_holds_is_not_marked_by_a_copy():
     mine = np.array([0.5])
     copy.copy(bb.curves.ThresholdCurve(mine, mine, mine, mine, 1, 1))
     assert mine.flags.writeable
+
+
+@pytest.mark.parametrize("way", COPIES)
+def test_copies_of_counts_are_equal_and_read_only(way):
+    counts = bb.boundary_counts(SOFT, [EDGES], THREE)
+    again = COPIES[way](counts)
+    assert again.keys() == counts.keys()
+    for name, array in again.items():
+        np.testing.assert_array_equal(array, counts[name])
+        assert not array.flags.writeable
