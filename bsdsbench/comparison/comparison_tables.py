@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import Column as ScoreColumn
+from bsdsbench.metrics.base import Column
 from bsdsbench.runs.run_identity import SOLVER, SOLVER_MOVES
 from bsdsbench.runs.score_tables import (
     METHOD,
@@ -18,10 +18,10 @@ from bsdsbench.runs.score_tables import (
     with_speeds,
 )
 from bsdsbench.scores.ratios import or_none, short
-from bsdsbench.tables.table import Cell, Column, Estimate, Table
+from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
 SCHEMA = "bsdsbench.comparison/1"
-_PAIR = [Column("a", "A"), Column("b", "B")]
+_PAIR = [Field("a", "A"), Field("b", "B")]
 _TESTED = {  # where the test is not that of the intervals
     "bootstrap": "",
     "permutation": "; p by permutation of the two results of each image",
@@ -88,11 +88,11 @@ def _differences(found: Any, scores: Sequence[str], aside: bool = False) -> Tabl
     alpha = 1 - found.level
     columns = [
         *_PAIR,
-        Column("score", "Score"),
-        Column("difference", f"A - B [{_percent(found)} interval]", "A - B", "+.4f"),
-        Column("p", "p", "", "p"),
-        Column("p_holm", "p (Holm)", "", "p"),
-        Column("least", "Smallest detectable difference", "least", ".4f"),
+        Field("score", "Score"),
+        Field("difference", f"A - B [{_percent(found)} interval]", "A - B", "+.4f"),
+        Field("p", "p", "", "p"),
+        Field("p_holm", "p (Holm)", "", "p"),
+        Field("least", "Smallest detectable difference", "least", ".4f"),
     ]
     here = [d for d in found.differences if d.score in scores]
     rows = [
@@ -150,11 +150,11 @@ def _estimate(
 def _images(found: Any) -> Table:
     columns = [
         *_PAIR,
-        Column("metric", "Metric"),
-        Column("wins", "A wins", "wins", "d"),
-        Column("ties", "Ties", "ties", "d"),
-        Column("losses", "A loses", "loses", "d"),
-        Column("effect", "Effect d", "d", "+.3f"),
+        Field("metric", "Metric"),
+        Field("wins", "A wins", "wins", "d"),
+        Field("ties", "Ties", "ties", "d"),
+        Field("losses", "A loses", "loses", "d"),
+        Field("effect", "Effect d", "d", "+.3f"),
     ]
     rows = [[p.a, p.b, p.metric, *p.record, p.effect_size] for p in found.images]
     values = dict.fromkeys(p.metric for p in found.images)
@@ -194,7 +194,7 @@ def heading(score: str) -> str:
     return _column(score).heading
 
 
-def column_of(score: str) -> ScoreColumn | None:
+def column_of(score: str) -> Column | None:
     """The metric's column of METRIC.SCORE, or None."""
     metric, _, key = score.partition(".")
     if metric not in registry.names():
@@ -208,15 +208,15 @@ def lower_is_better(score: str) -> bool:
     return column is not None and column.lower
 
 
-def _column(score: str) -> Column:
+def _column(score: str) -> Field:
     metric, _, key = score.partition(".")
-    found = column_of(score) or ScoreColumn(key, key)
+    found = column_of(score) or Column(key, key)
     mine = table_column(found, 3, f"{metric}_")
     if metric in registry.DEFAULT:
         return mine
     title = registry.get(metric).title if metric in registry.names() else metric
     long, short = f"{title}: {found.heading}", found.short or found.heading
-    return Column(mine.key, long, short, mine.format, mine.higher_is_better)
+    return Field(mine.key, long, short, mine.format, mine.higher_is_better)
 
 
 def _n(found: Any) -> str:
