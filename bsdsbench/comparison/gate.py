@@ -53,8 +53,8 @@ from bsdsbench.runs.run_folder import as_runs
 from bsdsbench.runs.run_identity import incomparable
 from bsdsbench.runs.score_list import flat_scores, full_name
 from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.tables.as_markdown import to_markdown
-from bsdsbench.tables.table import Column, Table
+from bsdsbench.tables.forms import to_markdown
+from bsdsbench.tables.table import Field, Table
 
 SCHEMA = "bsdsbench.baseline/3"
 FIELDS = (
@@ -241,11 +241,11 @@ class GateResult:
         failed = sum(c.failed for c in self.checks)
         title = f"{self.name}: {failed} of {len(self.checks)} scores failed"
         columns = [
-            Column("result", "Result"),
-            Column("score", "Score"),
-            Column("value", "Value", "", ".4f"),
-            Column("baseline", "Baseline", "", ".4f"),
-            Column("reason", "Why"),
+            Field("result", "Result"),
+            Field("score", "Score"),
+            Field("value", "Value", "", ".4f"),
+            Field("baseline", "Baseline", "", ".4f"),
+            Field("reason", "Why"),
         ]
         rows = [
             ["FAIL" if c.failed else "ok", c.score, c.value, c.baseline, c.reason]
