@@ -217,7 +217,7 @@ def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None
     if "davis" in opt.groups:
         both = c.sites("side", PIXELS)
         radii = [davis_radius(pair.shape, bound) for bound in opt.davis_bounds]
-        near = np.stack([each.within(radii) for each in both], axis=2).astype(np.int64)
+        near = np.stack([each.within(radii) for each in both], axis=2)
         outline = np.stack([each.n for each in both], axis=1)
     rows = {
         "value_sum": np.nan_to_num(table, posinf=np.inf),

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import distances as kernel
 from bsdsbench.kernels import erosion, outlines
+from bsdsbench.kernels.contingency import value_pairs
 from bsdsbench.metrics.contour.pairs import F8, LabelPair, as_masks, as_pair, settle
 from bsdsbench.scores.ratios import f_measure, ratio
 
@@ -48,12 +50,11 @@ class Sites(NamedTuple):
         """Sites of each label."""
         return np.diff(self.start)
 
-    def within(self, limits: ArrayLike, *, lengths: bool = False) -> F8:
-        """Sites, or contour length, with a distance up to each limit, (n, limits)."""
-        weights = self.length if lengths else 1.0
-        return np.stack(
-            [self.sums((self.distance <= t) * weights) for t in np.atleast_1d(limits)], 1
-        )
+    def within(self, limits: Sequence[float]) -> I8:
+        """How many of each label's sites have a distance up to each limit, (n, limits)."""
+        each = [self.distance[a:b] for a, b in pairwise(self.start.tolist())]
+        counts = [[np.count_nonzero(one <= limit) for limit in limits] for one in each]
+        return np.array(counts, np.int64).reshape(-1, len(limits))
 
     def sums(self, values: F8) -> F8:
         """The sum of each label's values, in their order."""
@@ -74,7 +75,19 @@ class Compared:
     @cached_property
     def areas(self) -> I8:
         """Pixels of each label in both, in pred, in gt: (n, 3)."""
-        return _areas(self.pair.pred.ravel(), self.pair.gt.ravel(), self.pair.n)
+        pred, gt, n, _ = self.pair
+        if n == 1:  # masks, in a tenth of the time
+            on, true = pred >= 0, gt >= 0
+            return np.array([[np.count_nonzero(some) for some in (on & true, on, true)]])
+        return _areas(self.labels[0], n)
+
+    @cached_property
+    def labels(self) -> tuple[I8, NDArray[np.int32]]:
+        """The pairs of labels that occur, with their pixels, (3, pairs); the pair of each pixel."""
+        found: tuple[I8, NDArray[np.int32]] = value_pairs(
+            *(np.ascontiguousarray(m, np.int64).ravel() for m in self.pair[:2])
+        )
+        return found
 
     def shells(self, size: float) -> I8:
         """`areas` of the inner boundaries of Boundary IoU."""
@@ -85,17 +98,18 @@ class Compared:
 
     def trimaps(self, widths: Sequence[float]) -> I8:
         """`areas` of the pixels up to each width from another label of gt: (widths, n, 3)."""
+        pairs, pair_of = self.labels
         squared = kernel.to_other_label(self.pair.gt, 1.0, 1.0).ravel()
-        pred, gt = self.pair.pred.ravel(), self.pair.gt.ravel()
-        near = [squared <= limit for limit in np.square(widths)]
-        return np.stack([_areas(pred[some], gt[some], self.pair.n) for some in near])
+        near = [pair_of[squared <= width * width] for width in widths]
+        each = [np.bincount(some, minlength=pairs.shape[1]) for some in near]
+        return np.stack([_areas(np.vstack([pairs[:2], n]), self.pair.n) for n in each])
 
     @cached_property
     def skeletons(self) -> I8:
         """Skeleton pixels of each label: pred's in gt, pred's, gt's in pred, gt's: (n, 4)."""
         pred, gt, n, _ = self.pair
-        of_pred = _areas(_skeletons(pred, n).ravel(), gt.ravel(), n)
-        of_gt = _areas(_skeletons(gt, n).ravel(), pred.ravel(), n)
+        of_pred = Compared(LabelPair(_skeletons(pred, n), gt, n, gt.shape)).areas
+        of_gt = Compared(LabelPair(_skeletons(gt, n), pred, n, gt.shape)).areas
         return np.hstack([of_pred[:, :2], of_gt[:, :2]])
 
     def sites(self, outline: str, spacing: Spacing | None = None) -> tuple[Sites, Sites]:
@@ -111,13 +125,12 @@ class Compared:
         return self._sites[outline, steps]
 
 
-def _areas(pred: NDArray[np.int32], gt: NDArray[np.int32], n: int) -> I8:
+def _areas(pairs: I8, n: int) -> I8:
     """Pixels of each label in both, in pred, in gt: (n, 3)."""
-    if n == 1:  # masks, in a tenth of the time
-        on, true = pred >= 0, gt >= 0
-        return np.array([[np.count_nonzero(some) for some in (on & true, on, true)]])
-    each = (pred[pred == gt], pred, gt)
-    return np.stack([np.bincount(labels + 1, minlength=n + 1)[1:] for labels in each], axis=1)
+    pred, gt, pixels = pairs
+    each = (np.where(pred == gt, pred, -1), pred, gt)
+    sums = [np.bincount(labels + 1, pixels, n + 1)[1:] for labels in each]
+    return np.stack(sums, axis=1).astype(np.int64)
 
 
 def _skeletons(labels: NDArray[np.int32], n: int) -> NDArray[np.int32]:
@@ -302,17 +315,19 @@ def _assd(definition: str) -> Callable[[Compared, Sequence[float]], Found]:
 
 def _nsd(form: str) -> Callable[[Compared, Sequence[float]], Found]:
     def of(c: Compared, sizes: Sequence[float]) -> Found:
-        pred, gt = c.sites("corner" if form == "area" else "rim")
-        near = [each.within(sizes, lengths=form == "area") for each in (pred, gt)]
+        both = c.sites("corner" if form == "area" else "rim")
+        near: list[NDArray[Any]] = [s.within(sizes) for s in both]
+        total: list[NDArray[Any]] = [s.n[:, None] for s in both]
         if form == "area":
-            total = [each.within(np.inf, lengths=True) for each in (pred, gt)]
-        else:
-            total = [each.n[:, None].astype(np.float64) for each in (pred, gt)]
+            near = [
+                np.stack([s.sums((s.distance <= t) * s.length) for t in sizes], 1) for s in both
+            ]
+            total = [s.sums(s.length)[:, None] for s in both]
         if form == "mean":
             value = (ratio(near[0], total[0]) + ratio(near[1], total[1])) / 2
         else:
             value = ratio(near[0] + near[1], total[0] + total[1])
-        return value, pred.n, gt.n
+        return value, both[0].n, both[1].n
 
     return of
 
