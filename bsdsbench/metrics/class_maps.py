@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, ShapeError
@@ -29,6 +29,7 @@ from bsdsbench.protocol.fields import (
     is_number,
     listed,
     one_of,
+    option,
     real,
     whole,
 )
@@ -44,153 +45,97 @@ def _is_labels(values: Any) -> bool:
 class SemanticOptions:
     """What the programs of per-class boundaries do differently, and the classes."""
 
-    classes: tuple[str, ...] = field(
-        default=(),
+    classes: tuple[str, ...] = option(
+        (),
+        NAMES,
+        "The names in the order of their labels.",
         converter=listed,
-        validator=NAMES,
-        metadata={
-            "help": "The names in the order of their labels.",
-            "caption": lambda o: f"{len(o.classes)} classes",
-        },
+        caption=lambda o: f"{len(o.classes)} classes",
     )
-    first: int = field(
-        default=0,
-        validator=LABEL,
-        metadata={"help": "The label of the first class; the others follow without a gap."},
-    )
-    ids: tuple[int, ...] = field(
-        default=(),
+    first: int = option(0, LABEL, "The label of the first class; the others follow without a gap.")
+    ids: tuple[int, ...] = option(
+        (),
+        check(_is_labels, "labels from 0"),
+        "Or the label of each class, where there are gaps; other labels up to the largest are"
+        " of no class.",
         converter=listed,
-        validator=check(_is_labels, "labels from 0"),
-        metadata={
-            "help": (
-                "Or the label of each class, where there are gaps; other labels up to the "
-                "largest are of no class."
-            )
-        },
     )
-    ignore: int | tuple[int, ...] = field(
-        default=255,
-        validator=check(
-            lambda v: (is_int(v) and -1 <= v < 2**31) or _is_labels(v), "a label, labels, or -1"
-        ),
-        metadata={
-            "help": "Label of pixels that belong to nothing, or -1 for none; also several labels."
-        },
+    ignore: int | tuple[int, ...] = option(
+        255,
+        check(lambda v: (is_int(v) and -1 <= v < 2**31) or _is_labels(v), "a label, labels, or -1"),
+        "Label of pixels that belong to nothing, or -1 for none; also several labels.",
     )
-    radius: int = field(
-        default=0,
-        validator=whole(0, 99, "0 to 99"),
-        metadata={
-            "help": (
-                "Half width of the boundaries drawn from label maps, pixels; 0 is the "
-                "one-pixel rule."
-            ),
-            "caption": "radius {}",
-        },
+    radius: int = option(
+        0,
+        whole(0, 99, "0 to 99"),
+        "Half width of the boundaries drawn from label maps, pixels; 0 is the one-pixel rule.",
+        caption="radius {}",
     )
-    ignored_rule: str = field(
-        default="drop",
-        validator=one_of("drop", "span"),
-        metadata={
-            "help": (
-                "With a radius, ignored pixels are never boundary and no side of one "
-                '("drop"), or a strip of them that is thin enough is boundary, as '
-                'py-edge-eval draws ("span").'
-            ),
-            "caption": "ignored labels {}",
-        },
+    ignored_rule: str = option(
+        "drop",
+        one_of("drop", "span"),
+        'With a radius, ignored pixels are never boundary and no side of one ("drop"), or a '
+        'strip of them that is thin enough is boundary, as py-edge-eval draws ("span").',
+        caption="ignored labels {}",
     )
-    interior: str = field(
-        default="keep",
-        validator=one_of("keep", "kill", "kill_first"),
-        metadata={
-            "help": (
-                '"keep"; or "kill": predictions inside a region of their class, further '
-                "from its boundary than the tolerance, are taken out after thinning; "
-                '"kill_first": before it.'
-            ),
-            "caption": lambda o: f"interior {o.interior}",
-        },
+    interior: str = option(
+        "keep",
+        one_of("keep", "kill", "kill_first"),
+        '"keep"; or "kill": predictions inside a region of their class, further from its '
+        'boundary than the tolerance, are taken out after thinning; "kill_first": before it.',
+        caption=lambda o: f"interior {o.interior}",
     )
-    absent: str = field(
-        default="count",
-        validator=one_of("count", "skip"),
-        metadata={
-            "help": (
-                '"count" the predictions of a class in images without it, or "skip" such images.'
-            ),
-            "caption": lambda o: f"absent {o.absent}",
-        },
+    absent: str = option(
+        "count",
+        one_of("count", "skip"),
+        '"count" the predictions of a class in images without it, or "skip" such images.',
+        caption=lambda o: f"absent {o.absent}",
     )
-    instances: bool = field(
-        default=False,
-        validator=BOOL,
-        metadata={
-            "help": "Boundaries between instances of one class count too (needs an instance map).",
-            "caption": "instances separated",
-        },
+    instances: bool = option(
+        False,
+        BOOL,
+        "Boundaries between instances of one class count too (needs an instance map).",
+        caption="instances separated",
     )
-    instance_from: int = field(
-        default=1,
-        validator=whole(1, 2**31 - 1, "a value from 1"),
-        metadata={
-            "help": "The smallest value of an instance map that is an instance (Cityscapes: 1000)."
-        },
+    instance_from: int = option(
+        1,
+        whole(1, 2**31 - 1, "a value from 1"),
+        "The smallest value of an instance map that is an instance (Cityscapes: 1000).",
     )
-    thin_gt: bool = field(
-        default=False,
-        validator=BOOL,
-        metadata={
-            "help": "Boundaries of the ground truth are thinned.",
-            "caption": "ground truth thinned",
-        },
+    thin_gt: bool = option(
+        False, BOOL, "Boundaries of the ground truth are thinned.", caption="ground truth thinned"
     )
-    border: int = field(
-        default=0,
-        validator=whole(0, 9999, "0 to 9999 pixels"),
-        metadata={
-            "help": "Pixels along the border that are excluded.",
-            "caption": lambda o: f"border of {o.border} {o.border_rule}" if o.border else "",
-        },
+    border: int = option(
+        0,
+        whole(0, 9999, "0 to 9999 pixels"),
+        "Pixels along the border that are excluded.",
+        caption=lambda o: f"border of {o.border} {o.border_rule}" if o.border else "",
     )
-    border_rule: str = field(
-        default="crop",
-        validator=one_of("crop", "ignore"),
-        metadata={
-            "help": (
-                '"crop" them off both sides, so that the tolerance is that of what is left;'
-                ' or "ignore": labels get a frame of the ignored label, predictions are 0 '
-                "there; the tolerance is that of the full size."
-            )
-        },
+    border_rule: str = option(
+        "crop",
+        one_of("crop", "ignore"),
+        '"crop" them off both sides, so that the tolerance is that of what is left; or '
+        '"ignore": labels get a frame of the ignored label, predictions are 0 there; the '
+        "tolerance is that of the full size.",
     )
-    scale: float = field(
-        default=1.0,
+    scale: float = option(
+        1.0,
+        check(lambda v: is_number(v) and 0 < v <= 1, "a number in (0, 1]"),
+        "The ground truth is scaled to this, by the nearest pixel as imresize.",
         converter=real,
-        validator=check(lambda v: is_number(v) and 0 < v <= 1, "a number in (0, 1]"),
-        metadata={
-            "help": "The ground truth is scaled to this, by the nearest pixel as imresize.",
-            "caption": lambda o: f"{o.scaled} scaled by {o.scale:g}" if o.scale != 1 else "",
-        },
+        caption=lambda o: f"{o.scaled} scaled by {o.scale:g}" if o.scale != 1 else "",
     )
-    scaled: str = field(
-        default="labels",
-        validator=one_of("labels", "boundaries"),
-        metadata={
-            "help": '"labels" are scaled and then drawn, or their "boundaries" once they are drawn.'
-        },
+    scaled: str = option(
+        "labels",
+        one_of("labels", "boundaries"),
+        '"labels" are scaled and then drawn, or their "boundaries" once they are drawn.',
     )
-    resize: str = field(
-        default="refuse",
-        validator=one_of("refuse", "nearest", "bicubic"),
-        metadata={
-            "help": (
-                'Predictions of another size than the ground truth: "refuse", "nearest" as '
-                'Pillow, or "bicubic" as MATLAB\'s imresize.'
-            ),
-            "caption": "resized {}",
-        },
+    resize: str = option(
+        "refuse",
+        one_of("refuse", "nearest", "bicubic"),
+        'Predictions of another size than the ground truth: "refuse", "nearest" as Pillow, or'
+        ' "bicubic" as MATLAB\'s imresize.',
+        caption="resized {}",
     )
 
     @property

@@ -182,6 +182,20 @@ POSITIVE = check(lambda v: is_number(v) and 0 < v <= 1e6, "a number above 0, at 
 POSITIVES = numbers(lambda v: 0 < v <= 1e6, "numbers above 0, at most 1e6")
 
 
+def option(
+    default: Any,
+    validator: Any,
+    words: str,
+    *,
+    converter: Callable[[Any], Any] | None = None,
+    caption: Any = "",
+    others: Mapping[Any, str] | None = None,
+) -> Any:
+    """A field: its default, what is accepted, its help, and the rest of its metadata."""
+    metadata = {"help": words, "caption": caption, "others": others or {}}
+    return attrs.field(default=default, validator=validator, converter=converter, metadata=metadata)
+
+
 # What is read off a class or a record.
 
 

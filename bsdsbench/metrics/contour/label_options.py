@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
 
 from bsdsbench.metrics.contour.pairs import CONVENTIONS
 from bsdsbench.protocol.fields import (
@@ -18,6 +18,7 @@ from bsdsbench.protocol.fields import (
     listed,
     numbers,
     one_of,
+    option,
     real,
     reals,
     some_of,
@@ -40,55 +41,37 @@ def _unit_words(options: Any) -> str:
 class LabelOptions:
     """What label maps hold: masks, classes or instances."""
 
-    classes: tuple[str, ...] = field(
-        default=(),
+    classes: tuple[str, ...] = option(
+        (),
+        NAMES,
+        "The names in the order of their labels; none: masks of 0 and 1, or 0 and 255.",
         converter=listed,
-        validator=NAMES,
-        metadata={
-            "help": "The names in the order of their labels; none: masks of 0 and 1, or 0 and 255.",
-            "caption": _unit_words,
+        caption=_unit_words,
+    )
+    first: int = option(
+        0, LABEL, "The label of the first class; the others follow without a gap, and 0 is nothing."
+    )
+    ignore: int = option(
+        255,
+        whole(-1, 2**31 - 1, "a label, or -1"),
+        "Label of ground-truth pixels that are cleared on both sides, or -1 for none.",
+        others={
+            255: "PASCAL VOC, Cityscapes",
+            0: "scripts that ignore 0",
+            -1: "scripts without",
         },
     )
-    first: int = field(
-        default=0,
-        validator=LABEL,
-        metadata={
-            "help": (
-                "The label of the first class; the others follow without a gap, and 0 is nothing."
-            )
-        },
+    unit: str = option(
+        "class",
+        one_of("class", "instance", "id"),
+        '"class": one mask per class and image; "instance": instances, paired where their '
+        'intersection over union is above 0.5; "id": instances, paired by their number.',
     )
-    ignore: int = field(
-        default=255,
-        validator=whole(-1, 2**31 - 1, "a label, or -1"),
-        metadata={
-            "help": "Label of ground-truth pixels that are cleared on both sides, or -1 for none.",
-            "others": {
-                255: "PASCAL VOC, Cityscapes",
-                0: "scripts that ignore 0",
-                -1: "scripts without",
-            },
-        },
-    )
-    unit: str = field(
-        default="class",
-        validator=one_of("class", "instance", "id"),
-        metadata={
-            "help": (
-                '"class": one mask per class and image; "instance": instances, paired where their '
-                'intersection over union is above 0.5; "id": instances, paired by their number.'
-            )
-        },
-    )
-    divisor: int = field(
-        default=0,
-        validator=whole(0, 2**31 - 1, "a whole number from 0"),
-        metadata={
-            "help": (
-                "Instance maps hold class x divisor + instance; 0: one class, everything "
-                "but 0 is the number of an instance."
-            )
-        },
+    divisor: int = option(
+        0,
+        whole(0, 2**31 - 1, "a whole number from 0"),
+        "Instance maps hold class x divisor + instance; 0: one class, everything but 0 is the"
+        " number of an instance.",
     )
 
     @property
@@ -108,82 +91,64 @@ def _spacing_words(options: Any) -> str:
 class ContourOptions(LabelOptions):
     """What label maps hold, and the measures with their sizes."""
 
-    spacing: tuple[float, float] = field(
-        default=(1.0, 1.0),
+    spacing: tuple[float, float] = option(
+        (1.0, 1.0),
+        [POSITIVES, check(lambda v: len(v) == 2, "two steps, of rows and columns")],
+        "Row and column step, the unit of distances and tolerances.",
         converter=reals,
-        validator=[POSITIVES, check(lambda v: len(v) == 2, "two steps, of rows and columns")],
-        metadata={
-            "help": "Row and column step, the unit of distances and tolerances.",
-            "caption": _spacing_words,
+        caption=_spacing_words,
+    )
+    empty: str = option(
+        "skip",
+        one_of(*CONVENTIONS),
+        "What empty masks give, a name of bsdsbench.metrics.contour.CONVENTIONS.",
+        caption=lambda o: f"empty masks: {o.empty} ({CONVENTIONS[o.empty].words})",
+        others={
+            "skip": "MONAI, surface-distance",
+            "perfect": "DAVIS, scripts that count both empty as right",
+            **dict.fromkeys(("inf", "diagonal", "zero"), HOME_MADE),
         },
     )
-    empty: str = field(
-        default="skip",
-        validator=one_of(*CONVENTIONS),
-        metadata={
-            "help": "What empty masks give, a name of bsdsbench.metrics.contour.CONVENTIONS.",
-            "caption": lambda o: f"empty masks: {o.empty} ({CONVENTIONS[o.empty].words})",
-            "others": {
-                "skip": "MONAI, surface-distance",
-                "perfect": "DAVIS, scripts that count both empty as right",
-                **dict.fromkeys(("inf", "diagonal", "zero"), HOME_MADE),
-            },
-        },
+    groups: tuple[str, ...] = option(
+        GROUPS[:-1], some_of(*GROUPS), f"The measures, of {', '.join(GROUPS)}.", converter=listed
     )
-    groups: tuple[str, ...] = field(
-        default=GROUPS[:-1],
-        converter=listed,
-        validator=some_of(*GROUPS),
-        metadata={"help": f"The measures, of {', '.join(GROUPS)}."},
-    )
-    boundary_sizes: tuple[float, ...] = field(
-        default=(0.02,),
+    boundary_sizes: tuple[float, ...] = option(
+        (0.02,),
+        POSITIVES,
+        "Widths of Boundary IoU, fractions of the diagonal, or pixels from 1 on.",
         converter=reals,
-        validator=POSITIVES,
-        metadata={
-            "help": "Widths of Boundary IoU, fractions of the diagonal, or pixels from 1 on."
-        },
     )
-    davis_bounds: tuple[float, ...] = field(
-        default=(0.008, 3.0, 5.0, 9.0, 12.0),
+    davis_bounds: tuple[float, ...] = option(
+        (0.008, 3.0, 5.0, 9.0, 12.0),
+        POSITIVES,
+        "Radii of F, fractions of the diagonal, or pixels from 1 on.",
         converter=reals,
-        validator=POSITIVES,
-        metadata={"help": "Radii of F, fractions of the diagonal, or pixels from 1 on."},
     )
-    bf_theta: float = field(
-        default=0.0075,
+    bf_theta: float = option(
+        0.0075,
+        POSITIVE,
+        "Radius of the BF score, a fraction of the diagonal, or pixels from 1 on.",
         converter=real,
-        validator=POSITIVE,
-        metadata={
-            "help": "Radius of the BF score, a fraction of the diagonal, or pixels from 1 on.",
-            "others": {
-                0.0075: "MATLAB's bfscore",
-                2.0: "scripts in pixels",
-                5.0: "scripts in pixels",
-            },
+        others={
+            0.0075: "MATLAB's bfscore",
+            2.0: "scripts in pixels",
+            5.0: "scripts in pixels",
         },
     )
-    percent: float = field(
-        default=95.0,
+    percent: float = option(
+        95.0,
+        check(lambda v: is_number(v) and v in PERCENTS, "90, 95 or 99"),
+        "Of the robust Hausdorff distance.",
         converter=real,
-        validator=check(lambda v: is_number(v) and v in PERCENTS, "90, 95 or 99"),
-        metadata={"help": "Of the robust Hausdorff distance."},
     )
-    tolerances: tuple[float, ...] = field(
-        default=(1.0, 2.0),
+    tolerances: tuple[float, ...] = option(
+        (1.0, 2.0),
+        numbers(lambda v: 0 <= v <= 1e6, "numbers from 0"),
+        "Of NSD, in the unit of `spacing`.",
         converter=reals,
-        validator=numbers(lambda v: 0 <= v <= 1e6, "numbers from 0"),
-        metadata={"help": "Of NSD, in the unit of `spacing`."},
     )
-    pratt_alpha: float = field(
-        default=1 / 9,
-        converter=real,
-        validator=POSITIVE,
-        metadata={"help": "Of the figure of merit."},
-    )
-    trimap_widths: tuple[float, ...] = field(
-        default=(3.0, 10.0), converter=reals, validator=POSITIVES, metadata={"help": "Pixels."}
-    )
+    pratt_alpha: float = option(1 / 9, POSITIVE, "Of the figure of merit.", converter=real)
+    trimap_widths: tuple[float, ...] = option((3.0, 10.0), POSITIVES, "Pixels.", converter=reals)
 
     def measures(self) -> tuple[str, ...]:
         """The names of all measures, in the order of the columns of the counts."""

@@ -121,7 +121,8 @@ class Table:
     ) -> Table:
         """From flat labels numbered in raster order (`canonical`)."""
         found = kernel.runs(labels, gts.labels, gts.col_start)
-        return cls(gts, *kernel.tabulate(*found, n_regions, gts.col_area.size), zero)
+        indptr, cols, counts = kernel.tabulate(*found, n_regions, gts.col_area.size)
+        return cls(gts, indptr, cols, counts, zero)
 
     @classmethod
     def of_map(cls, labels: ArrayLike, gts: Annotators) -> Table:
