@@ -88,7 +88,7 @@ class BenchmarkMetric(Metric):
             record = found if found.image_id else replace(found, image_id=numbered(k))
             if not records.setdefault(record.image_id, record).equals(record):
                 raise DataError(f"{record.image_id}: two different images, expected an id for each")
-        return Evaluation(self.protocol, name, without_tops(records.values(), self.protocol))
+        return Evaluation(self.protocol, name, without_tops(records.values()))
 
     def __repr__(self) -> str:
         return f"BenchmarkMetric({self.protocol.name}, {self.metric})"

@@ -147,7 +147,7 @@ def occlusion_counts(
         size = (shape[0], shape[1])
         soft = np.clip(bilinear(unit(soft_map(soft)), size), 0.0, 1.0)
         angles = bilinear(angles, size)
-    thresholds, events = threshold_events(soft, shape, protocol)
+    thresholds, events, _ = threshold_events(soft, shape, protocol)
     maps = replayed(events, (shape[0], shape[1]))
     rows = np.zeros((thresholds.size, 4), np.int64)
     for k, bmap in enumerate(maps):

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.metrics.maps import as_float32, unit
+from bsdsbench.loaders.inputs import soft_map
+from bsdsbench.metrics.maps import unit
 from bsdsbench.scores.ratios import ratio
 
 F8 = NDArray[np.float64]
@@ -29,7 +30,7 @@ def strengths(soft: NDArray[Any], stretch: bool) -> NDArray[Any]:
     (H, W) uint8, uint16 or bool gives float64; float maps keep their precision, as their levels
     depend on it. Raises ShapeError or DataError for what is no soft map.
     """
-    as_float32(soft)  # for its checks
+    soft_map(soft, "soft map")  # for its checks
     soft = np.asarray(soft)
     value = soft if soft.dtype.kind == "f" else unit(soft)
     if stretch and value.size and value.max() > value.min():

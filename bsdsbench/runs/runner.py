@@ -345,7 +345,7 @@ def run(
             blank = replace(blank, provenance={**blank.provenance, **more})
         done = replace(
             blank,
-            records=without_tops(results.records, blank.protocol),
+            records=without_tops(results.records),
             kept=results.kept,
             failed={**blank.failed, **{k: "; ".join(f.problems) for k, f in problems.items()}},
         )

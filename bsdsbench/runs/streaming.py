@@ -141,7 +141,7 @@ class StreamingEvaluator:
             records = tuple(self._records.values())
         if not records:
             raise DataError("no images yet, expected an update before compute")
-        return Evaluation(self.protocol, self.name, without_tops(records, self.protocol))
+        return Evaluation(self.protocol, self.name, without_tops(records))
 
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
         """Add the images of `other` (another rank); returns self.
