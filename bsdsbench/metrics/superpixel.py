@@ -9,11 +9,11 @@ annotators take the mean, minimum or maximum, and say which: the literature does
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape
@@ -106,7 +106,8 @@ def boundary_recall(labels: ArrayLike, gt: ArrayLike, radius: int | None = None)
     from scipy.ndimage import maximum_filter
     from skimage.segmentation import find_boundaries
 
-    pred, truth = _two_maps(labels, gt)
+    pred, truth = as_label_map(labels), as_label_map(gt, "ground truth")
+    same_shape(pred.shape, truth.shape, "labels")
     if radius is None:
         radius = recall_radius(pred.shape)
     if radius < 0:
@@ -162,13 +163,6 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
     return min(1.0, float(ratio(explained, total)))
 
 
-def _two_maps(labels: ArrayLike, gt: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    pred, truth = as_label_map(labels), as_label_map(gt, "ground truth")
-    same_shape(pred.shape, truth.shape, "labels")
-    return pred, truth
-
-
-F8 = NDArray[np.float64]
 _OVER_ANNOTATORS = ("mean", "min", "max")
 
 
@@ -228,10 +222,10 @@ class SuperpixelMetric(Metric):
                 f"{gt.path or gt.image_id}: ground truth without segmentations, expected them"
             )
         labels = pred.segs[0]
-        values = {
-            name: _mean_min_max([measure(labels, truth) for truth in gt.segmentations])
-            for name, measure in MEASURES.items()
-        }
+        values = {}
+        for name, measure in MEASURES.items():
+            each = [measure(labels, truth) for truth in gt.segmentations]
+            values[name] = np.array([np.mean(each), min(each), max(each)])
         variation = np.nan if gt.photo is None else explained_variation(labels, gt.photo)
         alone = {"compactness": compactness(labels), "variation": variation}
         return {**values, **alone, "n_superpixels": np.unique(labels).size}
@@ -255,7 +249,3 @@ class SuperpixelMetric(Metric):
             "superpixels: means over annotators, then over images; boundary recall within "
             "0.0025 of the diagonal"
         )
-
-
-def _mean_min_max(values: Sequence[float]) -> F8:
-    return np.array([np.mean(values), min(values), max(values)])
