@@ -38,22 +38,6 @@ def strengths(soft: NDArray[Any], stretch: bool) -> NDArray[Any]:
     return value
 
 
-def level_map(value: NDArray[Any], rule: str) -> NDArray[np.uint8]:
-    """The level 0 .. 255 of each strength: floor(255 p), or 255 p rounded, halves up."""
-    scaled = value * 255 if rule == "floor" else value * 255 + 0.5
-    return np.floor(scaled).astype(np.uint8)
-
-
-def adaptive_threshold(value: NDArray[Any], cap: str) -> float:
-    """min(2 mean, 1), or with the cap "max" min(2 mean, the largest strength)."""
-    return float(min(2 * value.mean(), 1.0 if cap == "one" else value.max()))
-
-
-def at_half(value: NDArray[Any], operator: str) -> NDArray[np.bool_]:
-    """Strengths above 0.5, or with the operator ">=" from 0.5 on."""
-    return np.asarray(value > 0.5 if operator == ">" else value >= 0.5)
-
-
 def f_beta(tp: ArrayLike, fp: ArrayLike, positives: ArrayLike, beta2: float = 0.3) -> F8:
     """(1 + b2) P R / (b2 P + R) from counts, with 0/0 = 0 (Achanta et al., CVPR 2009: b2 = 0.3)."""
     tp = np.asarray(tp)

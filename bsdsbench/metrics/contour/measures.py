@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -250,26 +250,23 @@ def _hd(c: Compared, sizes: Sequence[float]) -> Found:
     return far.max(axis=0)[:, None], pred.n, gt.n
 
 
-def _hd_percent(definition: str) -> Callable[[Compared, Sequence[float]], Found]:
-    def of(c: Compared, sizes: Sequence[float]) -> Found:
-        pred, gt = c.sites("corner" if definition == "area" else "rim")
-        values = []
-        for percent in sizes:
-            if not 0 <= percent <= 100:
-                raise DataError(f"percent {percent}: expected 0 to 100")
-            q = percent / 100
-            if definition == "area":
-                values.append(np.maximum(_length_quantiles(pred, q), _length_quantiles(gt, q)))
-                continue
-            found = np.empty(pred.n.size)
-            for k in range(found.size):
-                lists = [s.distance[s.start[k] : s.start[k + 1]] for s in (pred, gt)]
-                lists = [np.concatenate(lists)] if definition == "pooled" else lists
-                found[k] = np.max([_quantile(one, q) for one in lists])
-            values.append(found)
-        return np.stack(values, axis=1), pred.n, gt.n
-
-    return of
+def _hd_percent(definition: str, c: Compared, sizes: Sequence[float]) -> Found:
+    pred, gt = c.sites("corner" if definition == "area" else "rim")
+    values = []
+    for percent in sizes:
+        if not 0 <= percent <= 100:
+            raise DataError(f"percent {percent}: expected 0 to 100")
+        q = percent / 100
+        if definition == "area":
+            values.append(np.maximum(_length_quantiles(pred, q), _length_quantiles(gt, q)))
+            continue
+        found = np.empty(pred.n.size)
+        for k in range(found.size):
+            lists = [s.distance[s.start[k] : s.start[k + 1]] for s in (pred, gt)]
+            lists = [np.concatenate(lists)] if definition == "pooled" else lists
+            found[k] = np.max([_quantile(one, q) for one in lists])
+        values.append(found)
+    return np.stack(values, axis=1), pred.n, gt.n
 
 
 def _quantile(values: F8, q: float) -> float:
@@ -300,36 +297,28 @@ def _length_quantiles(sites: Sites, q: float) -> F8:
     return out
 
 
-def _assd(definition: str) -> Callable[[Compared, Sequence[float]], Found]:
-    def of(c: Compared, sizes: Sequence[float]) -> Found:
-        pred, gt = c.sites("rim")
-        a, b = (each.sums(each.distance) for each in (pred, gt))
-        if definition == "pooled":
-            value = ratio(a + b, pred.n + gt.n)
-        else:
-            value = (ratio(a, pred.n) + ratio(b, gt.n)) / 2
-        return value[:, None], pred.n, gt.n
-
-    return of
+def _assd(definition: str, c: Compared, sizes: Sequence[float]) -> Found:
+    pred, gt = c.sites("rim")
+    a, b = (each.sums(each.distance) for each in (pred, gt))
+    if definition == "pooled":
+        value = ratio(a + b, pred.n + gt.n)
+    else:
+        value = (ratio(a, pred.n) + ratio(b, gt.n)) / 2
+    return value[:, None], pred.n, gt.n
 
 
-def _nsd(form: str) -> Callable[[Compared, Sequence[float]], Found]:
-    def of(c: Compared, sizes: Sequence[float]) -> Found:
-        both = c.sites("corner" if form == "area" else "rim")
-        near: list[NDArray[Any]] = [s.within(sizes) for s in both]
-        total: list[NDArray[Any]] = [s.n[:, None] for s in both]
-        if form == "area":
-            near = [
-                np.stack([s.sums((s.distance <= t) * s.length) for t in sizes], 1) for s in both
-            ]
-            total = [s.sums(s.length)[:, None] for s in both]
-        if form == "mean":
-            value = (ratio(near[0], total[0]) + ratio(near[1], total[1])) / 2
-        else:
-            value = ratio(near[0] + near[1], total[0] + total[1])
-        return value, both[0].n, both[1].n
-
-    return of
+def _nsd(form: str, c: Compared, sizes: Sequence[float]) -> Found:
+    both = c.sites("corner" if form == "area" else "rim")
+    near: list[NDArray[Any]] = [s.within(sizes) for s in both]
+    total: list[NDArray[Any]] = [s.n[:, None] for s in both]
+    if form == "area":
+        near = [np.stack([s.sums((s.distance <= t) * s.length) for t in sizes], 1) for s in both]
+        total = [s.sums(s.length)[:, None] for s in both]
+    if form == "mean":
+        value = (ratio(near[0], total[0]) + ratio(near[1], total[1])) / 2
+    else:
+        value = ratio(near[0] + near[1], total[0] + total[1])
+    return value, both[0].n, both[1].n
 
 
 class Measure(NamedTuple):
@@ -349,11 +338,11 @@ TABLE = {
     "bf": Measure(_bf, "bf_theta"),
     "hd": Measure(_hd, distance=True),
     **{
-        f"hd%-{definition}": Measure(_hd_percent(definition), "percent", True)
-        for definition in ("pooled", "directed", "area")
+        f"hd%-{d}": Measure(partial(_hd_percent, d), "percent", True)
+        for d in ("pooled", "directed", "area")
     },
-    **{f"assd-{d}": Measure(_assd(d), distance=True) for d in ("pooled", "directed")},
-    **{f"nsd-{form}": Measure(_nsd(form), "tolerances") for form in ("area", "counts", "mean")},
+    **{f"assd-{d}": Measure(partial(_assd, d), distance=True) for d in ("pooled", "directed")},
+    **{f"nsd-{f}": Measure(partial(_nsd, f), "tolerances") for f in ("area", "counts", "mean")},
     "fom": Measure(_fom, "pratt_alpha"),
     "trimap": Measure(_trimap, "trimap_widths"),
     "cldice": Measure(_cldice),
