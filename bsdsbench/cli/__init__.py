@@ -6,17 +6,14 @@ check failed (such as a regression), 2 invalid input or call, 130 interrupted.
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import gc
 import os
 import re
-import signal
 import sys
 import warnings
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -32,7 +29,6 @@ GROUPS = {
 VERBS = tuple(verb for group in GROUPS.values() for verb in group)
 
 
-PATIENCE = 2.0  # seconds until an interrupt that had no effect is raised again
 REPORT = "this is a bug in bsdsbench: please report it to the project"
 
 
@@ -54,6 +50,15 @@ class _Verbs(click.Group):
             return None
         command: click.Command = import_module(f"bsdsbench.cli.verb_{cmd_name}").command
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:  # click would write an empty line
+            raise click.Abort from error
+        except BrokenPipeError:  # click's status would be that of a check that failed
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         wide = max(map(len, VERBS))
@@ -81,9 +86,11 @@ def main() -> None:
     from bsdsbench.files.errors import DataError, grouped, visible
 
     gc.set_threshold(100_000)  # imports allocate many long-lived objects: 1/7 of a short run
+    for name in ("stdin", "stdout", "stderr"):  # closed: the next file would take its place
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115
     words = sys.argv[1:]
     debug = "--debug" in words  # wherever it stands
-    _insist_on_ctrl_c()
     _one_line_warnings()
     words = [word for word in words if word != "--debug"]
     try:
@@ -98,17 +105,13 @@ def main() -> None:
         for line in grouped(error.problems):
             _say(f"bsdsbench: {_in_flags(line)}")
         status = 2
-    except KeyboardInterrupt:
-        _interrupted(words)
-    except click.Abort as error:
-        if isinstance(error.__cause__ or error.__context__, EOFError):  # click's word for both
-            _say(f"bsdsbench: {_unexpected(error, words, debug)}")
-            status = 2
-        else:
-            _interrupted(words)
+    except (KeyboardInterrupt, click.Abort) as error:  # the second is click's word for it
+        told = next((str(e) for e in (error, error.__cause__) if e and str(e)), "")
+        _say(_in_flags(f"bsdsbench: interrupted{told and f'; {told}'}"))
+        status = 130
     except BrokenPipeError:
         # The reader of our output has gone; nothing more can be said there.
-        _to_nowhere(sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
     except OSError as error:
         _say(f"bsdsbench: {visible(_reason(error))}")
@@ -117,8 +120,6 @@ def main() -> None:
         _say("bsdsbench: not enough memory on this machine; what was done is kept")
         status = 2
     except Exception as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):  # while a class is made (__set_name__)
-            _interrupted(words)
         _say(f"bsdsbench: {_unexpected(error, words, debug)}")
         status = 2
     gc.freeze()  # Python would look for garbage in all that was imported once more, for 0.15 s
@@ -156,28 +157,6 @@ def _reason(error: OSError) -> str:
     return f"{error.filename}: {error.strerror or error}"
 
 
-def _insist_on_ctrl_c() -> None:
-    """Raise KeyboardInterrupt again while one has no effect: Python drops it in some callbacks."""
-    if not hasattr(signal, "setitimer"):
-        return
-
-    def interrupt(number: int, frame: object) -> NoReturn:
-        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
-        raise KeyboardInterrupt
-
-    def dropped(what: sys.UnraisableHookArgs) -> None:
-        if what.exc_type is not KeyboardInterrupt:
-            sys.__unraisablehook__(what)
-
-    with contextlib.suppress(ValueError):  # not the main thread
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, interrupt)
-            signal.signal(signal.SIGALRM, interrupt)
-            sys.unraisablehook = dropped
-            # While Python ends, all is done and shown.
-            atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
-
-
 def _one_line_warnings() -> None:
     """What looks wrong with inputs is a line like any other."""
     from bsdsbench.files.errors import InputWarning, visible
@@ -192,31 +171,6 @@ def _one_line_warnings() -> None:
 
     warnings.simplefilter("always", InputWarning)
     warnings.showwarning = show
-
-
-def _interrupted(words: list[str]) -> NoReturn:
-    """End at once, without waiting for threads that still import or workers that are ending."""
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, 0)
-    resumes = "demo" in words or (
-        {"evaluate", "run"} & set(words) and any(word.startswith(("-o", "--out")) for word in words)
-    )
-    kept = "; what was done is kept: the same command goes on from there" if resumes else ""
-    _say(f"bsdsbench: interrupted{kept}")
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
-    # What is still running complains about what is gone, and nobody waits for it.
-    with contextlib.suppress(OSError):
-        _to_nowhere(2)
-    helpers = sys.modules.get("multiprocessing.util")
-    if helpers is not None:
-        helpers._run_finalizers(0)  # gives semaphores back; those below 0 wait for threads
-    os._exit(130)
-
-
-def _to_nowhere(descriptor: int) -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
 def _unexpected(error: Exception, words: list[str], debug: bool) -> str:

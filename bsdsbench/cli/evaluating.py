@@ -1,28 +1,18 @@
-"""Shared by `evaluate`, `run` and `merge`: a run's options, its tables, the images left out."""
+"""Shared by the verbs: a run's tables, the images left out, progress."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
-
-from bsdsbench.cli.options import (
-    format_option,
-    metrics_option,
-    protocol_options,
-    quiet_option,
-    together,
-    workers_option,
-)
 
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol
@@ -39,49 +29,6 @@ _DRAWING = (
     "rich.console",
     "rich.table",
 )
-_F = TypeVar("_F", bound=Callable[..., Any])
-
-
-def _shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:
-    from bsdsbench.files.errors import DataError
-
-    found = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
-    if not found:
-        raise DataError(f"--shard {text!r}: expected I/N, such as 1/4")
-    return int(found[1]), int(found[2])
-
-
-def run_options(on_error: str) -> Callable[[_F], _F]:
-    """The options of a run that each verb which makes one has; `on_error` is the usual way."""
-    return together(
-        click.option("--name", help="Name in tables; default: that of the folder or function."),
-        metrics_option,
-        click.option("--split-file", type=click.Path(), help="Ids to evaluate, one per line."),
-        click.option(
-            "--overlays",
-            is_flag=True,
-            help="Draw matched, false and missed pixels into OUT/overlays.",
-        ),
-        format_option("table", "json"),
-        protocol_options(usual="default: that of the first metric, bsds500 for most"),
-        click.option(
-            "--on-error",
-            type=click.Choice(["fail", "skip"]),
-            default=on_error,
-            show_default=True,
-            help="After all images: fail if some are bad, or leave those out and list them.",
-        ),
-        click.option(
-            "--shard",
-            default="1/1",
-            callback=_shard,
-            metavar="I/N",
-            help="Evaluate part I of N; merge joins them.",
-        ),
-        workers_option,
-        click.option("--fresh", is_flag=True, help="Ignore the results of an earlier run in OUT."),
-        quiet_option,
-    )
 
 
 def announce_compiling(quiet: bool) -> None:
@@ -96,22 +43,9 @@ def announce_compiling(quiet: bool) -> None:
         compile_once()
 
 
-def start_workers(
-    metrics: Sequence[str] | None, executor: str, workers: int | None, *, drawing: bool
-) -> None:
-    """Start what forks the workers, if there will be any: it imports beside this process.
-
-    drawing : what draws and prints is imported here, once the workers are asked for
-    """
-    from bsdsbench.kernels import never_compiled
-    from bsdsbench.metrics.registry import DEFAULT
-    from bsdsbench.runs.server import beside_workers, start_server
-
-    several = workers or os.cpu_count() or 1
-    if executor == "process" and several > 1 and not never_compiled():
-        start_server(DEFAULT if metrics is None else metrics)
-        if drawing:
-            beside_workers(lambda: [import_module(name) for name in _DRAWING])
+def import_drawing() -> None:
+    """Import what draws and prints while images are counted: it takes half a second."""
+    threading.Thread(target=lambda: [import_module(name) for name in _DRAWING], daemon=True).start()
 
 
 def show_run(run: Evaluation, form: str, out: str | None) -> int:
@@ -152,13 +86,14 @@ def write_plots(run: Evaluation, out: str) -> None:
     from bsdsbench.metrics import registry
 
     if registry.with_curve(run.metrics, run.protocol):
+        from bsdsbench.files.writing import write_atomic
         from bsdsbench.plotting import plot_runs
         from bsdsbench.plotting.style import for_file, pictures
-        from bsdsbench.runs.run_folder import write_drawn
 
         with for_file():
-            figure, names = plot_runs([run]), ("pr.png", "pr.svg")
-        write_drawn([run], Path(out), names, pictures(figure, list(map(Path, names))))
+            figure, paths = plot_runs([run]), [Path(out, name) for name in ("pr.png", "pr.svg")]
+        for path, picture in zip(paths, pictures(figure, paths), strict=True):
+            write_atomic(path, picture, durable=False)
 
 
 def check_overlays(metrics: Sequence[str], protocol: Protocol, needs: str | None) -> None:

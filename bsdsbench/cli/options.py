@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import attrs
 import click
 from click.core import ParameterSource
+
+from bsdsbench.runs.run_options import RunOptions, usual_protocol
 
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol
@@ -100,17 +104,52 @@ def metrics_or_default(given: list[str] | None) -> tuple[str, ...]:
     return registry.chosen(registry.DEFAULT if given is None else given)
 
 
-pred_kind_option = click.option(
-    "--pred-kind",
-    type=click.Choice(["soft", "labels"]),
-    help="Whether pictures and arrays hold strengths or region labels; default: soft.",
-)
-workers_option = click.option(
-    "--workers",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Number of images processed in parallel; default: all cores.",
-)
+def run_option(name: str, **changes: Any) -> Callable[[_F], _F]:
+    """The flag of an option of a run, with the words that Python's documentation has."""
+    field = attrs.fields_dict(RunOptions)[name]
+    flag: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}
+    names = flag.pop("names", (f"--{name.replace('_', '-')}",))
+    if flag.pop("path", False):
+        flag["type"] = click.Path()
+    if flag.pop("number", False):
+        flag["type"] = click.IntRange(1)
+    if "choices" in flag:
+        flag["type"] = click.Choice(flag.pop("choices"))
+        flag["show_default"] = flag["default"] is not None
+    return click.option(*names, name, help=field.metadata["words"], **flag)
+
+
+def _shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:
+    found = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
+    if not found:
+        raise click.BadParameter(f"{text!r}: expected I/N, such as 1/4", ctx, param)
+    return int(found[1]), int(found[2])
+
+
+def shared_by_runs(on_error: str) -> Callable[[_F], _F]:
+    """The options of a run that `evaluate` and `run` have; `on_error` is the usual way."""
+    return together(
+        run_option("name"),
+        metrics_option,
+        run_option("split_file"),
+        click.option(
+            "--overlays",
+            is_flag=True,
+            help="Draw matched, false and missed pixels into OUT/overlays.",
+        ),
+        format_option("table", "json"),
+        protocol_options(usual="default: that of the first metric, bsds500 for most"),
+        run_option("on_error", default=on_error),
+        run_option("shard", default="1/1", callback=_shard),
+        run_option("workers"),
+        run_option("executor"),
+        run_option("fresh"),
+        quiet_option,
+    )
+
+
+pred_kind_option = run_option("pred_kind")
+workers_option = run_option("workers")
 quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 
 
@@ -253,7 +292,6 @@ def protocol_from(
     from bsdsbench.protocol.fields import plain
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
-    from bsdsbench.runs.job import usual_protocol
 
     if signature and protocol:
         raise click.UsageError("--signature, --protocol: expected one of them")

@@ -2,68 +2,45 @@
 
 from __future__ import annotations
 
-import os
+import inspect
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
 from bsdsbench.cli.evaluating import (
     announce_compiling,
     check_overlays,
-    run_options,
+    import_drawing,
     show_run,
-    start_workers,
     write_overlays,
     write_plots,
 )
 from bsdsbench.cli.options import (
     PROTOCOL_FIELDS,
-    choice,
     metrics_or_default,
     pred_kind_option,
     protocol_from,
     refuse,
+    run_option,
+    shared_by_runs,
     split_protocol,
     verb,
 )
-
-if TYPE_CHECKING:
-    from bsdsbench.protocol.protocol import Protocol
-    from bsdsbench.runs.evaluation import Evaluation
-
-ONLY_PREDICTIONS = ("task", "name", "missing", "pred_kind", "images_dir", "shard")
-ONLY_FOLDERS = ("task", "split_file", "missing", "pred_kind", "images_dir", "shard", "overlays")
-ONLY_SOFT = ("nms", "invert")
 
 
 @verb("evaluate", short_help="Score a folder of predictions, by any metric.")
 @click.argument("pred_dir", required=False, type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
-@click.option("-o", "--out", type=click.Path(), help="Folder for results; a later run resumes it.")
-@click.option(
-    "--task",
-    metavar="NAME|FILE",
-    help="A set, protocol and metric by one name (see `bsdsbench protocols`); checks the set.",
-)
-@run_options(on_error="fail")
+@run_option("out")
+@run_option("task")
+@shared_by_runs(on_error="fail")
 @pred_kind_option
-@choice("--missing", of=("error", "zero", "skip"), help="How to treat missing predictions.")
-@click.option(
-    "--images",
-    "images_dir",
-    type=click.Path(),
-    help="Folder of the images, for metrics that use them; default: beside the ground truth.",
-)
+@run_option("missing")
+@run_option("images_dir")
 @click.option(
     "--humans", is_flag=True, help="Score each annotator against the others; without PRED_DIR."
-)
-@click.option(
-    "--executor",
-    default="process",
-    show_default=True,
-    metavar="E",
-    help="Where to run: process, thread or dask://host:port.",
 )
 def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int:
     """Evaluate PRED_DIR (maps, segmentations, masks) against ground truth.
@@ -81,41 +58,43 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     from bsdsbench.cli.evaluating import progress
 
     humans, overlays = options.pop("humans"), options.pop("overlays")
-    if options["task"]:
-        refuse((*PROTOCOL_FIELDS, "metrics", "humans"), "--task, which fixes them")
     fields, options = split_protocol(options)
+    gt_dir, out = options.pop("gt_dir"), options["out"]
     if humans == (pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
+    call: Any = bb.evaluate
+    given: tuple[Any, ...] = pred_dir, gt_dir
     if humans:
-        beside = (*ONLY_PREDICTIONS, *ONLY_SOFT, "overlays")
-        refuse(beside, "--humans, which reads no predictions")
+        call, given = bb.evaluate_humans, (gt_dir,)
+        refuse_others(call, options, ("nms", "invert", "overlays"), "--humans")
+    coco = str(pred_dir).endswith(".json") and str(gt_dir).endswith(".json")
+    if coco:
+        call = bb.evaluate_items
+        refuse_others(call, options, ("overlays",), "COCO's JSON")
     if options["task"]:
         from bsdsbench.protocol.tasks import Task
 
+        refuse((*PROTOCOL_FIELDS, "metrics", "humans"), "--task, which fixes them")
         options["task"] = Task.load(options["task"])
         options["metrics"] = [options["task"].metric]
-    out = options["out"]
-    if os.path.isdir(options["gt_dir"]):  # before numpy is imported here
-        start_workers(
-            options["metrics"], options["executor"], options["workers"], drawing=bool(out)
-        )
+        protocol = options["task"].resolved()
     metrics = options["metrics"] = metrics_or_default(options["metrics"])
-    coco = str(pred_dir).endswith(".json") and str(options["gt_dir"]).endswith(".json")
-    if coco:
-        refuse(ONLY_FOLDERS, "COCO's JSON")
-    given = options["task"]
-    protocol = given.resolved() if given else protocol_from(**fields, metrics=metrics)
+    if not options["task"]:
+        protocol = protocol_from(**fields, metrics=metrics)
     if overlays:
         check_overlays(metrics, protocol, out)
+    if coco:
+        from bsdsbench.loaders.coco import CocoItems
+
+        items = CocoItems.of(str(pred_dir), gt_dir, "instance")
+        given, protocol = (items,), items.protocol(metrics, protocol)
+        options["name"] = options["name"] or Path(str(pred_dir)).stem
     announce_compiling(quiet)
+    if out:
+        import_drawing()
+    taken = {name: options[name] for name in options if name in _keywords(call)}
     with progress("evaluate", quiet) as report:
-        if coco:
-            run = _coco(str(pred_dir), protocol, report, options)
-        elif humans:
-            options = {k: v for k, v in options.items() if k not in ONLY_PREDICTIONS}
-            run = bb.evaluate_humans(protocol=protocol, progress=report, **options)
-        else:
-            run = bb.evaluate(pred_dir, protocol=protocol, progress=report, **options)
+        run = call(*given, protocol=protocol, progress=report, **taken)
     if out:
         if run.kept and not quiet:
             print(
@@ -129,19 +108,10 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     return show_run(run, form, out)
 
 
-def _coco(pred: str, protocol: Protocol, progress: Any, options: dict[str, Any]) -> Evaluation:
-    """The run of two JSON files; its classes are the categories of the ground truth."""
-    from pathlib import Path
+def refuse_others(call: Any, options: Any, more: tuple[str, ...], beside: str) -> None:
+    """Raise UsageError for options that a call does not have."""
+    refuse((*(set(options) - _keywords(call)), *more), beside)
 
-    import bsdsbench as bb
-    from bsdsbench.loaders.coco import CocoItems
 
-    items = CocoItems.of(pred, options["gt_dir"], "instance")
-    kept = ("metrics", "workers", "executor", "out", "fresh", "on_error")
-    return bb.evaluate_items(
-        items,
-        items.protocol(options["metrics"], protocol),
-        name=options["name"] or Path(pred).stem,
-        progress=progress,
-        **{key: options[key] for key in kept},
-    )
+def _keywords(call: Any) -> set[str]:
+    return set(inspect.signature(call).parameters)

@@ -7,21 +7,25 @@ from typing import Any
 
 import click
 
-from bsdsbench.cli.evaluating import check_overlays, run_options, say_left_out, write_overlays
-from bsdsbench.cli.options import metrics_or_default, protocol_from, split_protocol, verb
+from bsdsbench.cli.evaluating import check_overlays, say_left_out, write_overlays
+from bsdsbench.cli.options import (
+    metrics_or_default,
+    protocol_from,
+    run_option,
+    shared_by_runs,
+    split_protocol,
+    verb,
+)
 
 
 @verb("run", short_help="Run, time and score a detector: yours or a built-in one.")
 @click.argument("function", metavar="MODULE:FUNCTION|NAME")
 @click.argument("images", type=click.Path())
 @click.option("--gt", type=click.Path(), help="Ground-truth folder; without it nothing is scored.")
-@click.option("-o", "--out", required=True, type=click.Path(), help="Folder for the results.")
-@click.option(
-    "--resume",
-    is_flag=True,
-    help="Reuse earlier maps even if the detector may have changed unnoticed.",
-)
-@run_options(on_error="skip")
+@run_option("out", required=True)
+@run_option("tag")
+@run_option("resume")
+@shared_by_runs(on_error="skip")
 def command(function: str, images: str, form: str, quiet: bool, **options: Any) -> int:
     """Call a detector on every picture in IMAGES, time it and evaluate what it returns.
 
@@ -30,8 +34,9 @@ def command(function: str, images: str, form: str, quiet: bool, **options: Any) 
     scikit-image: canny, sobel, scharr, structure-tensor, structure-tensor-raw (without non-maximum
     suppression), or a segmenter, coarse to fine: felzenszwalb, slic, watershed.
 
-    The maps are kept in OUT/maps; a later run reuses those of the same function and pictures,
-    and says so. Pictures on which the detector fails are listed, and the exit status is 2.
+    The maps are written to OUT/maps, and run.json there says whose they are. A folder that holds
+    maps is refused: --resume keeps them, --fresh makes them again. Pictures on which the detector
+    fails are listed, and the exit status is 2.
     """
     from bsdsbench.cli.evaluating import print_json, print_scores, progress
     from bsdsbench.integrations.detectors import run
@@ -58,8 +63,12 @@ def command(function: str, images: str, form: str, quiet: bool, **options: Any) 
             print(f"results  {options['out']}")
     if found.evaluation:
         say_left_out(found.evaluation)
-    for note in found.notes:
-        print(f"bsdsbench: {note}", file=sys.stderr)
+    if found.kept:
+        print(
+            f"bsdsbench: {found.kept} of {len(found.milliseconds) or found.kept} maps are of an "
+            "earlier call",
+            file=sys.stderr,
+        )
     for image_id, reason in found.failed.items():
         print(f"bsdsbench: failed on {image_id!r}: {reason}", file=sys.stderr)
     return 2 if found.failed else 0

@@ -43,7 +43,7 @@ from bsdsbench.metrics.maps import ALL_ZERO, faint_set
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Progress
 from bsdsbench.runs.first_look import Look, look_at, thickness
-from bsdsbench.runs.job import kind_of, protocol_of
+from bsdsbench.runs.run_options import kind_of, protocol_of
 
 # Thresholds of the verdicts. They lie far from what sound maps give: thinned maps are 0.00 to 0.56
 # thick and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92;

@@ -25,13 +25,12 @@ from bsdsbench.diagnosis.other_images import counted, groups_beside, other_choic
 from bsdsbench.diagnosis.recount import METRIC, Counting, counting_of
 from bsdsbench.diagnosis.rule_variants import MEASURES, READINGS, Table, measure
 from bsdsbench.files.errors import DataError
-from bsdsbench.files.writing import is_run
 from bsdsbench.loaders.identity import shipped_sets
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress
-from bsdsbench.runs.executors import available_cores
-from bsdsbench.runs.runner import evaluate
+from bsdsbench.runs.folder import is_run
+from bsdsbench.runs.run import available_cores, evaluate
 from bsdsbench.runs.sources import Sources, find_sources
 
 Known = Mapping[str, Sequence[str]]

@@ -38,7 +38,7 @@ def groups_beside(run: Evaluation, sources: Sources) -> list[Group]:
     a run whose folders are not known or that another user made.
     """
     pred, gt = run.place("pred"), run.place("gt")
-    if not pred or not gt or not run.own:
+    if not pred or not gt:
         return []
     here = Path(str(pred)), Path(str(gt))
     places = [("the images of the folders that are not in the run", *here)]

@@ -15,6 +15,7 @@ import math
 import os
 import stat
 import sys
+import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -76,12 +77,35 @@ def reading(path: PathLike, what: str) -> Iterator[None]:
         ) from None
 
 
+_own = threading.local()
+
+
+@contextmanager
+def read_once() -> Iterator[None]:
+    """In this thread a file is read once meanwhile: what is hashed is what is decoded."""
+    _own.held = {}
+    try:
+        yield
+    finally:
+        _own.held = None
+
+
 def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
-    """The whole content of a regular file.
+    """The whole content of a regular file; within `read_once` what was read there before.
 
     Raises FileFormatError in one line when it is missing, not a file, not readable, empty, over
     `limit` (MAX_FILE_BYTES), or changes while it is read.
     """
+    held: dict[str, bytes] | None = getattr(_own, "held", None)
+    if held is None:
+        return _read(path, limit)
+    name = os.fspath(path)
+    if name not in held:
+        held[name] = _read(path, limit)
+    return held[name]
+
+
+def _read(path: PathLike, limit: int | None) -> bytes:
     limit = MAX_FILE_BYTES if limit is None else limit
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would hang in open()
@@ -131,10 +155,8 @@ def parse_json(data: bytes) -> Any:
 
     Raises FaultError or what the json module raises.
     """
-    if len(data) > MAX_JSON_BYTES:
-        raise FaultError(f"{len(data)} bytes, expected at most {MAX_JSON_BYTES}")
-    if sum(data.count(mark) for mark in (b",", b":", b"[", b"{")) > MAX_VALUES:
-        raise FaultError(f"has more than {MAX_VALUES} values, expected fewer")
+    if fault := too_much_json(data):
+        raise FaultError(fault)
     try:
         found = json.loads(
             data.decode("utf-8-sig"),
@@ -147,6 +169,15 @@ def parse_json(data: bytes) -> Any:
         raise FaultError(f"not JSON: {clip(str(error), 200)}") from None
     _check_nesting(found)
     return found
+
+
+def too_much_json(data: bytes) -> str:
+    """Why a JSON text is too large to be read; "" if it is not."""
+    if len(data) > MAX_JSON_BYTES:
+        return f"{len(data)} bytes, expected at most {MAX_JSON_BYTES}"
+    if sum(data.count(mark) for mark in (b",", b":", b"[", b"{")) > MAX_VALUES:
+        return f"has more than {MAX_VALUES} values, expected fewer"
+    return ""
 
 
 def parse_toml(data: bytes) -> dict[str, Any]:

@@ -1,44 +1,41 @@
 """Call a detector on every picture, keep its maps, time it, evaluate it.
 
-The detector is any Python function from an (H, W, 3) uint8 picture to a soft map or to labels.
-Its maps are kept under OUT/maps (see detector_maps); a later run reuses those that the same
-detector made from the same pictures, and the result says so.
+The detector is any Python function from an (H, W, 3) uint8 picture to a soft map or to labels. Its
+maps are written into OUT/maps, and run.json there says whose they are. A folder that holds maps is
+refused, unless the user says that they are kept (`resume`) or made again (`fresh`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
+import json
 import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.diagnosis.findings import counted
-from bsdsbench.files.bounded import listed
+from bsdsbench import __version__
+from bsdsbench.files.arguments import kind_of_value
+from bsdsbench.files.bounded import listed, read_json, show
 from bsdsbench.files.errors import DataError, visible
-from bsdsbench.files.writing import png_bytes
-from bsdsbench.integrations.call_identity import identity_of
-from bsdsbench.integrations.detector_maps import DetectorMaps
-from bsdsbench.integrations.opened_files import marks_of, noted_in
-from bsdsbench.loaders.pairing import read_split
+from bsdsbench.files.writing import locked, png_bytes, remove_leftovers, write_atomic
+from bsdsbench.loaders.pairing import ground_truths, read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
-from bsdsbench.metrics import registry
-from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.evaluation import Evaluation, Progress
-from bsdsbench.runs.executors import available_cores
-from bsdsbench.runs.job import check_run, kind_of, protocol_of
-from bsdsbench.runs.record_store import run_locked
-from bsdsbench.runs.runner import Settings, check_words, digest_of, part_of, prepared
-from bsdsbench.runs.runner import run as score
+from bsdsbench.runs import sources
+from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.run import about_folders, available_cores
+from bsdsbench.runs.run import run as score
+from bsdsbench.runs.run_options import Folder, RunOptions, takes
 from bsdsbench.runs.score_tables import KEY as SPEED
 from bsdsbench.runs.score_tables import METHOD, Speed, score_tables, with_speeds
 from bsdsbench.tables.result_object import Shown
@@ -46,6 +43,9 @@ from bsdsbench.tables.table import Cell, Column, Table
 
 Detector = Callable[[NDArray[np.uint8]], Any]
 SOFT_INTEGERS = (np.uint8, np.uint16, np.bool_)
+ABOUT = "run.json"
+SUFFIXES = (".png", ".mat")
+SAVE_SECONDS = 1.0  # between two writings of run.json
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -68,10 +68,8 @@ class DetectorRun(Shown):
         Pictures the detector failed on, with the reason.
     evaluation : Evaluation or None
         The scores, where ground truth was given.
-    taken_over : int
-        How many maps are of an earlier call of the same detector.
-    notes : tuple of str
-        What the user should know, such as why no map was taken over.
+    kept : int
+        How many maps are of an earlier call, as `resume` asks for.
 
     Examples
     --------
@@ -82,7 +80,7 @@ class DetectorRun(Shown):
     >>> found.kind, len(found.milliseconds), found.failed
     ('soft', 16, {})
     >>> sorted(found.to_mapping())[:3]
-    ['failed', 'kind', 'machine']
+    ['failed', 'kept', 'kind']
     """
 
     name: str
@@ -92,8 +90,7 @@ class DetectorRun(Shown):
     machine: str
     failed: dict[str, str] = field(default_factory=dict)
     evaluation: Evaluation | None = None
-    taken_over: int = 0
-    notes: tuple[str, ...] = ()
+    kept: int = 0
 
     @property
     def ms_per_image(self) -> float:
@@ -125,8 +122,7 @@ class DetectorRun(Shown):
         counts = (("pictures", "Pictures"), ("failed", "Failed"))
         columns = [METHOD, *(Column(*count, "", "d") for count in counts)]
         rows: list[list[Cell]] = [[self.name, len(self.milliseconds), len(self.failed)]]
-        table = Table("detector", "Detector", columns, rows, notes=self.notes)
-        own = with_speeds(table, {self.name: self.speed})
+        own = with_speeds(Table("detector", "Detector", columns, rows), {self.name: self.speed})
         return [own, *(score_tables([self.evaluation]) if self.evaluation else [])]
 
     def to_mapping(self) -> dict[str, Any]:
@@ -145,29 +141,28 @@ class DetectorRun(Shown):
             "machine": self.machine,
             "n_images": len(self.milliseconds),
             "failed": self.failed,
-            "taken_over": self.taken_over,
+            "kept": self.kept,
             "scores": self.evaluation.scores() if self.evaluation else None,
         }
 
 
+@takes(
+    *("*", "out", "protocol", "metrics", "name", "split_file", "shard", "workers", "executor"),
+    *("fresh", "resume", "tag", "on_error", "progress"),
+    on_error="skip",
+)
 def run(
     function: Detector | str,
-    images: str | Path,
+    images: Folder,
     *,
-    out: str | Path,
-    gt: str | Path | None = None,
-    protocol: Protocol | str | None = None,
-    metrics: str | Sequence[str] = registry.DEFAULT,
-    name: str | None = None,
-    split_file: str | Path | None = None,
-    shard: tuple[int, int] = (1, 1),
-    workers: int | None = None,
-    fresh: bool = False,
-    resume: bool = False,
-    on_error: str = "skip",
-    progress: Progress | None = None,
+    gt: Folder | None = None,
+    options: RunOptions,
 ) -> DetectorRun:
     """Call a detector on every picture of a folder, time it, and evaluate its maps.
+
+    It is called on one picture at a time, in this process, and may print and change the working
+    folder: neither does harm. Its maps are in OUT/maps, floats as 16-bit PNG, rounded to 1/65535,
+    and OUT/maps/run.json says whose they are.
 
     Parameters
     ----------
@@ -178,25 +173,9 @@ def run(
         alone is one of `bsdsbench.integrations.baselines`, such as "canny".
     images : path
         Folder of pictures.
-    out : path
-        Folder for maps, times and scores. Floats are kept as 16-bit PNG, rounded to 1/65535.
     gt : path, optional
         Ground-truth folder; without it there are no scores.
-    protocol, metrics, split_file, shard, workers : various
-        As in `evaluate`; `shard` is of the pictures, and `merge` joins the results. The detector
-        itself is called on one picture at a time.
-    name : str, optional
-        The name in tables; by default that of the function.
-    fresh : bool
-        Call the function again also where its result is there.
-    resume : bool
-        Take over earlier maps also where it cannot be known that they are of this very function: a
-        lambda, a closure, an object, a module that holds a network.
-    on_error : str
-        "skip" lists the pictures on which the function fails in `failed`, with the reason; "fail"
-        raises when all have been tried.
-    progress : callable, optional
-        Called with (done, total, image_id).
+    {options}
 
     Returns
     -------
@@ -206,15 +185,8 @@ def run(
     Raises
     ------
     DataError
-        If the function cannot be imported, there are no pictures, or the function failed on all.
-
-    Notes
-    -----
-    Maps of an earlier run in `out` are taken over if all is the same: the picture, the function and
-    its arguments, the sources of its module and of the modules of yours that it imports, versions
-    and machine, and the files that it opened when it was called, such as weights. What a library
-    opens from C (h5py, onnxruntime) is not seen: then `fresh` calls it again. Result and signature
-    say how many maps were taken over.
+        If the function cannot be imported, there are no pictures, the function failed on all, or
+        OUT holds maps and neither `resume` nor `fresh` is given.
 
     Examples
     --------
@@ -227,71 +199,186 @@ def run(
     >>> len(found.milliseconds), round(found.evaluation.boundary_score().ods.f, 2)
     (16, 0.28)
     """
-    chosen = check_words(metrics, "skip", on_error, shard)
+    if options.out is None:
+        raise DataError("out: None, expected a folder for the maps")
+    if options.fresh and options.resume:
+        raise DataError("fresh, resume: expected one of them")
+    options = attrs.evolve(options, out=options.out.resolve(), missing="skip")
     detector = load_function(function) if isinstance(function, str) else function
-    wanted = None if split_file is None else read_split(split_file)
-    photos = find_photos(images, wanted)
+    if not callable(detector):
+        raise DataError(f"function: {kind_of_value(function)}, expected a function or its name")
+    wanted = None if options.split_file is None else read_split(options.split_file)
+    photos = {i: path.resolve() for i, path in find_photos(images, wanted).items()}
     if wanted is not None:
         if lost := [image_id for image_id in wanted if image_id not in photos]:
-            raise DataError(f"{visible(str(images))}: no picture for: {listed(lost)}")
+            raise DataError(f"{show(images)}: no picture for: {listed(lost)}")
         photos = {image_id: photos[image_id] for image_id in wanted}
     if not photos:
-        raise DataError(f"{visible(str(images))}: no pictures, expected at least one")
-    whole = digest_of(sorted(photos))
-    mine = dict(sorted(photos.items())[shard[0] - 1 :: shard[1]])
+        raise DataError(f"{show(images)}: no pictures, expected at least one")
+    ids = sorted(photos)
+    mine = ids[options.shard[0] - 1 :: options.shard[1]]
+    if gt is not None:
+        gt = Path(gt).resolve()
+        options.refuse_out_in(gt=gt)
+        ground_truths(gt, ids=ids)  # they are there, before the detector is called
     built_in = function if isinstance(function, str) and ":" not in function else None
-    shown = name or built_in or str(getattr(detector, "__name__", type(detector).__name__))
-    with run_locked(Path(out)):
-        return _run_and_score(
-            _Calls(Path(out), detector, fresh, resume),
-            *(mine, shown, gt, protocol, chosen, split_file, workers, on_error, progress),
-            {"images": whole, **part_of(shard)},
-        )
+    shown = options.name or built_in or str(getattr(detector, "__name__", type(detector).__name__))
+    about = {
+        "function": _name_of(function, detector),
+        "name": shown,
+        "tag": options.tag,
+        "versions": {"bsdsbench": __version__, "python": platform.python_version()},
+    }
+    with locked(options.out):  # type: ignore[arg-type]
+        maps = _Maps(options.out / "maps", about, options)  # type: ignore[operator]
+        failed = _detect(detector, {i: photos[i] for i in mine}, maps, options)
+        made = {i: ms for i, ms in maps.milliseconds.items() if i in mine}
+        if failed and (options.on_error == "fail" or len(failed) == len(mine)):
+            lines = [f"{image_id}: {reason}" for image_id, reason in failed.items()]
+            raise DataError("\n".join(lines), lines)
+        kept = sum(i in mine for i in maps.kept)
+        result = DetectorRun(shown, maps.folder, maps.kind, made, machine(), failed, kept=kept)
+        if gt is None:
+            return result
+        options = attrs.evolve(options, name=shown, pred_kind=maps.kind, split_file=None)
+        whole = sources.folders(maps.folder, gt, attrs.evolve(options, missing="zero"), ids)
+        items = [item for item in whole if item.image_id in mine and item.pair.pred_paths]
+        blank = about_folders(maps.folder, gt, whole, options)
+        told = {**result.speed.to_mapping(), **about, "taken_over": kept}
+        more: dict[str, Any] = {SPEED: told}
+        if options.shard != (1, 1):
+            more["shard"] = f"{options.shard[0]}/{options.shard[1]}"
+        blank = replace(blank, provenance={**blank.provenance, **more}, failed=failed)
+        evaluation = score(items, attrs.evolve(options, shard=(1, 1)), blank)
+        return replace(result, evaluation=evaluation)
 
 
-def _run_and_score(
-    calls: _Calls,
-    photos: dict[str, Path],
-    shown: str,
-    gt: str | Path | None,
-    protocol: Protocol | str | None,
-    chosen: tuple[str, ...],
-    split_file: str | Path | None,
-    workers: int | None,
-    on_error: str,
-    progress: Progress | None,
-    origin: dict[str, str],
-) -> DetectorRun:
-    out = calls.maps.folder.parent
-    with calls.maps.written(photos):
-        for done, (image_id, path) in enumerate(sorted(photos.items()), 1):
-            calls.add(image_id, path)
-            if progress:
-                progress(done, len(photos), image_id)
-    if calls.failed and (on_error == "fail" or not calls.milliseconds):
-        lines = [f"{image_id}: {reason}" for image_id, reason in calls.failed.items()]
-        raise DataError("\n".join(lines), lines)
-    found = DetectorRun(
-        *(shown, calls.maps.folder, calls.kind(), calls.milliseconds, machine(), calls.failed),
-        taken_over=calls.maps.taken_over,
-        notes=calls.maps.notes(),
-    )
-    if gt is None:
-        return found
-    check_run(shown, workers, out, {"maps": found.maps, "ground truth": gt})
-    blank, jobs = prepared(
-        *(found.maps, gt, protocol_of(protocol, chosen), chosen),
-        name=shown,
-        split_file=split_file,
-        missing="skip",
-        kind=kind_of(found.kind, chosen),
-    )
-    told = {**found.speed.to_mapping(), "taken_over": found.taken_over, "call": calls.maps.digest}
-    told_all = {**blank.provenance, SPEED: told, **origin}
-    blank = replace(blank, provenance=told_all, failed=calls.failed)
-    return replace(
-        found, evaluation=score(blank, jobs, Settings(workers, out=out, on_error=on_error))
-    )
+def _detect(
+    detector: Detector, photos: dict[str, Path], maps: _Maps, options: RunOptions
+) -> dict[str, str]:
+    """Make the maps that lack; the pictures it fails on, with the reason."""
+    failed: dict[str, str] = {}
+    warm = False
+    try:
+        for done, (image_id, path) in enumerate(photos.items(), 1):
+            if image_id not in maps.kept:
+                try:
+                    picture = read_photo(path)
+                    with _undisturbed():
+                        if not warm:  # imports and compilers are not the detector's speed
+                            detector(picture.copy())
+                        warm = True
+                        given = picture.copy()  # a function may write into its argument
+                        started = time.perf_counter()
+                        result = detector(given)
+                        spent = time.perf_counter() - started
+                    made = encoded(result, picture.shape[:2])
+                except (Exception, SystemExit) as error:  # the user's function may raise anything
+                    failed[image_id] = _reason(error)
+                else:
+                    maps.add(image_id, made, 1000 * spent)
+            if options.progress:
+                options.progress(done, len(photos), image_id)
+    except KeyboardInterrupt:
+        kept = f"{len(maps.kept | maps.made)} maps are kept in {show(maps.folder)}"
+        raise KeyboardInterrupt(f"{kept}: resume=True goes on with them") from None
+    finally:
+        maps.write_about()
+    return failed
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """What the detector prints is no result, and the working folder stays."""
+    here = os.getcwd()
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.chdir(here)
+
+
+class _Maps:
+    """The maps of one detector in a folder, and what run.json says of them."""
+
+    def __init__(self, folder: Path, about: dict[str, Any], options: RunOptions) -> None:
+        self.folder, self.kind = folder, "soft"
+        self.milliseconds: dict[str, float] = {}
+        self.kept: set[str] = set()
+        self.made: set[str] = set()
+        self._about = {**about, "made": time.strftime("%Y-%m-%d %H:%M")}
+        self._kinds: set[str] = set()
+        self._saved = 0.0
+        folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(folder)
+        there = [path for path in folder.iterdir() if path.suffix in SUFFIXES]
+        if there:
+            self._take(there, options)
+        self.write_about()
+
+    def _take(self, there: Sequence[Path], options: RunOptions) -> None:
+        """Keep the maps that are there, or delete them, as the user says. Raises DataError."""
+        if not (self.folder / ABOUT).is_file():
+            raise DataError(
+                f"{show(self.folder)}: holds {len(there)} maps that bsdsbench did not write, "
+                "expected a folder of its own"
+            )
+        found = read_json(self.folder / ABOUT, "what a detector's run wrote")
+        told = [f"{w} {found[w]}" for w in ("function", "tag") if found.get(w)]
+        whose = f"{len(there)} maps of {found.get('name')} ({', '.join(told)}; {found.get('made')})"
+        if not (options.resume or options.fresh):
+            raise DataError(
+                f"{show(self.folder)}: holds {whose}: resume=True keeps them, fresh=True makes "
+                "them again"
+            )
+        if options.fresh:
+            for path in there:
+                path.unlink()
+            return
+        other = [w for w in ("function", "tag") if found.get(w) != self._about.get(w)]
+        if other:
+            raise DataError(
+                f"{show(self.folder)}: holds {whose}, expected maps of this {' and '.join(other)} "
+                "to go on with"
+            )
+        self.kept = {path.stem for path in there}
+        self._about["made"] = found.get("made")
+        times = found.get("milliseconds")
+        self.milliseconds = dict(times) if isinstance(times, dict) else {}
+        self._add_kind("segs" if there[0].suffix == ".mat" else str(found.get("kind")))
+
+    def add(self, image_id: str, made: tuple[str, str, bytes], ms: float) -> None:
+        """Write a map: its kind, suffix and bytes, and what it took."""
+        kind, suffix, data = made
+        self._add_kind(kind)
+        if not self.made:
+            self.write_about()
+        write_atomic(self.folder / f"{image_id}{suffix}", data, durable=False)
+        self.milliseconds[image_id] = round(ms, 3)
+        self.made.add(image_id)
+        if time.monotonic() - self._saved > SAVE_SECONDS:
+            self.write_about()
+
+    def _add_kind(self, kind: str) -> None:
+        """ "soft" or "labels", as pictures are to be read; segs in .mat say it themselves."""
+        self._kinds |= {kind} - {"segs"}
+        if len(self._kinds) > 1:
+            raise DataError("the function returned soft maps and labels, expected one of them")
+        self.kind = next(iter(self._kinds), "soft")
+
+    def write_about(self) -> None:
+        """Write run.json."""
+        about = {**self._about, "kind": self.kind, "milliseconds": self.milliseconds}
+        write_atomic(self.folder / ABOUT, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+        self._saved = time.monotonic()
+
+
+def _name_of(function: Any, detector: Detector) -> str:
+    """What tells which function it is: its name with its module, or what was given."""
+    if isinstance(function, str):
+        return function
+    names = (getattr(detector, name, "") for name in ("__module__", "__qualname__"))
+    return ":".join(filter(None, names)) or type(detector).__name__
 
 
 def load_function(spec: str) -> Detector:
@@ -310,7 +397,8 @@ def load_function(spec: str) -> Detector:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        found: Any = import_module(module_name)
+        with _undisturbed():
+            found: Any = import_module(module_name)
     except (Exception, SystemExit) as error:  # the user's module may raise anything
         raise DataError(f"{spec!r}: cannot be imported ({_reason(error)})") from None
     for part in attribute.split("."):
@@ -322,71 +410,16 @@ def load_function(spec: str) -> Detector:
 
 def machine() -> str:
     """Processor, cores and Python in one line, to stand beside times."""
-    return (
-        f"{_processor()}, {counted(available_cores(), 'core')}, {platform.system()}, "
-        f"Python {platform.python_version()}"
-    )
-
-
-def _processor() -> str:
-    """The processor's name where the system tells it, else its kind."""
-    with suppress(OSError):
+    name = platform.processor() or platform.machine()
+    with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines():
-            name, _, value = line.partition(":")
-            if name.strip() == "model name" and value.strip():
-                return visible(value.strip())
-    return platform.processor() or platform.machine()
-
-
-class _Calls:
-    """The calls of one detector on pictures, and what they took."""
-
-    def __init__(self, out: Path, detector: Detector, fresh: bool, resume: bool) -> None:
-        self.detector = detector
-        # times of two machines are not mixed
-        self.maps = DetectorMaps(out / "maps", identity_of(detector, machine()), fresh, resume)
-        self.milliseconds: dict[str, float] = {}
-        self.failed: dict[str, str] = {}
-        self.kinds: dict[str, str] = {}
-        self.warm = False
-        self.began = time.time()
-        self.opened: set[str] = set()
-
-    def add(self, image_id: str, path: Path) -> None:
-        """Call the detector on one picture, unless the result of the same call is there."""
-        try:
-            picture = read_photo(path)
-        except DataError as error:
-            self.failed[image_id] = str(error)
-            return
-        kept = self.maps.kept(image_id, picture)
-        if kept is None:
-            try:
-                with noted_in(self.opened):
-                    result, spent = self._timed(picture)
-                made = encoded(result, picture.shape[:2])
-            except (Exception, SystemExit) as error:  # the user's function may raise anything
-                self.failed[image_id] = _reason(error)
-                return
-            read = marks_of(self.opened, self.maps.folder, self.began)
-            kept = self.maps.add(image_id, picture, made, spent, read)
-        self.milliseconds[image_id], self.kinds[image_id] = kept.ms, kept.kind
-
-    def _timed(self, picture: NDArray[np.uint8]) -> tuple[Any, float]:
-        if not self.warm:  # imports, caches and compilers are not the detector's speed
-            self.detector(picture.copy())
-            self.warm = True
-        given = picture.copy()  # a function may write into its argument
-        started = time.perf_counter()
-        result = self.detector(given)
-        return result, round(1000 * (time.perf_counter() - started), 3)
-
-    def kind(self) -> str:
-        """ "soft" or "labels", as pictures are to be read; segs in .mat say it themselves."""
-        kinds = set(self.kinds.values()) - {"segs"}
-        if len(kinds) > 1:
-            raise DataError("the function returned soft maps and labels, expected one of them")
-        return kinds.pop() if kinds else "soft"
+            key, _, value = line.partition(":")
+            if key.strip() == "model name" and value.strip():
+                name = visible(value.strip())
+                break
+    cores = available_cores()
+    plural = "" if cores == 1 else "s"
+    return f"{name}, {cores} core{plural}, {platform.system()}, Python {platform.python_version()}"
 
 
 def encoded(result: Any, shape: tuple[int, ...]) -> tuple[str, str, bytes]:
@@ -402,7 +435,8 @@ def encoded(result: Any, shape: tuple[int, ...]) -> tuple[str, str, bytes]:
             raise DataError("returned an empty list, expected at least one label map")
         return "segs", ".mat", _segs_bytes(maps)
     array = np.asarray(result)
-    _same_shape(array, shape)
+    if array.shape != shape:
+        raise DataError(f"returned shape {array.shape}, expected {shape}")
     if array.dtype.type in SOFT_INTEGERS:
         if array.dtype == np.bool_:
             array = array.astype(np.uint8) * np.uint8(255)
@@ -416,18 +450,14 @@ def encoded(result: Any, shape: tuple[int, ...]) -> tuple[str, str, bytes]:
 
 def _labels(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:
     """A label map with the numbers 1 .. n."""
-    _same_shape(array, shape)
+    if array.shape != shape:
+        raise DataError(f"returned shape {array.shape}, expected {shape}")
     if array.dtype.kind not in "iub":
         raise DataError(f"returned dtype {array.dtype}, expected integer labels")
     values, inverse = np.unique(array, return_inverse=True)
     if values.size > 65535:
         raise DataError(f"returned {values.size} labels, expected at most 65535")
     return (inverse.reshape(array.shape) + 1).astype(np.uint16)
-
-
-def _same_shape(array: NDArray[Any], shape: tuple[int, ...]) -> None:
-    if array.shape != shape:
-        raise DataError(f"returned shape {array.shape}, expected {shape}")
 
 
 def _segs_bytes(maps: Sequence[NDArray[np.uint16]]) -> bytes:

@@ -28,11 +28,11 @@ except ImportError as error:
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.maps import without_tops
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.job import protocol_of
+from bsdsbench.runs.first_look import plain_forms
 from bsdsbench.runs.record_store import pack_records, unpack_records
+from bsdsbench.runs.run_options import RunOptions
 from bsdsbench.runs.streaming import image_items, measure, numbered
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.score import at
@@ -58,7 +58,8 @@ class BenchmarkMetric(Metric):
     ) -> None:
         super().__init__(**options)
         self.metric = registry.chosen(metric)[0]
-        self.protocol = protocol_of(protocol, (self.metric,))
+        self.options = RunOptions(protocol=protocol, metrics=(self.metric,))
+        self.protocol = self.options.protocol
         self.add_state("counts", default=[], dist_reduce_fx="cat")
         self.counts: Any
 
@@ -69,7 +70,7 @@ class BenchmarkMetric(Metric):
         every image counts, also one that a distributed sampler repeats.
         """
         for one, annotators, name in image_items(pred, gts, image_id, 0):
-            record = measure(one, annotators, name, self.protocol, (self.metric,))
+            record = measure(one, annotators, name, self.options)
             if record is None:
                 continue
             data = pack_records([replace(record, image_id="") if image_id is None else record])
@@ -88,7 +89,8 @@ class BenchmarkMetric(Metric):
             record = found if found.image_id else replace(found, image_id=numbered(k))
             if not records.setdefault(record.image_id, record).equals(record):
                 raise DataError(f"{record.image_id}: two different images, expected an id for each")
-        return Evaluation(self.protocol, name, without_tops(records.values()))
+        plain, _ = plain_forms(records.values(), self.protocol)
+        return Evaluation(self.protocol, name, plain)
 
     def __repr__(self) -> str:
         return f"BenchmarkMetric({self.protocol.name}, {self.metric})"

@@ -9,8 +9,7 @@ k-th category is the instance DIVISOR - k. Needs pycocotools (extra `coco`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,172 +26,154 @@ UNITS = ("instance", "class")
 Map = NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class CocoItems:
-    """Pairs of label maps of COCO's files, for `bb.evaluate_items`; made when they are asked for.
+    """Pairs of label maps of COCO's files, for `bb.evaluate_items`; made when asked for."""
 
-    pred, gt : path of the JSON of predictions (an annotation file, a list of results, or panoptic)
-               and of ground truth
-    unit     : "instance" or "class"
-    Raises DataError for files of another form, and for pycocotools that is not there.
-    """
-
-    pred: _File
-    gt: _File
-    unit: str = "instance"
+    def __init__(self, pred: Path, gt: Path, unit: str) -> None:
+        self.unit = unit
+        found = _parsed(gt)
+        if isinstance(found, list):
+            raise DataError(
+                f"{show(gt)}: a list of results, expected annotations with images and categories"
+            )
+        with reading(gt, "a COCO file"):
+            self.images = {_whole(each, "id"): _image(each) for each in _objects(found, "images")}
+            kinds = sorted(_objects(found, "categories"), key=lambda c: _whole(c, "id"))
+            self.categories = {_whole(c, "id"): str(c.get("name", c["id"])) for c in kinds}
+        self.gt = gt, self._annotations(gt, found)
+        self.pred = pred, self._annotations(pred, _parsed(pred))
 
     @classmethod
     def of(cls, pred: str | Path, gt: str | Path, unit: str = "instance") -> CocoItems:
-        """From the paths of two JSON files."""
+        """From the paths of two JSON files.
+
+        pred, gt : predictions (an annotation file, a list of results, or panoptic), ground truth
+        unit     : "instance" or "class"
+        Raises DataError for files of another form; maps also for pycocotools that is not there.
+        """
         if unit not in UNITS:
             raise DataError(f"unit {unit!r}: expected one of {', '.join(UNITS)}")
-        truth = _File.read(Path(gt))
-        return cls(_File.read(Path(pred), truth), truth, unit)
+        return cls(Path(pred), Path(gt), unit)
 
     def __len__(self) -> int:
-        return len(self.gt.images)
+        return len(self.images)
 
     def __iter__(self) -> Iterator[tuple[str, Map, Map]]:
-        for image in self.gt.images.values():
-            yield image.name, self.pred.map_of(image, self), self.gt.map_of(image, self)
+        for key, (name, shape) in self.images.items():
+            yield name, self._map(key, shape, *self.pred), self._map(key, shape, *self.gt, True)
 
     def protocol(self, metrics: Sequence[str], base: Protocol | None = None) -> Protocol:
         """The protocol of its maps: the categories are the classes of these metrics of labels."""
-        names = list(self.gt.categories.values())
+        names = list(self.categories.values())
         how = {"classes": names, "first": 1, "ignore": len(names) + 1, "unit": self.unit}
         how["divisor"] = DIVISOR if self.unit == "instance" else 0
         given = base or Protocol.preset("masks")
         return given.replace(options=dict.fromkeys(metrics, how))
 
-
-@dataclass(frozen=True, slots=True)
-class _Image:
-    key: int
-    name: str
-    shape: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _File:
-    """A JSON file: its images and categories by id, its annotations by the image's id."""
-
-    path: Path
-    images: Mapping[int, _Image]
-    categories: Mapping[int, str]
-    annotations: Mapping[int, Sequence[Mapping[str, Any]]]
-    is_truth: bool
-
-    @classmethod
-    def read(cls, path: Path, truth: _File | None = None) -> _File:
-        """`truth` has the images and categories that a list of results is of."""
+    def _annotations(self, path: Path, found: Any) -> dict[int, list[Any]]:
+        """By the id of their image."""
         with reading(path, "a COCO file"):
-            found = parse_json(read_bytes(path))
-            if isinstance(found, list) and truth is None:
-                raise FaultError(
-                    "a list of results, expected annotations with images and categories"
-                )
-            listed = found if isinstance(found, list) else _objects(found, "annotations")
-            if truth is not None:
-                images, categories = truth.images, truth.categories
-            else:
-                images = {i.key: i for i in map(_image, _objects(found, "images"))}
-                kinds = sorted(_objects(found, "categories"), key=lambda c: _whole(c, "id"))
-                categories = {_whole(c, "id"): str(c.get("name", c["id"])) for c in kinds}
-            by_image: dict[int, list[Mapping[str, Any]]] = {}
-            for each in listed:
-                if not isinstance(each, dict) or _whole(each, "image_id") not in images:
+            by_image: dict[int, list[Any]] = {}
+            for each in found if isinstance(found, list) else _objects(found, "annotations"):
+                if not isinstance(each, dict) or _whole(each, "image_id") not in self.images:
                     raise FaultError("an annotation of an image that is not listed")
                 by_image.setdefault(each["image_id"], []).append(each)
-            return cls(path, images, categories, by_image, truth is None)
+            return by_image
 
-    def map_of(self, image: _Image, of: CocoItems) -> Map:
-        """The label map of an image. Raises DataError."""
-        found = self.annotations.get(image.key, ())
-        with reading(self.path, "a COCO file"):
+    def _map(
+        self,
+        key: int,
+        shape: tuple[int, int],
+        path: Path,
+        by_image: dict[int, list[Any]],
+        is_truth: bool = False,
+    ) -> Map:
+        """The label map of an image."""
+        found = by_image.get(key, [])
+        with reading(path, "a COCO file"):
             if found and "segments_info" in found[0]:
-                return self._panoptic(image, found[0], of)
-            return self._painted(image, found, of)
+                return self._panoptic(found[0], shape, path, is_truth)
+            masks = [_mask(each, shape) for each in found]
+            order = list(range(len(masks)))
+            if is_truth:  # crowds below, and the smaller on top
+                order.sort(key=lambda k: (not found[k].get("iscrowd", 0), -int(masks[k].sum())))
+            else:
+                order.sort(key=lambda k: float(found[k].get("score", 1.0)))
+            out = np.zeros(shape, np.int32)
+            for k in order:
+                out[masks[k]] = self._value(found[k], k + 1, is_truth)
+            return out
 
-    def _painted(self, image: _Image, found: Sequence[Mapping[str, Any]], of: CocoItems) -> Map:
-        """Instances over one another."""
-        masks = [_mask(each, image.shape) for each in found]
-        out = np.zeros(image.shape, np.int32)
-        if self.is_truth:
-            order = sorted(range(len(masks)), key=lambda k: -int(masks[k].sum()))
-            order.sort(key=lambda k: not found[k].get("iscrowd", 0))
-        else:
-            order = sorted(range(len(masks)), key=lambda k: float(found[k].get("score", 1.0)))
-        for k in order:
-            out[masks[k]] = self._value(found[k], k + 1, of)
-        return out
-
-    def _panoptic(self, image: _Image, found: Mapping[str, Any], of: CocoItems) -> Map:
+    def _panoptic(
+        self, found: dict[str, Any], shape: tuple[int, int], path: Path, is_truth: bool
+    ) -> Map:
         """The PNG of an annotation, in the folder of the JSON's name."""
-        place = self.path.with_suffix("") / Path(str(found.get("file_name"))).name
+        place = path.with_suffix("") / Path(str(found.get("file_name"))).name
         rgb = read_photo(place).astype(np.int64)
-        if rgb.shape != (*image.shape, 3):
-            raise FaultError(f"{show(place)}: shape {rgb.shape}, expected {image.shape} and RGB")
+        if rgb.shape != (*shape, 3):
+            raise FaultError(f"{show(place)}: shape {rgb.shape}, expected {shape} and RGB")
         numbers = rgb @ np.array([1, 256, 65536])
         void = len(self.categories) + 1
-        nothing = void * (DIVISOR if of.unit == "instance" else 1) if self.is_truth else 0
-        out = np.full(image.shape, nothing, np.int32)
+        nothing = void * (DIVISOR if self.unit == "instance" else 1) if is_truth else 0
+        out = np.full(shape, nothing, np.int32)
         for k, segment in enumerate(_objects(found, "segments_info"), 1):
-            value = self._value(segment, k, of)
+            value = self._value(segment, k, is_truth)
             if value > nothing > 0:  # panopticapi's crowd of a category is the last one
                 out[out == value] -= len(self.categories)
             out[numbers == _whole(segment, "id")] = value
         return out
 
-    def _value(self, each: Mapping[str, Any], number: int, of: CocoItems) -> int:
+    def _value(self, each: dict[str, Any], number: int, is_truth: bool) -> int:
         category = _whole(each, "category_id")
         if category not in self.categories:
             raise FaultError(f"category_id {category}, expected one of the categories")
         if number >= DIVISOR:
             raise FaultError(f"{number} instances in an image, expected fewer than {DIVISOR}")
         k = list(self.categories).index(category) + 1
-        if self.is_truth and each.get("iscrowd", 0):
+        if is_truth and each.get("iscrowd", 0):
             k, number = len(self.categories) + 1, DIVISOR - k
-        return k * DIVISOR + number if of.unit == "instance" else k
+        return k * DIVISOR + number if self.unit == "instance" else k
 
 
-def _mask(each: Mapping[str, Any], shape: tuple[int, int]) -> NDArray[np.bool_]:
+def _parsed(path: Path) -> Any:
+    with reading(path, "a COCO file"):
+        return parse_json(read_bytes(path))
+
+
+def _mask(each: dict[str, Any], shape: tuple[int, int]) -> NDArray[np.bool_]:
     """A segmentation, polygons or run lengths, as a mask, by pycocotools."""
-    coder = _coder()
-    found = each.get("segmentation")
     try:
-        if isinstance(found, list):
-            code = coder.merge(coder.frPyObjects(found, *shape)) if found else None
-        elif isinstance(found, dict) and isinstance(found.get("counts"), list):
-            code = coder.frPyObjects(found, *shape)
-        elif isinstance(found, dict) and isinstance(found.get("counts"), str):
-            code = {"size": list(found["size"]), "counts": found["counts"].encode("ascii")}
-        else:
-            raise FaultError("an annotation without segmentation, expected polygons or run lengths")
-        if code is None:
-            return np.zeros(shape, bool)
-        if tuple(code["size"]) != shape:
-            raise FaultError(f"a mask of {tuple(code['size'])}, expected {shape} as its image has")
-        return np.asarray(coder.decode(code)) > 0
-    except (FaultError, DataError):
-        raise
-    except Exception as error:  # pycocotools raises bare ones
-        raise FaultError(f"a segmentation that cannot be read ({error})") from None
-
-
-def _coder() -> Any:
-    try:
-        from pycocotools import mask
+        from pycocotools import mask as coder
     except ImportError:
         raise DataError("COCO files: need pycocotools: install the extra bsdsbench[coco]") from None
-    return mask
+    found: Any = each.get("segmentation")
+    runs: Any = found.get("counts") if isinstance(found, dict) else None
+    if not isinstance(found, list) and not isinstance(runs, list | str):
+        raise FaultError("an annotation without segmentation, expected polygons or run lengths")
+    if found == []:
+        return np.zeros(shape, bool)
+    try:
+        if isinstance(found, list):
+            code = coder.merge(coder.frPyObjects(found, *shape))
+        elif isinstance(runs, list):
+            code = coder.frPyObjects(found, *shape)
+        else:
+            code = {"size": list(found["size"]), "counts": runs.encode("ascii")}
+        size = tuple(code["size"])
+        drawn = np.asarray(coder.decode(code)) > 0 if size == shape else None
+    except Exception as error:  # pycocotools raises bare ones
+        raise FaultError(f"a segmentation that cannot be read ({error})") from None
+    if drawn is None:
+        raise FaultError(f"a mask of {size}, expected {shape} as its image has")
+    return drawn
 
 
-def _image(found: Any) -> _Image:
+def _image(found: Any) -> tuple[str, tuple[int, int]]:
+    """The name of an image, and its rows and columns."""
     rows, cols = (_whole(found, key) for key in ("height", "width"))
     if min(rows, cols) < 1 or rows * cols > MAX_PIXELS:
         raise FaultError(f"an image of {rows}x{cols}, expected 1 to {MAX_PIXELS} pixels")
-    key = _whole(found, "id")
-    return _Image(key, Path(str(found.get("file_name", key))).stem, (rows, cols))
+    return Path(str(found.get("file_name", found["id"]))).stem, (rows, cols)
 
 
 def _objects(found: Any, key: str) -> list[Any]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading
 from bsdsbench.loaders.formats import read_arrays
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, cut_map
 from bsdsbench.loaders.pairing import Pair
 
 NAMES = ("depth", "pred_depths", "pred_depth", "depth_pred", "disparity", "pred", "prediction", "")
@@ -65,9 +65,8 @@ def depth_truth(pair: Pair) -> GroundTruth:
 
 
 def matte_mask(matte: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where a matte, 0 .. 255 or 0 .. 1, is above a tenth."""
-    top = np.iinfo(matte.dtype).max if matte.dtype.kind == "u" else 1
-    return np.asarray(matte > MATTE * top)
+    """Where a matte is above a tenth of white. Raises DataError, see `cut_map`."""
+    return cut_map(matte, (MATTE * 255, MATTE * 65535, MATTE), "matte")
 
 
 def _depth(found: dict[str, Any], needed: bool) -> NDArray[Any] | None:
@@ -93,7 +92,7 @@ def _plane(value: Any, name: str) -> NDArray[Any]:
     return value
 
 
-def dpt_arrays(path: str | os.PathLike[str], indices: bool) -> dict[str, NDArray[Any]]:
+def read_dpt(path: str | os.PathLike[str]) -> NDArray[np.float32]:
     """The map of a .dpt file (MPI Sintel): a mark, columns, rows, then float32 row by row."""
     data = read_bytes(Path(path))
     with reading(path, "a depth map .dpt"):
@@ -105,4 +104,4 @@ def dpt_arrays(path: str | os.PathLike[str], indices: bool) -> dict[str, NDArray
             raise FaultError(
                 f"{len(data)} bytes for {rows} x {cols} pixels, expected 12 and 4 each"
             )
-        return {"": np.frombuffer(data[12:], "<f4").reshape(rows, cols).astype(np.float32)}
+        return np.frombuffer(data[12:], "<f4").reshape(rows, cols).astype(np.float32)

@@ -4,7 +4,7 @@
 |---|---|
 | annotators | boundaries of every annotator, and segmentations where there are any |
 | classes    | (H, W) class labels, (C, H, W) boundaries, or the struct GTcls of SBD |
-| mask       | one binary mask; gray above 128 is foreground |
+| mask       | one mask; gray above 128 of 255, or half of floats, is foreground |
 | lines      | straight lines, drawn |
 | oriented   | boundaries of every annotator, and an angle at each pixel |
 | depth-map  | a depth map, and edges, valid pixels, a matte where there are |
@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +25,17 @@ from bsdsbench.files.bounded import FaultError, listed, reading, show
 from bsdsbench.files.errors import DataError, EmptyTruthError, FileFormatError
 from bsdsbench.loaders.depth_files import depth_truth
 from bsdsbench.loaders.formats import id_of, read_arrays
-from bsdsbench.loaders.inputs import GroundTruth
+from bsdsbench.loaders.inputs import GroundTruth, cut_map, described, is_binary, one_scale, scale_of
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.line_files import lines_truth, oriented_truth
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.prediction import (
-    check_total,
-    flat,
+    check_maps,
     is_map,
     is_numeric,
     label_map,
     only_array,
+    plane,
 )
 from bsdsbench.protocol.protocol import Protocol
 
@@ -67,10 +67,12 @@ def load_ground_truth(
     gt_invert : bool
         Pictures and arrays are dark boundaries on bright ground.
     kind : str
-        "boundaries" (two values: 0 and 1, or 0 and 255) or "labels" (region labels, turned into
-        boundaries by `seg2bdry`) for pictures and arrays; BSDS .mat and .seg say it themselves.
+        "boundaries" (two values: 0 and 1, 0 and 255 or 0 and 65535) or "labels" (region labels,
+        turned into boundaries by `seg2bdry`) for pictures and arrays; BSDS .mat and .seg say it
+        themselves.
     gt_threshold : float or None
-        For gray pictures, boundary where value/255 (/65535) >= gt_threshold; None refuses gray.
+        For gray maps, boundary where value/255 of uint8, value/65535 of uint16, or a float in
+        [0, 1] >= gt_threshold, whatever the values of one map; None refuses gray.
     empty : bool
         True takes annotations without a boundary pixel.
 
@@ -102,72 +104,69 @@ def load_ground_truth(
         raise FileFormatError(f"{show(image_id or 'ground truth')}: {NO_ANNOTATORS}")
     first = Path(paths[0])
     boundaries: list[NDArray[np.bool_]] = []
-    segmentations: list[NDArray[np.int32]] = []
+    segmentations: list[NDArray[Any]] = []
+    scales: set[str] = set()
     for one in map(Path, paths):
-        edges, labels = _read(one, gt_invert, kind, gt_threshold)
+        edges, labels, scale = _read(one, gt_invert, kind, gt_threshold)
+        scales |= scale
         with reading(one, "ground truth"):
-            check_total(sum(m.nbytes for m in (*boundaries, *segmentations, *edges, *labels)))
-            _check_shapes([*boundaries, *edges, *labels])
+            check_maps([*boundaries, *segmentations, *edges, *labels], "annotations")
+            one_scale(scales, "annotations")
             if len(edges) > 1 and len(paths) > 1:
                 raise FaultError(f"{len(edges)} annotators, expected one in each of several files")
         boundaries += edges
         segmentations += labels
     if not (empty or any(b.any() for b in boundaries)):
-        raise empty_truth(first, len(boundaries))
+        raise empty_truth(first, len(boundaries), "faint" in scales)
     # segmentations only where every annotator has one: region scores need all of them
     whole = len(segmentations) == len(boundaries)
     image_id = image_id if image_id is not None else id_of(first)
-    return GroundTruth(image_id, tuple(boundaries), tuple(segmentations) if whole else (), first)
+    segs = tuple(segmentations) if whole else ()
+    found = one_scale(scales, "annotations")
+    return GroundTruth(image_id, tuple(boundaries), segs, first, scale=found)
 
 
-def empty_truth(where: object, annotations: int) -> EmptyTruthError:
-    """The fault of an image that nobody drew a boundary in, and the three ways on."""
+def empty_truth(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
+    """The fault of an image that nobody drew a boundary in, and the three ways on.
+
+    faint : there are values, but below the threshold for gray.
+    """
+    below = " (all are below gt_threshold; masks of 0 and 1 need none)" if faint else ""
     return EmptyTruthError(
-        f"{show(where)}: no boundary pixel in any of {annotations} annotations, expected some "
-        "(--set empty_gt=count counts the false positives of such images; --set empty_gt=skip or "
-        "--on-error skip leaves them out)"
+        f"{show(where)}: no boundary pixel in any of {annotations} annotations{below}, expected "
+        "some (--set empty_gt=count counts the false positives of such images; --set "
+        "empty_gt=skip or --on-error skip leaves them out)"
     )
 
 
-Annotations = tuple[list[NDArray[np.bool_]], list[NDArray[np.int32]]]
+Annotations = tuple[list[NDArray[np.bool_]], list[NDArray[Any]], set[str]]
 
 
 def _read(path: Path, invert: bool, kind: str, threshold: float | None) -> Annotations:
-    """The boundaries and segmentations of one file."""
+    """The boundaries and segmentations of one file, and the scales of its maps."""
     found = read_arrays(path, indices=kind == "labels", what="ground truth")
     if path.suffix.lower() == ".seg":
         labels = list(found.values())
-        return [seg2bdry(x) for x in labels], labels
+        return [seg2bdry(x) for x in labels], labels, set()
     if "groundTruth" in found and path.suffix.lower() == ".mat":
         with reading(path, "BSDS ground truth"):
             return _bsds(found["groundTruth"])
-    arrays = _only_array(path, found)
-    with reading(path, "ground truth"):
-        if kind == "labels":
-            labels = [label_map(a) for a in arrays]
-            return [seg2bdry(x) for x in labels], labels
-        return [_binary(flat(a, "a boundary map"), invert, threshold) for a in arrays], []
-
-
-def _only_array(path: Path, found: dict[str, Any]) -> list[NDArray[Any]]:
-    if "" in found:
-        return _split(path, found[""])
     maps = [v for v in found.values() if is_map(v) or (len(found) == 1 and is_numeric(v))]
     with reading(path, "ground truth"):
         if len(maps) != 1:
             names = listed(sorted(found)) or "nothing"
             raise FaultError(f"has variables {names}, expected groundTruth or one numeric array")
-    return _split(path, maps[0])
-
-
-def _split(path: Path, array: NDArray[Any]) -> list[NDArray[Any]]:
-    """(H, W) or (A, H, W) -> a list of (H, W)."""
-    with reading(path, "ground truth"):
-        if array.ndim not in (2, 3):
-            raise FaultError(f"an array of shape {array.shape}, expected (H, W) or (A, H, W)")
-        if array.shape[0] == 0:
+        stack = maps[0] if maps[0].ndim == 3 else maps[0][None]
+        if stack.ndim != 3:
+            raise FaultError(f"an array of shape {maps[0].shape}, expected (H, W) or (A, H, W)")
+        if len(stack) == 0:
             raise FaultError(NO_ANNOTATORS)
-    return list(array) if array.ndim == 3 else [array]
+        if kind == "labels":
+            labels = [label_map(a) for a in stack]
+            return [seg2bdry(x) for x in labels], labels, set()
+        drawn = [np.ascontiguousarray(plane(a, "a boundary map")) for a in stack]
+        scales = {scale_of(a, threshold or 0) for a in drawn}
+        return [_binary(a, invert, threshold) for a in drawn], [], scales
 
 
 def _bsds(cells: Any) -> Annotations:
@@ -187,49 +186,30 @@ def _bsds(cells: Any) -> Annotations:
         labels = item.get("Segmentation")
         if labels is not None:
             segmentations.append(label_map(labels))
-            check_total(sum(m.nbytes for m in segmentations))
+            check_maps(segmentations, "annotations")
         edges = item.get("Boundaries")
         if edges is None:
             boundaries.append(seg2bdry(segmentations[-1]))
         elif is_map(edges):
-            boundaries.append(_binary(flat(edges, "Boundaries"), False, None))
+            boundaries.append(_binary(plane(edges, "Boundaries"), False, None))
         else:
             raise FaultError(f"Boundaries of groundTruth {number} is no matrix, expected (H, W)")
-    return boundaries, segmentations
+    return boundaries, segmentations, set()
 
 
 def _binary(array: NDArray[Any], invert: bool, threshold: float | None) -> NDArray[np.bool_]:
-    """A two-valued map as bool; 0 is background unless `invert`."""
-    if array.dtype == np.bool_:
-        return ~array if invert else array
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise FaultError("values that are NaN or infinite, expected boundaries of 0 and 1")
+    """Boundaries as bool; 0 is background unless `invert`."""
     if threshold is not None:
-        edges = array >= threshold * _full_scale(array)
-    else:
+        cuts = threshold * 255, threshold * 65535, threshold
+        edges = cut_map(array, cuts, "gray values", least=True)
+    elif is_binary(array):
         edges = array != 0
-        gray = edges & (array != array.max())
-        if gray.any() or array.min() < 0 or array.max() not in (0, 1, 255, 65535):
-            raise FaultError(
-                f"gray values from {array.min():g} to {array.max():g}, expected "
-                "boundaries of 0 and 1 or 0 and 255 (gray: gt_threshold=0.5; region "
-                "labels: gt_kind=labels; both by --set)"
-            )
+    else:
+        raise FaultError(
+            f"gray values, {described(array)}, expected boundaries of 0 and 1 or 0 and 255 (gray: "
+            "gt_threshold=0.5; region labels: gt_kind=labels; both by --set)"
+        )
     return ~edges if invert else edges
-
-
-def _full_scale(array: NDArray[Any]) -> float:
-    """The value of full white: 1 where nothing is above it, else by the dtype."""
-    if array.max() <= 1:
-        return 1.0
-    return 65535.0 if array.dtype == np.uint16 else 255.0
-
-
-def _check_shapes(maps: Sequence[NDArray[Any]]) -> None:
-    shapes = list(dict.fromkeys(m.shape for m in maps))
-    if len(shapes) > 1:
-        sizes = listed([f"{h} x {w}" for h, w in shapes])
-        raise FaultError(f"annotations of sizes {sizes} (rows x columns), expected one size")
 
 
 def read_truth(pair: Pair, kind: str, protocol: Protocol, instances: bool = False) -> GroundTruth:
@@ -237,31 +217,30 @@ def read_truth(pair: Pair, kind: str, protocol: Protocol, instances: bool = Fals
 
     Raises FileFormatError, DataError.
     """
+    if kind == "annotators":
+        return load_ground_truth(pair, **protocol.gt_options())
+    if kind == "mask":
+        return _mask(pair, protocol)
     if kind == "classes":
-        return _class_truth(pair, instances)
-    return _TRUTHS[kind](pair, protocol)
+        with reading(pair.gt_path, "a label map"):
+            return _class_truth(pair, pair.gt_path, instances)
+    return {"lines": lines_truth, "oriented": oriented_truth, "depth-map": depth_truth}[kind](pair)
 
 
-def _annotators(pair: Pair, protocol: Protocol) -> GroundTruth:
-    return load_ground_truth(pair, **protocol.gt_options())
-
-
-def _class_truth(pair: Pair, wanted: bool) -> GroundTruth:
-    path = pair.gt_path
+def _class_truth(pair: Pair, path: Path, wanted: bool) -> GroundTruth:
     found = read_arrays(path, indices=True)
     if "GTcls" in found:
         struct = found["GTcls"]
         if not isinstance(struct, dict) or not {"Boundaries", "Segmentation"} <= struct.keys():
             raise DataError(f"{show(path)}: no struct GTcls with Boundaries and Segmentation")
         drawn = np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]])
-        labels = _labels_of(struct["Segmentation"], path)
+        labels = struct["Segmentation"]
         instances = _instances(path, drawn) if wanted else None
         return GroundTruth(
             pair.image_id, path=path, class_boundaries=drawn, labels=labels, instances=instances
         )
     array = only_array(found, path)
     if array.ndim == 2:
-        array = _labels_of(array, path)
         instances = _instances(path) if wanted else None
         return GroundTruth(pair.image_id, path=path, labels=array, instances=instances)
     return GroundTruth(pair.image_id, path=path, class_boundaries=array != 0)
@@ -280,7 +259,7 @@ def _instances(path: Path, drawn: NDArray[np.bool_] | None = None) -> NDArray[An
         return None
     found = read_arrays(file, indices=True)
     if "GTinst" not in found:
-        return _labels_of(only_array(found, file), file)
+        return only_array(found, file)
     struct = found["GTinst"]
     wanted = {"Boundaries", "Categories", "Segmentation"}
     if not isinstance(struct, dict) or not wanted <= struct.keys():
@@ -298,36 +277,16 @@ def _instances(path: Path, drawn: NDArray[np.bool_] | None = None) -> NDArray[An
         drawn[:] = False
         for category, outline in zip(classes.tolist(), outlines, strict=True):
             drawn[category - 1] |= outline
-    return _labels_of(struct["Segmentation"], file)
-
-
-def _labels_of(value: Any, path: Path) -> NDArray[Any]:
-    """A label map; MATLAB often stores one as double."""
-    array = np.asarray(value)
-    if array.dtype.kind != "f":
-        return array
-    with reading(path, "a label map"):
-        return label_map(array)
+    return struct["Segmentation"]
 
 
 def _mask(pair: Pair, protocol: Protocol) -> GroundTruth:
-    path = pair.gt_path
+    path, least = pair.gt_path, protocol.gt_threshold
     array = only_array(read_arrays(path), path)
+    # Masks are often resized or saved as JPEG; the field cuts them above 128.
+    cuts = (128.0, 128.0 * 257, 0.5) if least is None else (least * 255, least * 65535, least)
     with reading(path, "a mask"):
         if array.ndim != 2:
             raise FaultError(f"an array of shape {array.shape}, expected one mask (H, W)")
-        # Masks are often resized or saved as JPEG; the field cuts them at 128.
-        cut = {"u1": 128, "u2": 128 * 257}.get(array.dtype.str[1:], 0.5)
-        if array.max(initial=0) <= 1 and array.dtype.kind in "bui":
-            cut = 0
-        mask = array > cut
-    return GroundTruth(pair.image_id, path=path, mask=mask)
-
-
-_TRUTHS: dict[str, Callable[[Pair, Protocol], GroundTruth]] = {
-    "annotators": _annotators,
-    "mask": _mask,
-    "lines": lambda pair, protocol: lines_truth(pair),
-    "oriented": lambda pair, protocol: oriented_truth(pair),
-    "depth-map": lambda pair, protocol: depth_truth(pair),
-}
+        mask = cut_map(array, cuts, "mask", least=least is not None)
+    return GroundTruth(pair.image_id, path=path, mask=mask, scale=scale_of(array, least or 0))

@@ -6,7 +6,7 @@ import io
 import math
 import os
 import zlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,12 +18,17 @@ ITEM_COST = 1 << 15  # bytes charged per item of a cell or struct: they may lead
 CHUNK_COST = 8
 MAX_CHUNKS = 100_000
 DEFLATE, SHUFFLE = 1, 2  # the filters that are read, by HDF5's numbers
+MATLAB_HEADER = b"MATLAB 7.3 MAT-file"
 CLASS, EMPTY = "MATLAB_class", "MATLAB_empty"
 SKIPPED = {"char", "function_handle", "opaque", "object"}
 
 
 def read_hdf5(data: bytes) -> dict[str, Any]:
-    """The variables of a MATLAB 7.3 file given as bytes; the same values as `mat_arrays`.
+    """The variables of an HDF5 file given as bytes; of MATLAB's the same values as `read_mat`.
+
+    MATLAB writes column by column, so that the axes of its arrays are reversed in the file. Its
+    files begin with a header, and each of its arrays has an attribute; other arrays stay as they
+    are.
 
     Raises FaultError when h5py is not installed or a variable is not plain data of this file
     (external and virtual storage are never followed).
@@ -36,18 +41,16 @@ def read_hdf5(data: bytes) -> dict[str, Any]:
             "(or save with -v7)"
         ) from None
     with h5py.File(io.BytesIO(data), "r") as file:
-        budget = Budget()
-        budget.spend(len(file) * ITEM_COST)
-        wanted = [k for k in file if not k.startswith("#")]
-        return {k: _value(file, _own(file, k), budget, 0) for k in wanted}
+        of = _File(file, Budget(), data.startswith(MATLAB_HEADER))
+        of.budget.spend(len(file) * ITEM_COST)
+        return {k: of.value(_own(file, k), 0) for k in file if not k.startswith("#")}
 
 
-def h5_arrays(path: str | os.PathLike[str], indices: bool) -> dict[str, Any]:
-    """The arrays of a .h5 file by name, as h5py has them; for the table of formats."""
+def read_h5(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The arrays of a .h5 file by name."""
     data = read_bytes(path)
     with reading(path, "an HDF5 file"):
-        found = read_hdf5(data)
-        return {k: np.ascontiguousarray(v.T) for k, v in found.items() if hasattr(v, "T")}
+        return {k: v for k, v in read_hdf5(data).items() if isinstance(v, np.ndarray)}
 
 
 def _own(group: Any, name: str) -> Any:
@@ -57,34 +60,6 @@ def _own(group: Any, name: str) -> Any:
     if not isinstance(group.get(name, getlink=True), h5py.HardLink):
         raise FaultError(f"variable {bounded.show(name)!r} is a link, expected data")
     return group[name]
-
-
-def _value(file: Any, item: Any, budget: Budget, depth: int) -> Any:
-    import h5py
-
-    if depth > MAX_DEPTH:
-        raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
-    if isinstance(item, h5py.Group):
-        return _struct(file, item, budget, depth)
-    kind = _attribute(item, CLASS, b"")
-    kind = kind.decode("latin-1") if isinstance(kind, bytes) else str(kind)
-    if kind in SKIPPED:
-        return None
-    if _attribute(item, EMPTY, 0):
-        return [] if kind == "cell" else np.zeros((0, 0))
-    if item.external or item.is_virtual:
-        raise FaultError("keeps its data in another file, expected plain data")
-    _check_chunks(item)
-    if h5py.check_ref_dtype(item.dtype) is h5py.Reference:  # the dtype of text is equal to theirs
-        return _cell(file, item, budget, depth)
-    if item.dtype.kind not in "iufb":
-        return None
-    check_size(item.shape, item.dtype.itemsize)
-    budget.spend(math.prod(item.shape) * item.dtype.itemsize)
-    # MATLAB writes column by column: the axes come reversed
-    array = np.asarray(item[()]).T
-    wanted = np.dtype(np.bool_) if kind == "logical" else array.dtype.newbyteorder("=")
-    return array.astype(wanted, copy=False)
 
 
 def _attribute(item: Any, name: str, default: Any) -> Any:
@@ -118,22 +93,56 @@ def _check_chunks(item: Any) -> None:
             raise FaultError(f"has a chunk that is not of {size} bytes, expected a sound file")
 
 
-def _cell(file: Any, item: Any, budget: Budget, depth: int) -> list[Any]:
-    check_size(item.shape, 8)
-    budget.spend(math.prod(item.shape) * ITEM_COST)
-    # reversed axes in C order are MATLAB's column order
-    return [_value(file, file[ref], budget, depth + 1) for ref in item[()].ravel()]
+class _File(NamedTuple):
+    """An open file, the bytes that it may still decode to, and whether MATLAB wrote it."""
 
+    file: Any
+    budget: Budget
+    turned: bool
 
-def _struct(file: Any, group: Any, budget: Budget, depth: int) -> Any:
-    if _attribute(group, CLASS, b"struct") not in (b"struct", "struct"):
-        return None
-    budget.spend(len(group) * ITEM_COST)
-    fields = {k: _value(file, _own(group, k), budget, depth + 1) for k in group}
-    # a struct array is a group of cells without the class "cell"
-    rows = {
-        len(v) for k, v in fields.items() if isinstance(v, list) and CLASS not in group[k].attrs
-    }
-    if fields and len(rows) == 1 and all(isinstance(v, list) for v in fields.values()):
-        return [{k: v[i] for k, v in fields.items()} for i in range(rows.pop())]
-    return fields
+    def value(self, item: Any, depth: int) -> Any:
+        """What `read_mat` gives of a data set or a group."""
+        import h5py
+
+        if depth > MAX_DEPTH:
+            raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
+        if isinstance(item, h5py.Group):
+            return self.struct(item, depth)
+        kind = _attribute(item, CLASS, b"")
+        kind = kind.decode("latin-1") if isinstance(kind, bytes) else str(kind)
+        if kind in SKIPPED:
+            return None
+        if _attribute(item, EMPTY, 0):
+            return [] if kind == "cell" else np.zeros((0, 0))
+        if item.external or item.is_virtual:
+            raise FaultError("keeps its data in another file, expected plain data")
+        _check_chunks(item)
+        # the dtype of text is equal to that of references
+        if h5py.check_ref_dtype(item.dtype) is h5py.Reference:
+            check_size(item.shape, 8)
+            self.budget.spend(math.prod(item.shape) * ITEM_COST)
+            # reversed axes in C order are MATLAB's column order
+            return [self.value(self.file[ref], depth + 1) for ref in item[()].ravel()]
+        if item.dtype.kind not in "iufb":
+            return None
+        check_size(item.shape, item.dtype.itemsize)
+        self.budget.spend(math.prod(item.shape) * item.dtype.itemsize)
+        array = np.asarray(item[()])
+        if self.turned or CLASS in item.attrs:
+            array = array.T
+        wanted = np.dtype(np.bool_) if kind == "logical" else array.dtype.newbyteorder("=")
+        return array.astype(wanted, copy=False)
+
+    def struct(self, group: Any, depth: int) -> Any:
+        """A dict, a list of them, or None for an object."""
+        if _attribute(group, CLASS, b"struct") not in (b"struct", "struct"):
+            return None
+        self.budget.spend(len(group) * ITEM_COST)
+        fields = {k: self.value(_own(group, k), depth + 1) for k in group}
+        # a struct array is a group of cells without the class "cell"
+        rows = {
+            len(v) for k, v in fields.items() if isinstance(v, list) and CLASS not in group[k].attrs
+        }
+        if fields and len(rows) == 1 and all(isinstance(v, list) for v in fields.values()):
+            return [{k: v[i] for k, v in fields.items()} for i in range(rows.pop())]
+        return fields

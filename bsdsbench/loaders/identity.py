@@ -88,16 +88,14 @@ class Identity:
         if self.known is None:
             return f"a set without a name, {self.n_images} images"
         total = len(self.known.images)
-        if self.whole:
-            return f"{self.known.name}, {total} of {total} images"
         if self.clean:
-            return f"a part of {self.known.name}, {self.n_images} of {total} images"
+            part = "" if self.whole else "a part of "
+            return f"{part}{self.known.name}, {self.n_images} of {total} images"
         same = total - len(self.missing) - len(self.altered)
-        faults = ((len(self.altered), "altered"), (len(self.missing), "missing"))
-        parts = [f"{n} {word}" for n, word in (*faults, (len(self.extra), "extra")) if n]
+        faults = [f"{len(getattr(self, word))} {word}" for word in ("altered", "missing", "extra")]
         return (
             f"a set without a name, {self.n_images} images, most like {self.known.name}: "
-            f"{same} of {total} the same, {', '.join(parts)}"
+            f"{same} of {total} the same, {', '.join(f for f in faults if f[:2] != '0 ')}"
         )
 
     def to_mapping(self) -> dict[str, Any]:
@@ -165,13 +163,13 @@ def folder_fingerprints(
     found: dict[str, str] = {}
     faults: list[DataError] = []
     with ThreadPoolExecutor() as pool:
-        for each, mark in zip(pairs, pool.map(one, pairs), strict=True):
+        for done, (each, mark) in enumerate(zip(pairs, pool.map(one, pairs), strict=True), 1):
             if isinstance(mark, DataError):
                 faults.append(mark)
             else:
                 found[each.image_id] = mark
             if progress:
-                progress(len(found) + len(faults), len(pairs), each.image_id)
+                progress(done, len(pairs), each.image_id)
     if faults:
         raise DataError.collect(faults)
     return found
@@ -214,8 +212,12 @@ def identify(images: Mapping[str, str], sets: Sequence[KnownSet] = ()) -> Identi
     leaves fewer missing. No images, or none of any known set, give an identity without a name.
     """
     own = set_fingerprint(images)
-    best = max((*sets, *shipped_sets()), key=lambda known: (_shared(images, known), -_size(known)))
-    if not _shared(images, best):
+
+    def likeness(known: KnownSet) -> tuple[int, int]:
+        return len(images.items() & known.images.items()), -len(known.images)
+
+    best = max((*sets, *shipped_sets()), key=likeness)
+    if not likeness(best)[0]:
         return Identity(own, len(images))
     there = best.images
     return Identity(
@@ -238,29 +240,22 @@ def homes(images: Mapping[str, str], sets: Iterable[KnownSet] = ()) -> dict[str,
     return {key: by_content[mark] for key, mark in images.items() if mark in by_content}
 
 
-def _shared(images: Mapping[str, str], known: KnownSet) -> int:
-    return len(images.items() & known.images.items())
-
-
-def _size(known: KnownSet) -> int:
-    return len(known.images)
-
-
 def _sets(content: Any, source: str) -> tuple[KnownSet, ...]:
     found = content.get("sets") if isinstance(content, dict) else None
     if not isinstance(found, dict) or not found:
         raise FileFormatError(f"{source}: no 'sets', expected a file that registers a set")
-    return tuple(_known_set(name, entry, source) for name, entry in found.items())
-
-
-def _known_set(name: str, entry: Any, source: str) -> KnownSet:
-    images = entry.get("images") if isinstance(entry, dict) else None
-    if not isinstance(images, dict) or not images:
-        raise FileFormatError(f"{source}: set {show(name)} has no images, expected ID: FINGERPRINT")
-    own = set_fingerprint({k: str(v) for k, v in images.items()})
-    if entry.get("fingerprint", own) != own:
-        raise FileFormatError(
-            f"{source}: set {show(name)} has fingerprint {show(entry['fingerprint'])}, expected "
-            f"{own} as its images have"
-        )
-    return KnownSet(name, own, images)
+    sets = []
+    for name, entry in found.items():
+        images = entry.get("images") if isinstance(entry, dict) else None
+        if not isinstance(images, dict) or not images:
+            raise FileFormatError(
+                f"{source}: set {show(name)} has no images, expected ID: FINGERPRINT"
+            )
+        own = set_fingerprint({k: str(v) for k, v in images.items()})
+        if entry.get("fingerprint", own) != own:
+            raise FileFormatError(
+                f"{source}: set {show(name)} has fingerprint {show(entry['fingerprint'])}, "
+                f"expected {own} as its images have"
+            )
+        sets.append(KnownSet(name, own, images))
+    return tuple(sets)

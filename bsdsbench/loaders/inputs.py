@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,9 +59,10 @@ class Prediction:
     ucm2 : array or None
         (2H+1, 2W+1) float64, ultrametric contour map at double size, in [0, 1].
     segs : tuple of array or None
-        Tuple of (H, W) int32 label maps, one per threshold 1..n.
+        Tuple of (H, W) integer label maps, one per threshold 1..n.
     classes : array or None
-        (H, W) integer class labels, or (C, H, W) soft maps or bool, one per class.
+        (H, W) class labels, kept as integers (`whole_labels`), or (C, H, W) soft maps or bool, one
+        per class.
     depth : array or None
         (H, W) numbers, depth or inverse depth, also NaN and infinite.
     angles : array or None
@@ -81,39 +82,25 @@ class Prediction:
     path: Path | None = None
     soft: NDArray[Any] | None = None
     ucm2: NDArray[np.float64] | None = None
-    segs: tuple[NDArray[np.int32], ...] | None = None
+    segs: tuple[NDArray[Any], ...] | None = None
     classes: NDArray[Any] | None = None
     depth: NDArray[Any] | None = None
     angles: NDArray[Any] | None = None
     lines: Lines | None = None
 
     def __post_init__(self) -> None:
-        _check_id(self.image_id, "Prediction")
-        segs = () if self.segs is None else _maps(self.segs, "Prediction.segs", "biu")
-        object.__setattr__(self, "segs", None if self.segs is None else segs)
-        forms = dict(soft=self.soft, ucm2=self.ucm2, classes=self.classes, depth=self.depth)
-        for name, value in forms.items():
-            dims = (2, 3) if name == "classes" else (2,)
-            _check_map(value, f"Prediction.{name}", "biuf", dims)
-        _check_map(self.angles, "Prediction.angles", "biuf", (2,))
-        if sum(v is not None for v in (*forms.values(), self.segs)) > 1:
-            raise DataError(
-                "Prediction: several forms, expected one of soft, ucm2, segs, classes, depth"
-            )
+        _settle(self, dict(soft=2, ucm2=2, depth=2, angles=2, classes=(2, 3), segs="biu"))
+        if sum(getattr(self, name) is not None for name in FORMS) > 1:
+            raise DataError(f"Prediction: several forms, expected one of {', '.join(FORMS)}")
 
     @property
     def shape(self) -> tuple[int, int]:
         """(rows, columns) of the image the prediction is for."""
-        if self.soft is not None:
-            return self.soft.shape[0], self.soft.shape[1]
         if self.ucm2 is not None:
             return (self.ucm2.shape[0] - 1) // 2, (self.ucm2.shape[1] - 1) // 2
-        if self.segs:
-            return self.segs[0].shape[0], self.segs[0].shape[1]
-        if self.classes is not None:
-            return self.classes.shape[-2], self.classes.shape[-1]
-        if self.depth is not None:
-            return self.depth.shape[0], self.depth.shape[1]
+        for given in (self.soft, *(self.segs or ()), self.classes, self.depth):
+            if given is not None:
+                return given.shape[-2], given.shape[-1]
         return 0, 0
 
     @property
@@ -124,8 +111,7 @@ class Prediction:
         if self.soft is not None:
             names = {"u1": "soft8", "u2": "soft16", "b1": "binary"}
             return names.get(self.soft.dtype.str[1:], "float")
-        others = dict(ucm2=self.ucm2, segs=self.segs, classes=self.classes, depth=self.depth)
-        return next((name for name, value in others.items() if value is not None), "")
+        return next((name for name in FORMS if getattr(self, name) is not None), "")
 
     def boundary_map(self) -> NDArray[Any]:
         """The (H, W) soft map: itself, or ucm2[2::2, 2::2] (official boundaryBench).
@@ -155,14 +141,14 @@ class GroundTruth:
     boundaries : tuple of array
         Tuple of (H, W) bool, one per annotator.
     segmentations : tuple of array
-        Tuple of (H, W) int32 label maps, one per annotator; empty where the data set has only
+        Tuple of (H, W) integer label maps, one per annotator; empty where the data set has only
         boundaries.
     path : path or None
         The file it was read from, or None.
     labels : array or None
-        (H, W) integer class labels.
+        (H, W) class labels, kept as integers (`whole_labels`).
     instances : array or None
-        (H, W) integer, which instance a pixel belongs to, where class labels have them.
+        (H, W), which instance a pixel belongs to, where class labels have them; kept as integers.
     class_boundaries : array or None
         (C, H, W) bool, where there are boundaries of classes and no labels, or both.
     mask : array or None
@@ -177,6 +163,8 @@ class GroundTruth:
         (H, W) radians per annotator, where boundaries have an orientation.
     lines : Lines or None
         Straight lines, beside the boundaries that they are drawn as.
+    scale : str
+        What 8- and 16-bit maps were taken for, as `scale_of` says.
 
     Examples
     --------
@@ -188,7 +176,7 @@ class GroundTruth:
 
     image_id: str
     boundaries: tuple[NDArray[np.bool_], ...] = ()
-    segmentations: tuple[NDArray[np.int32], ...] = ()
+    segmentations: tuple[NDArray[Any], ...] = ()
     path: Path | None = None
     labels: NDArray[Any] | None = None
     class_boundaries: NDArray[np.bool_] | None = None
@@ -199,17 +187,13 @@ class GroundTruth:
     valid: NDArray[np.bool_] | None = None
     angles: tuple[NDArray[Any], ...] = ()
     lines: Lines | None = None
+    scale: str = ""
 
     def __post_init__(self) -> None:
-        _check_id(self.image_id, "GroundTruth")
-        for name, kinds in (("boundaries", "biuf"), ("segmentations", "biu"), ("angles", "biuf")):
-            maps = _maps(getattr(self, name), f"GroundTruth.{name}", kinds)
-            object.__setattr__(self, name, maps)
-        _check_map(self.labels, "GroundTruth.labels", "iu", (2,))
-        for name, value in dict(mask=self.mask, depth=self.depth, valid=self.valid).items():
-            _check_map(value, f"GroundTruth.{name}", "biuf", (2,))
-        _check_map(self.class_boundaries, "GroundTruth.class_boundaries", "biuf", (3,))
-        _check_map(self.photo, "GroundTruth.photo", "u", (3,))
+        maps = dict(labels=2, instances=2, mask=2, depth=2, valid=2, class_boundaries=3, photo=3)
+        _settle(self, dict(boundaries="biuf", segmentations="biu", angles="biuf", **maps))
+        if self.mask is not None:
+            object.__setattr__(self, "mask", binary_map(self.mask, "GroundTruth.mask"))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -221,28 +205,40 @@ class GroundTruth:
         return 0, 0
 
 
-def _check_id(value: object, what: str) -> None:
-    if not isinstance(value, str):
-        raise DataError(f"{what}.image_id: {kind_of_value(value)}, expected text")
+FORMS = ("soft", "ucm2", "segs", "classes", "depth")
+LABELS = ("labels", "instances", "classes")  # integers where they are (H, W)
 
 
-def _maps(values: Any, what: str, kinds: str) -> tuple[NDArray[Any], ...]:
-    """A list or tuple of (H, W) arrays as a tuple."""
-    maps = tuple(given_list(values, what, "a list of (H, W) arrays"))
-    for k, each in enumerate(maps, 1):
-        _check_map(each, f"{what} {k}", kinds, (2,), optional=False)
-    return maps
+def _settle(given: Any, fields: dict[str, Any]) -> None:
+    """Check the id and the arrays of an input; lists become tuples, labels integers.
+
+    fields : name -> number of axes, or of a list of (H, W) maps the kinds of their numbers
+    Raises DataError.
+    """
+    kind = type(given).__name__
+    if not isinstance(given.image_id, str):
+        raise DataError(f"{kind}.image_id: {kind_of_value(given.image_id)}, expected text")
+    for name, dims in fields.items():
+        value, what = getattr(given, name), f"{kind}.{name}"
+        if value is None:
+            continue
+        if isinstance(dims, str):
+            value = tuple(given_list(value, what, "a list of (H, W) arrays"))
+            for k, each in enumerate(value, 1):
+                _check_map(each, f"{what} {k}", dims, (2,))
+        else:
+            dims = dims if isinstance(dims, tuple) else (dims,)
+            _check_map(value, what, "u" if name == "photo" else "biuf", dims)
+            if name in LABELS and value.ndim == 2:
+                value = whole_labels(value, "label map")
+        object.__setattr__(given, name, value)
 
 
-def _check_map(
-    value: object, what: str, kinds: str, dims: tuple[int, ...], optional: bool = True
-) -> None:
+def _check_map(value: object, what: str, kinds: str, dims: tuple[int, ...]) -> None:
     """Raise DataError unless `value` is an array of a kind of numbers and a number of axes."""
-    if value is None and optional:
-        return
     refuse_mask(value, what)
     if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
-        expected = "integer labels" if "f" not in kinds else "an array of numbers"
+        expected = "an array of numbers" if "f" in kinds else "integer labels"
         raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
     refuse_size(value, what)
     if value.ndim not in dims:
@@ -270,7 +266,7 @@ def soft_map(pred: Any, what: str = "prediction") -> NDArray[Any]:
     kind, size = soft.dtype.kind, soft.dtype.itemsize
     if kind not in "bf" and not (kind == "u" and size <= 2):
         raise DataError(
-            f"{what}: dtype {soft.dtype}{_value_range(soft)}, expected uint8, uint16, bool or "
+            f"{what}: dtype {described(soft)}, expected uint8, uint16, bool or "
             "floats in [0, 1] (label maps need pred_kind='labels', --pred-kind labels)"
         )
     if kind == "f":
@@ -279,10 +275,10 @@ def soft_map(pred: Any, what: str = "prediction") -> NDArray[Any]:
     return soft.astype(soft.dtype.newbyteorder("="), copy=False)
 
 
-def _value_range(values: NDArray[Any]) -> str:
+def described(values: NDArray[Any]) -> str:
     if not values.size:
-        return ""
-    return f" with values from {values.min()} to {values.max()}"
+        return str(values.dtype)
+    return f"{values.dtype} with values from {values.min()} to {values.max()}"
 
 
 def _check_unit(values: NDArray[Any], what: str) -> None:
@@ -328,8 +324,11 @@ def annotated_maps(gts: Sequence[NDArray[Any]] | GroundTruth) -> Bool:
     return np.array(maps)  # np.stack takes four times as long for small ones
 
 
+WHITE = {"u1": 255, "u2": 65535}
+
+
 def binary_map(values: NDArray[Any], what: str) -> Bool:
-    """A (H, W) map of 0 and 1 of any dtype, or of 0 and 255 in uint8, as bool."""
+    """A (H, W) map of two values as bool: 0 and 1, 0 and 255 or 0 and 65535, of any dtype."""
     values = given_array(values, what)
     if values.ndim != 2:
         raise ShapeError(f"{what}: shape {values.shape}, expected (rows, columns)")
@@ -337,12 +336,94 @@ def binary_map(values: NDArray[Any], what: str) -> Bool:
         return values
     if values.dtype == np.uint8 and values.max(initial=0) <= 1:
         return values.view(np.bool_)
-    on = values == (255 if values.dtype == np.uint8 else 1)
-    if np.count_nonzero(on) != np.count_nonzero(values):
+    on: Bool = values != 0
+    if not is_binary(values):
         raise DataError(
-            f"{what}: values other than 0 and 1 (uint8: or 0 and 255), expected a boundary map"
+            f"{what}: values other than 0 and 1, {described(values)}, expected a map of 0 and 1, "
+            "or of 0 and 255"
         )
     return on
+
+
+def is_binary(values: NDArray[Any]) -> bool:
+    """True where there is nothing but 0 and one of 1, 255 and 65535."""
+    top = values.max(initial=0)
+    return top in (0, 1, 255, 65535) and not ((values != 0) & (values != top)).any()
+
+
+def cut_map(
+    values: NDArray[Any], cuts: tuple[float, float, float], what: str, least: bool = False
+) -> Bool:
+    """The one rule for masks that may be gray, (H, W) as bool.
+
+    bool, and two values as in `binary_map`, need no cut. uint8 and uint16 go up to 255 and 65535,
+    floats to 1; whatever the values of one image, that is their scale.
+
+    cuts  : what is above them is on, of uint8, uint16 and floats
+    least : also what is equal, and 0 and 1 in uint8 and uint16 are gray too
+    Raises DataError for other integers, floats outside [0, 1], and without `least` for integers
+    none of which is above the cut: such a mask is of no known scale.
+    """
+    if values.dtype == bool:
+        return values
+    kind = values.dtype.str[1:] if values.dtype.kind == "u" else values.dtype.kind
+    low, top = values.min(initial=0), values.max(initial=0)
+    if is_binary(values) and not (least and top == 1 and kind in WHITE):
+        return np.asarray(values != 0)
+    white = {**WHITE, "f": 1}.get(kind)
+    if white is None or not (low >= 0 and top <= white):
+        raise DataError(
+            f"{what}: {described(values)}, expected 0 and 1, 0 and 255, or gray in uint8, uint16 "
+            "or floats from 0 to 1"
+        )
+    cut = cuts[list((*WHITE, "f")).index(kind)]
+    if not least and kind in WHITE and top <= cut:
+        raise DataError(f"{what}: {described(values)}, expected 0 and 1, or values up to {white}")
+    return np.asarray(values >= cut if least else values > cut)
+
+
+def scale_of(values: NDArray[Any], cut: float = 0) -> str:
+    """What an 8- or 16-bit map says about the scale of its set: 0 and 1 could be a mask, or noise
+    of a gray map.
+
+    "0/1", "full", "faint" where nothing reaches `cut`, a share of white; "" for other maps, and
+    where all is 0.
+    """
+    kind = values.dtype.str[1:]
+    top = values.max(initial=0) if kind in WHITE else 0
+    if not top:
+        return ""
+    if cut:
+        binary = top in (255, 65535) and is_binary(values)
+        return "full" if binary or top >= cut * WHITE[kind] else "faint"
+    return "0/1" if top == 1 else "full"
+
+
+def one_scale(scales: Iterable[str], what: str) -> str:
+    """The scale of an image's maps. Raises DataError where one is of 0 and 1 beside gray ones."""
+    found = set(scales)
+    if {"0/1", "full"} <= found:
+        raise DataError(f"{what}: some maps up to 1, some up to white, expected one scale")
+    return max(found, default="")  # "full" before "faint", and before none
+
+
+def whole_labels(values: NDArray[Any], what: str) -> NDArray[Any]:
+    """The one rule for labels: integers are kept, bool is 0 and 1, floats must be whole numbers.
+
+    Raises DataError for other floats, and those that are not exact (beyond 2^53).
+    """
+    if values.dtype.kind == "b":
+        return values.view(np.uint8)
+    if values.dtype.kind != "f":
+        return values
+    low, high = values.min(initial=0), values.max(initial=0)
+    parts = np.array_split(values, 1 + (values.size >> 20))  # little memory beside the map
+    if not (low >= -(2**53) and high <= 2**53 and all((x == np.rint(x)).all() for x in parts)):
+        raise DataError(
+            f"{what}: label values that are not whole numbers, from {low:g} to {high:g}, expected "
+            "integer labels"
+        )
+    return values.astype(np.int32 if low >= -(2**31) and high < 2**31 else np.int64)
 
 
 def same_shape(pred: tuple[int, ...], gt: tuple[int, ...], what: str = "prediction") -> None:

@@ -161,11 +161,8 @@ def oriented_prediction(pair: Pair, shape: Shape) -> Prediction:
         struct = found.get("edge_ori", found)
         if not isinstance(struct, dict):
             raise FaultError("edge_ori is no struct, expected one of edge and ori")
-        edge, angles = _map(struct, "edge"), _map(struct, "ori")
-        if edge.shape != angles.shape:
-            raise FaultError(f"edge {edge.shape} and ori {angles.shape}, expected one size")
-        _finite(angles)
-    return Prediction(pair.image_id, path, soft=edge, angles=angles.astype(np.float64))
+        edge, angles = _oriented(struct, (2,))
+        return Prediction(pair.image_id, path, soft=edge, angles=_radians(angles))
 
 
 def oriented_truth(pair: Pair) -> GroundTruth:
@@ -178,21 +175,14 @@ def oriented_truth(pair: Pair) -> GroundTruth:
         elif isinstance(found.get("gtStruct"), dict):
             maps = _ownership(found["gtStruct"])
         else:
-            edges, angles = _stack(found, "edge"), _stack(found, "ori")
-            if edges.shape != angles.shape:
-                raise FaultError(f"edge {edges.shape} and ori {angles.shape}, expected one size")
-            maps = list(zip(edges, angles, strict=True))
+            edges, angles = _oriented(found, (2, 3))
+            stacked = edges.ndim == 3
+            maps = list(zip(edges, angles, strict=True)) if stacked else [(edges, angles)]
         if not maps:
             raise FaultError("no annotators, expected at least one")
-        for _, angles in maps:
-            _finite(angles)
-    boundaries = tuple(edge != 0 for edge, _ in maps)
-    return GroundTruth(
-        pair.image_id,
-        boundaries,
-        path=path,
-        angles=tuple(angle.astype(np.float64) for _, angle in maps),
-    )
+        drawn = tuple(edge != 0 for edge, _ in maps)
+        radians = tuple(_radians(angle) for _, angle in maps)
+    return GroundTruth(pair.image_id, drawn, path=path, angles=radians)
 
 
 def _piod(info: dict[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -222,21 +212,28 @@ def _ownership(struct: dict[str, Any]) -> list[tuple[NDArray[Any], NDArray[Any]]
     return [(cell[..., 0], cell[..., 1]) for cell in cells]
 
 
-def _map(found: dict[str, Any], name: str) -> NDArray[Any]:
+def _map(found: dict[str, Any], name: str, axes: tuple[int, ...] = (2,)) -> NDArray[Any]:
     value = found.get(name)
-    if not isinstance(value, np.ndarray) or value.ndim != 2 or value.dtype.kind not in "biuf":
-        raise FaultError(f"has {', '.join(map(str, sorted(found)))}, expected a map {name} (H, W)")
+    if (
+        not isinstance(value, np.ndarray)
+        or value.ndim not in axes
+        or value.dtype.kind not in "biuf"
+    ):
+        known = ", ".join(map(str, sorted(found))) or "nothing"
+        also = " or (A, H, W)" if 3 in axes else ""
+        raise FaultError(f"has {known}, expected a map {name} (H, W){also}")
     return value
 
 
-def _stack(found: dict[str, Any], name: str) -> NDArray[Any]:
-    value = found.get(name)
-    if not isinstance(value, np.ndarray) or value.ndim not in (2, 3):
-        known = ", ".join(map(str, sorted(found))) or "nothing"
-        raise FaultError(f"has {known}, expected {name}, (H, W) or (A, H, W)")
-    return value if value.ndim == 3 else value[None]
+def _oriented(found: dict[str, Any], axes: tuple[int, ...]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The maps `edge` and `ori` of one size."""
+    edge, angles = _map(found, "edge", axes), _map(found, "ori", axes)
+    if edge.shape != angles.shape:
+        raise FaultError(f"edge {edge.shape} and ori {angles.shape}, expected one size")
+    return edge, angles
 
 
-def _finite(angles: NDArray[Any]) -> None:
+def _radians(angles: NDArray[Any]) -> F8:
     if not np.isfinite(angles).all():
         raise FaultError("angles that are NaN or infinite, expected radians")
+    return angles.astype(np.float64)

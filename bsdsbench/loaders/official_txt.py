@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.bounded import FaultError, read_bytes, reading, show
 from bsdsbench.files.errors import FileFormatError
-from bsdsbench.files.writing import MANIFEST, Manifest, manifest_over
 from bsdsbench.loaders.formats import id_of
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.curve import PRCurve, best, curve_counts
@@ -70,7 +69,6 @@ def read_rows(
     path: str | os.PathLike[str],
     columns: int,
     least: int | None = None,
-    source: Manifest | None = None,
 ) -> NDArray[np.float64]:
     """The first `columns` numbers of every row of a text file, f8 (N, columns).
 
@@ -78,7 +76,7 @@ def read_rows(
     with # or % are passed over; commas count as spaces. Raises FileFormatError, one line, for a
     missing file, a row that is too short, or no row at all.
     """
-    data = (source.content if source else read_bytes)(Path(path))
+    data = read_bytes(path)
     with reading(path, "rows of numbers"):
         if len(data) > MAX_TEXT_BYTES:
             raise FaultError(f"{len(data)} bytes, expected at most {MAX_TEXT_BYTES}")
@@ -106,9 +104,9 @@ def _number(word: str, line: int) -> float:
         raise FaultError(f"line {line} has {show(word)[:40]!r}, expected a number") from None
 
 
-def read_ev1(path: str | os.PathLike[str], source: Manifest | None = None) -> Counts:
+def read_ev1(path: str | os.PathLike[str]) -> Counts:
     """The counts of an ID_ev1.txt, thresholds ascending. Raises FileFormatError."""
-    rows = read_rows(path, EV1_COLUMNS, source=source)
+    rows = read_rows(path, EV1_COLUMNS)
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
     with reading(path, "an official ev1 table"):
         counts = rows[:, 1:]
@@ -125,17 +123,15 @@ def read_run_folder(folder: str | os.PathLike[str]) -> dict[str, Any]:
     Returns {file name: f8 (N, columns)} for every eval_*.txt that is there, tables over thresholds
     in ascending order, and under "ev1" {image id: Counts} of ID_ev1.txt in the folder or in
     its per_image/ or nms-eval/ (as the edges toolbox has it). Raises FileFormatError when none is
-    there, for the first damaged one, and where a run of ours wrote the folder for what its manifest
-    does not have so.
+    there, and for the first damaged one.
     """
     root = Path(folder)
-    source = manifest_over(root)
     tables: dict[str, Any] = {}
     for name, columns in COLUMNS.items():
         if not (root / name).is_file():
             continue
         wanted = SBD_COLUMNS if name == "eval_bdry.txt" else columns
-        rows = read_rows(root / name, wanted, AT_LEAST.get(name), source)
+        rows = read_rows(root / name, wanted, AT_LEAST.get(name))
         if np.isnan(rows[:, columns:]).all():
             rows = rows[:, :columns]
         if name == "eval_bdry.txt" and np.isnan(rows[:, 6]).all():
@@ -146,23 +142,12 @@ def read_run_folder(folder: str | os.PathLike[str]) -> dict[str, Any]:
     ev1 = sorted(
         p for below in ("", f"{PER_IMAGE}/", "nms-eval/") for p in root.glob(f"{below}*{EV1}")
     )
-    if source:
-        _check_all_there(source, [*(root / name for name in tables), *ev1], root)
-    tables["ev1"] = {id_of(p.name[: -len(EV1)]): read_ev1(p, source) for p in ev1}
+    tables["ev1"] = {id_of(p.name[: -len(EV1)]): read_ev1(p) for p in ev1}
     if len(tables) == 1 and not ev1:
         raise FileFormatError(
             f"{show(root)}: no official result file, expected {next(iter(COLUMNS))} or ID{EV1}"
         )
     return tables
-
-
-def _check_all_there(source: Manifest, found: Iterable[Path], root: Path) -> None:
-    """Raise FileFormatError if a table that a manifest names is not among those found."""
-    whole = os.path.realpath(root) == os.path.realpath(source.folder)
-    wanted = {n for n in source.files if n.endswith(EV1) or (whole and n in COLUMNS)}
-    lost = sorted(wanted - {source.name_of(path) for path in found})
-    if lost:
-        raise FileFormatError(f"{show(source.folder / lost[0])}: is gone, {MANIFEST} names it")
 
 
 def table_files(tables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -26,7 +26,6 @@ from pathlib import Path
 from bsdsbench.files.arguments import given_path, given_word
 from bsdsbench.files.bounded import listed, read_bytes, show
 from bsdsbench.files.errors import DataError, FileFormatError, PairingError, is_text
-from bsdsbench.files.writing import MAPS, Manifest
 from bsdsbench.loaders.formats import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES, id_of
 
 MISSING = ("error", "zero", "skip")
@@ -308,8 +307,7 @@ def find_files(folder: Folder, suffixes: Collection[str]) -> list[Path]:
     """Every file below `folder` with one of `suffixes` (any case), sorted by path.
 
     Hidden names are passed over; a folder reached a second time through links is not read again.
-    Of a detector's maps only those of its last run count. Raises PairingError when the folder is
-    missing, not a folder, or not readable, FileFormatError when a detector's run was not finished.
+    Raises PairingError when the folder is missing, not a folder, or not readable.
     """
     root = Path(folder)
     found: list[Path] = []
@@ -325,9 +323,6 @@ def find_files(folder: Folder, suffixes: Collection[str]) -> list[Path]:
                 folders.clear()
                 continue
             seen.add((info.st_dev, info.st_ino))
-            if (maps := maps_in(here)) is not None:
-                folders.clear()
-                names = [name for name in maps if Path(name).name == name]
             folders[:] = [name for name in folders if name[0] != "."]
             found += [
                 Path(here, name)
@@ -345,15 +340,6 @@ def find_files(folder: Folder, suffixes: Collection[str]) -> list[Path]:
 
 def _raise(error: OSError) -> None:
     raise error
-
-
-def maps_in(folder: str | os.PathLike[str]) -> dict[str, str] | None:
-    """File name -> hash of the maps of a detector's whole run; None for a folder of anything else.
-
-    Raises FileFormatError if the run was not finished.
-    """
-    found = Manifest.read(Path(folder))
-    return found.finished().files if found and found.what == MAPS else None
 
 
 def natural(path: Path) -> tuple[object, ...]:

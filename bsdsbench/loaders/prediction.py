@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,6 @@ PathLike = str | os.PathLike[str]
 # where a file holds several maps, the one of such a name is meant
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
 KINDS = ("soft", "labels")
-BLOCK = 1 << 20  # labels handled at a time
-MAX_LABELS = 1 << 22  # different ones in a map that has to be renumbered
 
 
 def load_prediction(
@@ -97,38 +95,30 @@ def load_prediction(
     first = Path(paths[0])
     image_id = image_id if image_id is not None else id_of(first)
     if len(paths) > 1:
-        return Prediction(image_id, first, segs=_label_files(paths, name))
-    if first.suffix.lower() not in PREDICTION_SUFFIXES:
-        known = ", ".join(PREDICTION_SUFFIXES)
-        with reading(first, "a prediction"):
-            raise FaultError(f"suffix {first.suffix.lower() or 'missing'}, expected one of {known}")
-    found = read_arrays(first, indices=kind == "labels")
+        maps: list[NDArray[Any]] = []
+        for each in paths:
+            maps += load_prediction(each, kind="labels", name=name).segs or ()
+            with reading(each, "label maps"):
+                check_maps(maps, "label maps")
+        return Prediction(image_id, first, segs=tuple(maps))
     with reading(first, "a prediction"):
-        return _choose(found, image_id, first, kind, name)
-
-
-def _label_files(paths: Sequence[PathLike], name: str | None) -> tuple[NDArray[np.int32], ...]:
-    """The label maps of several files, bounded together."""
-    maps: list[NDArray[np.int32]] = []
-    for path in paths:
-        maps += load_prediction(path, kind="labels", name=name).segs or ()
-        with reading(path, "label maps"):
-            check_total(sum(m.nbytes for m in maps))
-            _same_shape(maps)
-    return tuple(maps)
-
-
-def _choose(
-    found: dict[str, Any], image_id: str, path: Path, kind: str, name: str | None
-) -> Prediction:
-    if name is None and "ucm2" in found:
-        return Prediction(image_id, path, ucm2=_ucm2(found["ucm2"]))
-    if name is None and "segs" in found:
-        return Prediction(image_id, path, segs=label_maps(found["segs"]))
-    value = _pick(found, name)
-    if kind == "labels" or isinstance(value, list):
-        return Prediction(image_id, path, segs=label_maps(value))
-    return Prediction(image_id, path, soft=soft_map(value))
+        if first.suffix.lower() not in PREDICTION_SUFFIXES:
+            known = ", ".join(PREDICTION_SUFFIXES)
+            raise FaultError(f"suffix {first.suffix.lower() or 'missing'}, expected one of {known}")
+        found = read_arrays(first, indices=kind == "labels")
+        if name is None and "ucm2" in found:
+            return Prediction(image_id, first, ucm2=_ucm2(found["ucm2"]))
+        if name is None and "segs" in found:
+            return Prediction(image_id, first, segs=label_maps(found["segs"]))
+        value = _pick(found, name)
+        if kind == "labels" or isinstance(value, list):
+            return Prediction(image_id, first, segs=label_maps(value))
+        if not is_numeric(value):
+            raise FaultError("the variable is not numeric, expected a 2-D numeric array")
+        soft = checks.soft_map(np.ascontiguousarray(plane(value, "soft map")), "soft map")
+        if soft.dtype == np.bool_:
+            soft = soft.view(np.uint8) * np.uint8(255)
+        return Prediction(image_id, first, soft=soft)
 
 
 def _pick(found: dict[str, Any], name: str | None) -> Any:
@@ -137,15 +127,13 @@ def _pick(found: dict[str, Any], name: str | None) -> Any:
         if name not in found:
             raise FaultError(f"has variables {listed(sorted(found))}, expected {name!r}")
         return found[name]
-    if len(found) == 1:
-        return next(iter(found.values()))
-    maps = {k: v for k, v in found.items() if is_map(v)}
-    usual = [k for k in SOFT_NAMES if k in maps]
-    if len(maps) == 1 or not usual:
-        if len(maps) != 1:
-            names = listed(sorted(found)) or "nothing"
-            raise FaultError(f"has variables {names}, expected ucm2, segs or one 2-D numeric array")
+    maps = found if len(found) == 1 else {k: v for k, v in found.items() if is_map(v)}
+    if len(maps) == 1:
         return next(iter(maps.values()))
+    usual = [k for k in SOFT_NAMES if k in maps]
+    if not usual:
+        names = listed(sorted(found)) or "nothing"
+        raise FaultError(f"has variables {names}, expected ucm2, segs or one 2-D numeric array")
     return maps[usual[0]]
 
 
@@ -159,33 +147,13 @@ def is_map(value: Any) -> bool:
     return is_numeric(value) and value.ndim >= 2 and (value.ndim > 2 or min(value.shape) != 1)
 
 
-def flat(array: NDArray[Any], what: str) -> NDArray[Any]:
-    """`array` as a C-contiguous (H, W), axes of length 1 dropped where there are more than two."""
-    return np.ascontiguousarray(plane(array, what))
-
-
 def plane(array: NDArray[Any], what: str) -> NDArray[Any]:
-    """As `flat`, in whatever order the array has in memory."""
+    """`array` as (H, W), axes of length 1 dropped where there are more than two."""
     if array.ndim > 2:
         array = array.reshape([n for n in array.shape if n != 1] or [1, 1])
     if array.ndim != 2 or not array.size:
         raise FaultError(f"{what} of shape {array.shape}, expected (H, W)")
     return array
-
-
-def soft_map(array: NDArray[Any], what: str = "a soft map") -> NDArray[Any]:
-    """A boundary map in one of the four dtypes of `Prediction.soft`, by the rule of map_checks."""
-    if not is_numeric(array):
-        raise FaultError("the variable is not numeric, expected a 2-D numeric array")
-    soft = _checked(flat(array, what))
-    return soft.view(np.uint8) * np.uint8(255) if soft.dtype == np.bool_ else soft
-
-
-def _checked(array: NDArray[Any]) -> NDArray[Any]:
-    try:
-        return checks.soft_map(array)
-    except DataError as error:
-        raise FaultError(str(error).partition(": ")[2]) from None
 
 
 def _ucm2(array: Any) -> NDArray[np.float64]:
@@ -202,78 +170,40 @@ def _ucm2(array: Any) -> NDArray[np.float64]:
             f"ucm2 of {array.dtype}, expected floats in [0, 1]: strengths rounded to bytes give "
             "other regions (to score them all the same save ucm2 / 255 as double)"
         )
-    return _checked(array.astype(np.float64, copy=False))
+    return checks.soft_map(array.astype(np.float64, copy=False), "ucm2")
 
 
-def label_maps(value: Any) -> tuple[NDArray[np.int32], ...]:
-    """`segs` (list of maps, or an array (H, W) or (N, H, W)) as a tuple of (H, W) int32."""
+def label_maps(value: Any) -> tuple[NDArray[Any], ...]:
+    """`segs` (list of maps, or an array (H, W) or (N, H, W)) as a tuple of (H, W) integers."""
     if isinstance(value, np.ndarray) and value.ndim == 3:
         value = list(value)
-    given = value if isinstance(value, list) else [value]
-    check_total(4 * sum(v.size for v in given if is_numeric(v)))
-    maps = tuple(label_map(v) for v in given)
+    maps: list[NDArray[Any]] = []
+    for each in value if isinstance(value, list) else [value]:
+        maps.append(label_map(each))
+        check_maps(maps, "label maps")
     if not maps:
         raise FaultError("no label maps, expected at least one")
-    _same_shape(maps)
-    return maps
+    return tuple(maps)
 
 
-def check_total(count: int) -> None:
-    """Raise FaultError if the maps of one image take more than MAX_DECODED_BYTES."""
-    if count > bounded.MAX_DECODED_BYTES:
-        raise FaultError(
-            f"maps of {count} bytes in all, expected at most {bounded.MAX_DECODED_BYTES}"
-        )
+def check_maps(maps: Sequence[NDArray[Any]], what: str) -> None:
+    """Raise FaultError unless the maps of one image have one size, and MAX_DECODED_BYTES in all."""
+    total, most = sum(m.nbytes for m in maps), bounded.MAX_DECODED_BYTES
+    if total > most:
+        raise FaultError(f"maps of {total} bytes in all, expected at most {most}")
+    shapes = list(dict.fromkeys(m.shape for m in maps))
+    if len(shapes) > 1:
+        sizes = listed([f"{h} x {w}" for h, w in shapes])
+        raise FaultError(f"{what} of sizes {sizes} (rows x columns), expected one size")
 
 
-def label_map(array: Any) -> NDArray[np.int32]:
-    """(H, W) int32 labels.
-
-    Values are kept where 0 <= label <= max(H*W, 65535), otherwise renumbered 0, 1, ... in
-    ascending order, so that tables indexed by label stay small; then there may be up to MAX_LABELS
-    of them. Some rows are done at a time, so that little memory is needed beside the result.
-    """
+def label_map(array: Any) -> NDArray[Any]:
+    """(H, W) labels with the values of the file: int32, or wider integers where they need it."""
     if not is_numeric(array):
         raise FaultError("a label map is not a numeric array, expected (H, W) integers")
-    array = plane(array, "a label map")
-    step = max(1, BLOCK // array.shape[1])
-    blocks = [slice(at, at + step) for at in range(0, array.shape[0], step)]
-    if array.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):
-            for rows in blocks:
-                block = array[rows]
-                if not (np.isfinite(block).all() and (block == np.rint(block)).all()):
-                    raise FaultError(
-                        "label values that are not whole numbers, expected integer labels"
-                    )
-    labels = np.empty_like(array, np.int32)  # in its order: MATLAB's are stored by columns
-    known = None
-    if array.min() < 0 or array.max() > max(array.size, 65535):
-        known = _distinct(array, blocks)
-    for rows in blocks:
-        labels[rows] = array[rows] if known is None else np.searchsorted(known, array[rows])
-    return labels
-
-
-def _distinct(array: NDArray[Any], blocks: list[slice]) -> NDArray[Any]:
-    """The different values of an array, ascending; needs no copy of the whole array."""
-    known = array[:0].ravel()
-    for rows in blocks:
-        known = np.union1d(known, array[rows])
-        if known.size > MAX_LABELS:
-            raise FaultError(
-                f"more than {MAX_LABELS} labels, some negative or over the number of pixels, "
-                "expected labels from 0"
-            )
-    return known
-
-
-def _same_shape(maps: Sequence[NDArray[Any]]) -> None:
-    shapes = sorted({m.shape for m in maps})
-    if len(shapes) > 1:
-        raise FaultError(
-            f"label maps of sizes {listed([str(s) for s in shapes])}, expected one size"
-        )
+    labels = checks.whole_labels(plane(array, "a label map"), "label map")
+    small = labels.min() >= -(2**31) and labels.max() < 2**31
+    return labels.astype(np.int32, copy=False) if small else labels
 
 
 def read_prediction(pair: Pair, kind: str, shape: Shape, n_classes: int = 1) -> Prediction:
@@ -281,28 +211,25 @@ def read_prediction(pair: Pair, kind: str, shape: Shape, n_classes: int = 1) -> 
 
     shape is that of its ground truth. Raises FileFormatError, ShapeError.
     """
-    if kind == "classes" and not pair.pred_paths:
-        return Prediction(pair.image_id, classes=np.zeros((n_classes, *shape), bool))
-    if kind in ("soft", "labels"):
-        if not pair.pred_paths:
-            return Prediction(pair.image_id, soft=np.zeros(shape, np.uint8))
+    if kind in ("lines", "oriented", "depth-map"):
+        readers = {"lines": lines_prediction, "oriented": oriented_prediction}
+        return readers.get(kind, depth_prediction)(pair, shape)
+    if not pair.pred_paths:
+        if kind == "classes":
+            return Prediction(pair.image_id, classes=np.zeros((n_classes, *shape), bool))
+        return Prediction(pair.image_id, soft=np.zeros(shape, np.uint8))
+    if kind != "classes":
         return load_prediction(pair, kind=kind)
-    return _PREDICTIONS[kind](pair, shape)
-
-
-def _classes(pair: Pair, shape: Shape) -> Prediction:
-    maps = [_one_array(path) for path in pair.pred_paths]
+    first = pair.pred_paths[0]
+    maps = [only_array(read_arrays(path, indices=True), path) for path in pair.pred_paths]
     if len({m.shape for m in maps}) > 1:
         raise ShapeError(
-            f"{show(pair.pred_paths[0].parent.parent)}: the maps of the classes of "
-            f"{pair.image_id} have several sizes, expected one"
+            f"{show(first.parent.parent)}: the maps of the classes of {pair.image_id} have several "
+            "sizes, expected one"
         )
-    found = maps[0] if len(maps) == 1 else np.stack(maps)
-    return Prediction(pair.image_id, pair.pred_paths[0], classes=found)
-
-
-def _one_array(path: Path) -> NDArray[Any]:
-    return only_array(read_arrays(path, indices=True), path)
+    with reading(first, "a label map"):
+        classes = maps[0] if len(maps) == 1 else np.stack(maps)
+        return Prediction(pair.image_id, first, classes=classes)
 
 
 def only_array(found: dict[str, Any], path: Path) -> NDArray[Any]:
@@ -311,11 +238,3 @@ def only_array(found: dict[str, Any], path: Path) -> NDArray[Any]:
     if len(arrays) != 1:
         raise DataError(f"{show(path)}: {len(arrays)} arrays, expected one")
     return arrays[0]
-
-
-_PREDICTIONS: dict[str, Callable[[Pair, Shape], Prediction]] = {
-    "classes": _classes,
-    "lines": lines_prediction,
-    "oriented": oriented_prediction,
-    "depth-map": depth_prediction,
-}

@@ -6,7 +6,7 @@ import csv
 import io
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -33,32 +33,29 @@ def read_scores(path: str | Path) -> tuple[F8, F8]:
     for a file without rows, a row that is not two numbers or has not as many columns as the first,
     with its line.
     """
-    data = _bytes(path)
+    if str(path) == "-":
+        given = getattr(sys.stdin, "buffer", sys.stdin).read(MAX_BYTES + 1)
+        data = given.encode("utf-8", "surrogatepass") if isinstance(given, str) else given
+        if len(data) > MAX_BYTES:
+            raise FileFormatError(f"-: more than {MAX_BYTES} bytes, expected fewer")
+    else:
+        data = read_bytes(path, MAX_BYTES)
     with reading(path, "a table of labels and scores"):
-        return _parse(data)
+        try:
+            return _parse(data)
+        except UnicodeDecodeError:
+            raise FaultError(f"not UTF-8 text, {_EXPECTED}") from None
 
 
-def _bytes(path: str | Path) -> bytes:
-    if str(path) != "-":
-        return read_bytes(path, MAX_BYTES)
-    given = getattr(sys.stdin, "buffer", sys.stdin).read(MAX_BYTES + 1)
-    data: bytes = given.encode("utf-8", "surrogatepass") if isinstance(given, str) else given
-    if len(data) > MAX_BYTES:
-        raise FileFormatError(f"-: more than {MAX_BYTES} bytes, expected fewer")
-    return data
-
-
-def _lines(data: bytes) -> io.TextIOWrapper:
-    """The text line by line: a list of all lines would take many times its size."""
-    return io.TextIOWrapper(io.BytesIO(data), "utf-8-sig")
+def _lines(data: bytes) -> Iterator[tuple[int, str]]:
+    """The lines that are not empty, with their numbers: a list of them would take many times the
+    size of the text."""
+    text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig")
+    return ((k, line) for k, line in enumerate(text, 1) if line.strip())
 
 
 def _parse(data: bytes) -> tuple[F8, F8]:
-    try:
-        rows = ((k, line) for k, line in enumerate(_lines(data)) if line.strip())
-        before, first = next(rows, (0, ""))
-    except UnicodeDecodeError:
-        raise FaultError(f"not UTF-8 text, {_EXPECTED}") from None
+    at, first = next(_lines(data), (0, ""))
     if not first:
         raise FaultError(f"no rows, {_EXPECTED}")
     mark = next((m for m in ",;\t" if m in first), None)
@@ -67,14 +64,15 @@ def _parse(data: bytes) -> tuple[F8, F8]:
     columns = _columns(names) if header else (0, 1)
     if not header and len(names) != 2:
         raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
-    skip = before + 1 if header else 0
+    rows = (line for _, line in _lines(data))
     try:
-        if header and any(w != len(names) for w in _widths((line for _, line in rows), mark)):
+        # a quoted cell may go over lines
+        if header and any(len(row) != len(names) for row in _rows(rows, mark)):
             raise ValueError
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             table = np.loadtxt(
-                (line for line in _lines(data) if line.strip()),
+                (line for _, line in _lines(data)),
                 delimiter=mark,
                 skiprows=int(header),
                 usecols=columns if header else None,
@@ -83,9 +81,9 @@ def _parse(data: bytes) -> tuple[F8, F8]:
                 quotechar='"',
             )
     except UnicodeDecodeError:
-        raise FaultError(f"not UTF-8 text, {_EXPECTED}") from None
+        raise
     except ValueError:
-        raise FaultError(_fault(data, mark, skip, columns, len(names))) from None
+        raise FaultError(_fault(data, mark, at if header else 0, columns, len(names))) from None
     if table.size == 0:
         raise FaultError(f"a header and no rows, {_EXPECTED}")
     if table.shape[1] != 2:
@@ -99,10 +97,10 @@ def _parse(data: bytes) -> tuple[F8, F8]:
 def _columns(names: list[str]) -> tuple[int, int]:
     """Where the label and the score stand in the header."""
     known = [name.strip().lower() for name in names]
-    found = [[k for k, n in enumerate(known) if n in _NAMES[word]] for word in ("label", "score")]
-    if all(len(f) == 1 for f in found):
-        return found[0][0], found[1][0]
-    if len(names) == 2 and not any(found):
+    labels, scores = ([k for k, n in enumerate(known) if n in words] for words in _NAMES.values())
+    if len(labels) == len(scores) == 1:
+        return labels[0], scores[0]
+    if len(names) == 2 and not labels and not scores:
         return 0, 1
     raise FaultError(
         f"columns {listed([n.strip() for n in names])}, "
@@ -112,10 +110,10 @@ def _columns(names: list[str]) -> tuple[int, int]:
 
 def _fault(data: bytes, mark: str | None, skip: int, columns: tuple[int, int], width: int) -> str:
     """What is wrong with the first row that has not `width` cells, or no numbers in `columns`."""
-    for number, line in enumerate(_lines(data), 1):
-        if number <= skip or not line.strip():
-            continue
+    for number, line in _lines(data):
         cells = _cells(line, mark)
+        if number <= skip:
+            continue
         if len(cells) != width:
             return f"line {number}: {len(cells)} columns, expected {width}"
         for k in columns:
@@ -124,20 +122,18 @@ def _fault(data: bytes, mark: str | None, skip: int, columns: tuple[int, int], w
     return f"not a table of numbers, {_EXPECTED}"
 
 
-def _widths(lines: Iterable[str], mark: str | None) -> Iterable[int]:
-    """How many cells each row has; a quoted one may go over lines."""
+def _rows(lines: Iterable[str], mark: str | None) -> Iterator[list[str]]:
     if mark is None:
-        return (len(line.split()) for line in lines)
-    return map(len, csv.reader(map(str.rstrip, lines), delimiter=mark))
+        return map(str.split, lines)
+    return csv.reader(map(str.rstrip, lines), delimiter=mark)
 
 
 def _cells(line: str, mark: str | None) -> list[str]:
-    return line.split() if mark is None else next(csv.reader([line.rstrip()], delimiter=mark))
+    return next(_rows([line], mark))
 
 
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        return float(text) is not None
     except ValueError:
         return False
-    return True

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.depth_files import matte_mask
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, cut_map, same_shape
 from bsdsbench.protocol.fields import (
     BOOL,
     HOME_MADE,
@@ -216,7 +216,7 @@ def prepared(pred: NDArray[Any], gt: GroundTruth, at: DepthOptions) -> DepthMaps
     matte = None if gt.mask is None else np.asarray(gt.mask[cut]) != 0
     given = None if gt.depth is None else gt.depth[cut]
     if given is not None and at.gt_holds == "edges" and not edges:
-        edges, given = (given > (127 if given.dtype == np.uint8 and given.max() > 1 else 0),), None
+        edges, given = (cut_map(given, (127, 0, 0), "edges"),), None
     if given is not None and at.gt_holds == "matte" and matte is None:
         matte, given = matte_mask(given), None
     depth, there, known = _depth(pred[cut], at.pred_holds, at.pred_scale)

@@ -26,13 +26,11 @@ round elsewhere, so a pixel whose comparison is a tie within about 1e-6 may diff
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import (
     GroundTruth,
     Prediction,
@@ -44,7 +42,6 @@ from bsdsbench.loaders.inputs import (
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.protocol.constants import NMSParams
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import ImageRecord
 
 if TYPE_CHECKING:
     from bsdsbench.kernels.thinning import Events
@@ -54,8 +51,6 @@ if TYPE_CHECKING:
 # Of 255 and 65535, by bytes a value: no detector's strongest boundary in a whole set
 SMALL = {1: 9, 2: 255}
 ALL_ZERO = "every map is zero everywhere: all scores are 0"
-# Records of arrays hold no pixels: the form of a map of small integers says its largest value
-TOP = " up to "
 
 
 Bool = NDArray[np.bool_]
@@ -320,7 +315,7 @@ def is_faint(soft: NDArray[Any], protocol: Protocol, curve: bool = True) -> bool
     return curve and not protocol.invert and bool(unit(np.asarray(top)) < lowest)
 
 
-def _faint_words(top: float, form: str) -> str:
+def faint_words(form: str, top: float) -> str:
     """The fault of a set whose maps are all faint: its strongest value, in a map of that form."""
     full = {"soft8": 255, "soft16": 65535}.get(form, 1)
     return (
@@ -341,22 +336,5 @@ def faint_set(preds: Iterable[Prediction], protocol: Protocol, curve: bool = Tru
         tops.append((float(soft.max(initial=0)), pred.form))
     if not tops:
         return ""
-    return _faint_words(*max(tops)) if max(tops)[0] else ALL_ZERO
-
-
-def form_of(pred: Prediction, protocol: Protocol) -> str:
-    """The prediction's form; for a map of few small integers with its largest value."""
-    soft = pred.soft
-    if soft is None or soft.dtype.kind != "u" or not is_faint(soft, protocol):
-        return pred.form
-    return f"{pred.form}{TOP}{soft.max(initial=0)}"
-
-
-def without_tops(records: Iterable[ImageRecord]) -> tuple[ImageRecord, ...]:
-    """Records with plain forms. Raises DataError if every map has only few small integers."""
-    found = tuple(records)
-    parts = [r.form.partition(TOP) for r in found]
-    tops = [(int(top or -1), form) for form, _, top in parts]
-    if tops and min(tops)[0] >= 0 and max(tops)[0]:
-        raise DataError(_faint_words(*max(tops)))
-    return tuple(replace(r, form=form) for r, (form, _, _) in zip(found, parts, strict=True))
+    top, form = max(tops)
+    return faint_words(form, top) if top else ALL_ZERO

@@ -22,7 +22,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
 from bsdsbench.metrics import salient_measures as measures
 from bsdsbench.metrics.base import IMAGES, Column, Metric
 from bsdsbench.metrics.maps import invert
@@ -109,7 +109,7 @@ def saliency_counts(
     params : the conventions, those of the preset if None; what : names the image in errors
     Raises ShapeError if the sizes differ, DataError for an empty image.
     """
-    rules, mask = params or SaliencyOptions(), np.asarray(mask, bool)
+    rules, mask = params or SaliencyOptions(), binary_map(mask, what)
     value = measures.strengths(soft, rules.stretch)
     if value.shape != mask.shape:
         raise ShapeError(f"{what}: map {value.shape}, expected the mask's {mask.shape}")
@@ -189,7 +189,7 @@ class SaliencyMetric(Metric):
     reads = "mask"
     default_protocol = "saliency"
     options = SaliencyOptions
-    uses = ("invert",)
+    uses = ("invert", "gt_threshold")
     columns = (
         Column("mae_mean", "MAE", lower=True, digits=3, quantity="mae"),
         Column("max_f_mean", "max F", digits=3, quantity="max_f"),

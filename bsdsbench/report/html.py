@@ -19,11 +19,12 @@ from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.published import HUMAN_POINT, HUMAN_TASK, published_beside
 from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError
+from bsdsbench.files.writing import write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.palette import PIXELS, lines_of
 from bsdsbench.report.pictures import BUDGET, PictureSet, by_interest
 from bsdsbench.runs.evaluation import Evaluation, Progress
-from bsdsbench.runs.run_folder import as_runs, write_drawn
+from bsdsbench.runs.run_folder import as_runs
 from bsdsbench.runs.run_identity import not_beside
 from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
@@ -91,8 +92,7 @@ def write_report(
         n_pictures=len(drawn),
         pictures=[(i, _script_json(found)) for i, found in sorted(drawn.items())],
     )
-    target = Path(path)
-    write_drawn(runs, target.parent, [target.name], [page])
+    write_atomic(Path(path), page)
     return notes
 
 

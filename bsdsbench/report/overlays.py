@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
-from bsdsbench.files.writing import png_bytes
+from bsdsbench.files.writing import png_bytes, write_atomic
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
@@ -24,7 +24,6 @@ from bsdsbench.metrics.boundary import MatchMaps
 from bsdsbench.plotting.palette import PIXELS
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress
-from bsdsbench.runs.run_folder import write_drawn
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import pr_curve
@@ -174,5 +173,6 @@ def write_overlays(
     names = [f"{safe_name(r.image_id)}_{kind}.png" for r in chosen for kind in KINDS]
     drawn = draw_overlays(run, sources, progress, image_ids)
     pictures = (png_bytes(with_legend(paint(found.classes, photo))) for _, _, found, photo in drawn)
-    write_drawn([run], Path(out), names, pictures)
+    for name, picture in zip(names, pictures, strict=True):
+        write_atomic(Path(out) / name, picture, durable=False)
     return [Path(out) / name for name in names]

@@ -24,7 +24,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.report.overlays import COLORS, Overlay, image_threshold, overlay, overlay_metric
 from bsdsbench.runs.evaluation import Evaluation, Progress
-from bsdsbench.runs.executors import available_cores
+from bsdsbench.runs.run import available_cores
 from bsdsbench.runs.sources import Sources, fault_of
 from bsdsbench.scores.counts import ImageRecord
 

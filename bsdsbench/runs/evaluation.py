@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ from bsdsbench import __version__
 from bsdsbench.files.arguments import given_list, given_path, kind_of_value
 from bsdsbench.files.bounded import (
     FaultError,
-    parse_json,
     reading,
     table_field,
     text_field,
@@ -23,14 +21,14 @@ from bsdsbench.files.bounded import (
     whole_field,
 )
 from bsdsbench.files.errors import DataError, MergeError
-from bsdsbench.files.writing import WAIT, path_from, verified, write_results
 from bsdsbench.loaders.identity import Identity
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.protocol.tasks import Task
-from bsdsbench.runs.record_store import pack_records, refuse_unfinished, run_locked, unpack_records
-from bsdsbench.runs.run_identity import MARK, identity_of, is_own, mark_of, signature_of, tasks_of
+from bsdsbench.runs.folder import RESULT, SCHEMA, as_json, read_result, write_result
+from bsdsbench.runs.record_store import pack_records
+from bsdsbench.runs.run_identity import identity_of, signature_of, tasks_of
 from bsdsbench.runs.score_tables import image_table, score_tables
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.score import at
@@ -43,7 +41,6 @@ if TYPE_CHECKING:
     from bsdsbench.scores.score import Score
 
 
-SCHEMA = "bsdsbench.result/1"
 EMPTY = "empty_gt"  # in the provenance: ids that the protocol left out
 # Called with (done, total, what), also by functions of other packages.
 Progress = Callable[[int, int, str], None]
@@ -69,9 +66,6 @@ class Evaluation(Shown):
         Where the inputs came from, plain values.
     failed : dict of str to str
         Images that could not be evaluated, with the reason.
-    own : bool
-        False for a loaded run that another user or machine made: the folders it names are read only
-        if given explicitly.
     places : dict of str to str
         Absolute paths of the folders in `provenance`; in result.json they are relative to it, so
         that they are found from anywhere, and after all was moved together.
@@ -99,7 +93,6 @@ class Evaluation(Shown):
     records: Sequence[ImageRecord]
     provenance: dict[str, Any] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
-    own: bool = True
     places: dict[str, str] = field(default_factory=dict)
     kept: int = 0
 
@@ -265,7 +258,6 @@ class Evaluation(Shown):
             (*self.records, *other.records),
             self.provenance,
             {**self.failed, **other.failed},
-            self.own and other.own,
             self.places,
         )
 
@@ -305,8 +297,7 @@ class Evaluation(Shown):
     def save(self, folder: str | Path, progress: Progress | None = None) -> Path:
         """Write result.json, counts.npz, timing.json and the metrics' own files into `folder`.
 
-        The folder is the earlier result until all is written, and then this one, with all its
-        files named in manifest.json.
+        result.json is removed first and written last: a folder without it is not a result.
         Raises RunLockedError while others write there, OSError.
 
         Parameters
@@ -321,10 +312,11 @@ class Evaluation(Shown):
         path
             The folder.
         """
-        out, scores = Path(folder), self._scores()
-        places = {what: path_from(folder, out) for what, folder in self.places.items()}
-        content = _json({**self._mapping(scores), **({"places": places} if places else {})})
-        times = {r.image_id: round(r.seconds, 4) for r in self.records}
+        out, counts = Path(folder), pack_records(self.records)
+        scores = self._scores()
+        result = self._mapping(scores)
+        if self.places:
+            result["places"] = {what: _path_from(p, out) for what, p in self.places.items()}
 
         def files() -> Iterator[tuple[str, str | bytes]]:
             for metric, score in scores.items():
@@ -336,14 +328,10 @@ class Evaluation(Shown):
                     yield name, text
                     if progress:
                         progress(min(done, len(self.records)), len(self.records), name)
-            yield "counts.npz", pack_records(self.records)
-            yield "result.json", content
-            yield "timing.json", _json({"seconds": times})
-            if self.own and (mark := mark_of(content.encode())):
-                yield MARK, mark
+            times = {r.image_id: round(r.seconds, 4) for r in self.records}
+            yield "timing.json", as_json({"seconds": times})
 
-        with run_locked(out, WAIT):
-            write_results(out, files())
+        write_result(out, result, counts, files())
         return out
 
     def to_mapping(self) -> dict[str, Any]:
@@ -396,23 +384,16 @@ class Evaluation(Shown):
             The OUT of a run.
         """
         path = given_path(folder, "folder")
-        refuse_unfinished(path)
-        text, counts = verified(path, "result.json", "counts.npz")
-        with reading(path / "result.json", "the result of a run"):
-            found = parse_json(text)
-            if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-                raise FaultError(f"expected schema {SCHEMA!r}")
+        found, records = read_result(path)
+        with reading(path / RESULT, "the result of a run"):
+            places = text_fields({"places": {}, **found}, "places").items()
             run = cls(
                 registry.stored(table_field(found, "protocol")),
                 text_field(found, "name"),
-                unpack_records(path / "counts.npz", counts),
+                records,
                 table_field(found, "provenance"),
                 text_fields(found, "failed"),
-                is_own(path, text),
-                {
-                    what: os.path.normpath(path.absolute() / folder)
-                    for what, folder in text_fields({"places": {}, **found}, "places").items()
-                },
+                {what: os.path.normpath(path.absolute() / place) for what, place in places},
             )
             if whole_field(found, "n_images") != len(run.records):
                 raise FaultError(f"n_images is not the {len(run.records)} of counts.npz")
@@ -452,5 +433,9 @@ def _short(value: float | None) -> str:
     return "-" if value is None or value != value else f"{value:.3f}"
 
 
-def _json(content: dict[str, Any]) -> str:
-    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+def _path_from(path: str, folder: Path) -> str:
+    """A path relative to `folder`, with slashes; as it is on another drive."""
+    try:
+        return Path(os.path.relpath(path, folder.resolve())).as_posix()
+    except ValueError:
+        return path

@@ -1,46 +1,36 @@
-"""What is wrong with a set of inputs, seen before its first image is counted.
-
-A few pairs are read, neighbours by name, and ground truth only where its file is small enough to
-be empty: together below the work of three images. The doctor, which reads everything, asks the same
-functions.
+"""What looks wrong with a run's inputs: the first images as they come, and what all maps hold.
 
 | fault | what happens |
 |---|---|
-| ground truth without a boundary pixel (`empty_gt = "error"`) | refused |
 | every map below the lowest threshold, or of a few small integers | refused |
 | every map zero; maps inverted, mirrored, of other images, or thick without NMS | a warning |
+
+The doctor, which measures every image, asks the same functions.
 """
 
 from __future__ import annotations
 
 import math
-import os
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.bounded import listed, show
-from bsdsbench.files.errors import DataError, EmptyTruthError
-from bsdsbench.loaders import read_prediction, read_truth
+from bsdsbench.files.bounded import listed
+from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.maps import ALL_ZERO, faint_set, unit
+from bsdsbench.metrics.maps import ALL_ZERO, faint_words, is_faint, unit
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.job import Job
+from bsdsbench.runs.run_options import RunOptions
+from bsdsbench.scores.counts import ImageRecord
 
 F8 = NDArray[np.float64]
-PLACES = 2  # where two neighbours are looked at
-# What is empty packs to less, up to 2000 x 2000 pixels; larger ones are refused when they are read
-EMPTY_BYTES = 4096
-EMPTY_HDF5 = 16 * EMPTY_BYTES
-PACKED = (".png", ".mat", ".npz", ".gif", ".webp", ".jpg", ".jpeg", ".seg")
-COMPRESSED = (b"\x0f\0\0\0", b"\0\0\0\x0f")  # miCOMPRESSED, in either order of bytes
-ONE_SEGMENT = re.compile(rb"^segments\s+1\s*$", re.MULTILINE)
+LOOKS = 4  # images that are looked at: neighbours by name are exchanged most often
+TOP = " top "  # within a record's form, before the largest value of a faint map
+SCALE = " beside truth "  # and then what the ground truth says about the scale of its set
 # Inverted: what is missing to full brightness is so many times as much near the ground truth
 DARKER = 1.3
 # Correlations of thumbnails, on BSDS500 val and the sample: .22 to .85 with the own ground truth
@@ -52,81 +42,63 @@ BETTER = 2.0  # times as much as as it lies
 BROAD = 0.95  # `thickness`: raw maps have 0.99, thinned ones up to 0.88 (recipes of 1.03 and more)
 
 
-def first_look(jobs: Sequence[Job], on_error: str) -> list[str]:
-    """Warnings about a run's inputs. Raises DataError for what must not be counted."""
-    if not jobs or jobs[0].humans:
-        return []
-    if on_error == "fail" and jobs[0].protocol.empty_gt == "error":
-        _refuse_empty(jobs)
-    step = max(1, len(jobs) // PLACES)
-    chosen = list(dict.fromkeys(k + d for k in range(0, len(jobs), step) for d in (0, 1)))
-    looks = [look for k in chosen[: 2 * PLACES] if k < len(jobs) and (look := _look(jobs[k]))]
-    zero = _refuse_faint(looks, jobs)
+def first_look(looks: Sequence[Look], options: RunOptions) -> list[str]:
+    """Warnings about the first images of a run."""
     looks = [look for look in looks if look.measured]
-    invert = jobs[0].protocol.invert
-    faults = (_inverted(looks, invert), _mirrored(looks), _exchanged(looks), _thick(looks, jobs[0]))
-    return zero or next(filter(None, map(list, faults)), [])
+    protocol = options.protocol
+    faults = (
+        *(_inverted(looks, protocol.invert), _mirrored(looks), _exchanged(looks)),
+        _thick(looks, options),
+    )
+    return next(filter(None, map(list, faults)), [])
 
 
-# ---- ground truth --------------------------------------------------------------------------------
+def form_of(pred: Prediction, protocol: Protocol, curve: bool) -> str:
+    """The prediction's form; for a faint map with its largest value.
+
+    curve : False for metrics without thresholds. Arrays are faint as small integers only: a network
+    that is still trained may give any numbers.
+    """
+    soft = pred.soft if pred.ucm2 is None else pred.ucm2
+    if soft is None or not is_faint(soft, protocol, curve):
+        return pred.form
+    if pred.path is None and soft.dtype.kind != "u":
+        return pred.form
+    return f"{pred.form}{TOP}{float(soft.max(initial=0))!r}"
 
 
-def _refuse_empty(jobs: Sequence[Job]) -> None:
-    if registry.get(jobs[0].metrics[0]).gt_kind != "annotators":
-        return
-    faults = []
-    for job in jobs:
-        if all(map(_may_be_empty, job.pair.gt_paths)):
-            try:
-                read_truth(job.pair, "annotators", job.protocol)
-            except EmptyTruthError as error:
-                faults.append(error)
-            except (DataError, OSError):  # the run says so in its turn
-                continue
-    if faults:
-        raise DataError.collect(faults)
+def plain_forms(
+    records: Iterable[ImageRecord], protocol: Protocol
+) -> tuple[list[ImageRecord], str]:
+    """Records with plain forms, and a warning where every map is zero.
 
-
-def _may_be_empty(path: Path) -> bool:
-    """False for a file that is too large for what it holds to be empty, judged by its head."""
-    kind = path.suffix.lower()
-    try:
-        size = os.stat(path).st_size
-        if kind not in PACKED or size <= EMPTY_BYTES:
-            return True
-        with path.open("rb") as file:
-            head = file.read(512)
-    except OSError:
-        return False
-    if kind == ".seg":
-        return ONE_SEGMENT.search(head) is not None
-    if kind == ".npz":
-        return head[8:10] == b"\0\0"  # stored, not deflated
-    if head.startswith(b"MATLAB 7.3"):
-        return size <= EMPTY_HDF5
-    return kind == ".mat" and head[128:132] not in COMPRESSED
-
-
-# ---- values --------------------------------------------------------------------------------------
-
-
-def _refuse_faint(looks: Sequence[Look], jobs: Sequence[Job]) -> list[str]:
-    """A warning where every map is zero; DataError where every one is faint."""
-    curve = any("thresholds" in registry.get(m).uses for m in jobs[0].metrics)
-    fault = faint_set(_predictions(looks, jobs), jobs[0].protocol, curve)
-    if not fault or fault == ALL_ZERO:
-        return [fault] if fault else []
-    folder = next(job.pair.pred_paths[0].parent for job in jobs if job.pair.pred_paths)
-    raise DataError(f"{show(folder)}: {fault}")
-
-
-def _predictions(looks: Sequence[Look], jobs: Sequence[Job]) -> Iterator[Prediction]:
-    """Those that were read, then all others."""
-    known = {look.image_id for look in looks}
-    yield from (look.pred for look in looks)
-    for job in jobs:
-        if job.pair.image_id not in known and (found := _look(job)):
-            yield found.pred
+    Raises DataError where every map is faint and some are not zero, and if the masks of the ground
+    truth are of no scale: some up to 1 and some up to white, or all below the threshold for gray.
+    """
+    found = list(records)
+    scales = {r.form.partition(SCALE)[2]: r.image_id for r in found}
+    one, full, gray = (scales.get(word) for word in ("0/1", "full", "faint"))
+    if one is not None and full is not None:
+        raise DataError(
+            f"{one}: its truth has values up to 1, that of {full} up to white, expected one scale "
+            "in a set (gt_threshold=0.5 takes what is below half of white for noise)"
+        )
+    if gray is not None and full is None:
+        raise DataError(
+            f"{gray}: all values of its truth, and of all others, are below gt_threshold = "
+            f"{protocol.gt_threshold}, expected values up to white (masks of 0 and 1: "
+            "gt_threshold='none')"
+        )
+    parts = [r.form.partition(SCALE)[0].partition(TOP) for r in found]
+    tops = [(float(top), form) for form, _, top in parts if top]
+    faint = max(tops) if tops and all(mark or form == "none" for form, mark, _ in parts) else None
+    if faint and faint[0]:
+        raise DataError(faint_words(faint[1], faint[0]))
+    plain = [
+        replace(r, form=form) if r.form != form else r
+        for r, (form, _, _) in zip(found, parts, strict=True)
+    ]
+    return plain, ALL_ZERO if faint else ""
 
 
 # ---- geometry ------------------------------------------------------------------------------------
@@ -149,18 +121,6 @@ class Look:
         """True if there are a map and marks of one size, neither of them constant."""
         same = self.soft.shape == self.truth.shape and self.soft.size > 0
         return same and all(x.min() < x.max() for x in (self.soft, self.truth))
-
-
-def _look(job: Job) -> Look | None:
-    """None where the files cannot be read: the run says why."""
-    if not job.pair.pred_paths:
-        return None
-    try:
-        gt = read_truth(job.pair, registry.get(job.metrics[0]).gt_kind, job.protocol)
-        pred = read_prediction(job.pair, job.pred_kind, gt.shape)
-    except (DataError, OSError):
-        return None
-    return look_at(pred, gt, job.protocol)
 
 
 def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
@@ -202,11 +162,10 @@ def _exchanged(looks: Sequence[Look]) -> Iterator[str]:
         yield _said("fit the ground truth of another image", ids, looks)
 
 
-def _thick(looks: Sequence[Look], job: Job) -> Iterator[str]:
+def _thick(looks: Sequence[Look], options: RunOptions) -> Iterator[str]:
     """A warning if most maps are broad where lines are matched and nothing thins them by NMS."""
-    protocol = job.protocol
-    found = map(registry.get, job.metrics)
-    used = {name for m in found for name in m.used(m.options_of(protocol))}
+    protocol, found = options.protocol, map(registry.get, options.metrics)
+    used = {name for m in found for name in m.used(options.settings[m.name])}
     if protocol.nms or not (protocol.thin and {"nms", "max_dist"} <= used):
         return
     soft = [look for look in looks if look.pred.soft is not None]

@@ -103,16 +103,30 @@ def _is_part(value: Any) -> bool:
 
 
 def _mismatches(first: Evaluation, other: Evaluation, label: str) -> list[str]:
-    problems = []
-    if other.protocol != first.protocol:
-        problems.append(f"{label}: another protocol than run 1, expected the same")
-    if other.records and first.records and other.metrics != first.metrics:
-        problems.append(f"{label}: another set of metrics than run 1, expected the same")
-    if other.provenance.get("images") != first.provenance.get("images"):
-        problems.append(f"{label}: a part of another list of images than run 1, expected the same")
-    if "" not in (_parts(other), _parts(first)) and _parts(other) != _parts(first):
-        problems.append(f"{label}: {_parts(other)} shards, expected {_parts(first)} as in run 1")
-    return problems
+    """What keeps two runs from being shards of one, a line each."""
+    sets = [run.identity.known if run.identity else None for run in (first, other)]
+    whole = "" in (_parts(other), _parts(first))
+    same = {
+        "name": (first.name, other.name),
+        "protocol": (first.protocol, other.protocol),
+        "set of metrics": not (first.records and other.records) or (first.metrics, other.metrics),
+        "ground truth": (first.provenance.get("truth"), other.provenance.get("truth")),
+        "known set": tuple(known.name if known else "" for known in sets),
+        "list of images": (first.provenance.get("images"), other.provenance.get("images")),
+        "detector": (_detector(first), _detector(other)),
+        "number of shards": whole or (_parts(first), _parts(other)),
+    }
+    return [
+        f"{label}: another {what} than run 1, expected the same"
+        for what, pair in same.items()
+        if isinstance(pair, tuple) and pair[0] != pair[1]
+    ]
+
+
+def _detector(run: Evaluation) -> Any:
+    """What says which detector made the maps of a run."""
+    found = run.provenance.get(SPEED)
+    return [found.get(k) for k in ("function", "tag")] if isinstance(found, dict) else None
 
 
 def _parts(run: Evaluation) -> str:
@@ -120,7 +134,8 @@ def _parts(run: Evaluation) -> str:
 
 
 def _joined(runs: Sequence[Evaluation]) -> Evaluation:
-    origin: dict[str, Any] = {k: v for k, v in runs[0].provenance.items() if k != "shard"}
+    own = ("shard", "truth")
+    origin: dict[str, Any] = {k: v for k, v in runs[0].provenance.items() if k not in own}
     if SPEED in origin:
         origin[SPEED] = joined_speed(runs)
     if empty := sorted(image_id for each in runs for image_id in each.empty):
@@ -131,7 +146,6 @@ def _joined(runs: Sequence[Evaluation]) -> Evaluation:
         [record for each in runs for record in each.records],
         origin,
         dict(sorted((k, v) for each in runs for k, v in each.failed.items())),
-        all(each.own for each in runs),
         runs[0].places,
     )
 

@@ -18,17 +18,13 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
-from numpy.typing import NDArray
-
-from bsdsbench.files.arguments import kind_of_value, to_numpy
 from bsdsbench.files.errors import DataError, MergeError, ShapeError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
-from bsdsbench.loaders.pairing import Pair
-from bsdsbench.metrics import registry
-from bsdsbench.metrics.maps import without_tops
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.job import Job, LeftOut, fingerprint, kind_of, protocol_of, record_of
+from bsdsbench.runs.first_look import plain_forms
+from bsdsbench.runs.run import count
+from bsdsbench.runs.run_options import RunOptions, documented, takes
+from bsdsbench.runs.sources import array_item
 from bsdsbench.scores.counts import ImageRecord
 
 
@@ -37,12 +33,7 @@ class StreamingEvaluator:
 
     Parameters
     ----------
-    protocol : Protocol or str or None
-        A Protocol or the name of a preset; default: the one of the first metric.
-    metrics : str or sequence of str
-        Names of metrics that read the same kind of ground truth.
-    name : str
-        The name in tables and legends.
+    {options}
 
     Raises
     ------
@@ -66,18 +57,10 @@ class StreamingEvaluator:
     <Evaluation 'streaming', 1 images: boundary ODS 0.402, OIS 0.402, AP 0.391, R50 0.323>
     """
 
-    def __init__(
-        self,
-        protocol: Protocol | str | None = None,
-        metrics: str | Sequence[str] = registry.DEFAULT,
-        *,
-        name: str = "streaming",
-    ) -> None:
-        if not isinstance(name, str):
-            raise DataError(f"name: {kind_of_value(name)}, expected text")
-        self.metrics = registry.chosen(metrics)
-        self.protocol = protocol_of(protocol, self.metrics)
-        self.name = name
+    @takes("protocol", "metrics", "*", "name", name="streaming")
+    def __init__(self, *, options: RunOptions) -> None:
+        self._options = options
+        self.protocol, self.metrics, self.name = options.protocol, options.metrics, options.name
         self._records: dict[str, ImageRecord] = {}
         self._lock = Lock()
 
@@ -113,7 +96,7 @@ class StreamingEvaluator:
             truth without a boundary unless the protocol's `empty_gt` counts or skips it.
         """
         items = image_items(pred, gts, image_id, len(self._records))
-        every = [measure(*each, self.protocol, self.metrics) for each in items]
+        every = [measure(*each, self._options) for each in items]
         counted = [record for record in every if record]
         with self._lock:
             if image_id is None:  # another thread may have added images since
@@ -141,7 +124,9 @@ class StreamingEvaluator:
             records = tuple(self._records.values())
         if not records:
             raise DataError("no images yet, expected an update before compute")
-        return Evaluation(self.protocol, self.name, without_tops(records))
+        plain, _ = plain_forms(records, self.protocol)
+        about = {"pred_kind": self._options.pred_kind, "missing": "error"}
+        return Evaluation(self.protocol, self.name, plain, about)
 
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
         """Add the images of `other` (another rank); returns self.
@@ -180,70 +165,18 @@ class StreamingEvaluator:
         return len(self._records)
 
 
-def measure(
-    pred: Any, gts: Any, image_id: str, protocol: Protocol, metrics: Sequence[str]
-) -> ImageRecord | None:
-    """One image's record from arrays, by the same functions that `evaluate` calls.
+StreamingEvaluator.__doc__ = documented(StreamingEvaluator.__doc__, ("protocol", "metrics", "name"))
 
-    None if the protocol leaves it out, as its ground truth is empty.
+
+def measure(pred: Any, gts: Any, image_id: str, options: RunOptions) -> ImageRecord | None:
+    """One image's record from arrays, counted as `evaluate_items` does.
+
+    None if the protocol leaves it out, as its ground truth is empty. Raises DataError.
     """
-    arrays = given_inputs(pred, gts, image_id, metrics)
-    names, pair = tuple(metrics), Pair(image_id, (), ())
-    job = Job(pair, protocol, names, kind_of(None, names), arrays=arrays)
-    record = record_of(job)
-    return None if isinstance(record, LeftOut) else replace(record, fingerprint=fingerprint(job))
-
-
-def given_inputs(
-    pred: Any, gts: Any, image_id: str, metrics: Sequence[str]
-) -> tuple[Prediction, GroundTruth]:
-    """The inputs of one image from arrays, as its metrics read them. Raises DataError."""
-    if not isinstance(pred, Prediction):
-        pred = _prediction(image_id, pred, kind_of(None, metrics))
-    if not isinstance(gts, GroundTruth):
-        gts = _truth(image_id, gts, registry.get(metrics[0]).gt_kind)
-    return pred, gts
-
-
-def _prediction(image_id: str, pred: Any, kind: str) -> Prediction:
-    if kind == "classes":
-        return Prediction(image_id, classes=to_numpy(pred))
-    if kind == "labels":
-        return Prediction(image_id, segs=(_plane(pred),))
-    if kind == "depth-map":
-        return Prediction(image_id, depth=_plane(pred))
-    return Prediction(image_id, soft=_plane(pred))
-
-
-def _truth(image_id: str, gts: Any, kind: str) -> GroundTruth:
-    what = f"{image_id}: ground truth"
-    if kind == "mask":
-        return GroundTruth(image_id, mask=binary_map(_plane(gts), what))
-    if kind == "depth-map":
-        return GroundTruth(image_id, depth=_plane(gts))
-    if kind == "classes":
-        array = to_numpy(gts)
-        if array.ndim == 2:
-            return GroundTruth(image_id, labels=array)
-        return GroundTruth(image_id, class_boundaries=array != 0)
-    return GroundTruth(image_id, tuple(binary_map(a, what) for a in annotator_maps(gts)))
-
-
-def _plane(pred: Any) -> NDArray[Any]:
-    """(H, W) from (H, W) or (1, H, W)."""
-    soft = to_numpy(pred)
-    return soft[0] if soft.ndim == 3 and soft.shape[0] == 1 else soft
-
-
-def annotator_maps(gts: Any) -> list[NDArray[Any]]:
-    """The (H, W) maps of one image: from a list of them, (A, H, W) or a single (H, W)."""
-    if isinstance(gts, list | tuple):
-        maps = [to_numpy(g) for g in gts]
-        return [m[0] if m.ndim == 3 and m.shape[0] == 1 else m for m in maps]
-    maps_array = to_numpy(gts)
-    if maps_array.ndim not in (2, 3):
-        raise DataError(f"ground truth: {kind_of_value(gts)}, expected maps (H, W) or (A, H, W)")
-    return [maps_array] if maps_array.ndim == 2 else list(maps_array)
+    found = count(array_item(image_id, pred, gts, options.metrics), options)
+    if found.fault is not None:
+        raise found.fault
+    return found.record
 
 
 def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[Any, Any, str]]:

@@ -1,6 +1,6 @@
 """Everything here is called as `python scripts/fuzz KIND --count N --seed S`.
 
-KIND is hostile (files and folders), kills (killed commands), large (files as large as allowed) or
+KIND is hostile (files and folders), large (files as large as allowed) or
 guided (by coverage, with atheris). Each prints what it tried and its failures; exit status 1 if
 there are any.
 """
@@ -12,11 +12,11 @@ from pathlib import Path
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/fuzz", description=__doc__)
-    parser.add_argument("kind", choices=["hostile", "kills", "large", "guided"])
-    parser.add_argument("--count", type=int, default=1000, help="inputs, kills or seconds")
+    parser.add_argument("kind", choices=["hostile", "large", "guided"])
+    parser.add_argument("--count", type=int, default=1000, help="inputs or seconds")
     parser.add_argument("--first", type=int, default=0, help="number of the first one")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="kills, large, guided: whose name holds this")
+    parser.add_argument("--only", default="", help="large, guided: whose name holds this")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.kind == "hostile":
@@ -26,10 +26,6 @@ def main() -> int:
             hostile.child(args.first, args.first + args.count, args.seed, args.child)
             return 0
         failures = hostile.run(args.first, args.count, args.seed)
-    elif args.kind == "kills":
-        import kills
-
-        failures = kills.run(args.first, args.count, args.seed, args.only)
     elif args.kind == "large":
         import large
 

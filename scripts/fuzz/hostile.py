@@ -30,11 +30,10 @@ def all_attempts(folder: Path) -> dict[str, object]:
     """Every kind of input by name."""
     import claims
     import files
-    import folders
     import results
 
     found: dict[str, object] = {}
-    for module in (files, claims, results, folders):
+    for module in (files, claims, results):
         below = folder / module.__name__
         below.mkdir()
         found |= module.attempts(below)

@@ -54,7 +54,7 @@ def test_a_user_without_a_home_and_a_read_only_installation(tiny):
         assert done.returncode == 0, done.stderr
         assert "interrupted" not in done.stderr
         assert "Traceback" not in done.stderr
-        assert (own / "out" / "manifest.json").exists()
+        assert (own / "out" / "result.json").exists()
 
 
 def _compiled(folder, names):

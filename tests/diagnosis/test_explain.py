@@ -16,7 +16,7 @@ from bsdsbench.diagnosis.recount import counting_of
 from bsdsbench.diagnosis.rule_variants import MEASURES, READINGS, Table, measure
 from bsdsbench.files.errors import DataError
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.runner import evaluate
+from bsdsbench.runs.run import evaluate
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.crops import crops
 from tests.helpers.making import make_set

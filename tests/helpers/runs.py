@@ -2,8 +2,9 @@
 
 import gc
 import io
+import sqlite3
 import sys
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from subprocess import CompletedProcess
 from unittest.mock import patch
 
@@ -15,7 +16,9 @@ from click.testing import CliRunner
 import bsdsbench as bb
 from bsdsbench.cli import cli, main
 from bsdsbench.files.errors import DataError
+from bsdsbench.runs.folder import RECORDS
 
+UNLIKE = ("timing.json", "records.db")  # in a run's folder, and no result
 FAST = {"workers": 1, "executor": "thread"}
 
 
@@ -58,7 +61,6 @@ def command(*words):
     out, err, before = io.StringIO(), io.StringIO(), gc.get_threshold()
     with (
         patch.object(sys, "argv", ["bsdsbench", *map(str, words)]),
-        patch("bsdsbench.cli._insist_on_ctrl_c"),
         redirect_stdout(out),
         redirect_stderr(err),
         pytest.raises(SystemExit) as end,
@@ -68,11 +70,23 @@ def command(*words):
     return CompletedProcess(words, end.value.code, out.getvalue(), err.getvalue())
 
 
+def stored(out):
+    """Image id -> fingerprint of what a run has counted so far."""
+    path = out / RECORDS
+    if not path.exists():
+        return {}
+    with closing(sqlite3.connect(f"{path.as_uri()}?nolock=1", uri=True)) as database:
+        try:
+            return dict(database.execute("select id, mark from record"))
+        except sqlite3.OperationalError:  # no table yet
+            return {}
+
+
 def bits(folder):
     """Name -> bytes of every result file; times are not results."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and not name.startswith(".") and name != "timing.json":
+        if path.is_file() and not name.startswith(".") and name not in UNLIKE:
             found[name] = path.read_bytes()
     return found

@@ -12,7 +12,7 @@ import bsdsbench as bb
 from bsdsbench.integrations.baselines import BASELINES, baseline
 from bsdsbench.integrations.detectors import encoded, load_function
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images, sample_results
-from tests.helpers.runs import call, refused
+from tests.helpers.runs import call, command, refused
 
 IDS = ("fruit1", "herd1", "leaves1")
 
@@ -257,3 +257,130 @@ def test_some_pictures_with_overlays_and_a_stop_at_failures(three, tmp_path):
     (images / f"{IDS[0]}.png").write_bytes(b"no picture")
     refused(IDS[0], bb.run, "canny", images, gt=gt, out=tmp_path / "stopped", on_error="fail")
     assert not (tmp_path / "stopped" / "result.json").exists()
+
+
+# ---- whose maps are in the folder ----------------------------------------------------------------
+
+
+def dim(image):
+    return image.mean(axis=2) / 510
+
+
+def maps_of(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.png"))}
+
+
+@pytest.mark.parametrize("of", ["the same", "another", "nobody"])
+def test_a_folder_that_holds_maps_is_refused(three, tmp_path, of):
+    """Nothing is taken over or overwritten without the user's word."""
+    maps = bb.run(brightness, three[0], out=tmp_path, tag="v1").maps
+    if of == "nobody":
+        (maps / "run.json").unlink()
+    before = maps_of(maps)
+    words = "holds 3 maps" if of == "nobody" else r"3 maps of brightness \(.*v1; 2\d\d\d-.*resume"
+    refused(words, bb.run, dim if of == "another" else brightness, three[0], out=tmp_path)
+    for word in ("resume", "fresh"):
+        if of == "nobody":
+            refused("did not write", bb.run, brightness, three[0], out=tmp_path, **{word: True})
+    assert maps_of(maps) == before
+
+
+def test_resume_keeps_maps_and_fresh_makes_them_again(three, tmp_path):
+    images, gt = three
+    called = []
+
+    def detect(image):
+        called.append(1)
+        return brightness(image)
+
+    how = {"gt": gt, "workers": 1, "out": tmp_path / "out"}
+    first = bb.run(detect, images, **how)
+    (first.maps / f"{IDS[1]}.png").unlink()
+    called.clear()
+    again = bb.run(detect, images, **how, resume=True)
+    assert (again.kept, len(called)) == (2, 2)  # one picture, and the warm-up
+    assert again.evaluation.scores() == first.evaluation.scores()
+    assert "maps:2 taken over" in str(again.evaluation.signature)
+    bb.run(detect, images, **how, fresh=True)
+    assert len(called) == 6
+    refused("one of them", bb.run, detect, images, **how, fresh=True, resume=True)
+    refused("this function", bb.run, dim, images, **how, resume=True)
+    refused("this tag", bb.run, detect, images, **how, resume=True, tag="v2")
+    assert bb.run(dim, images, **how, fresh=True).evaluation.name == "dim"
+
+
+def test_run_json_says_whose_the_maps_are(three, tmp_path):
+    found = bb.run("sobel", three[0], out=tmp_path, tag="epoch 3", name="Sobel")
+    told = json.loads((found.maps / "run.json").read_text("utf-8"))
+    assert (told["function"], told["name"], told["tag"]) == ("sobel", "Sobel", "epoch 3")
+    assert told["versions"]["bsdsbench"] == bb.__version__
+    assert sorted(told["milliseconds"]) == sorted(IDS)
+
+
+def test_an_interrupted_run_says_what_is_kept_and_goes_on(three, tmp_path):
+    seen = []
+
+    def detect(image):
+        seen.append(1)
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+        return brightness(image)
+
+    with pytest.raises(KeyboardInterrupt, match=r"2 maps are kept in .*resume=True goes on"):
+        bb.run(detect, three[0], out=tmp_path)
+    assert bb.run(detect, three[0], out=tmp_path, resume=True).kept == 2
+
+
+def test_maps_of_two_kinds_are_refused(three, tmp_path):
+    kinds = iter([0.5, 0.5, 3, 3])
+
+    def detect(image):
+        return np.full(image.shape[:2], next(kinds))
+
+    refused("soft maps and labels", bb.run, detect, three[0], out=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"metrics": "edges"},
+        {"protocol": "no such preset"},
+        {"gt": "nowhere"},
+        {"gt": "images"},
+        {"workers": 0},
+        {"metrics": "saliency", "protocol": "bsds500", "pred_kind": "labels"},
+    ],
+)
+def test_arguments_are_checked_before_the_detector_is_called(three, tmp_path, wrong):
+    def detect(image):
+        raise AssertionError("called")
+
+    if wrong.get("gt") == "images":
+        wrong = {"gt": tmp_path / "other"}
+        (tmp_path / "other").mkdir()
+        iio.imwrite(tmp_path / "other" / "x.png", np.zeros((3, 3), np.uint8))
+    with pytest.raises((bb.DataError, TypeError)):
+        bb.run(detect, three[0], **{"gt": three[1], "out": tmp_path / "out", **wrong})
+    assert not (tmp_path / "out" / "maps").exists()
+
+
+def test_a_detector_that_changes_folder_and_prints_does_no_harm(three, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loud_detector.py").write_text(
+        "import os\nprint('loaded')\n"
+        "def detect(image):\n    os.chdir('/')\n    print('called')\n"
+        "    return image[..., 0] / 255\n"
+    )
+    words = ("run", "loud_detector:detect", "images", "--gt", "gt", "-o", "out", "--quiet")
+    found = command(*words, "--workers", 1, "--format", "json")
+    assert json.loads(found.stdout)["n_images"] == 3, found.stderr
+    assert (tmp_path / "out" / "result.json").is_file()
+
+
+@pytest.mark.parametrize("change", ["tag", "function"])
+def test_shards_of_two_detectors_do_not_join(three, tmp_path, change):
+    how = {"gt": three[1], "workers": 1, "name": "one"}
+    first = bb.run(brightness, three[0], out=tmp_path / "1", shard=(1, 2), tag="a", **how)
+    other = {"function": (dim, "a"), "tag": (brightness, "b")}[change]
+    second = bb.run(other[0], three[0], out=tmp_path / "2", shard=(2, 2), tag=other[1], **how)
+    refused("another detector", bb.merge, [first.evaluation, second.evaluation])

@@ -7,7 +7,7 @@ import pytest
 from scipy.io import savemat
 
 from bsdsbench.files import bounded
-from bsdsbench.loaders.depth_files import depth_prediction, depth_truth, dpt_arrays, matte_mask
+from bsdsbench.loaders.depth_files import depth_prediction, depth_truth, matte_mask, read_dpt
 from bsdsbench.loaders.pairing import Pair
 from tests.helpers.runs import refused
 
@@ -80,13 +80,13 @@ def test_a_truth_of_one_map_is_its_depth_unless_it_says_what_it_is(read):
     found = read(depth_truth, whatever=DEPTH)
     assert (found.depth.tolist(), found.boundaries) == (DEPTH.tolist(), ())
     for name in ("edges", "matte"):
-        assert read(depth_truth, **{name: DEPTH}).depth is None
+        assert read(depth_truth, **{name: DEPTH / 5}).depth is None
     for name in ("edges", "matte", "valid"):
-        found = read(depth_truth, **{name: DEPTH, "disparity": DEPTH + 1})
+        found = read(depth_truth, **{name: DEPTH / 5, "disparity": DEPTH + 1})
         assert found.depth.tolist() == (DEPTH + 1).tolist()
     for name in ("edges", "matte", "valid", "mask_invalid", "mask_transp"):
         words = r"a\.npz: maps of the sizes \[\(2, 2\), \(2, 3\)\], expected one$"
-        refused(words, read, depth_truth, **{name: DEPTH[:, :2], "depth": DEPTH})
+        refused(words, read, depth_truth, **{name: DEPTH[:, :2] / 5, "depth": DEPTH})
 
 
 def test_a_matte_is_cut_above_a_tenth():
@@ -104,14 +104,13 @@ def dpt(cols=3, rows=2, body=BODY, mark=202021.25):
 
 def test_dpt_by_hand(tmp_path, monkeypatch):
     (tmp_path / "a.dpt").write_bytes(dpt())
-    found = dpt_arrays(tmp_path / "a.dpt", indices=False)
-    assert set(found) == {""}
-    assert (found[""].dtype, found[""].tolist()) == (np.float32, DEPTH.tolist())
-    assert found[""].flags.writeable
+    found = read_dpt(tmp_path / "a.dpt")
+    assert (found.dtype, found.tolist()) == (np.float32, DEPTH.tolist())
+    assert found.flags.writeable
     monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", 24)
-    assert dpt_arrays(tmp_path / "a.dpt", False)[""].shape == (2, 3)
+    assert read_dpt(tmp_path / "a.dpt").shape == (2, 3)
     monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", 23)
-    refused("claims 2 x 3 values of 4 bytes", dpt_arrays, tmp_path / "a.dpt", False)
+    refused("claims 2 x 3 values of 4 bytes", read_dpt, tmp_path / "a.dpt")
 
 
 @pytest.mark.parametrize(
@@ -129,4 +128,4 @@ def test_dpt_by_hand(tmp_path, monkeypatch):
 )
 def test_dpt_files_that_are_none(tmp_path, data, words):
     (tmp_path / "a.dpt").write_bytes(data)
-    refused(rf"a\.dpt: {words}$", dpt_arrays, tmp_path / "a.dpt", False)
+    refused(rf"a\.dpt: {words}$", read_dpt, tmp_path / "a.dpt")

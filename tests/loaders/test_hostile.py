@@ -21,7 +21,6 @@ from bsdsbench.files import bounded as shared
 from bsdsbench.files.bounded import read_bytes, show
 from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.loaders import load_ground_truth, load_prediction
-from bsdsbench.loaders.formats import id_of
 from tests.helpers.runs import refused
 
 GRAY = (np.arange(30 * 50).reshape(30, 50) % 256).astype(np.uint8)
@@ -60,6 +59,7 @@ def test_a_picture_header_of_100000_by_100000(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 def test_a_bomb_just_over_the_bound_is_refused_before_decoding(tmp_path):
     rows = zlib.compress(bytes(10_001) * 10_000, 9)  # 100 KB for 100 million pixels
     header = struct.pack(">IIBBBBB", 10_001, 10_000, 8, 0, 0, 0, 0)
@@ -409,13 +409,3 @@ def test_names_stay_one_printable_line(tmp_path, name):
     with pytest.raises(DataError, match="is not a picture") as caught:
         load_prediction(path)
     assert str(caught.value).isprintable()
-
-
-def test_ids():
-    assert id_of("x/2018.png") == "2018"
-    assert id_of("img.v2.MAT") == "img.v2"
-    assert id_of("2018.jpg.mat") == "2018.jpg"
-    assert id_of("2018") == "2018"
-    assert id_of("1.5") == "1.5"
-    assert id_of(".png") == ".png"
-    assert id_of("a\nb.png") == "a\\nb"

@@ -141,10 +141,6 @@ def test_the_format_of_a_set_s_file_is_checked(tmp_path):
     file.write_text(file.read_text("utf-8").replace('"a"', '"b"'), "utf-8")
     with pytest.raises(FileFormatError, match=r"set\.json: set mine has fingerprint"):
         load_sets(file)
-    for text in ("[]", '{"sets": {}}', '{"sets": {"x": 1}}', "{"):
-        file.write_text(text, "utf-8")
-        with pytest.raises(FileFormatError, match=r"set\.json: (no 'sets'|set x has no|not JSON)"):
-            load_sets(file)
 
 
 def test_all_bad_files_come_together(tmp_path):
@@ -263,6 +259,8 @@ def test_a_set_s_file_as_it_is_written(tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
+        ([], "no 'sets', expected a file that registers a set"),
+        ({"sets": {"x": 1}}, "set x has no images, expected ID: FINGERPRINT"),
         ({"sets": [1]}, "no 'sets', expected a file that registers a set"),
         ({"sets": {}}, "no 'sets', expected a file that registers a set"),
         ({"sets": {"x": {"images": {}}}}, "set x has no images, expected ID: FINGERPRINT"),

@@ -313,10 +313,10 @@ def test_ownership(tmp_path):
         ({"gtStruct": {"gt_theta": np.zeros((3, 4, 1, 2))}}, r"gtStruct without gt_theta of"),
         ({"gtStruct": {"other": 1}}, r"gtStruct without gt_theta of \(H, W, 2\)"),
         ({"gtStruct": {"gt_theta": np.empty((1, 0), object)}}, "no annotators, expected at least"),
-        ({"gtStruct": 3, "edge": EDGE}, r"has edge, gtStruct, expected ori, \(H, W\) or"),
+        ({"gtStruct": 3, "edge": EDGE}, r"has edge, gtStruct, expected a map ori"),
         ({"bndinfo_pascal": 3, "edge": EDGE, "ori": ANGLE[:, :3]},
-         r"edge \(1, 3, 4\) and ori \(1, 3, 3\), expected one size"),
-        ({"edge": np.zeros((2, 2, 3, 4)), "ori": ANGLE}, r"has edge, ori, expected edge, \(H, W"),
+         r"edge \(3, 4\) and ori \(3, 3\), expected one size"),
+        ({"edge": np.zeros((2, 2, 3, 4)), "ori": ANGLE}, r"has edge, ori, expected a map edge"),
         ({"edge": EDGE, "ori": ANGLE + np.nan}, "angles that are NaN or infinite"),
         ({"gtStruct": {"gt_theta": np.dstack([EDGE, ANGLE + np.inf])}}, "angles that are NaN or"),
     ],
@@ -329,7 +329,7 @@ def test_no_array_at_all(tmp_path):
     savemat(tmp_path / "a.mat", {})
     pair = Pair("7", (Path(tmp_path / "a.mat"),), (tmp_path / "a.mat",))
     refused("a.mat: has nothing, expected an array lines$", lines_prediction, pair, (3, 4))
-    refused("a.mat: has nothing, expected edge, ", oriented_truth, pair)
+    refused("a.mat: has nothing, expected a map edge", oriented_truth, pair)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from bsdsbench.files import bounded
 from bsdsbench.files.bounded import FaultError
-from bsdsbench.loaders.matlab import _read_v5, mat_arrays
+from bsdsbench.loaders.matlab import _read_v5, read_mat
 from tests.helpers.runs import refused
 
 ORDERS = pytest.mark.parametrize("order", ["<", ">"])
@@ -165,12 +165,26 @@ def test_other_flags_say_nothing(flags):
     assert read(sparse((0, 1, 0), flags=flags))["x"].dtype == np.float64
 
 
-@pytest.mark.parametrize("block", [0, 512])
-def test_version_7_3_with_and_without_its_head(tmp_path, block):
+@pytest.mark.parametrize(
+    ("block", "head", "kind", "turned"),
+    [
+        (0, b"", None, False),
+        (512, b"", None, False),
+        (512, b"MATLAB 7.3 MAT-file, Platform: GLNXA64", None, True),
+        (0, b"", np.bytes_("double"), True),
+    ],
+)
+def test_version_7_3_is_by_columns_where_matlab_wrote_it(tmp_path, block, head, kind, turned):
     h5py = pytest.importorskip("h5py")
+    square = np.arange(9.0).reshape(3, 3)
     with h5py.File(tmp_path / "a.mat", "w", userblock_size=block) as made:
-        made["x"] = WIDE.T
-    assert mat_arrays(tmp_path / "a.mat")["x"].tolist() == WIDE.tolist()
+        item = made.create_dataset("x", data=square)
+        if kind is not None:
+            item.attrs["MATLAB_class"] = kind
+    data = (tmp_path / "a.mat").read_bytes()
+    (tmp_path / "a.mat").write_bytes(head + data[len(head) :])
+    expected = square.T if turned else square
+    assert read_mat(tmp_path / "a.mat")["x"].tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("kind", [0, 3, 4, 16, 17, 18])

@@ -13,7 +13,6 @@ from scipy.sparse import csc_matrix
 
 from bsdsbench.files.errors import FileFormatError, ShapeError
 from bsdsbench.loaders import Pair, load_prediction, read_prediction
-from bsdsbench.loaders.matlab import mat_arrays
 from tests.helpers.runs import refused
 
 GRAY = (np.arange(3 * 5).reshape(3, 5) * 17).astype(np.uint8)
@@ -40,38 +39,12 @@ def test_lossless_webp_and_float_pfm(tmp_path):
     np.testing.assert_array_equal(found, soft)
 
 
-@pytest.mark.parametrize("head", ["P2", "P5"])
-def test_pgm_keeps_its_values_or_is_refused(tmp_path, head):
-    """Pillow stretches values to 255 or 65535: classes 0 .. 19 would change their numbers."""
-    path = tmp_path / "a.pgm"
-    for top, dtype in ((255, ">u1"), (65535, ">u2"), (19, ">u1"), (1000, ">u2")):
-        values = (np.arange(15) % (top + 1)).astype(dtype)
-        body = values.tobytes() if head == "P5" else " ".join(map(str, values)).encode()
-        path.write_bytes(f"{head} 5 3 {top}\n".encode() + body)
-        if top in (255, 65535):
-            np.testing.assert_array_equal(load_prediction(path).soft, values.reshape(3, 5))
-        else:
-            with pytest.raises(FileFormatError, match=rf"a\.pgm: has maxval {top}, expected 255"):
-                load_prediction(path, kind="labels")
-    path.write_bytes(b"P6 1 1 65535\n" + bytes(6))
-    refused("has maxval 65535, expected 255", load_prediction, path, error=FileFormatError)
-
-
 def test_moving_pictures_are_refused(tmp_path):
     frames = [Image.fromarray(GRAY), Image.fromarray(255 - GRAY)]
     for name in ("a.gif", "a.webp"):
         frames[0].save(tmp_path / name, save_all=True, append_images=frames[1:], lossless=True)
         with pytest.raises(FileFormatError, match="has 2 pages, expected one"):
             load_prediction(tmp_path / name)
-
-
-@pytest.mark.parametrize("suffix", [".png", ".tif"])
-def test_sixteen_bits_keep_every_value(tmp_path, suffix):
-    wide = (np.arange(15).reshape(3, 5) * 4681).astype(np.uint16)
-    Image.fromarray(wide).save(tmp_path / f"a{suffix}")
-    soft = load_prediction(tmp_path / f"a{suffix}").soft
-    assert soft.dtype == np.uint16
-    np.testing.assert_array_equal(soft, wide)
 
 
 def test_big_endian_sixteen_bit_tiff(tmp_path):
@@ -99,30 +72,6 @@ def test_jpeg_gray_and_as_three_equal_channels(tmp_path):
     Image.fromarray(flat).convert("RGB").save(tmp_path / "b.jpeg", quality=100)
     for name in ("a.jpg", "b.jpeg"):
         np.testing.assert_array_equal(load_prediction(tmp_path / name).soft, flat)
-
-
-@pytest.mark.parametrize("mode", ["RGB", "RGBA", "LA", "P"])
-def test_colour_modes_that_say_gray(tmp_path, mode):
-    Image.fromarray(GRAY).convert(mode).save(tmp_path / "a.png")
-    np.testing.assert_array_equal(load_prediction(tmp_path / "a.png").soft, GRAY)
-
-
-def test_one_bit_gives_zero_and_white(tmp_path):
-    Image.fromarray(GRAY > 99).save(tmp_path / "a.png")
-    np.testing.assert_array_equal(load_prediction(tmp_path / "a.png").soft, (GRAY > 99) * 255)
-
-
-def test_colour_transparency_and_pages_are_refused(tmp_path):
-    rgb = np.stack([GRAY, GRAY, GRAY], -1)
-    rgb[1, 2, 0] ^= 1
-    Image.fromarray(rgb).save(tmp_path / "c.png")
-    with pytest.raises(FileFormatError, match=r"c\.png: is a colour picture .* expected gray"):
-        load_prediction(tmp_path / "c.png")
-    Image.fromarray(np.dstack([GRAY, GRAY, GRAY, GRAY])).save(tmp_path / "t.png")
-    refused("has transparent pixels", load_prediction, tmp_path / "t.png", error=FileFormatError)
-    page = Image.fromarray(GRAY)
-    page.save(tmp_path / "p.tif", save_all=True, append_images=[page, page])
-    refused("has 3 pages, expected one", load_prediction, tmp_path / "p.tif", error=FileFormatError)
 
 
 def test_sixteen_bit_colour_is_refused_not_halved(tmp_path):
@@ -165,29 +114,6 @@ def test_numpy_arrays(tmp_path, array, dtype, suffix):
     assert soft.dtype == np.dtype(dtype)
     assert soft.flags.c_contiguous
     np.testing.assert_array_equal(soft, array.reshape(soft.shape))
-
-
-def test_bool_array_is_black_and_white(tmp_path):
-    np.save(tmp_path / "a.npy", GRAY > 99)
-    np.testing.assert_array_equal(load_prediction(tmp_path / "a.npy").soft, (GRAY > 99) * 255)
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ([[0.0, 200.0]], r"values from 0 to 200, expected floats in \[0, 1\] .*divide by 255"),
-        ([[0.0, 40000.0]], "divide by 65535"),
-        ([[-3.0, 4.0]], "apply the sigmoid"),
-        ([[-0.5, 0.5]], "apply the sigmoid"),
-        ([[0.0, 1.0001]], "overshoot"),
-        ([[0.0, 1e9]], "scale to 0..1"),
-        ([[np.nan, 0.5]], "1 of 2 values are NaN or infinite"),
-        ([[np.inf, -np.inf]], "2 of 2 values are NaN or infinite"),
-    ],
-)
-def test_values_out_of_range_say_why(tmp_path, values, words):
-    np.save(tmp_path / "a.npy", np.array(values))
-    refused(words, load_prediction, tmp_path / "a.npy", error=FileFormatError)
 
 
 def test_integers_that_are_no_soft_map(tmp_path):
@@ -261,52 +187,10 @@ def test_matlab_logical_sparse_and_single(tmp_path):
     assert load_prediction(path).soft.dtype == np.float32  # type: ignore[union-attr]
 
 
-def test_matlab_values_survive_any_nesting(tmp_path):
-    inner = np.empty((1, 2), object)
-    inner[0, 0], inner[0, 1] = np.int8([[-1, 2, 3]]), "text"
-    value = {"s": {"a": np.arange(6.0).reshape(2, 3), "c": inner}, "n": np.uint64([[2**63]])}
-    savemat(tmp_path / "a.mat", value)
-    found = mat_arrays(tmp_path / "a.mat")
-    np.testing.assert_array_equal(found["s"]["a"], [[0, 1, 2], [3, 4, 5]])
-    np.testing.assert_array_equal(found["s"]["c"][0], [[-1, 2, 3]])
-    assert found["s"]["c"][1] is None
-    assert found["n"][0, 0] == 2**63
-
-
-def _save_hdf5(path, ucm2, segs):
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(path, "w", userblock_size=512) as file:
-        file.create_dataset("ucm2", data=ucm2.T, compression="gzip")
-        refs = np.empty((len(segs), 1), h5py.ref_dtype)
-        for k, labels in enumerate(segs):
-            file[f"#refs#/{k}"] = labels.T
-            refs[k, 0] = file[f"#refs#/{k}"].ref
-        file.create_dataset("segs", data=refs).attrs["MATLAB_class"] = np.bytes_("cell")
-
-
-def test_matlab_7_3(tmp_path):
-    ucm2 = np.arange(7 * 11).reshape(7, 11) / 77
-    segs = [GRAY // 50, GRAY // 90]
-    _save_hdf5(tmp_path / "a.mat", ucm2, segs)
-    np.testing.assert_array_equal(load_prediction(tmp_path / "a.mat").ucm2, ucm2)
-    found = load_prediction(tmp_path / "a.mat", name="segs").segs
-    np.testing.assert_array_equal(found, segs)
-
-
 def test_matlab_7_3_without_h5py_names_the_extra(tmp_path, monkeypatch):
-    _save_hdf5(tmp_path / "a.mat", np.zeros((3, 3)), [GRAY])
+    (tmp_path / "a.mat").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(600))
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(FileFormatError, match=r"pip install 'bsdsbench\[hdf5\]'"):
-        load_prediction(tmp_path / "a.mat")
-
-
-def test_matlab_7_3_links_to_other_files_are_not_followed(tmp_path):
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(tmp_path / "secret.h5", "w") as file:
-        file["x"] = GRAY
-    with h5py.File(tmp_path / "a.mat", "w") as file:
-        file["ucm2"] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "x")
-    with pytest.raises(FileFormatError, match="'ucm2' is a link, expected data"):
         load_prediction(tmp_path / "a.mat")
 
 
@@ -333,52 +217,14 @@ def test_several_label_maps_of_one_image(tmp_path):
     assert pred.image_id == "7"
     np.testing.assert_array_equal(pred.segs, [GRAY // 20, GRAY // 21])
     Image.fromarray(GRAY.T).save(tmp_path / "1.png")
-    with pytest.raises(FileFormatError, match=r"sizes \(3, 5\), \(5, 3\), expected one size"):
+    with pytest.raises(FileFormatError, match=r"sizes 3 x 5, 5 x 3 .*expected one size"):
         load_prediction(paths)
-
-
-def test_labels_stay_small_enough_to_index_tables(tmp_path):
-    labels = np.array([[-5, 7, 7], [2**40, -5, 7]])
-    np.save(tmp_path / "a.npy", labels)
-    segs = load_prediction(tmp_path / "a.npy", kind="labels").segs
-    np.testing.assert_array_equal(segs, [[[0, 1, 1], [2, 0, 1]]])
-
-
-def test_labels_that_are_not_whole(tmp_path):
-    np.save(tmp_path / "a.npy", np.array([[0.5, 1], [2, 3]]))
-    with pytest.raises(FileFormatError, match="not whole numbers, expected integer labels"):
-        load_prediction(tmp_path / "a.npy", kind="labels")
 
 
 def test_unknown_suffix_lists_the_known(tmp_path):
     (tmp_path / "a.exr").write_bytes(b"x")
     with pytest.raises(FileFormatError, match=r"suffix \.exr, expected one of \.png, .*\.mat"):
         load_prediction(tmp_path / "a.exr")
-
-
-@pytest.mark.parametrize("order", ["<", ">"])
-@pytest.mark.parametrize("code", ["u2", "f4", "f8"])
-def test_either_byte_order_gives_the_same_map(tmp_path, order, code):
-    values = np.array([[0, 1, 0], [1, 1, 0]], order + code)
-    np.save(tmp_path / "a.npy", values)
-    np.savez(tmp_path / "b.npz", x=values)
-    for name in ("a.npy", "b.npz"):
-        soft = load_prediction(tmp_path / name).soft
-        assert soft.dtype == np.dtype(code)
-        assert soft.dtype.isnative
-        assert soft.tolist() == values.tolist()
-
-
-def test_far_labels_are_renumbered_in_blocks_as_in_one(tmp_path, monkeypatch):
-    values = np.array([[7, -1, 10**12], [7, 7, -5], [0, 10**12, -1]])
-    monkeypatch.setattr("bsdsbench.loaders.prediction.BLOCK", 3)
-    for order in ("C", "F"):
-        np.save(tmp_path / "a.npy", np.asarray(values, order=order))
-        (labels,) = load_prediction(tmp_path / "a.npy", kind="labels").segs or ()
-        assert labels.tolist() == [[3, 1, 4], [3, 3, 0], [2, 4, 1]]
-    monkeypatch.setattr("bsdsbench.loaders.prediction.MAX_LABELS", 4)
-    with pytest.raises(FileFormatError, match="more than 4 labels, some negative"):
-        load_prediction(tmp_path / "a.npy", kind="labels")
 
 
 def test_an_npz_member_that_lies_is_refused_before_it_is_made(tmp_path):
@@ -439,15 +285,6 @@ def test_maps_of_classes_have_one_size(tmp_path):
         read_prediction(Pair("a", paths, ()), "classes", (3, 5))
     found = read_prediction(Pair("a", paths[:1] * 3, ()), "classes", (3, 5))
     assert found.classes.shape == (3, 3, 5)
-
-
-@pytest.mark.parametrize(
-    ("labels", "read"),
-    [([-1, 2, 7], [0, 1, 2]), ([2, 0, 70000], [1, 0, 2]), ([2, 0, 65535], [2, 0, 65535])],
-)
-def test_labels_below_0_or_large_are_renumbered(tmp_path, labels, read):
-    np.save(tmp_path / "a.npy", np.array([labels]))
-    assert load_prediction(tmp_path / "a.npy", kind="labels").segs[0].tolist() == [read]
 
 
 def test_of_several_arrays_a_row_or_a_column_is_no_map(tmp_path):

@@ -12,10 +12,10 @@ from scipy.io import savemat
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders import load_ground_truth, load_prediction
-from bsdsbench.loaders.formats import npy_arrays
+from bsdsbench.loaders.formats import read_npy
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.loaders.matlab import mat_arrays
-from bsdsbench.loaders.segtext import seg_arrays
+from bsdsbench.loaders.matlab import read_mat
+from bsdsbench.loaders.segtext import read_seg
 
 SHAPES = hnp.array_shapes(min_dims=2, max_dims=2, max_side=9)
 NUMBERS = st.one_of(
@@ -29,7 +29,7 @@ many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ANY_ARRAY, st.booleans())
 def test_npy(tmp_path, array, fortran):
     np.save(tmp_path / "a.npy", np.asfortranarray(array) if fortran else array)
-    found = npy_arrays(tmp_path / "a.npy")[""]
+    found = read_npy(tmp_path / "a.npy")
     assert found.dtype == array.dtype.newbyteorder("=")
     np.testing.assert_array_equal(found, array)
 
@@ -41,7 +41,7 @@ def test_mat(tmp_path, array, packed):
     cell = np.empty((1, 2), object)
     cell[0, 0], cell[0, 1] = array, {"field": array}
     savemat(tmp_path / "a.mat", {"x": array, "cell": cell}, do_compression=packed)
-    found = mat_arrays(tmp_path / "a.mat")
+    found = read_mat(tmp_path / "a.mat")
     for value in (found["x"], found["cell"][0], found["cell"][1]["field"]):
         assert value.dtype == array.dtype.newbyteorder("=")
         np.testing.assert_array_equal(value, array)
@@ -65,7 +65,7 @@ def test_seg_text(tmp_path, labels):
     runs = "".join(f"{labels[r, c] - 1} {r} {c} {c}\n" for r, c in np.ndindex(*labels.shape))
     head = f"width {labels.shape[1]}\nheight {labels.shape[0]}\nsegments 4\ndata\n"
     (tmp_path / "a.seg").write_text(head + runs)
-    np.testing.assert_array_equal(seg_arrays(tmp_path / "a.seg")[""], labels)
+    np.testing.assert_array_equal(read_seg(tmp_path / "a.seg"), labels)
 
 
 @many

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.files import bounded
-from bsdsbench.loaders.segtext import seg_arrays
+from bsdsbench.loaders.segtext import read_seg
 from tests.helpers.runs import refused
 
 TOP = 2**31 - 2  # its label, one more, is the largest of 32 bits
@@ -24,10 +24,9 @@ def seg(tmp_path):
 def test_labels_are_one_more_than_segments(seg, label):
     runs = [(label, 0, 0, 1), (7, 0, 2, 2), (3, 1, 0, 2)]
     for given in (runs, runs[::-1]):
-        found = seg_arrays(seg(given))
-        assert set(found) == {""}
-        assert found[""].dtype == np.int32
-        assert found[""].tolist() == [[label + 1, label + 1, 8], [4, 4, 4]]
+        found = read_seg(seg(given))
+        assert found.dtype == np.int32
+        assert found.tolist() == [[label + 1, label + 1, 8], [4, 4, 4]]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +45,7 @@ def test_labels_are_one_more_than_segments(seg, label):
 def test_a_run_outside_is_refused_beside_one_inside(seg, run):
     for runs in ([(0, 0, 0, 2), run], [run, (0, 0, 0, 2)]):
         words = r"a\.seg: a run lies outside the 2 x 3 picture$"
-        refused(words, seg_arrays, seg(runs))
+        refused(words, read_seg, seg(runs))
 
 
 @pytest.mark.parametrize(
@@ -60,24 +59,24 @@ def test_a_run_outside_is_refused_beside_one_inside(seg, run):
     ],
 )
 def test_every_pixel_lies_in_one_run(seg, runs, words):
-    refused(rf"a\.seg: {words}", seg_arrays, seg(runs))
+    refused(rf"a\.seg: {words}", read_seg, seg(runs))
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 3), (3, 1)])
 def test_the_smallest_pictures(seg, size):
     runs = [(r, r, 0, size[1] - 1) for r in range(size[0])]
-    assert seg_arrays(seg(runs, size))[""].shape == size
+    assert read_seg(seg(runs, size)).shape == size
 
 
 @pytest.mark.parametrize("size", [(0, 1), (1, 0), (-2, -2)])
 def test_pictures_of_no_size(seg, size):
     words = rf"has size {size[0]} x {size[1]}, expected at least 1 x 1$"
-    refused(words, seg_arrays, seg([(0, 0, 0, 0)], size))
+    refused(words, read_seg, seg([(0, 0, 0, 0)], size))
 
 
 @pytest.mark.parametrize("head", ["width 3\n", "height 2\n", "width\nheight 2\n"])
 def test_heads_without_a_size(seg, head):
-    refused("has no width and height, expected a BSDS300", seg_arrays, seg([(0,) * 4], head=head))
+    refused("has no width and height, expected a BSDS300", read_seg, seg([(0,) * 4], head=head))
 
 
 def test_bytes_and_pixels_are_bounded(seg, monkeypatch):
@@ -85,9 +84,9 @@ def test_bytes_and_pixels_are_bounded(seg, monkeypatch):
     size = path.stat().st_size
     monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", 6 * 4)
     monkeypatch.setattr("bsdsbench.loaders.segtext.MAX_SEG_BYTES", size)
-    assert seg_arrays(path)[""].shape == (2, 3)
+    assert read_seg(path).shape == (2, 3)
     monkeypatch.setattr("bsdsbench.loaders.segtext.MAX_SEG_BYTES", size - 1)
-    refused(f"{size} bytes, expected at most {size - 1}$", seg_arrays, path)
+    refused(f"{size} bytes, expected at most {size - 1}$", read_seg, path)
     monkeypatch.undo()
     monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", 6 * 4 - 1)
-    refused("claims 2 x 3 values of 4 bytes", seg_arrays, path)
+    refused("claims 2 x 3 values of 4 bytes", read_seg, path)

@@ -244,13 +244,11 @@ def test_bytes_of_0_and_255_are_maps_of_0_and_1(lines):
     [
         np.array([[0, 1, 255]], np.uint8),
         np.array([[0, 254, 254]], np.uint8),
-        np.array([[0, 255, 255]], np.int32),
-        np.array([[0.0, 255.0, 255.0]]),
         np.array([[0.0, 1.0, np.nan]]),
     ],
 )
 def test_other_values_are_no_boundary_map(values):
-    with pytest.raises(DataError, match=r"other than 0 and 1 \(uint8: or 0 and 255\)"):
+    with pytest.raises(DataError, match=r"other than 0 and 1"):
         match_boundaries(np.ones((1, 3), bool), values, 1.0)
 
 

@@ -18,7 +18,7 @@ from bsdsbench.metrics.crispness import (
 )
 from bsdsbench.protocol.constants import NMSParams
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.runner import evaluate
+from bsdsbench.runs.run import evaluate
 from tests.helpers.crops import crops
 from tests.helpers.runs import call, refused
 from tests.reference.nms import edge_nms

@@ -124,7 +124,7 @@ def test_a_caption_and_a_signature_say_what_the_metric_uses():
     assert line.startswith("saliency* v2: inverted; beta^2 0.3; maps stretched to 0 .. 1; levels")
     assert registry.describe(["boundary"], Protocol()) == Protocol().describe()
     assert registry.unused(["saliency"], Protocol(options={"semantic": {"radius": 1}})) == (
-        {*Protocol.names(), "semantic"} - {"invert"}
+        {*Protocol.names(), "semantic"} - {"invert", "gt_threshold"}
     )
     assert registry.unused(["boundary"], mask) == {*Protocol.names()} - {*MATCHED}
     assert registry.unused(["superpixel", "boundary"], mask) == registry.unused(["boundary"], mask)

@@ -8,7 +8,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics.maps import nms, quantise
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.convert import nms_files
-from bsdsbench.runs.runner import evaluate
+from bsdsbench.runs.run import evaluate
 from tests.helpers.crops import crops
 from tests.helpers.runs import call, refused
 

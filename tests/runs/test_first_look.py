@@ -1,19 +1,18 @@
 """Inputs that would be counted without a word and should not: values, places, empty truth."""
 
 import re
-import shutil
-from itertools import pairwise
 
 import imageio.v3 as iio
 import numpy as np
 import pytest
-from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.files.errors import InputWarning
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
-from bsdsbench.runs.first_look import first_look
-from bsdsbench.runs.runner import prepared
+from bsdsbench.metrics import registry
+from bsdsbench.runs.first_look import LOOKS, first_look, look_at
+from bsdsbench.runs.run_options import RunOptions
+from bsdsbench.runs.sources import folders
 from bsdsbench.scores.curve import four_counts, pr_curve
 from tests.helpers.making import make_set
 from tests.helpers.runs import command, counted, refused
@@ -79,10 +78,12 @@ def test_maps_of_zeros_are_a_warning(tmp_path):
 # ---- places --------------------------------------------------------------------------------------
 
 
-def looked_at(pred, gt=None):
-    gt = sample_ground_truth() if gt is None else gt
-    _, jobs = prepared(pred, gt, TEN, ("boundary",), kind="soft")
-    return first_look(jobs, "fail")
+def looked_at(pred, gt=None, **changes):
+    options = RunOptions(**{"protocol": TEN, **changes})
+    items = folders(pred, sample_ground_truth() if gt is None else gt, options)[:LOOKS]
+    metric = registry.get(options.metrics[0])
+    looks = [look_at(*item.load(metric, TEN), options.protocol) for item in items]
+    return first_look(looks, options)
 
 
 @pytest.mark.parametrize("method", DETECTORS)
@@ -101,9 +102,10 @@ def test_sound_maps_of_a_detector_are_taken_without_a_word(method):
     ],
 )
 def test_thick_maps_without_nms_are_said(changes, metric, said):
-    where = sample_results("structure-tensor-raw"), sample_ground_truth()
-    _, jobs = prepared(*where, TEN.replace(**changes), (metric,), kind="soft")
-    assert ["nms=True" in note for note in first_look(jobs, "fail")] == [True] * said
+    notes = looked_at(
+        sample_results("structure-tensor-raw"), protocol=TEN.replace(**changes), metrics=metric
+    )
+    assert ["nms=True" in note for note in notes] == [True] * said
 
 
 def exchange(folder):
@@ -175,48 +177,11 @@ def with_empty(tmp_path):
 
 
 @pytest.mark.parametrize("metric", ["boundary", "pixel", "aiu", "region", "crispness"])
-def test_empty_ground_truth_is_refused_before_anything_is_counted(with_empty, metric, monkeypatch):
+def test_empty_ground_truth_is_refused(with_empty, metric):
     pred, gt, _ = with_empty
-    monkeypatch.setattr("bsdsbench.runs.runner._run_jobs", None)
     protocol = TEN.replace(regions_from_soft=True)
     words = "im005.*no boundary pixel.*empty_gt=count.*--on-error skip"
     refused(words, counted, pred, gt, protocol, metrics=metric)
-
-
-def segments(path, boundaries):
-    """The .seg of one region, or of two halves."""
-    rows, cols = boundaries.shape
-    ends = [0, cols // 2, cols] if boundaries.any() else [0, cols]
-    parts = list(enumerate(pairwise(ends)))
-    head = ["format ascii cr", f"width {cols}", f"height {rows}", f"segments {len(parts)}", "data"]
-    body = [f"{k} {row} {a} {b - 1}" for row in range(rows) for k, (a, b) in parts]
-    path.with_suffix(".seg").write_text("\n".join([*head, *body]) + "\n")
-
-
-def matlab(path, boundaries):
-    labels = np.ones(boundaries.shape, np.uint16)
-    truth = {"Boundaries": boundaries, "Segmentation": labels}
-    cell = np.empty((1, 1), object)
-    cell[0, 0] = truth
-    savemat(path.with_suffix(".mat"), {"groundTruth": cell})
-
-
-def archive(path, boundaries):
-    np.savez(path.with_suffix(".npz"), boundaries)
-
-
-@pytest.mark.parametrize("write", [segments, matlab, archive])
-def test_large_files_that_are_not_packed_are_looked_at_too(write, tmp_path, monkeypatch):
-    """A crop saved without compression is larger than a packed one with boundaries."""
-    pred, gt = make_set(tmp_path, images=2, shape=(500, 200))
-    for path in sorted(gt.iterdir()):
-        shutil.rmtree(path)
-        edges = np.zeros((500, 200), np.uint8)
-        edges[:, 99] = path.stem == "im000"
-        write(path, edges)
-    assert all(path.stat().st_size > 4096 for path in gt.iterdir())
-    monkeypatch.setattr("bsdsbench.runs.runner._run_jobs", None)
-    refused("im001.*no boundary pixel", counted, pred, gt, TEN)
 
 
 def test_skipped_images_are_as_if_they_were_not_there(with_empty, tmp_path):

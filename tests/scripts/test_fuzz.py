@@ -1,7 +1,6 @@
 """Short runs of the programs in scripts/fuzz; the long ones are heavy."""
 
 import os
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -47,18 +46,6 @@ def test_all_large_files():
     _run("large")
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for workers in /proc")
-@pytest.mark.process
-def test_killed_commands_leave_no_mixture():
-    assert "\n" in _run("kills", "--count", "2", "--seed", "5", "--only", "run")
-
-
-@pytest.mark.heavy
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for workers in /proc")
-def test_many_killed_commands():
-    _run("kills", "--count", "300", "--seed", "6")
-
-
 @pytest.fixture
 def hostile(monkeypatch):
     monkeypatch.syspath_prepend(FUZZ)
@@ -85,16 +72,3 @@ def test_a_crash_and_a_hang_are_seen(hostile, monkeypatch):
         tally = hostile.Tally()
         assert hostile.one_child(5, 9, 0, tally) == 6
         assert tally.failures == [(5, "x.png", words)]
-
-
-def test_a_mixture_and_a_harm_are_seen(hostile, tmp_path):
-    """The checks themselves: another result, and a write outside, are failures."""
-    import folders  # type: ignore[import-not-found]
-
-    place = folders.Place(tmp_path, lambda path: path.mkdir())
-    place.spoilt(random.Random(0))
-    assert folders._said(place, lambda: 1, [1, 2]) == ("read", "")
-    assert folders._said(place, lambda: 3, [1, 2])[0] == "failed"
-    assert folders._said(place, lambda: 1 / 0, [1])[0] == "failed"
-    (place.outside / "more.txt").write_text("x")
-    assert folders._said(place, lambda: 1, [1])[0] == "failed"

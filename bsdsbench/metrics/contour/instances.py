@@ -9,9 +9,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels.contingency import value_pairs
-from bsdsbench.loaders.inputs import same_shape
 from bsdsbench.metrics.contour.label_options import LabelOptions
-from bsdsbench.metrics.contour.pairs import F8, SIDES, LabelPair, Labels, as_label_map, as_pair
+from bsdsbench.metrics.contour.pairs import (
+    F8,
+    SIDES,
+    LabelPair,
+    Labels,
+    as_label_map,
+    as_pair,
+    check_shapes,
+)
 from bsdsbench.scores.ratios import ratio
 
 I8 = NDArray[np.int64]
@@ -79,7 +86,7 @@ class Instances(NamedTuple):
 def instances_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> Instances:
     """The regions of two instance maps. Raises DataError and ShapeError."""
     maps = [as_label_map(a, w) for a, w in zip((pred, gt), SIDES, strict=True)]
-    same_shape(maps[0].shape, maps[1].shape)
+    check_shapes(maps[0].shape, maps[1].shape)
     pairs, cell = value_pairs(*(np.ascontiguousarray(m, np.int64).ravel() for m in maps))
     pixels = pairs[2]
     named = [_named(v, at, what) for v, what in zip(pairs[:2], SIDES, strict=True)]

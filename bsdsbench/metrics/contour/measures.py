@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsdsbench.files.arguments import given_number
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import distances as kernel
 from bsdsbench.kernels import erosion, outlines
@@ -409,6 +410,7 @@ def measure(
     """
     if name not in TABLE:
         raise DataError(f"measure {name!r}: expected one of {', '.join(TABLE)}")
+    size = given_number(size, f"size of {name}", 0, math.inf)
     c = Compared(as_pair(pred, gt, classes, ignore), spacing)
     values = values_of(c, name, [size], empty)[:, 0]
     return float(values[0]) if classes is None else values
@@ -560,7 +562,8 @@ def bf_score(
     theta : pixels, default 0.75 % of the diagonal; strict : nearer than theta, not up to it.
     Other options of `measure`. Source: Csurka et al., BMVC 2013.
     """
-    limit = 0.0075 * math.hypot(*np.shape(gt)) if theta is None else float(theta)
+    limit = 0.0075 * math.hypot(*np.shape(gt)) if theta is None else theta
+    limit = given_number(limit, "theta", 0, math.inf)
     c = Compared(as_pair(pred, gt, options.get("classes"), options.get("ignore")))
     found = _fs(*c.sites("rim"), [np.nextafter(limit, -np.inf) if strict else limit])
     values = settle(found[0][:, 0], found[1] > 0, found[2] > 0, options.get("empty", "skip"), None)

@@ -104,7 +104,7 @@ def as_pair(
     if classes is None:
         return mask_pair(*as_masks(pred, gt))
     maps = [as_label_map(a, w) for a, w in zip((pred, gt), SIDES, strict=True)]
-    same_shape(maps[0].shape, maps[1].shape)
+    check_shapes(maps[0].shape, maps[1].shape)
     nothing = {0: ""} if first else {}
     if ignore is not None and ignore >= 0:
         nothing[ignore] = " (ignored)"
@@ -121,8 +121,15 @@ SIDES = ("prediction", "ground truth")
 def as_masks(pred: ArrayLike, gt: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Two masks of one shape, checked. Raises DataError or ShapeError."""
     masks = binary_map(np.asarray(pred), SIDES[0]), binary_map(np.asarray(gt), SIDES[1])
-    same_shape(masks[0].shape, masks[1].shape)
+    check_shapes(masks[0].shape, masks[1].shape)
     return masks
+
+
+def check_shapes(pred: tuple[int, ...], gt: tuple[int, ...]) -> None:
+    """Raise ShapeError unless they are equal, with a pixel at least: the kernels look at one."""
+    same_shape(pred, gt)
+    if 0 in gt:
+        raise ShapeError(f"{SIDES[1]}: shape {gt}, expected at least one pixel")
 
 
 def mask_pair(pred: NDArray[np.bool_], gt: NDArray[np.bool_]) -> LabelPair:
@@ -153,8 +160,6 @@ def as_label_map(labels: ArrayLike, what: str) -> NDArray[Any]:
 
 def _from_0(array: NDArray[Any], first: int, n: int, nothing: dict[int, str], what: str) -> Labels:
     """The labels first .. first + n - 1 as 0 .. n - 1 in int32, those of `nothing` as -1."""
-    if not array.size:
-        return array.astype(np.int32)
     low, high, end = int(array.min()), int(array.max()), first + n
     if low >= first and high < end and not any(low <= label <= high for label in nothing):
         labels = np.ascontiguousarray(array, np.int32)

@@ -17,7 +17,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour.contour_metric import key_of, label_maps, label_symptoms
 from bsdsbench.metrics.contour.label_options import GROUPS, PERCENTS, ContourOptions
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.job import protocol_of
+from bsdsbench.runs.run_options import RunOptions
 from tests.helpers.masks import blobs
 from tests.helpers.runs import counted, refused
 from tests.reference import contours as ref
@@ -281,8 +281,8 @@ def test_pixels_of_no_class_need_a_label_to_ignore():
     [
         ([[0, 7]], [[0, 1]], {}, "p.png: label 7, expected 0 .. 1, or 255 (ignored)"),
         ([[0, 1]], [[0, 7]], {}, "g.png: label 7, expected 0 .. 1, or 255 (ignored)"),
-        ([[0, 7]], [[0, 1]], {"classes": ()}, "p.png: values other than 0 and 1 (uint8: or 0"),
-        ([[0, 1]], [[0, 7]], {"classes": ()}, "g.png: values other than 0 and 1 (uint8: or 0"),
+        ([[0, 7]], [[0, 1]], {"classes": ()}, "p.png: values other than 0 and 1"),
+        ([[0, 1]], [[0, 7]], {"classes": ()}, "g.png: values other than 0 and 1"),
         ([[0], [1]], [[0, 1]], {}, "p.png: shape (2, 1), transposed, expected (1, 2)"),
         ([[1, 1]], [[0, 1]], {"empty": "error"}, "p.png: label 0: the prediction empty, expected"),
         (None, [[0, 1]], {}, "p.png: no label map, expected a label map (H, W)"),
@@ -403,4 +403,7 @@ def test_percents_have_columns_or_are_refused(percent):
     assert f"HD{percent} pooled" in run.summary()
     assert run.scores()["contour"][f"hd{percent}-pooled"] == 4
     with pytest.raises(ProtocolError, match="percent"):
-        protocol_of(told.replace(options={"contour": {"percent": percent + 0.5}}), ("contour",))
+        RunOptions(
+            protocol=told.replace(options={"contour": {"percent": percent + 0.5}}),
+            metrics="contour",
+        )

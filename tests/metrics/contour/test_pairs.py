@@ -10,6 +10,12 @@ from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics.contour.pairs import as_pair, mask_pair
 from tests.helpers.runs import refused
 
+MEASURES = {
+    **dict.fromkeys(("mask_iou", "boundary_iou", "cl_dice", "hausdorff", "assd", "bf_score"), ()),
+    **dict.fromkeys(("hausdorff_percent", "davis_f", "pratt_fom"), ()),
+    **{"trimap_iou": (3,), "nsd": (1,)},
+}
+
 
 @pytest.mark.parametrize("first", [0, 1, 4])
 @pytest.mark.parametrize("ignored", [None, -1, 0, "first", "last", 255])
@@ -94,6 +100,23 @@ def test_the_diagonal_is_that_of_the_image():
         assert found[-1] == pytest.approx(np.hypot(6, 6))
 
 
-def test_maps_without_a_pixel_have_no_label():
-    none = np.zeros((0, 3), np.uint8)
-    assert np.isnan(bc.mask_iou(none, none, classes=2, empty="skip")).all()
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+@pytest.mark.parametrize("measure", MEASURES)
+def test_maps_without_a_pixel_are_refused(measure, shape):
+    none, sizes = np.zeros(shape, np.uint8), MEASURES[measure]
+    for classes in (None, 2):
+        refused("at least one pixel", getattr(bc, measure), none, none, *sizes, classes=classes)
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan])
+@pytest.mark.parametrize(
+    ("measure", "name"),
+    [
+        *(("hausdorff", "spacing"), ("hausdorff_percent", "percent"), ("nsd", "tolerance")),
+        *(("boundary_iou", "size"), ("trimap_iou", "width"), ("bf_score", "theta")),
+        *(("davis_f", "bound"), ("pratt_fom", "alpha")),
+    ],
+)
+def test_sizes_below_0_and_nan_are_refused(measure, name, bad):
+    mask, value = np.eye(9, dtype=bool), (1.0, bad) if name == "spacing" else bad
+    refused(f"{name}|width|size", getattr(bc, measure), mask, mask, **{name: value})

@@ -1,0 +1,263 @@
+"""Runs that are killed or interrupted: nothing is wrong, nothing lost but what was in flight."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.files.errors import DataError
+from bsdsbench.runs.run_folder import load_run
+from tests.helpers.making import make_set
+from tests.helpers.processes import TOLD, gone, has_worked
+from tests.helpers.runs import bits, command, counted, stored
+
+ROOT = Path(__file__).parents[2]
+IMAGES = 24
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    return make_set(tmp_path_factory.mktemp("many"), images=IMAGES)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(many, tmp_path_factory):
+    out = tmp_path_factory.mktemp("undisturbed") / "out"
+    counted(*many, out=out)
+    return bits(out)
+
+
+def start(*words, **options):
+    # Where the tests run in the background Ctrl-C is ignored, and the child would inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(
+            [sys.executable, *map(str, words)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            **options,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def evaluate(many, out, *more):
+    """Words of the command."""
+    where = ("-m", "bsdsbench", "evaluate", many[0], "--gt", many[1], "-o", out)
+    return (*where, "--quiet", "--workers", 2, *more)
+
+
+# Workers take their time over an image: there is a midst of a run, on a busy machine too.
+UNHURRIED = """
+import sys, time
+from bsdsbench.metrics.boundary import BoundaryMetric as Metric
+real = Metric.count
+def unhurried(*given):
+    time.sleep(0.05)
+    return real(*given)
+Metric.count = unhurried
+"""
+BY_COMMAND = UNHURRIED + "from bsdsbench.cli import main\nsys.argv[1:] = sys.argv[3:]\nmain()\n"
+
+
+def amid(many, out, records, act, *more):
+    """A run in whose midst `act` fell, after so many records, and what it said on its end."""
+    process = start("-c", BY_COMMAND, *evaluate(many, out, *more))
+    while len(stored(out)) < records and process.poll() is None:
+        time.sleep(0.005)
+    with contextlib.suppress(ProcessLookupError):
+        act(process)
+    _, err = process.communicate(timeout=120)
+    assert gone(process.pid), "a worker outlived its parent"
+    return process.returncode, err
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("executor", ["thread", "process"])
+def test_a_killed_run_goes_on_to_the_same_bytes(many, undisturbed, tmp_path, executor):
+    out = tmp_path / "out"
+    status, _ = amid(many, out, 3, lambda p: p.kill(), "--executor", executor)
+    assert status == -signal.SIGKILL
+    kept = stored(out)
+    assert 3 <= len(kept) < IMAGES
+    assert counted(*many, out=out).kept == len(kept)
+    assert bits(out) == undisturbed
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("more", "again"), [((), ": the same call goes on"), (("--fresh",), "without --fresh goes on")]
+)
+def test_ctrl_c_stops_soon_and_says_what_is_true(many, undisturbed, tmp_path, more, again):
+    out = tmp_path / "out"
+    status, err = amid(many, out, 3, lambda p: os.killpg(p.pid, signal.SIGINT), *more)
+    (line,) = err.splitlines()
+    assert (status, line.startswith("bsdsbench: interrupted; ")) == (130, True)
+    kept = len(stored(out))
+    assert f"{kept} images are kept in {out}" in line
+    assert line.endswith(again)
+    assert not (out / "result.json").exists()
+    assert counted(*many, out=out).kept == kept >= 3
+    assert bits(out) == undisturbed
+
+
+def test_an_interrupt_without_a_folder_promises_nothing(tiny):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="nothing was kept"):
+        counted(*tiny, progress=stop)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("moment", [0.05, 0.3, 0.6, 1.0])
+def test_ctrl_c_at_any_moment_of_the_start_is_one_line(many, tmp_path, moment):
+    process = start(*evaluate(many, tmp_path / "out"))
+    while process.poll() is None and not has_worked(process.pid, moment):
+        time.sleep(0.02)
+    if process.returncode is None:  # else it was quicker
+        os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert gone(process.pid)
+    if process.returncode and (moment > 0.3 or "Traceback" not in err):  # Python itself may start
+        assert process.returncode in (130, -signal.SIGINT)
+        assert err.strip().count("\n") == 0
+
+
+def kill_at_random(words, count, seed, check):
+    """Kill a command at random moments of its time; `check` what it leaves each time."""
+    began = time.monotonic()
+    process = start(*words("whole"))
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+    whole, rng = time.monotonic() - began, np.random.default_rng(seed)
+    for number in range(count):
+        process = start(*words(number))
+        time.sleep(whole * rng.random())
+        process.kill()
+        process.communicate(timeout=120)
+        check(number)
+
+
+def killed(many, undisturbed, tmp_path, count):
+    """Runs of evaluate, of a detector, of merge and of report, killed `count` times in all."""
+    parts = [counted(*many, shard=(k, 2)).save(tmp_path / f"part{k}") for k in (1, 2)]
+
+    def result_or_none(out):
+        """What is there is whole, and is the one result; or it is refused."""
+        if not out.exists():
+            return
+        with contextlib.suppress(DataError):
+            load_run(out)
+            found = bits(out)
+            assert {name: found.get(name) for name in undisturbed} == undisturbed
+
+    def evaluated(number):
+        out = tmp_path / f"evaluate{number}"
+        result_or_none(out)
+        kept = len(stored(out))
+        assert counted(*many, out=out).kept == kept
+        assert bits(out) == undisturbed
+
+    def merged(number):
+        out = tmp_path / f"merge{number}"
+        result_or_none(out)
+        assert bb.merge([bb.Evaluation.load(part) for part in parts]).save(out)
+        assert bb.Evaluation.load(out).records
+
+    def reported(number):
+        page = tmp_path / f"report{number}.html"
+        assert not page.exists() or page.read_text("utf-8").rstrip().endswith("</html>")
+
+    def detected(number):
+        out = tmp_path / f"run{number}"
+        result_or_none(out / "maps")
+        how = ("--resume", "--format", "json")
+        assert command(*runs(number)[2:], *how).returncode == 0
+        assert len(bb.Evaluation.load(out).records) == 2
+
+    images, gt = tmp_path / "images", many[1]
+    images.mkdir()
+    for name in ("im000", "im001"):
+        shutil.copy(many[0] / f"{name}.png", images)
+
+    def runs(number):
+        where = ("-o", tmp_path / f"run{number}", "--split-file", ids)
+        return ("-m", "bsdsbench", "run", "sobel", images, "--gt", gt, *where, "--quiet")
+
+    ids = tmp_path / "ids"
+    ids.write_text("im000\nim001")
+    cases = (
+        (lambda n: evaluate(many, tmp_path / f"evaluate{n}"), evaluated),
+        (runs, detected),
+        (lambda n: ("-m", "bsdsbench", "merge", *parts, "-o", tmp_path / f"merge{n}"), merged),
+        (
+            lambda n: ("-m", "bsdsbench", "report", *parts, "-o", tmp_path / f"report{n}.html"),
+            reported,
+        ),
+    )
+    for seed, (words, check) in enumerate(cases):
+        kill_at_random(words, count // len(cases), seed, check)
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_some_kills_at_random_moments(many, undisturbed, tmp_path):
+    killed(many, undisturbed, tmp_path, 8)
+
+
+@pytest.mark.heavy
+@pytest.mark.process
+def test_many_kills_at_random_moments(many, undisturbed, tmp_path):
+    killed(many, undisturbed, tmp_path, 300)
+
+
+@pytest.mark.skipif(not TOLD, reason="no /dev/full")
+@pytest.mark.process
+def test_closed_and_full_outputs(tiny):
+    words = " ".join(map(str, (sys.executable, *evaluate(tiny, tiny[0].parent / "out"))))
+    for where, status, said in (
+        ("| head -c 1 > /dev/null; exit ${PIPESTATUS[0]}", 0, ""),
+        ("> /dev/full", 2, "No space left"),
+        (">&-", 0, ""),
+    ):
+        done = subprocess.run(
+            ["bash", "-c", f"{words} {where}"], capture_output=True, text=True, cwd=ROOT
+        )
+        assert done.returncode == status, (where, done.stderr)
+        assert said in done.stderr
+        assert done.stderr.count("\n") <= 1, done.stderr
+
+
+@pytest.mark.parametrize("name", ["semantic", "saliency"])
+def test_an_interrupted_run_of_classes_or_masks_goes_on_to_the_same_bytes(name, tmp_path):
+    """What is on the disk after its first image is what a process leaves that is killed then."""
+    from tests.helpers.metric_cases import case_of
+
+    case = case_of(name)
+    folders = case.write(tmp_path)
+    cut, whole = tmp_path / "cut", tmp_path / "whole"
+
+    def keep(done, total, image_id):
+        if done == 1:
+            shutil.copytree(whole, cut)
+
+    how = (*folders, case.run.protocol, name)
+    counted(*how, out=whole, progress=keep)
+    assert len(stored(cut)) == 1
+    assert not (cut / "result.json").exists()
+    run = counted(*how, out=cut)
+    assert bits(cut) == bits(whole)
+    assert run.scores() == bb.Evaluation.load(cut).scores() == case.run.scores()

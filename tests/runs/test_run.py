@@ -1,0 +1,499 @@
+"""Runs: the same bits however they are carried out, faults that name their file, what goes on."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.files.errors import InputWarning, MergeError, PairingError
+from bsdsbench.loaders.inputs import Prediction
+from bsdsbench.metrics.boundary import BoundaryMetric
+from bsdsbench.runs import run as runs
+from bsdsbench.runs.run_options import RunOptions
+from bsdsbench.runs.sources import find_sources
+from tests.helpers.making import edge_map, make_set, noisy_map
+from tests.helpers.runs import bits, counted, refused, stored, write_maps
+
+ROOT = Path(__file__).parents[2]
+TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
+NAMES = [f"im{k}" for k in range(8)]
+
+
+@pytest.mark.process
+def test_any_worker_number_and_executor_give_the_same_bits(tiny, tmp_path):
+    options = {"one": {"workers": 1}, "two": {"workers": 2}, "nine": {"workers": 9}}
+    options["threads"] = {"workers": 9, "executor": "thread"}
+    options["processes"] = {"workers": 2, "executor": "process"}
+    with ThreadPoolExecutor(2) as own, ProcessPoolExecutor(2, get_context("spawn")) as other:
+        options |= {"own": {"executor": own}, "other": {"executor": other}}
+        for name, how in options.items():
+            metrics = ("boundary", "pixel")
+            run = bb.evaluate(*tiny, TEN, metrics=metrics, out=tmp_path / name, **how)
+            assert len(run.records) == 6
+    first = bits(tmp_path / "one")
+    assert {"result.json", "counts.npz", "eval_bdry.txt", "per_image/im000_ev1.txt"} <= set(first)
+    for name in options:
+        assert bits(tmp_path / name) == first, name
+
+
+def test_saved_and_loaded_are_equal(tiny, tmp_path):
+    run = bb.evaluate(*tiny, TEN, workers=1, out=tmp_path / "out")
+    again = bb.Evaluation.load(tmp_path / "out")
+    assert again.equals(run)
+    assert again.scores() == run.scores()
+    found = json.loads((tmp_path / "out" / "result.json").read_text("utf-8"))
+    assert found["schema"] == "bsdsbench.result/1"
+    assert list(found["files"]) == ["counts.npz"]
+    assert set(found["scores"]["boundary"]) == {
+        *("ods", "ois", "ap", "r50", "edges_r50", "n_images")
+    }
+    assert set(found["scores"]["boundary"]["ods"]) == {"threshold", "recall", "precision", "f"}
+
+
+def test_an_unchanged_image_is_not_evaluated_again(tiny, tmp_path, monkeypatch):
+    pred, gt = tiny
+    out = tmp_path / "out"
+    bb.evaluate(pred, gt, TEN, workers=1, out=out)
+    iio.imwrite(pred / "im002.png", np.full((40, 52), 255, np.uint8))
+    seen = []
+    real = bb.boundary.boundary_counts
+    monkeypatch.setattr(
+        "bsdsbench.metrics.boundary.boundary_counts",
+        lambda p, *rest: seen.append(p.image_id) or real(p, *rest),
+    )
+    again = bb.evaluate(pred, gt, TEN, workers=1, out=out)
+    assert seen == ["im002"]
+    assert again.kept == 5
+    assert again.equals(bb.evaluate(pred, gt, TEN, workers=1))
+    for changed in ({"fresh": True}, {"protocol": TEN.replace(max_dist=0.02)}):
+        seen.clear()
+        bb.evaluate(pred, gt, **{"protocol": TEN, "workers": 1, "out": out, **changed})
+        assert len(seen) == 6
+
+
+@pytest.mark.parametrize("parts", [2, 9])
+def test_shards_join_to_the_undivided_run(tiny, parts, tmp_path):
+    shards = [
+        bb.evaluate(*tiny, TEN, workers=1, shard=(i, parts), out=tmp_path / f"{i}")
+        for i in range(1, parts + 1)
+    ]
+    whole = bb.evaluate(*tiny, TEN, workers=1, out=tmp_path / "whole")
+    loaded = [bb.Evaluation.load(tmp_path / f"{i}") for i in range(1, parts + 1)]
+    for joined in (bb.merge(shards), bb.merge(loaded)):
+        assert joined.equals(whole)
+        assert joined.scores() == whole.scores()
+
+
+def other_part(tiny, tmp_path, change):
+    """The second of two shards, of which something is other."""
+    pred, gt = tiny
+    options = {"protocol": TEN, "workers": 1, "shard": (2, 2)}
+    if change == "ground truth":
+        gt = shutil.copytree(gt, tmp_path / "other")
+        for path in (gt / "im000").iterdir():  # an image of the first part
+            iio.imwrite(path, iio.imread(path)[::-1])
+    elif change == "list of images":
+        (tmp_path / "ids").write_text("im000\nim001\nim002\nim003")
+        options["split_file"] = tmp_path / "ids"
+    else:
+        options |= {
+            "name": {"name": "other"},
+            "protocol": {"protocol": TEN.replace(thin=False)},
+            "metrics": {"metrics": "pixel"},
+            "number of shards": {"shard": (3, 3)},
+        }[change]
+    return bb.evaluate(pred, gt, **options)
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["name", "protocol", "metrics", "ground truth", "list of images", "number of shards"],
+)
+def test_shards_that_do_not_belong_together_are_refused(tiny, tmp_path, change):
+    one = bb.evaluate(*tiny, TEN, workers=1, shard=(1, 2))
+    other = other_part(tiny, tmp_path, change)
+    refused(f"another .*{change}", bb.merge, [one, other], error=MergeError)
+
+
+def test_shards_that_lack_or_come_twice_are_refused(tiny):
+    one = bb.evaluate(*tiny, TEN, workers=1, shard=(1, 2))
+    refused("shard 1/2 again", bb.merge, [one, one], error=MergeError)
+    refused("shards 2/2 are not there", bb.merge, [one], error=MergeError)
+    whole = bb.evaluate(*tiny, TEN, workers=1)
+    refused("not a shard", bb.merge, [one, whole], error=MergeError)
+
+
+@pytest.mark.process
+def test_every_bad_file_is_named_and_nothing_is_written(tiny, tmp_path):
+    pred, gt = tiny
+    (pred / "im001.png").write_bytes((pred / "im001.png").read_bytes()[:60])
+    iio.imwrite(pred / "im003.png", np.zeros((52, 40), np.uint8))
+    for name, value in (("im004", np.nan), ("im005", 254.0)):
+        (pred / f"{name}.png").unlink()
+        np.save(pred / f"{name}.npy", np.full((40, 52), value))
+    out = tmp_path / "out"
+    with pytest.raises(bb.DataError) as caught:
+        bb.evaluate(pred, gt, TEN, workers=2, out=out)
+    assert len(caught.value.problems) == 4
+    for name in ("im001.png", "im003.png", "im004.npy", "im005.npy"):
+        assert sum(name in line for line in caught.value.problems) == 1
+    assert "transposed" in str(caught.value)
+    assert not (out / "result.json").exists()
+    run = bb.evaluate(pred, gt, TEN, workers=2, out=out, on_error="skip")
+    assert [r.image_id for r in run.records] == ["im000", "im002"]
+    assert sorted(run.failed) == ["im001", "im003", "im004", "im005"]
+
+
+def test_missing_predictions(tiny):
+    pred, gt = tiny
+    (pred / "im002.png").unlink()
+    refused("im002", counted, pred, gt, TEN, error=PairingError)
+    assert len(counted(pred, gt, TEN, missing="skip").records) == 5
+    zero = counted(pred, gt, TEN, missing="zero")
+    assert zero.records[2].form == "none"
+    assert zero.records[2].counts["boundary"].total_pred.tolist() == [0] * 10
+    assert zero.records[2].counts["boundary"].total_gt[0] > 0
+
+
+def test_wrong_options_are_reported_together(tiny):
+    wrong = {
+        **{"metrics": ("edges",), "missing": "maybe", "shard": (3, 2), "workers": 0, "out": 3},
+        **{"name": "n\udcff", "executor": "cloud", "on_error": None, "progress": "yes"},
+    }
+    with pytest.raises(bb.DataError) as caught:
+        bb.evaluate(*tiny, TEN, **wrong)
+    for name in wrong:
+        assert sum(line.startswith(name) for line in caught.value.problems) == 1, name
+    with pytest.raises(TypeError, match="no_such"):
+        bb.evaluate(*tiny, TEN, no_such=1)
+
+
+@pytest.mark.parametrize("address", ["dask://127.0.0.1", "dask://", "dask://a b:1", "dask:x", 3])
+def test_an_executor_that_is_none_is_one_line(tiny, address):
+    refused("executor", bb.evaluate, *tiny, executor=address)
+
+
+def test_kinds_and_ground_truths_that_do_not_go_together(tiny):
+    refused("saliency", bb.evaluate, *tiny, metrics="saliency", pred_kind="labels")
+    refused("boundary, saliency", bb.evaluate, *tiny, metrics=("boundary", "saliency"))
+
+
+def test_what_is_hashed_is_what_is_decoded(tiny, monkeypatch):
+    """Each file is read once: one that changes meanwhile is counted as it was, or is a fault."""
+    opened = []
+    real = runs.read_bytes.__globals__["_read"]
+    monkeypatch.setattr(
+        "bsdsbench.files.bounded._read", lambda p, *rest: opened.append(str(p)) or real(p, *rest)
+    )
+    counted(*tiny, TEN)
+    assert len(opened) == len(set(opened)) >= 12
+
+
+@pytest.mark.parametrize("inside", [0, 1])
+def test_results_inside_a_folder_that_is_read_are_refused_at_once(tiny, inside):
+    out = tiny[inside] / "deep" / "out"
+    refused("lies in", counted, *tiny, TEN, out=out)
+    assert not out.parent.exists()
+    assert len(counted(*tiny, TEN, out=tiny[0].parent / "pred_out").records) == 6
+
+
+def test_names_that_are_not_utf8_are_refused_before_the_run(tiny):
+    pred, gt = tiny
+    try:
+        (pred / "im000.png").rename(pred / "im\udcff.png")
+    except OSError:
+        pytest.skip("this file system has no such names")
+    refused(r"im.udcff\.png", counted, pred, gt, TEN)
+
+
+def test_a_fault_of_ours_costs_one_image(tiny, monkeypatch):
+    real = BoundaryMetric.count
+
+    def faulty(metric, pred, *more):
+        if pred.image_id == "im003":
+            raise ZeroDivisionError("by zero")
+        return real(metric, pred, *more)
+
+    monkeypatch.setattr(BoundaryMetric, "count", faulty)
+    run = counted(*tiny, TEN, on_error="skip")
+    assert list(run.failed) == ["im003"]
+    assert "unexpected ZeroDivisionError" in run.failed["im003"]
+
+
+def test_folders_are_found_from_anywhere_and_after_all_was_moved(tmp_path, monkeypatch):
+    root = tmp_path / "work"
+    make_set(root, images=2)
+    monkeypatch.chdir(root)
+    run = bb.evaluate("pred", "gt", TEN, workers=1, out="runs/mine")
+    assert run.provenance["pred"] == "pred"
+    assert str(tmp_path) not in (root / "runs" / "mine" / "result.json").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert len(find_sources(bb.Evaluation.load("work/runs/mine")).pairs) == 2
+    again = bb.Evaluation.load("work/runs/mine").save(tmp_path / "copy")
+    root.rename(tmp_path / "elsewhere")
+    assert len(find_sources(bb.Evaluation.load("elsewhere/runs/mine")).pairs) == 2
+    refused("work/pred|pred", find_sources, bb.Evaluation.load(again))
+
+
+# ---- any iterable --------------------------------------------------------------------------------
+
+
+def arrays(k):
+    rng = np.random.default_rng(k)
+    edges = edge_map(rng, (40, 52))
+    return noisy_map(rng, edges), edges
+
+
+def items(log=None):
+    for k, name in enumerate(NAMES):
+        if log is not None:
+            log.append(name)
+        pred, edges = arrays(k)
+        yield name, pred, [edges]
+
+
+@pytest.mark.parametrize(
+    ("executor", "workers"),
+    [("thread", 1), pytest.param("process", 2, marks=pytest.mark.process), ("thread", 3)],
+)
+def test_the_records_are_those_of_files(tmp_path, executor, workers):
+    found = {name: arrays(k) for k, name in enumerate(NAMES)}
+    files = counted(
+        write_maps(tmp_path / "pred", {name: pred for name, (pred, _) in found.items()}),
+        write_maps(tmp_path / "gt", {name: edges for name, (_, edges) in found.items()}),
+    )
+    run = bb.evaluate_items(items(), workers=workers, executor=executor)
+    stream = bb.StreamingEvaluator()
+    for name, pred, gts in items():
+        stream.update(pred, gts, image_id=name)
+    assert stream.compute().equals(run)
+    for a, b in zip(run.records, files.records, strict=True):
+        assert (a.image_id, a.size) == (b.image_id, b.size)
+        assert a.counts["boundary"].equals(b.counts["boundary"])
+    assert [(r.truth, r.form) for r in run.records] == [(r.truth, r.form) for r in files.records]
+    assert run.identity.fingerprint == files.identity.fingerprint
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_few_images_at_a_time(workers):
+    log, most = [], []
+    bb.evaluate_items(
+        items(log), workers=workers, progress=lambda d, t, i: most.append(len(log) - d)
+    )
+    assert max(most) <= (runs.AHEAD * workers if workers > 1 else 1)
+    assert len(log) == len(NAMES)
+
+
+def test_it_goes_on_where_it_stopped(tmp_path):
+    def broken():
+        for k, item in enumerate(items()):
+            if k == 5:
+                raise OSError("the disk is gone")
+            yield item
+
+    refused("the disk is gone", bb.evaluate_items, broken(), workers=1, out=tmp_path, error=OSError)
+    assert len(stored(tmp_path)) == 5
+    run = bb.evaluate_items(items(), workers=1, out=tmp_path)
+    assert run.equals(bb.evaluate_items(items(), workers=1))
+    assert run.kept == 5
+    other = ((n, p, [~g for g in gts]) for n, p, gts in items())
+    assert not bb.evaluate_items(other, workers=1, out=tmp_path).equals(run)
+
+
+def test_every_fault_of_items_is_named():
+    good = list(items())
+    bad = [("odd", np.zeros((3, 3)), [np.zeros((4, 4), bool)]), ("none", np.zeros(()), [None])]
+    with pytest.raises(bb.DataError) as caught:
+        bb.evaluate_items([*good, *bad], workers=1)
+    assert len(caught.value.problems) == 2
+    run = bb.evaluate_items([*good, *bad], workers=1, on_error="skip")
+    assert set(run.failed) == {"odd", "none"}
+    wrong = {"im0": [good[0]] * 2, "item 1": [3], "id 3": [(3, 1, 2)], "items": "maps"}
+    for words, given in wrong.items():
+        refused(words, bb.evaluate_items, given, workers=1)
+
+
+def test_inputs_of_any_form():
+    """A Prediction, an array of annotators, something that only looks like an array."""
+    pred, edges = arrays(0)
+
+    class Like:  # a zarr array, a tensor of another library
+        def __array__(self, dtype=None, copy=None):
+            return pred if dtype is None else pred.astype(dtype)
+
+    forms = [
+        ("a", Prediction("a", soft=pred), np.stack([edges, edges])),
+        ("b", pred, [edges, edges]),
+        ("c", Like(), edges[None].repeat(2, axis=0)),
+    ]
+    one, *others = (r.counts["boundary"] for r in bb.evaluate_items(forms, workers=1).records)
+    assert all(one.equals(other) for other in others)
+
+
+def test_bytes_of_0_and_1_are_refused_at_the_end(tmp_path):
+    maps = [(name, np.eye(12, dtype="u1"), [np.eye(12)]) for name in NAMES[:3]]
+    for out in (None, tmp_path / "out", tmp_path / "out"):
+        refused("no value above 1 of 255", bb.evaluate_items, maps, workers=1, out=out)
+    run = bb.evaluate_items([*maps, ("bright", 255 * maps[0][1], maps[0][2])], workers=1)
+    assert {r.form for r in run.records} == {"soft8"}
+
+
+# ---- workers -------------------------------------------------------------------------------------
+
+
+def counted_or_killed(item, *rest, real=runs.count):
+    """As `count` where a map is too large for the memory: the system ends the process."""
+    if item.image_id == "im003":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(item, *rest)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.process
+def test_a_worker_that_dies_is_one_line_and_a_second_call_goes_on(tiny, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    monkeypatch.setattr(runs, "count", counted_or_killed)
+    with pytest.raises(bb.DataError, match=r"worker died .*im003.* images are kept") as caught:
+        bb.evaluate(*tiny, TEN, workers=2, executor="process", out=out)
+    assert len(caught.value.problems) == 1
+    kept = stored(out)
+    monkeypatch.undo()
+    run = bb.evaluate(*tiny, TEN, workers=2, out=out)
+    assert run.kept == len(kept)
+    assert run.equals(counted(*tiny, TEN))
+
+
+def test_mapped_keeps_the_order_and_few_under_way():
+    lock, under_way, most = threading.Lock(), [0], []
+
+    def work(k):
+        with lock:
+            under_way[0] += 1
+            most.append(under_way[0])
+        threading.Event().wait(0.002 * (k % 3))
+        with lock:
+            under_way[0] -= 1
+        return k * k
+
+    with ThreadPoolExecutor(8) as pool:
+        calls = ((k,) for k in range(50))
+        assert [v for _, v in runs.mapped(work, calls, pool, 4)] == [k * k for k in range(50)]
+    assert max(most) <= 4
+
+
+@pytest.mark.parametrize("asked", [None, "process"])
+def test_without_semaphores_threads_are_taken_or_it_is_one_line(tiny, monkeypatch, asked):
+    """As where /dev/shm is missing or read-only."""
+
+    def refuse(*given):
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(runs, "ProcessPoolExecutor", refuse)
+    if asked:
+        refused("expected thread", bb.evaluate, *tiny, TEN, workers=9, executor=asked)
+    else:
+        assert len(bb.evaluate(*tiny, TEN, workers=9).records) == 6
+
+
+@pytest.mark.process
+def test_a_script_without_a_guard_runs_in_threads(tiny, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import bsdsbench as bb\n"
+        f"print(len(bb.evaluate(*{list(map(str, tiny))}, workers=3).records))"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout == "6\n", done.stderr
+
+
+# ---- a Dask cluster ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """The address of two workers in other processes, and a client that ends one."""
+    distributed = pytest.importorskip("distributed", reason="no extra 'distributed'")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as found:
+        yield found
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.process
+def test_a_cluster_gives_the_same_bits(cluster, tmp_path, monkeypatch):
+    """Of relative paths too: its workers run in other folders."""
+    make_set(tmp_path / "few", images=3)
+    monkeypatch.chdir(tmp_path / "few")
+    address = cluster.scheduler_address.replace("tcp://", "dask://")
+    bb.evaluate("pred", "gt", TEN, executor=address, out=tmp_path / "there")
+    counted("pred", "gt", TEN, out=tmp_path / "here")
+    assert bits(tmp_path / "there") == bits(tmp_path / "here")
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (lambda paths: ("bsdsbench 0.0.9", []), r"has bsdsbench 0\.0\.9, expected bsdsbench"),
+        (lambda paths: (runs_version(), paths[:1]), r"does not see .*im000\.png"),
+    ],
+)
+def test_workers_of_another_version_or_without_the_files_are_named(
+    cluster, tiny, monkeypatch, told, words
+):
+    from distributed import Client
+
+    address = cluster.scheduler_address.replace("tcp://", "dask://")
+    monkeypatch.setattr(Client, "run", lambda self, function, paths: {"tcp://w": told(paths)})
+    refused(words, bb.evaluate, *tiny, TEN, executor=address)
+
+
+def runs_version():
+    from bsdsbench.runs.cluster import what_is_here
+
+    return what_is_here([])[0]
+
+
+@pytest.mark.slow
+def test_no_scheduler_is_one_line(tiny, monkeypatch):
+    pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
+    monkeypatch.setattr("bsdsbench.runs.cluster.ANSWER_SECONDS", 0.5)
+    refused("no Dask scheduler answers", bb.evaluate, *tiny, executor="dask://127.0.0.1:1")
+
+
+def test_options_say_the_same_everywhere():
+    """Keywords, documentation and flags of a run come from one place."""
+    import attrs
+
+    from bsdsbench.cli.verb_evaluate import command
+    from bsdsbench.cli.verb_run import command as command_run
+
+    words = {f.name: f.metadata.get("words") for f in attrs.fields(RunOptions)}
+    for verb, function in ((command, bb.evaluate), (command_run, bb.run)):
+        for option in verb.params:
+            if option.name in words and option.name not in ("metrics", "protocol"):
+                assert option.help == words[option.name]
+                assert f"\n{option.name} : " in function.__doc__
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_warning_names_the_callers_line(tiny):
+    pred, gt = tiny
+    for path in pred.iterdir():
+        iio.imwrite(path, 255 - iio.imread(path))
+    with pytest.warns(InputWarning, match="darker") as caught:
+        bb.evaluate(pred, gt, TEN, workers=1)
+    assert caught[0].filename == __file__
