@@ -45,7 +45,7 @@ _PACKAGES = {
     "bsdsbench.scores.counts": ("Counts", "ImageRecord"),
     "bsdsbench.metrics.base": ("Column", "Metric"),
     "bsdsbench.scores.score": ("Score",),
-    "bsdsbench.metrics.region.measures": ("region_counts",),
+    "bsdsbench.metrics.region.counting": ("region_counts",),
     "bsdsbench.metrics.region.metric": ("region_score",),
     "bsdsbench.runs.merging": ("merge",),
     "bsdsbench.runs.run": ("evaluate", "evaluate_humans", "evaluate_items"),

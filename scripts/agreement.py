@@ -85,7 +85,7 @@ def official_tables(count: int) -> Iterator[Row]:
 
 def objects_and_parts(count: int) -> Iterator[Row]:
     """Objects and parts, normalised VOI, against tests/reference, at three thresholds."""
-    from bsdsbench.metrics.region.measures import region_counts
+    from bsdsbench.metrics.region.counting import region_counts
     from tests.reference import regions as slow
 
     worst: dict[str, list[Cells]] = {"precision": [], "recall": [], "nvoi": []}

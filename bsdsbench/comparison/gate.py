@@ -45,7 +45,7 @@ from bsdsbench.files.writing import write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress
-from bsdsbench.runs.record_store import pack_records, unpack_records
+from bsdsbench.runs.folder import pack_records, unpack_records
 from bsdsbench.runs.run_folder import as_runs
 from bsdsbench.runs.run_identity import incomparable
 from bsdsbench.runs.score_list import flat_scores, full_name

@@ -24,6 +24,7 @@ from bsdsbench.metrics.base import Column, counts_in_order
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources
+from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.score import at as value_at
 
 FEW = 6  # images that rank settings
@@ -186,7 +187,7 @@ class MetricSearch:
                     try:
                         pred, gt = self._read(k, protocol)
                         opt = self.metric.options_of(protocol)
-                        made[k] = self.metric.count(pred, gt, protocol, opt)
+                        made[k] = Counts(**self.metric.count(pred, gt, protocol, opt))
                     except DataError:
                         faulty.add(setting.label)
 

@@ -292,19 +292,23 @@ class Metric(ABC):
         found = one_of(self.scores(stack, once, protocol, self.options_of(protocol)))
         return Score({**_with_fewer(found), "n_images": len(records)})
 
-    def image_values(self, stack: Stack, protocol: Protocol, keys: Sequence[str]) -> dict[str, F8]:
-        """The images' own scores, f8 (N,) each: `scores` with each image as a data set of one.
-
-        Keys of what is not measured with these options are left out.
-        """
+    def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[dict[str, Any]]:
+        """The scores of the images one by one, as trees of arrays (B,) of B images at a time:
+        `scores` with each image as a data set of one."""
         opt = self.options_of(protocol)
         own = [name for name in stack if name not in self.shared]
         n = len(stack[own[0]])
-        found: dict[str, list[Any]] = {key: [] for key in keys}
         for first in range(0, n, _BLOCK):
             some = {k: a[first : first + _BLOCK] if k in own else a for k, a in stack.items()}
-            size = min(_BLOCK, n - first)
-            tree = self.scores(some, np.eye(size, dtype=np.int64), protocol, opt)
+            yield self.scores(some, np.eye(min(_BLOCK, n - first), dtype=np.int64), protocol, opt)
+
+    def image_values(self, stack: Stack, protocol: Protocol, keys: Sequence[str]) -> dict[str, F8]:
+        """The images' own scores, f8 (N,) each.
+
+        Keys of what is not measured with these options are left out.
+        """
+        found: dict[str, list[Any]] = {key: [] for key in keys}
+        for tree in self.image_scores(stack, protocol):
             for key in keys:
                 if (value := at(tree, key)) is not None:
                     found[key].append(value)

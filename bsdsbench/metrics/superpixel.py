@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Column, Metric, over
-from bsdsbench.metrics.region.table import Annotators, Table, as_label_map, canonical
+from bsdsbench.metrics.region.contingency_table import Annotators, Table, as_label_map, canonical
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, ratio, weighted_mean, weighted_sum

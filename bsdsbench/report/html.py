@@ -220,6 +220,12 @@ def _sources(
             named.add(run.name)
         try:
             out[run.name] = find_sources(run, folder, gt_dir, images_dir)
+            read = (
+                Path(str(f)).name for f in (folder or run.place("pred"), gt_dir or run.place("gt"))
+            )
+            notes.append(
+                f"pictures of {run.name}: read from the folders {show(' and '.join(read))}."
+            )
         except DataError as error:
             if run.name in named:
                 raise

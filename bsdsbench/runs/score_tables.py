@@ -178,6 +178,51 @@ def image_table(run: Any) -> Table:
     return Table("images", title, columns, rows, **made_how([run], [run.name]))
 
 
+def per_image(run: Any, metric: str) -> Table:
+    """Every score of every image under a metric: a row an image, then a row for each of its parts.
+
+    What is not measured with the run's options has no column, what is undefined no value.
+    """
+    found = registry.get(metric)
+    opt = found.options_of(run.protocol)
+    stack = found.stack([r.counts[metric] for r in run.records])
+    parts = {"": (), **found.parts(run.protocol, opt)}
+    columns: dict[str, Column] = {}
+    for c in (*found.columns, *found.image_columns, *found.part_columns):
+        if c.key != "n_images":
+            columns.setdefault(c.key, c)
+    values: dict[tuple[str, str], list[Cell]] = {}
+    for tree in found.image_scores(stack, run.protocol):
+        for part, path in parts.items():
+            for key in columns:
+                value = at(part_of(tree, path) or {}, key)
+                if value is not None:
+                    values.setdefault((part, key), []).extend(value.tolist())
+    there = dict.fromkeys(part for part, _ in values)
+    shown = [c for key, c in columns.items() if any((part, key) in values for part in there)]
+    labels = ["image", "part"] if len(there) > 1 else ["image"]
+    none: list[Cell] = [None] * len(run.records)
+    rows: list[list[Cell]] = [
+        [
+            *(image_id, part or None)[: len(labels)],
+            *(values.get((part, c.key), none)[i] for c in shown),
+        ]
+        for i, image_id in enumerate(run.image_ids)
+        for part in there
+    ]
+    return Table(
+        metric,
+        f"{found.title}, image by image",
+        [
+            *(model.Column(name, name.capitalize()) for name in labels),
+            *(table_column(c, c.digits) for c in shown),
+        ],
+        rows,
+        **made_how([run], [run.name]),
+        n_labels=len(labels),
+    )
+
+
 def table_column(column: Column, digits: int, before: str = "") -> model.Column:
     """A metric's column as a column of a table."""
     return model.Column(

@@ -45,7 +45,7 @@ class Counts(Mapping[str, NDArray[Any]]):
     Examples
     --------
     >>> counts = Counts(matched=[3, 1], total=[4, 4])
-    >>> counts.matched.tolist(), counts["total"].sum()
+    >>> counts.matched.tolist(), int(counts["total"].sum())
     ([3, 1], 8)
     """
 

@@ -16,7 +16,7 @@ import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline
 from bsdsbench.loaders import load_prediction
 from bsdsbench.loaders.scores import read_scores
-from bsdsbench.runs.record_store import unpack_records
+from bsdsbench.runs.folder import unpack_records
 
 SIZES = (0, 1, 3, 1000, 10**5, 3 * 10**6, 4 * 10**7, 5 * 10**8, 2**31 - 1)
 Write = Callable[[random.Random], bytes]

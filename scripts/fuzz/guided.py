@@ -52,7 +52,7 @@ def _run_file(target: str) -> tuple[str, bytes, Callable[[Path], object]]:
     import results
 
     from bsdsbench.comparison.gate import Baseline
-    from bsdsbench.runs.record_store import unpack_records
+    from bsdsbench.runs.folder import unpack_records
 
     with tempfile.TemporaryDirectory() as folder:
         run = results.made(Path(folder), 0)

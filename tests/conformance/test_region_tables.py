@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.metrics.region.measures import region_counts
+from bsdsbench.metrics.region.counting import region_counts
 from tests.reference import regions as slow
 
 TESTS = {"test_1": "ucm2", "test_4": "segs", "test_5": "segs"}

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from bsdsbench.metrics.region.measures import region_counts
+from bsdsbench.metrics.region.counting import region_counts
 from bsdsbench.metrics.region.metric import RegionMetric, image_curves
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts

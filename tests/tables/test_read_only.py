@@ -14,6 +14,7 @@ import bsdsbench as bb
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import boundary_match_maps
 from bsdsbench.tables.read_only import ReadOnlyDict
+from tests.helpers.metric_cases import case_of
 
 RNG = np.random.default_rng(5)
 SOFT = RNG.random((12, 16))
@@ -29,8 +30,7 @@ COPIES: dict[str, Callable[[Any], Any]] = {
 
 
 def counts_of(metric):
-    found = registry.get(metric)
-    return found.count(*found.example())
+    return case_of(metric).counted()[0]
 
 
 def region_score():
@@ -48,8 +48,6 @@ MAKE: dict[str, Callable[[], Any]] = {
     "DETResult": lambda: bb.curves.det(*SAMPLES),
     "PRCurve": lambda: bb.PRCurve([0.5], [1.0], [0.5]),
     "RegionScore": region_score,
-    "CoveringScore": lambda: region_score().covering,
-    "MeasureScore": lambda: region_score().others["bgm"],
 }
 
 

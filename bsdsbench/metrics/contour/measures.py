@@ -193,10 +193,6 @@ def iou(counts: I8) -> F8:
     return ratio(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
 
 
-def _iou(c: Compared, sizes: Sequence[float]) -> Found:
-    return iou(c.areas)[:, None], c.areas[:, 1], c.areas[:, 2]
-
-
 def _biou(c: Compared, sizes: Sequence[float]) -> Found:
     shells = np.stack([c.shells(size) for size in sizes], axis=1)
     return iou(shells), shells[..., 1], shells[..., 2]
@@ -301,10 +297,8 @@ def _length_quantiles(sites: Sites, q: float) -> F8:
 def _assd(definition: str, c: Compared, sizes: Sequence[float]) -> Found:
     pred, gt = c.sites("rim")
     a, b = (each.sums(each.distance) for each in (pred, gt))
-    if definition == "pooled":
-        value = ratio(a + b, pred.n + gt.n)
-    else:
-        value = (ratio(a, pred.n) + ratio(b, gt.n)) / 2
+    mean = (ratio(a, pred.n) + ratio(b, gt.n)) / 2
+    value = ratio(a + b, pred.n + gt.n) if definition == "pooled" else mean
     return value[:, None], pred.n, gt.n
 
 
@@ -315,10 +309,8 @@ def _nsd(form: str, c: Compared, sizes: Sequence[float]) -> Found:
     if form == "area":
         near = [np.stack([s.sums((s.distance <= t) * s.length) for t in sizes], 1) for s in both]
         total = [s.sums(s.length)[:, None] for s in both]
-    if form == "mean":
-        value = (ratio(near[0], total[0]) + ratio(near[1], total[1])) / 2
-    else:
-        value = ratio(near[0] + near[1], total[0] + total[1])
+    mean = (ratio(near[0], total[0]) + ratio(near[1], total[1])) / 2
+    value = mean if form == "mean" else ratio(near[0] + near[1], total[0] + total[1])
     return value, both[0].n, both[1].n
 
 
@@ -332,7 +324,7 @@ class Measure(NamedTuple):
 
 
 TABLE = {
-    "iou": Measure(_iou),
+    "iou": Measure(lambda c, _: (iou(c.areas)[:, None], c.areas[:, 1], c.areas[:, 2])),
     "biou": Measure(_biou, "boundary_sizes"),
     "biou-min": Measure(_biou_min, "boundary_sizes"),
     "f": Measure(_davis, "davis_bounds"),
@@ -395,10 +387,8 @@ def measure(
 
     Raises
     ------
-    DataError
-        For an unknown name, what is no mask or label map, and sizes out of range.
-    ShapeError
-        For unequal shapes.
+    DataError, ShapeError
+        For an unknown name, no mask or label map, sizes out of range; unequal shapes.
 
     Examples
     --------

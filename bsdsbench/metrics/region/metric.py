@@ -115,7 +115,7 @@ class RegionMetric(Metric):
     uses = ("thresholds", *MAPS, *ANNOTATED, "regions_from_soft")
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
-        from bsdsbench.metrics.region.measures import region_counts
+        from bsdsbench.metrics.region.counting import region_counts
 
         return region_counts(pred, gt, protocol)
 
@@ -124,7 +124,7 @@ class RegionMetric(Metric):
 
         Areas and counts are summed over the left-out annotators, ratios are means over them.
         """
-        from bsdsbench.metrics.region.measures import region_counts
+        from bsdsbench.metrics.region.counting import region_counts
 
         maps = gt.segmentations
         at_least_two(gt, len(maps))

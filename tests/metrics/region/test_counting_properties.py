@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from skimage.metrics import adapted_rand_error, variation_of_information
 
-from bsdsbench.metrics.region.measures import region_counts
+from bsdsbench.metrics.region.counting import region_counts
 from tests.helpers.regions import against
 from tests.reference import regions as slow
 
