@@ -26,7 +26,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
 from bsdsbench.metrics import salient_measures as measures
 from bsdsbench.metrics.base import IMAGES, Column, Metric
 from bsdsbench.metrics.maps import invert
-from bsdsbench.protocol.fields import BOOL, HOME_MADE, POSITIVE, one_of, option, real
+from bsdsbench.protocol.fields import HOME_MADE, POSITIVE, one_of, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, ratio, weighted_mean, weighted_sum
@@ -42,51 +42,49 @@ class SaliencyOptions:
 
     beta2: float = option(
         0.3,
-        POSITIVE,
         "beta^2 of F.",
-        converter=real,
+        POSITIVE,
         caption=lambda o: f"beta^2 {o.beta2:g}",
         others={0.3: "the field", 1.0: "F1 of other fields"},
     )
     stretch: bool = option(
         True,
-        BOOL,
         "Each map that is not constant is stretched to 0 .. 1 first.",
         caption={True: "maps stretched to 0 .. 1", False: "maps as they are"},
         others={True: "PySODMetrics", False: "scripts that take maps as they are"},
     )
     levels: str = option(
         "floor",
-        one_of("floor", "round"),
         'The level of a strength p: "floor" of 255 p, or 255 p "round"ed, halves up.',
+        one_of("floor", "round"),
         caption=lambda o: f"levels {o.levels}(255 p), >=",
         others={"floor": "PySODMetrics", "round": "scripts on 8-bit pictures"},
     )
     operator: str = option(
         ">",
-        one_of(">", ">="),
         'IoU, Dice and BER at one threshold are of strengths ">" or ">=" 0.5.',
+        one_of(">", ">="),
         caption=lambda o: f"IoU, Dice, BER at p {o.operator} 0.5",
         others={">": "PySODMetrics", ">=": HOME_MADE},
     )
     cap: str = option(
         "one",
-        one_of("one", "max"),
         'The adaptive threshold is min(2 mean, 1), or with "max" min(2 mean, the largest p).',
+        one_of("one", "max"),
         caption={"one": "adaptive min(2 mean, 1)", "max": "adaptive min(2 mean, max)"},
         others={"one": "PySODMetrics", "max": HOME_MADE},
     )
     e_divisor: str = option(
         "pixels-1",
-        one_of("pixels-1", "pixels"),
         'The E-measure\'s sum is divided by "pixels-1", or by "pixels".',
+        one_of("pixels-1", "pixels"),
         caption=lambda o: f"E by {o.e_divisor}",
         others={"pixels-1": "PySODMetrics", "pixels": HOME_MADE},
     )
     centroid: str = option(
         "even",
-        one_of("even", "up"),
         'A centroid half way between two pixels goes to the "even" one, or "up" (S-measure).',
+        one_of("even", "up"),
         caption=lambda o: f"centroid {o.centroid}",
         others={"even": "PySODMetrics", "up": HOME_MADE},
     )

@@ -57,9 +57,9 @@ class WireframeOptions:
 
     lines_in: str = option(
         "network",
+        'Coordinates of a file that does not say its `grid`: of the "network" (128 '
+        'x 128), or of the "image".',
         one_of("network", "image"),
-        'Coordinates of a file that does not say its `grid`: of the "network" (128 x 128), or'
-        ' of the "image".',
         caption={"image": "lines in pixels of the image"},
         others={"network": "L-CNN, HAWP", "image": "detectors that work on the picture"},
     )

@@ -29,8 +29,8 @@ from bsdsbench.report.overlays import (
     write_overlays,
 )
 from bsdsbench.report.pictures import by_interest
-from bsdsbench.scores.counts import BoundaryCounts
 from tests.helpers.runs import call, counted, refused
+from tests.helpers.simulated import boundary_of
 
 PROTOCOL = bb.Protocol(thresholds=(0.3, 0.6), max_dist_px=1.0)
 SHAPE = (9, 14)
@@ -185,9 +185,7 @@ def test_a_folder_that_was_given_and_does_not_fit_is_an_error(made, tmp_path):
 def changed_counts(run):
     """The run as it would be had its one image matched a pixel less."""
     c = run.records[0].counts["boundary"]
-    less = BoundaryCounts(
-        c.thresholds, c.matched_gt - 1, c.total_gt, c.matched_pred - 1, c.total_pred
-    )
+    less = boundary_of(c.thresholds, c.matched_gt - 1, c.total_gt, c.matched_pred - 1, c.total_pred)
     return replace(run, records=(replace(run.records[0], counts={"boundary": less}),))
 
 
@@ -226,7 +224,7 @@ def sized_runs(tmp_path, count, names):
 @pytest.mark.slow
 def test_a_report_draws_what_is_looked_at_first_within_its_budget(tmp_path, monkeypatch):
     runs = sized_runs(tmp_path, 12, ("m", "n"))
-    values = [{k: row["f"] for k, row in run.image_values("boundary").items()} for run in runs]
+    values = [{k: row["ods"] for k, row in run.image_values("boundary").items()} for run in runs]
     whole, some = tmp_path / "whole.html", tmp_path / "some.html"
     assert write_report(runs, whole, n_boot=10) == []
     monkeypatch.setattr("bsdsbench.report.html.BUDGET", 60_000)

@@ -15,12 +15,9 @@ from bsdsbench.protocol.fields import (
     POSITIVES,
     check,
     is_number,
-    listed,
     numbers,
     one_of,
     option,
-    real,
-    reals,
     some_of,
     whole,
 )
@@ -43,35 +40,30 @@ class LabelOptions:
 
     classes: tuple[str, ...] = option(
         (),
-        NAMES,
         "The names in the order of their labels; none: masks of 0 and 1, or 0 and 255.",
-        converter=listed,
+        NAMES,
         caption=_unit_words,
     )
     first: int = option(
-        0, LABEL, "The label of the first class; the others follow without a gap, and 0 is nothing."
+        0, "The label of the first class; the others follow without a gap, and 0 is nothing.", LABEL
     )
     ignore: int = option(
         255,
-        whole(-1, 2**31 - 1, "a label, or -1"),
         "Label of ground-truth pixels that are cleared on both sides, or -1 for none.",
-        others={
-            255: "PASCAL VOC, Cityscapes",
-            0: "scripts that ignore 0",
-            -1: "scripts without",
-        },
+        whole(-1, 2**31 - 1, "a label, or -1"),
+        others={255: "PASCAL VOC, Cityscapes", 0: "scripts that ignore 0", -1: "scripts without"},
     )
     unit: str = option(
         "class",
-        one_of("class", "instance", "id"),
         '"class": one mask per class and image; "instance": instances, paired where their '
         'intersection over union is above 0.5; "id": instances, paired by their number.',
+        one_of("class", "instance", "id"),
     )
     divisor: int = option(
         0,
+        "Instance maps hold class x divisor + instance; 0: one class, everything "
+        "but 0 is the number of an instance.",
         whole(0, 2**31 - 1, "a whole number from 0"),
-        "Instance maps hold class x divisor + instance; 0: one class, everything but 0 is the"
-        " number of an instance.",
     )
 
     @property
@@ -93,15 +85,14 @@ class ContourOptions(LabelOptions):
 
     spacing: tuple[float, float] = option(
         (1.0, 1.0),
-        [POSITIVES, check(lambda v: len(v) == 2, "two steps, of rows and columns")],
         "Row and column step, the unit of distances and tolerances.",
-        converter=reals,
+        [POSITIVES, check(lambda v: len(v) == 2, "two steps, of rows and columns")],
         caption=_spacing_words,
     )
     empty: str = option(
         "skip",
-        one_of(*CONVENTIONS),
         "What empty masks give, a name of bsdsbench.metrics.contour.CONVENTIONS.",
+        one_of(*CONVENTIONS),
         caption=lambda o: f"empty masks: {o.empty} ({CONVENTIONS[o.empty].words})",
         others={
             "skip": "MONAI, surface-distance",
@@ -110,45 +101,36 @@ class ContourOptions(LabelOptions):
         },
     )
     groups: tuple[str, ...] = option(
-        GROUPS[:-1], some_of(*GROUPS), f"The measures, of {', '.join(GROUPS)}.", converter=listed
+        GROUPS[:-1], f"The measures, of {', '.join(GROUPS)}.", some_of(*GROUPS)
     )
     boundary_sizes: tuple[float, ...] = option(
         (0.02,),
-        POSITIVES,
         "Widths of Boundary IoU, fractions of the diagonal, or pixels from 1 on.",
-        converter=reals,
+        POSITIVES,
     )
     davis_bounds: tuple[float, ...] = option(
         (0.008, 3.0, 5.0, 9.0, 12.0),
-        POSITIVES,
         "Radii of F, fractions of the diagonal, or pixels from 1 on.",
-        converter=reals,
+        POSITIVES,
     )
     bf_theta: float = option(
         0.0075,
-        POSITIVE,
         "Radius of the BF score, a fraction of the diagonal, or pixels from 1 on.",
-        converter=real,
-        others={
-            0.0075: "MATLAB's bfscore",
-            2.0: "scripts in pixels",
-            5.0: "scripts in pixels",
-        },
+        POSITIVE,
+        others={0.0075: "MATLAB's bfscore", 2.0: "scripts in pixels", 5.0: "scripts in pixels"},
     )
     percent: float = option(
         95.0,
-        check(lambda v: is_number(v) and v in PERCENTS, "90, 95 or 99"),
         "Of the robust Hausdorff distance.",
-        converter=real,
+        check(lambda v: is_number(v) and v in PERCENTS, "90, 95 or 99"),
     )
     tolerances: tuple[float, ...] = option(
         (1.0, 2.0),
-        numbers(lambda v: 0 <= v <= 1e6, "numbers from 0"),
         "Of NSD, in the unit of `spacing`.",
-        converter=reals,
+        numbers(lambda v: 0 <= v <= 1e6, "numbers from 0"),
     )
-    pratt_alpha: float = option(1 / 9, POSITIVE, "Of the figure of merit.", converter=real)
-    trimap_widths: tuple[float, ...] = option((3.0, 10.0), POSITIVES, "Pixels.", converter=reals)
+    pratt_alpha: float = option(1 / 9, "Of the figure of merit.", POSITIVE)
+    trimap_widths: tuple[float, ...] = option((3.0, 10.0), "Pixels.", POSITIVES)
 
     def measures(self) -> tuple[str, ...]:
         """The names of all measures, in the order of the columns of the counts."""
