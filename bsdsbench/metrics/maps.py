@@ -25,7 +25,7 @@ round elsewhere, so a pixel whose comparison is a tie within about 1e-6 may diff
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -324,17 +324,3 @@ def faint_words(form: str, top: float) -> str:
         f"{full}: --set normalise=true takes each map's largest value as 1, --pred-kind labels "
         "reads region labels"
     )
-
-
-def faint_set(preds: Iterable[Prediction], protocol: Protocol, curve: bool = True) -> str:
-    """What is wrong with a set all of whose maps are faint; "" at the first that is not."""
-    tops: list[tuple[float, str]] = []
-    for pred in preds:
-        soft = pred.soft if pred.ucm2 is None else pred.ucm2
-        if soft is None or not is_faint(soft, protocol, curve):
-            return ""
-        tops.append((float(soft.max(initial=0)), pred.form))
-    if not tops:
-        return ""
-    top, form = max(tops)
-    return faint_words(form, top) if top else ALL_ZERO
