@@ -89,7 +89,8 @@ def _opened(path: Path) -> sqlite3.Connection:
     database.execute(
         "create table if not exists record (id text primary key, mark text, data blob)"
     )
-    database.execute("select count(*) from record")
+    if database.execute("pragma quick_check").fetchone() != ("ok",):
+        raise sqlite3.DatabaseError
     return database
 
 
