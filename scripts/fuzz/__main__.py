@@ -66,7 +66,7 @@ def try_inputs(table: Mapping[str, Target], first: int, last: int, seed: int, fo
         for number in range(first, last):
             name = names[number % len(names)]
             print(json.dumps([number, name]), file=report)
-            faulthandler.dump_traceback_later(HANG, exit=True)
+            faulthandler.dump_traceback_later(HANG, exit=True, file=told)
             began = time.process_time()
             verdict, why = table[name].attempt(random.Random(f"{seed}/{number}"))
             seconds = time.process_time() - began

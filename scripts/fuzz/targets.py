@@ -429,7 +429,11 @@ def results(root: Path) -> dict[str, tuple[Path, Read, bool]]:
     def again(path: Path) -> object:
         """The run that was interrupted goes on; a damaged record counts as none."""
         (path.parent / "result.json").unlink(missing_ok=True)
-        return bb.evaluate(root / "pred", root / "gt", protocol, out=path.parent, **one).scores()
+        try:
+            run = bb.evaluate(root / "pred", root / "gt", protocol, out=path.parent, **one)
+        except OSError as error:  # what sqlite cannot read at all
+            raise DataError(f"{path}: {error.strerror}") from None
+        return run.scores()
 
     for folder in ("pred", "gt"):
         (root / folder).mkdir()
