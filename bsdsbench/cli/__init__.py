@@ -136,12 +136,12 @@ def _in_flags(line: str) -> str:
 
 def _wrong_call(error: click.ClickException) -> str:
     """A wrong call in one line, and where help is; or the help of a group without a verb."""
-    from bsdsbench.files.errors import visible
+    from bsdsbench.files.errors import clip, visible
 
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":  # since click 8.2
         return error.format_message()
-    message = visible(" ".join(error.format_message().split()))
+    message = clip(visible(" ".join(error.format_message().split())), 500)
     return f"bsdsbench: {message}" + (f" ({context.command_path} --help)" if context else "")
 
 

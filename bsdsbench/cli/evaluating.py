@@ -72,8 +72,7 @@ def show_run(run: Evaluation, form: str, out: str | None) -> int:
 
 def say_left_out(run: Evaluation) -> None:
     """Which images the protocol left out, their ground truth being empty."""
-    from bsdsbench.diagnosis.findings import counted
-    from bsdsbench.files.bounded import listed
+    from bsdsbench.files.bounded import counted, listed
 
     if run.empty:
         what = "left out: no boundary in the ground truth (empty_gt=skip)"

@@ -40,6 +40,11 @@ from bsdsbench.cli.options import (
 @run_option("missing")
 @run_option("images_dir")
 @click.option(
+    "--per-image",
+    metavar="FILE",
+    help="Write every score of every image (and class), as .csv, .md, .json ...",
+)
+@click.option(
     "--humans", is_flag=True, help="Score each annotator against the others; without PRED_DIR."
 )
 def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int:
@@ -58,6 +63,10 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     from bsdsbench.cli.evaluating import progress
 
     humans, overlays = options.pop("humans"), options.pop("overlays")
+    if cases := options.pop("per_image"):
+        from bsdsbench.tables.output import form_of, write_tables
+
+        written = form_of(cases, None)
     fields, options = split_protocol(options)
     gt_dir, out = options.pop("gt_dir"), options["out"]
     if humans == (pred_dir is not None):
@@ -105,6 +114,8 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
         write_plots(run, out)
     if overlays:
         write_overlays(run, out, quiet)
+    if cases:
+        write_tables([run.per_image(metric) for metric in run.metrics], cases, written)
     return show_run(run, form, out)
 
 

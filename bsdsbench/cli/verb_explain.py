@@ -74,10 +74,10 @@ def command(
     """Find the setting that explains the difference from a published score.
 
     OUT is the folder of an earlier run: its protocol and inputs are taken. Otherwise PRED_DIR and
-    --gt say what to count. Other AP and ODS rules and choices of images are read off the counts;
+    --gt say what to count. Other AP and ODS rules and images of a split are read off the counts;
     tolerance, NMS, thinning, matching, annotators and thresholds are counted again, on a few images
     first. For another metric (--target depth.si_f1=.42) its own options and columns say what is in
-    use. Hits of images that nothing names are listed last, as coincidences. The last line is a
+    use. A target is reached where a score agrees with it to the digits given. The last line is a
     sentence to paste. Exit status 0 if a reading reaches the target, else 1.
 
     With --between nothing is counted: the words of two signatures are compared.
@@ -116,33 +116,33 @@ def command(
             found, wanted, sources=sources, seconds=seconds, workers=workers, progress=report
         )
     own = next(t for t in told.trials if t.label == "as it is")
-    shown = [t for t in told.trials if not t.coincidence][:top]
-    shown = [*(shown if own in shown else [*shown[:-1], own]), *told.coincidences[:top]]
-    published = "" if told.answer or plain != wanted else _known(found, wanted)
-    sentence = f"{told.sentence()} {published}"
+    shown = told.trials[:top]
+    shown = shown if own in shown else (*shown[:-1], own)
+    published = "" if told.answer or plain != wanted else _known(found, plain)
+    sentence = f"{told.sentence()} {published}".strip()
     if form == "json":
-        answer = {"sentence": sentence.strip(), "seconds": told.seconds, "complete": told.complete}
-        print_json({"targets": told.targets, "trials": [asdict(t) for t in shown], **answer})
+        asked = {m: float(v) for m, v in told.targets.items()}
+        answer = {"sentence": sentence, "seconds": told.seconds, "complete": told.complete}
+        print_json({"targets": asked, "trials": [asdict(t) for t in shown], **answer})
     else:
-        print("target        " + "  ".join(f"{m.upper()} {v:.4f}" for m, v in plain.items()))
+        print("target        " + "  ".join(f"{m.upper()} {v}" for m, v in plain.items()))
         for trial in shown:
             scores = "  ".join(f"{m.upper()} {trial.scores[m]:.4f}" for m in plain)
             some = "" if trial.exact else f" (estimated on {trial.n_images} images)"
-            sign = "~" if trial.coincidence else "=" if trial.reached else " "
-            some += " (coincidence)" if trial.coincidence else ""
+            sign = "=" if trial.reached else " "
             print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}{some}")
         print(f"protocol {describe([metric], found.protocol)}")
-        print(sentence.strip())
+        print(sentence)
     return 0 if told.answer else 1
 
 
-def _known(run: Evaluation, targets: dict[str, float]) -> str:
+def _known(run: Evaluation, targets: dict[str, float | str]) -> str:
     """Whose published result the targets are, if they are one."""
     from bsdsbench.comparison.published import published_as
     from bsdsbench.diagnosis.explanation import resolution
 
     limit = {measure: resolution(value) for measure, value in targets.items()}
-    return published_as(targets, limit, run)
+    return published_as({measure: float(v) for measure, v in targets.items()}, limit, run)
 
 
 def _between(a: str, b: str) -> int:

@@ -1,35 +1,152 @@
-"""Common deviations: settings that need images counted again, and choices of images.
-
-A setting changes the protocol, the annotators or the matching. Two settings of one kind exclude
-each other.
-"""
+"""What may have been done differently: other readings of the counts, settings, other images."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.diagnosis.findings import counted
+from bsdsbench.curves.areas import largest_beyond
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.pairing import read_split
+from bsdsbench.loaders.identity import shipped_sets
+from bsdsbench.loaders.inputs import GroundTruth
+from bsdsbench.loaders.pairing import SPLITS, grouped, pair, read_split
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.constants import RECIPES, NMSParams
 from bsdsbench.protocol.fields import HOME_MADE, in_use
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.sources import Sources
+from bsdsbench.scores.curve import RECALL_LEVELS, PRCurve, area, average_precision, best
+from bsdsbench.scores.ratios import f_measure
 
 MAX_SPLIT_BYTES = 1 << 20
 MAX_SPLIT_FILES = 50
+MOST = 400  # images beside those of the run that are counted
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+
+
+# ---- readings: the counts stay, the score is read off them otherwise -----------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """The curve of a run, a stack of its images', and the run's with the row of threshold 0."""
+
+    run: PRCurve
+    images: PRCurve
+    whole: PRCurve
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Another way to make one measure: its key, words, whose programs do so, curves -> number."""
+
+    measure: str
+    label: str
+    who: str
+    value: Callable[[Curves], Any]
+
+
+def _rising(curve: PRCurve) -> tuple[F8, F8]:
+    """Precision and recall, recall not falling."""
+    order = np.argsort(curve.recall, kind="stable")
+    return curve.precision[order], curve.recall[order]
+
+
+def _f_of_means(c: Curves) -> Any:
+    return f_measure(c.images.precision.mean(axis=0), c.images.recall.mean(axis=0)).max()
+
+
+def _step(c: Curves) -> Any:
+    precision, recall = _rising(c.run)
+    return np.sum(np.diff(recall, prepend=0.0) * precision)
+
+
+def _trapezoid(c: Curves) -> Any:
+    precision, recall = _rising(c.run)
+    return np.sum(np.diff(recall) * (precision[1:] + precision[:-1]) / 2)
+
+
+def _by_rule(rule: str, who: str) -> Reading:
+    return Reading("ap", f"AP rule {rule}", who, lambda c: average_precision(c.whole, rule))
+
+
+READINGS = (
+    Reading(
+        "ods",
+        "ODS at a threshold, not interpolated",
+        "SEISM, skeval",
+        lambda c: best(c.run, "maximum").f,
+    ),
+    Reading(
+        "ods",
+        "ODS interpolated between thresholds",
+        "the BSDS500 programs",
+        lambda c: best(c.run).f,
+    ),
+    Reading(
+        "ods", "ODS as mean of the images' F", HOME_MADE, lambda c: c.images.f.mean(axis=0).max()
+    ),
+    Reading("ods", "ODS as F of the images' mean P and R", HOME_MADE, _f_of_means),
+    Reading(
+        "ois",
+        "OIS as mean of the images' best F",
+        HOME_MADE,
+        lambda c: c.images.f.max(axis=1).mean(),
+    ),
+    _by_rule("bsds", "the BSDS500 and edges programs"),
+    _by_rule("edter", "EDTER, UAED, MuGE, SAUGE"),
+    _by_rule("endpoints", "plot-edge-pr-curves"),
+    _by_rule("seism", "SEISM and multi-task learning (InvPT, ATRC)"),
+    _by_rule("sbd", "the SBD programs, Area"),
+    _by_rule("101-point", "the SBD programs, AP; COCO-style scripts"),
+    Reading(
+        "ap",
+        "AP of the envelope",
+        HOME_MADE,
+        lambda c: largest_beyond(*_rising(c.run), RECALL_LEVELS).sum() * 0.01,
+    ),
+    Reading("ap", "AP as a step sum", "scikit-learn's average precision", _step),
+    Reading("ap", "AP as a trapezoid sum", "numpy's and scikit-learn's auc", _trapezoid),
+    Reading("ap", "AP as mean of the images' AP", HOME_MADE, lambda c: area(c.images).mean()),
+)
+
+
+def other_columns(
+    metric: Metric, targets: Mapping[str, Any], scores: Mapping[str, float]
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """(words, scores) with each target read off another column of its quantity.
+
+    Columns of several quantities belong together where their keys differ from these alike:
+    "mae_sum" and "max_f_sum".
+    """
+    of = {c.key: c for c in metric.columns if c.quantity}
+    if not targets.keys() <= of.keys():
+        return
+    ways: dict[str, dict[str, str]] = {}
+    for key, column in of.items():
+        way = key.replace(column.quantity, "", 1)
+        ways.setdefault(way, {}).setdefault(column.quantity, key)
+    for found in ways.values():
+        keys = {t: found.get(of[t].quantity, "") for t in targets}
+        if all(key in scores for key in keys.values()):
+            words = ", ".join(of[key].heading for key in keys.values())
+            yield words, {t: scores[key] for t, key in keys.items()}
+
+
+# ---- settings: images are counted again ----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One thing done differently when images are counted.
+    """One thing done differently when images are counted; two of one kind exclude each other.
 
     kind, label : "tolerance", "max_dist 0.011"
     who         : whose programs do so
@@ -46,175 +163,136 @@ class Setting:
     match: str = "1to1"
     n_causes: int = 1
 
-    def of(self, protocol: Protocol) -> Protocol:
-        """The protocol with this setting."""
-        return protocol.replace(**self.changes) if self.changes else protocol
-
-    def changes_something(self, protocol: Protocol) -> bool:
+    def differs(self, protocol: Protocol, metric: Metric) -> bool:
         """False if a run under this protocol has the setting already."""
-        more = self.annotators != "all" or self.match != "1to1"
-        return more or bool(protocol.differences(self.of(protocol)))
+        if self.annotators != "all" or self.match != "1to1":
+            return True
+        after = protocol.replace(**self.changes)
+        if metric.options_of(protocol) != metric.options_of(after):
+            return True
+        return bool(protocol.with_options({}).differences(after.with_options({})))
+
+    def truth(self, gt: GroundTruth) -> GroundTruth:
+        """The annotators that count."""
+        if self.annotators == "first":
+            return replace(gt, boundaries=gt.boundaries[:1], segmentations=gt.segmentations[:1])
+        if self.annotators == "union":
+            drawn = np.logical_or.reduce(gt.boundaries)
+            return replace(gt, boundaries=(drawn,), segmentations=())
+        return gt
 
     def with_other(self, other: Setting) -> Setting | None:
         """Both at once, or None if they exclude each other."""
-        kinds = {self.kind, other.kind}
         shared = (self.changes.keys() & other.changes.keys()) - {"options"}
-        if len(kinds) == 1 or shared or (self.match != "1to1" and other.match != "1to1"):
+        if self.kind == other.kind or shared:
             return None
+        changes = {**self.changes, **other.changes}
+        if "options" in self.changes and "options" in other.changes:
+            (name, mine), (_, theirs) = (
+                next(iter(s.changes["options"].items())) for s in (self, other)
+            )
+            changes["options"] = {name: {**mine, **theirs}}
         return Setting(
             f"{self.kind} + {other.kind}",
             f"{self.label} + {other.label}",
             f"{self.who}; {other.who}",
-            _merged(self.changes, other.changes),
+            changes,
             self.annotators if self.annotators != "all" else other.annotators,
             self.match if self.match != "1to1" else other.match,
             2,
         )
 
 
-def _merged(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes of two settings; options of one metric may come from both."""
-    both = {**a, **b}
-    if "options" in a and "options" in b:
-        names = {**a["options"], **b["options"]}
-        tables = ({**a["options"].get(n, {}), **b["options"].get(n, {})} for n in names)
-        both["options"] = dict(zip(names, tables, strict=True))
-    return both
+def settings(metric: Metric) -> Iterator[Setting]:
+    """Every setting that is in use for a metric, those that are often met first.
 
-
-def _in_use(field_name: str) -> Iterator[tuple[Any, str]]:
-    """The values of a field of the protocol that are in use, and whose programs have them."""
-    return ((value, who) for name, value, who in in_use(Protocol) if name == field_name)
-
-
-def option_settings(metric: Metric) -> Iterator[Setting]:
-    """The values that a metric's options say are in use, and what it reads of the protocol's."""
+    They are the values in use of its options and of the protocol's fields that it reads.
+    """
     for name, value, who in in_use(metric.options) if metric.options else ():
-        shown = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+        words = ", ".join(map(str, value)) if isinstance(value, tuple) else value
         key = f"{metric.name}.{name}"
-        yield Setting(key, f"{key} {shown}", who, {"options": {metric.name: {name: value}}})
-    for each in settings():
-        own = each.match == "1to1" and each.annotators == "all"
-        if own and each.changes.keys() <= {*metric.uses, "max_dist_px"}:
-            yield each
+        yield Setting(key, f"{key} {words}", who, {"options": {metric.name: {name: value}}})
+    if metric.name == registry.DEFAULT[0]:
+        who = f"{HOME_MADE} with a distance transform"
+        yield Setting("matching", "many-to-one matching", who, match="1toN")
+        label = "many-to-one matching of unthinned maps"
+        yield Setting("matching", label, who, {"thin": False}, match="1toN")
+    for name, value, who in in_use(Protocol):
+        if name in metric.uses:
+            changes = {name: value, **({"max_dist_px": None} if name == "max_dist" else {})}
+            yield Setting(name, _words(name, value), who, changes)
+    if "nms" in metric.uses:
+        yield Setting("nms", "no NMS", "maps that had it already, or never", {"nms": False})
+        names: dict[NMSParams, list[str]] = {}
+        for name, recipe in RECIPES.items():
+            names.setdefault(recipe, []).append(name)
+        for recipe, known in names.items():
+            label = f"NMS {known[0]} ({recipe.describe().partition(': ')[2]})"
+            changes = {"nms": True, "nms_params": known[0]}
+            yield Setting("nms", label, ", ".join(known), changes)
+    if metric.reads == "annotators":
+        who = "scripts that read one annotation"
+        yield Setting("annotators", "the first annotator alone", who, annotators="first")
+        yield Setting("annotators", "all annotators drawn into one map", who, annotators="union")
 
 
-def settings() -> list[Setting]:
-    """Every setting of boundaries known, those that are often met first."""
-    return [*_matching(), *_thinning(), *_tolerances(), *_nms(), *_annotators(), *_thresholds()]
+def _words(name: str, value: Any) -> str:
+    if name == "thin":
+        return "with thinning" if value else "without thinning"
+    if name == "thresholds":
+        return "255 thresholds k/255" if value == "8bit" else f"{value} thresholds"
+    return f"value {value} threshold" if name == "operator" else f"{name} {value:g}"
 
 
-def _matching() -> Iterator[Setting]:
-    who = f"{HOME_MADE} with a distance transform"
-    yield Setting("matching", "many-to-one matching", who, match="1toN")
-    label = "many-to-one matching of unthinned maps"
-    yield Setting("matching", label, who, {"thin": False}, match="1toN")
+# ---- images --------------------------------------------------------------------------------------
 
 
-def _thinning() -> Iterator[Setting]:
-    for value, who in _in_use("thin"):
-        yield Setting("thinning", f"with{'' if value else 'out'} thinning", who, {"thin": value})
+def named_images(ids: Sequence[str], gt_dir: Path | None) -> dict[str, I8]:
+    """Some of the images, by what names them: a data set, a split file, a folder.
 
-
-def _tolerances() -> Iterator[Setting]:
-    for value, who in _in_use("max_dist"):
-        changes = {"max_dist": value, "max_dist_px": None}
-        yield Setting("tolerance", f"max_dist {value:g}", who, changes)
-
-
-def _nms() -> Iterator[Setting]:
-    yield Setting("nms", "no NMS", "maps that had it already, or never", {"nms": False})
-    names: dict[tuple[Any, ...], list[str]] = {}
-    for name, recipe in RECIPES.items():
-        names.setdefault(recipe.constants, []).append(name)
-    for constants, known in names.items():
-        label = f"NMS {known[0]} ({NMSParams(*constants).describe().partition(': ')[2]})"
-        changes = {"nms": True, "nms_params": known[0]}
-        yield Setting("nms", label, ", ".join(known), changes)
-
-
-def _annotators() -> Iterator[Setting]:
-    who = "scripts that read one annotation"
-    yield Setting("annotators", "the first annotator alone", who, annotators="first")
-    yield Setting("annotators", "all annotators drawn into one map", who, annotators="union")
-
-
-def _thresholds() -> Iterator[Setting]:
-    for value, who in _in_use("thresholds"):
-        label = "255 thresholds k/255" if value == "8bit" else f"{value} thresholds"
-        yield Setting("thresholds", label, who, {"thresholds": value})
-    for value, who in _in_use("operator"):
-        yield Setting("operator", f"value {value} threshold", who, {"operator": value})
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Choice:
-    """Some of the images: their positions in id order, and what they are.
-
-    named : True if something beside the count names them: a data set, a folder, a split file
+    gt_dir : where split files (.txt, .lst; beside and above) and folders of splits are looked for
     """
-
-    label: str
-    images: NDArray[np.int64]
-    named: bool
-
-
-def choices(
-    ids: Sequence[str], gt_dir: Path | None, sets: Mapping[str, Sequence[str]]
-) -> list[Choice]:
-    """Ways to have taken only some of the images, those with a name first.
-
-    gt_dir : where split files and folders of splits are looked for; sets : known set -> ids
-    """
+    found = {known.name: list(known.images) for known in shipped_sets()}
+    if gt_dir is not None and gt_dir.is_dir():
+        inside = [p for p in sorted(gt_dir.iterdir()) if p.is_dir() and p.name[0] != "."]
+        for folder in inside[:MAX_SPLIT_FILES]:
+            found[f"the folder {folder.name}"] = [p.stem for p in folder.iterdir() if p.is_file()]
+        for place in (gt_dir, gt_dir.parent, gt_dir.parent.parent):
+            for path in sorted([*place.glob("*.txt"), *place.glob("*.lst")])[:MAX_SPLIT_FILES]:
+                try:
+                    if path.stat().st_size <= MAX_SPLIT_BYTES:
+                        found.setdefault(f"the split file {path.name}", read_split(path))
+                except (DataError, OSError):
+                    continue
     at = {image_id: k for k, image_id in enumerate(ids)}
-    found: dict[tuple[int, ...], Choice] = {}
-
-    def add(label: str, wanted: Sequence[str] | NDArray[np.int64], named: bool) -> None:
-        if isinstance(wanted, np.ndarray):
-            images = wanted
-        else:
-            images = np.array(sorted(at[i] for i in wanted if i in at), np.int64)
+    chosen: dict[bytes, tuple[str, I8]] = {}
+    for name, members in found.items():
+        images = np.array(sorted({at[i] for i in members if i in at}), np.int64)
         if 0 < images.size < len(ids):
-            found.setdefault(tuple(images.tolist()), Choice(label, images, named))
-
-    for name, members in sets.items():
-        add(f"the images of {name} only", list(members), True)
-    for name, members in _split_files(gt_dir).items():
-        add(f"the images of {name} only", members, True)
-    for label, order in _orders(ids):
-        for n in range(len(ids) - 1, 0, -1):
-            some = counted(n, "image")
-            add(f"the first {some} {label}", np.sort(order[:n]), False)
-            add(f"the last {some} {label}", np.sort(order[-n:]), False)
-    for step, start, label in ((2, 0, "odd"), (2, 1, "even")):
-        add(f"every second image ({label} places)", np.arange(start, len(ids), step), False)
-    for k, image_id in enumerate(ids):
-        add(f"without image {image_id}", np.delete(np.arange(len(ids)), k), False)
-    return list(found.values())
+            chosen.setdefault(images.tobytes(), (f"the images of {name} only", images))
+    return dict(chosen.values())
 
 
-def _orders(ids: Sequence[str]) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    """Positions in the order of names, and in that of the numbers in them."""
-    places = np.arange(len(ids))
-    yield "by name", places
-    numbers = [[int(n) for n in re.findall(r"\d+", i)] for i in ids]
-    yield "by number", np.array(sorted(places, key=lambda k: (numbers[k], k)), np.int64)
+def beside(run: Evaluation, sources: Sources) -> Iterator[tuple[str, Sources]]:
+    """Images that are not in the run, of its folders and those of other splits, by what they are.
 
-
-def _split_files(gt_dir: Path | None) -> dict[str, list[str]]:
-    """Ids by split file (.txt, .lst) beside or above the ground truth, and by folder below it."""
-    found: dict[str, list[str]] = {}
-    if gt_dir is None or not gt_dir.is_dir():
-        return found
-    folders = [p for p in sorted(gt_dir.iterdir()) if p.is_dir() and not p.name.startswith(".")]
-    for folder in folders[:MAX_SPLIT_FILES]:
-        found[f"the folder {folder.name}"] = [p.stem for p in folder.iterdir() if p.is_file()]
-    for place in (gt_dir, gt_dir.parent, gt_dir.parent.parent):
-        files = sorted([*place.glob("*.txt"), *place.glob("*.lst")])[:MAX_SPLIT_FILES]
-        for path in files:
-            try:
-                if path.stat().st_size <= MAX_SPLIT_BYTES:
-                    found.setdefault(f"the split file {path.name}", read_split(path))
-            except (DataError, OSError):
-                continue
-    return found
+    Folders of other splits stand beside both of the run's, under one name (val, test ...).
+    """
+    pred, gt = run.place("pred"), run.place("gt")
+    if not pred or not gt:
+        return
+    places = [("the images of the folders that are not in the run", Path(pred), Path(gt))]
+    for name in sorted(SPLITS - {Path(gt).name}):
+        beside = Path(pred).parent / name, Path(gt).parent / name
+        if all(folder.is_dir() for folder in beside):
+            places.append((f"the images of the split {name}", *beside))
+    kinds = {"pred_kind": sources.pred_kind, "gt_kind": sources.metric.gt_kind}
+    for label, pred_dir, gt_dir in places:
+        try:
+            _, preds, gts, _ = grouped(pred_dir, gt_dir, **kinds)
+            if wanted := (preds.keys() & gts.keys()) - sources.pairs.keys():
+                pairs = {p.image_id: p for p in pair(pred_dir, gt_dir, ids=wanted, **kinds)}
+                if len(pairs) <= MOST:
+                    yield label, Sources(pairs, {}, sources.pred_kind, sources.metric)
+        except DataError:
+            continue

@@ -1,303 +1,95 @@
-"""Settings that could account for the gap to a published score, tried on the run's own images.
+"""What would give a published score, tried on the run's own images.
 
-Single causes come before pairs, and causes that existing counts can show before those that need
-counting again. A setting is first counted on one image: its difference from the run on that image
-is added to the run's score. The nearest settings are then counted on more images and the last few
-on all; each complete one improves the estimates of similar settings. Only a score of all images can
-reach a target.
+What existing counts can show comes first: other readings of them, named choices of images. Then
+settings are counted: each on a few images, at some of the thresholds, where its difference from the
+run is added to the run's score; the nearest on more images, the last few on all; then pairs. Only a
+score of all images can meet a target.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bsdsbench.diagnosis.any_metric import MetricSearch
-from bsdsbench.diagnosis.causes import Choice, Setting, choices, settings
-from bsdsbench.diagnosis.explanation import BY_CHANCE, Explanation, Trial, ranked, trial
-from bsdsbench.diagnosis.other_images import counted, groups_beside, other_choices
-from bsdsbench.diagnosis.recount import METRIC, Counting, counting_of
-from bsdsbench.diagnosis.rule_variants import MEASURES, READINGS, Table, measure
+from bsdsbench.diagnosis.causes import (
+    READINGS,
+    Curves,
+    Setting,
+    beside,
+    named_images,
+    other_columns,
+    settings,
+)
+from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, ranked, resolution, trial
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.identity import shipped_sets
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import counts_in_order
+from bsdsbench.metrics.many_to_one import many_to_one_counts
+from bsdsbench.metrics.maps import truth_maps, whole_image_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.folder import is_run
 from bsdsbench.runs.run import available_cores, evaluate
 from bsdsbench.runs.sources import Sources, find_sources
+from bsdsbench.scores.curve import FOUR, PRCurve, four_counts
+from bsdsbench.scores.score import at as value_at
+from bsdsbench.scores.score import one_of
 
-Known = Mapping[str, Sequence[str]]
-# Rounds: how many of the settings, the nearest first, on how many images, at some thresholds. Then
-# the most hopeful one at a time, on ENOUGH images first, then on all at all thresholds.
-ROUNDS = ((1000, 2), (12, 5), (6, 12), (4, 25))
-ENOUGH = 25
+METRIC = registry.DEFAULT[0]
+# Rounds: how many of the settings, the nearest first, on how many images, at some thresholds
+ROUNDS = ((1000, 2), (16, 6), (8, 12), (4, 25))
 STARTS = 4  # single settings that pairs are made from
-LATE = 0.5  # of the time, to finish a round of all images that was begun in time
-LEAST = 1  # images of a round that are counted however late it is
-SHARE = 0.4  # of the time left, for images that the run does not have
+LATE = 1.5  # times the time given: until then all images under a setting are counted to the end
+SHARE = 0.6  # of the time left, for images that the run does not have
+AT_HAND = 30  # images whose arrays are kept
+ROUGH = 20  # thresholds of the rounds
+OWN = Setting("", "", "")  # the run itself
 
 
-def parse_targets(items: Sequence[str]) -> dict[str, float]:
-    """`["boundary.ods=0.788", "ap=.84"]` -> {"ods": 0.788, "ap": 0.84}. Raises DataError.
+def parse_targets(items: Sequence[str]) -> dict[str, str]:
+    """`["boundary.ods=0.788", "ap=.84"]` -> {"ods": "0.788", "ap": ".84"}. Raises DataError.
 
-    Scores of another metric keep its name: {"saliency.mae_mean": 0.04}.
+    Scores of another metric keep its name: {"saliency.mae_mean": "0.04"}.
     """
-    targets: dict[str, float] = {}
+    targets: dict[str, str] = {}
     for item in (part for text in items for part in text.split(",")):
-        name, equals, value = item.partition("=")
-        name = name.strip().lower().removeprefix(f"{METRIC}.")
+        name, _, value = (part.strip() for part in item.partition("="))
+        name = name.lower().removeprefix(f"{METRIC}.")
         try:
             number = float(value)
         except ValueError:
             number = -1.0
-        other = name.partition(".")[0] in registry.names()
-        if (
-            not equals
-            or not (other or name in MEASURES)
-            or not 0 <= number <= (inf if other else 1)
-        ):
+        if not name or not 0 <= number < (inf if "." in name else 1 + 1e-9):
             raise DataError(
                 f"--target {item!r}: expected ods=, ois= or ap= and a number in [0, 1], or "
                 "METRIC.SCORE= and a number of another metric"
             )
         if name in targets:
             raise DataError(f"--target {item!r}: {name} is given more than once")
-        targets[name] = number
+        targets[name] = value
     if not targets:
         raise DataError("--target: none given, expected such as ods=0.788")
     return targets
 
 
-def metric_of(targets: Mapping[str, float]) -> tuple[str, dict[str, float]]:
-    """The metric that targets are of, and they by the names of its columns. Raises DataError."""
-    split = [(t.partition("."), v) for t, v in targets.items()]
-    others = {name for (name, _, _), _ in split if name in registry.names()}
-    if not others:
-        return METRIC, dict(targets)
-    if len(others) > 1 or not all(name in others for (name, _, _), _ in split):
-        raise DataError(f"targets {', '.join(targets)}: of several metrics, expected those of one")
-    return others.pop(), {rest: v for (_, _, rest), v in split}
-
-
-class Search:
-    """The search for one run: counts that are there, counts made on the way, and the clock."""
-
-    def __init__(
-        self,
-        counting: Counting,
-        protocol: Protocol,
-        targets: Mapping[str, float],
-        seconds: float,
-        progress: Progress | None,
-    ) -> None:
-        unknown = [m for m in targets if m not in MEASURES]
-        if unknown or not targets:
-            known = ", ".join(MEASURES)
-            raise DataError(f"target {unknown[:1] or 'missing'}: expected any of {known}")
-        self.counting, self.rough = counting, counting.rough()
-        self.protocol, self.targets = protocol, dict(targets)
-        self.started, self.seconds = time.monotonic(), seconds
-        self.progress = progress
-        self.base = self.scores(counting.own)
-        self.trials: dict[str, Trial] = {}  # by label: the last, or one that reached the target
-        # Counted on all images; the run itself, None, is the first.
-        self.whole: list[tuple[Setting | None, dict[str, float]]] = [(None, self.base)]
-        self.known: dict[tuple[bool, str, bytes], dict[str, float]] = {}
-        # How many of `whole` a setting is compared with, how far the nearest is, what it says.
-        self.estimates: dict[tuple[bool, str, bytes], tuple[int, float, dict[str, float]]] = {}
-
-    def scores(self, table: Table) -> dict[str, float]:
-        """The measures asked for, by the rules of the run's protocol."""
-        p = self.protocol
-        return {m: measure(table, m, p.ap_rule, p.ods_rule) for m in self.targets}
-
-    def add(self, label: str, kind: str, scores: Mapping[str, float], **more: Any) -> Trial:
-        """Note a trial, of all images and of one cause unless said otherwise."""
-        given = {"n_images": len(self.counting.ids), **more}
-        found = trial(self.targets, label, kind, scores, **given)
-        before = self.trials.get(label)
-        if found.reached or not (before and before.reached):
-            self.trials[label] = found
-        return found
-
-    @property
-    def left(self) -> float:
-        """Seconds left."""
-        return self.seconds - (time.monotonic() - self.started)
-
-    def reached(self, *kinds: str) -> bool:
-        """True if a trial (of these kinds) has reached the target, and not by chance."""
-        return any(t.settles and (not kinds or t.kind in kinds) for t in self.trials.values())
-
-    def readings(self, table: Table, label: str = "", kind: str = "reading", who: str = "") -> None:
-        """Each other rule of a measure asked for, on the counts of all images."""
-        scores = self.scores(table)
-        for rule in READINGS:
-            if rule.measure not in self.targets:
-                continue
-            value = rule.value(table)
-            if value != value or abs(value - scores[rule.measure]) < 1e-12:
-                continue
-            self.add(
-                f"{label} + {rule.label}" if label else rule.label,
-                kind,
-                {**scores, rule.measure: value},
-                n_causes=1 + bool(label),
-                who=f"{who}; {rule.who}" if who else rule.who,
-            )
-
-    def images(self, found: Sequence[Choice]) -> None:
-        """Each choice of images, from the counts that are there."""
-        for choice in found:
-            self.add(
-                choice.label,
-                "images" if choice.named else BY_CHANCE,
-                self.scores(self.counting.own.of(choice.images)),
-                who=f"a run of {choice.images.size} images",
-            )
-
-    def others(self, run: Evaluation, files: Sources, gt_dir: Path | None, sets: Known) -> None:
-        """Images that the run does not have, counted as it counts, in a share of the time."""
-        for group in groups_beside(run, files):
-            if self.reached() or self.left < 0:
-                return
-            until = self.left * (1 - SHARE)
-
-            def show(done: int, total: int) -> None:
-                if self.progress:
-                    self.progress(done, total, "other images")
-
-            counts = counted(run, group, self.counting.workers, lambda: self.left > until, show)  # noqa: B023
-            if counts:
-                own = self.counting
-                table, found = other_choices(own.ids, own.own, group, counts, gt_dir, sets)
-                for choice in found:
-                    who = f"a run of {choice.images.size} images"
-                    self.add(choice.label, "images", self.scores(table.of(choice.images)), who=who)
-
-    def place(self, setting: Setting, rough: bool) -> Counting:
-        """Where a setting is counted: at some of the thresholds, unless it has its own."""
-        return self.rough if rough and "thresholds" not in setting.changes else self.counting
-
-    def round(self, tried: Sequence[Setting], n: int, rough: bool = False) -> list[Setting]:
-        """Count the settings on n images spread over the run, or as many as there is time for.
-
-        Returns them, the nearest to the targets first.
-        """
-        at = self.counting.spread(n)
-        grace = LATE * self.seconds if n >= len(self.counting.ids) and not rough else 0.0
-
-        def show(done: int, total: int) -> None:
-            if self.progress:
-                self.progress(done, total, f"{len(tried)} settings")
-
-        known = [s for s in tried if rough and s.kind == "thresholds"]
-        gaps = {s.label: self.guess(s) for s in known}
-        counted = [s for s in tried if s not in known]
-        for place in dict.fromkeys(self.place(s, rough) for s in counted):
-            mine = [s for s in counted if self.place(s, rough) is place]
-            place.fill(mine, self.counting.spread(min(n, LEAST)))
-            done = place.fill(mine, at, lambda: self.left > -grace, show)
-            gaps |= {s.label: self.estimate(s, done, rough).gap for s in mine}
-        return sorted(tried, key=lambda setting: gaps[setting.label])
-
-    def guess(self, setting: Setting) -> float:
-        """The gap of other thresholds, from the counts between the run's own.
-
-        ODS and AP are nearly exact so; OIS is not, and is left out where another measure is asked.
-        """
-        scores = self.scores(self.counting.between(setting))
-        self.add(setting.label, "setting", scores, exact=False, who=setting.who)
-        asked = [m for m in self.targets if m != "ois"] or list(self.targets)
-        return max(abs(scores[m] - self.targets[m]) for m in asked)
-
-    def counted(
-        self, place: Counting, setting: Setting | None, at: NDArray[np.int64]
-    ) -> dict[str, float]:
-        """The scores of some images under a setting, None for the run's own; kept."""
-        key = (place is self.counting, setting.label if setting else "", at.tobytes())
-        if key not in self.known:
-            table = place.table(setting, at) if setting else place.own.of(at)
-            self.known[key] = self.scores(table)
-        return self.known[key]
-
-    def estimate(self, setting: Setting, at: NDArray[np.int64], rough: bool = False) -> Trial:
-        """The score of all images, moved by what the setting moves on some; exact for all of them.
-
-        It is moved from the run, or from that setting counted on all images which is most like it
-        on the same ones: of two that are alike, the difference on a few images is that on all.
-        """
-        place = self.place(setting, rough)
-        scores = self.counted(place, setting, at)
-        more = {"n_images": at.size, "n_causes": setting.n_causes, "who": setting.who}
-        if place is self.counting and at.size == len(self.counting.ids):
-            if setting.label not in {s.label for s, _ in self.whole if s}:
-                self.whole.append((setting, scores))
-            return self.add(setting.label, "setting", scores, **more)
-        key = (rough, setting.label, at.tobytes())
-        seen, away, scored = self.estimates.get(key, (0, inf, scores))
-        for other, whole in self.whole[seen:]:
-            if other and self.place(other, rough) is not place:
-                continue
-            own = self.counted(place, other, at)
-            distance = max(abs(scores[m] - own[m]) for m in scores)
-            if distance < away:
-                away, scored = distance, {m: whole[m] + scores[m] - own[m] for m in scores}
-        self.estimates[key] = len(self.whole), away, scored
-        return self.add(setting.label, "setting", scored, exact=False, **more)
-
-    def single(self) -> list[Setting]:
-        """Each setting alone; they come back with the nearest first."""
-        order = [s for s in settings() if s.changes_something(self.protocol)]
-        free = [s for s in order if self.counting.is_there(s)]
-        self.round(free, len(self.counting.ids))
-        order = [s for s in order if s not in free]
-        return [] if self.reached("setting") else self.narrow(order)
-
-    def narrow(self, order: list[Setting]) -> list[Setting]:
-        """Rounds of more and more images, until a setting reaches the targets or the time is up."""
-        total = len(self.counting.ids)
-        for kept, n in ROUNDS:
-            order = self.round(order[:kept], min(n, total), rough=True) + order[kept:]
-        left = list(order)
-        while left and not self.reached("setting") and self.left >= 0:
-            known = self.place(left[0], True).done(left[0])
-            if known.size < min(ENOUGH, total) and left[0].kind != "thresholds":
-                self.round(left[:1], min(ENOUGH, total), rough=True)
-            else:
-                self.round([left.pop(0)], total)
-            left.sort(key=self.hope)
-        return order
-
-    def hope(self, setting: Setting) -> float:
-        """How near a setting seems to be, by what is counted of it."""
-        if setting.kind == "thresholds":
-            return self.guess(setting)
-        at = self.place(setting, True).done(setting)
-        return self.estimate(setting, at, True).gap
-
-    def pairs(self, order: Sequence[Setting]) -> None:
-        """The nearest settings with the readings, then with each setting of another kind."""
-        for setting in order:
-            if self.counting.is_whole(setting):
-                table = self.counting.table(setting, self.counting.spread(None))
-                self.readings(table, setting.label, "setting", setting.who)
-        if self.reached() or self.left < 0:
-            return
-        found: dict[frozenset[str], Setting] = {}
-        for one in order[:STARTS]:
-            for two in settings():
-                both = one.with_other(two)
-                if both and both.of(self.protocol) != one.of(self.protocol):
-                    found.setdefault(frozenset((one.label, two.label)), both)
-        self.narrow(list(found.values()))
+def metric_of(targets: Mapping[str, Number]) -> tuple[str, dict[str, Number]]:
+    """The metric that targets are of, and they by the keys of its columns. Raises DataError."""
+    found: dict[str, dict[str, Number]] = {}
+    for target, value in targets.items():
+        name, _, key = target.partition(".")
+        mine, key = (name, key) if name in registry.names() else (METRIC, target)
+        found.setdefault(mine, {})[key] = value
+    if len(found) != 1:
+        of = "several metrics" if found else "none"
+        raise DataError(f"targets {', '.join(targets)}: of {of}, expected those of one")
+    return next(iter(found.items()))
 
 
 def run_of(
@@ -339,7 +131,7 @@ def run_of(
 
 def explain(
     run: Evaluation,
-    targets: Mapping[str, float],
+    targets: Mapping[str, Number],
     *,
     sources: Sources | None = None,
     seconds: float = 60.0,
@@ -348,40 +140,367 @@ def explain(
 ) -> Explanation:
     """What the run would have to be done like to have the targets.
 
-    targets : measure ("ods", "ois", "ap") or METRIC.SCORE of another metric -> published value; a
-              target is met to the digits that it is printed with
+    targets : score ("ods", "ois", "ap") or METRIC.SCORE of another metric -> published value; a
+              target is met to the digits that it has, a text as it is written ("0.760")
     sources : where the run's files are; default: where its provenance says
     seconds : about how long to look; what was not tried then is missing, which is said
     workers : images at a time; default: the available cores
-    Raises DataError for unknown measures, a run without counts of the metric, and whatever the
+    Raises DataError for unknown scores, a run without counts of the metric, and whatever the
     loaders find.
     """
-    name, targets = metric_of(targets)
+    name, wanted = metric_of(targets)
     files = sources or find_sources(run, metric=name)
-    gt_dir = Path(gt) if (gt := run.place("gt")) else None
-    sets = {known.name: list(known.images) for known in shipped_sets()}
-    cores = workers or available_cores()
-    if name != METRIC:
-        return MetricSearch(run, targets, files, seconds, cores, progress).explanation(gt_dir, sets)
-    counting = counting_of(run, files, cores)
-    counting.warm_up()  # compiling is not part of the search
-    search = Search(counting, run.protocol, targets, seconds, progress)
-    search.add("as it is", "as it is", search.base, n_causes=0)
-    search.readings(counting.own)
-    if "ap" in targets:
-        search.readings(counting.with_whole_image())
-    search.images(choices(counting.ids, gt_dir, sets))
-    if not search.reached():
-        search.others(run, files, gt_dir, sets)
-    if not search.reached():
-        order = search.single()
-        if not search.reached():
-            search.pairs(order)
+    search = Search(run, wanted, files, seconds, workers or available_cores(), progress)
+    search.note("as it is", "as it is", search.base, n_causes=0)
+    search.readings(search.own, search.base)
+    search.images()
+    if not search.reached:
+        search.other_images()
+    if not search.reached:
+        search.settings()
     return Explanation(
         search.targets,
-        search.base,
-        ranked(list(search.trials.values()), search.targets),
-        search.left > 0 or search.reached(),
-        time.monotonic() - search.started,
-        len(counting.ids),
+        {t: search.base[t] for t in wanted},
+        ranked(search.trials.values()),
+        search.left > 0,
+        seconds - search.left,
+        len(search.ids),
     )
+
+
+class Search:
+    """The search for one run: counts that are there, counts made on the way, and the clock."""
+
+    def __init__(
+        self,
+        run: Evaluation,
+        targets: Mapping[str, Number],
+        sources: Sources,
+        seconds: float,
+        workers: int,
+        progress: Progress | None,
+    ) -> None:
+        self.run, self.sources, self.metric = run, sources, sources.metric
+        self.targets, self.workers, self.progress = dict(targets), workers, progress
+        self.started, self.seconds = time.monotonic(), seconds
+        found = dict(counts_in_order(run.records, self.metric.name))
+        self.ids, self.own = list(found), list(found.values())
+        self.base = self.scores(self.own, run.protocol)
+        if unknown := [t for t in targets if t not in self.base]:
+            known = ", ".join(self.base)
+            raise DataError(f"target {unknown[0]!r}: expected any of {known}")
+        self.gt_dir = Path(gt) if (gt := run.place("gt")) else None
+        # images spread over the run: a longer beginning of `order` holds a shorter one
+        spread = np.modf(np.arange(len(self.ids)) * 0.6180339887498949)[0]
+        self.order = np.argsort(spread, kind="stable").tolist()
+        # some thresholds of the rounds; label maps have their own, all of which are taken
+        grid, own = run.protocol.thresholds, self.own[0].get("thresholds", ())
+        some = len(grid) > ROUGH and np.array_equal(grid, own)
+        self.knots = grid[:: len(grid) // ROUGH] if some else ()
+        self.arrays: dict[int, tuple[Prediction, GroundTruth]] = {}
+        self.trials: dict[str, Trial] = {}  # by label: the last, or one that met the targets
+        self.refused: set[str] = set()
+        # by setting and whether at some thresholds only: counts of images, scores of some
+        self.made: dict[tuple[str, bool], dict[int, Any]] = {
+            (OWN.label, False): dict(enumerate(self.own))
+        }
+        self.known: dict[Any, dict[str, float]] = {}
+        self.between: dict[str, dict[str, float]] = {}
+        self.whole = {OWN.label: (OWN, self.base)}  # scores of settings on all images
+
+    @property
+    def left(self) -> float:
+        """Seconds left."""
+        return self.seconds - (time.monotonic() - self.started)
+
+    @property
+    def reached(self) -> bool:
+        """True if a trial meets the targets."""
+        return any(t.reached for t in self.trials.values())
+
+    def scores(self, counts: Sequence[Mapping[str, Any]], protocol: Protocol) -> dict[str, float]:
+        """The scores of images, those that are defined."""
+        stack, opt = self.metric.stack(counts), self.metric.options_of(protocol)
+        once = np.ones((1, len(counts)), np.int64)
+        tree = one_of(self.metric.scores(stack, once, protocol, opt))
+        every = {c.key: value_at(tree, c.key) for c in self.metric.columns if c.score}
+        return {k: float(v) for k, v in every.items() if v is not None and v == v}
+
+    def note(self, label: str, kind: str, scores: Mapping[str, float], **more: Any) -> float:
+        """Note a trial, of all images and of one cause unless said otherwise; its gap."""
+        if not self.targets.keys() <= scores.keys():
+            return inf
+        found = trial(self.targets, label, kind, scores, **{"n_images": len(self.ids), **more})
+        before = self.trials.get(label)
+        if found.reached or not (before and before.reached):
+            self.trials[label] = found
+        return found.gap
+
+    # ---- counts that are there
+
+    def readings(
+        self,
+        counts: Sequence[Mapping[str, Any]],
+        scores: Mapping[str, float],
+        setting: Setting = OWN,
+    ) -> None:
+        """Each other reading of all images' counts."""
+        found = [(w, "", s) for w, s in other_columns(self.metric, self.targets, scores)]
+        if curves := self._curves(counts, setting):
+            for reading in READINGS:
+                if reading.measure in self.targets:
+                    value = float(reading.value(curves))
+                    found.append((reading.label, reading.who, {**scores, reading.measure: value}))
+        for words, who, other in found:
+            moved = [abs(other[t] - scores[t]) for t in self.targets]
+            if not max(moved) > 1e-12:  # nothing moves, or a value is undefined
+                continue
+            if setting is OWN:
+                self.note(words, "reading", other, who=who)
+            else:
+                both = "; ".join(filter(None, (setting.who, who)))
+                self.note(f"{setting.label} + {words}", "setting", other, n_causes=2, who=both)
+
+    def _curves(self, counts: Sequence[Mapping[str, Any]], setting: Setting) -> Curves | None:
+        protocol = self.run.protocol.replace(**setting.changes)
+        opt = self.metric.options_of(protocol)
+        if not self.metric.has_curve(opt):
+            return None
+        stack, n = self.metric.stack(counts), len(counts)
+        run, images = (
+            self.metric.scores(stack, weights, protocol, opt)["curve"]
+            for weights in (np.ones((1, n), np.int64), np.eye(n, dtype=np.int64))
+        )
+        whole, first = run[0], run.thresholds[0]
+        matched = self.metric.reads == "annotators" and {*FOUR} <= stack.keys()
+        if "ap" in self.targets and setting is OWN and matched and 0 < first < 1:
+            with ThreadPoolExecutor(self.workers) as pool:
+                rows = list(pool.map(self._whole_image, self.ids))
+            four = np.vstack([np.sum(rows, axis=0), four_counts(stack).sum(axis=0)])
+            whole = PRCurve.of_counts(np.r_[0.0, run.thresholds], four)
+        return Curves(run[0], images, whole)
+
+    def _whole_image(self, image_id: str) -> tuple[int, int, int, int]:
+        gt = self.sources.truth(image_id, self.run.protocol)
+        return whole_image_counts(truth_maps(gt, self.run.protocol))
+
+    def images(self) -> None:
+        """Images that something names, from the counts that are there."""
+        for label, some in named_images(self.ids, self.gt_dir).items():
+            self._note_images(label, [self.own[k] for k in some])
+
+    def _note_images(self, label: str, counts: Sequence[Mapping[str, Any]]) -> None:
+        scores = self.scores(counts, self.run.protocol)
+        who = f"a run of {len(counts)} images"
+        self.note(label, "images", scores, n_images=len(counts), who=who)
+
+    def other_images(self) -> None:
+        """Images that the run does not have, counted as it counts, in a share of the time."""
+        protocol, opt = self.run.protocol, self.metric.options_of(self.run.protocol)
+        for label, group in beside(self.run, self.sources):
+            until = self.left * (1 - SHARE)
+
+            def one(image_id: str, group: Sources = group, until: float = until) -> Any:
+                if self.left <= until:
+                    return None
+                try:
+                    return self.metric.count(*group.load(image_id, self.run), protocol, opt)
+                except DataError:
+                    return None
+
+            new: dict[str, Any] = {}
+            with ThreadPoolExecutor(self.workers) as pool:
+                for image_id, counts in zip(group.pairs, pool.map(one, group.pairs), strict=True):
+                    new[image_id] = counts
+                    self._show(len(new), len(group.pairs), "other images")
+            if any(counts is None for counts in new.values()):  # too late, or one is refused
+                continue
+            ids, every = [*self.ids, *new], [*self.own, *new.values()]
+            for name, some in named_images(ids, self.gt_dir).items():
+                if some.max() >= len(self.ids):
+                    self._note_images(name, [every[k] for k in some])
+            self._note_images(f"all {len(every)} images, with {label}", every)
+            self._note_images(label, list(new.values()))
+            if self.reached:
+                return
+
+    def _show(self, done: int, total: int, what: str) -> None:
+        if self.progress:
+            self.progress(done, total, what)
+
+    # ---- counts that are made
+
+    def settings(self) -> None:
+        """Each setting alone, the nearest with every reading, then in pairs."""
+        every = [s for s in settings(self.metric) if s.differs(self.run.protocol, self.metric)]
+        order = self.narrow(every)
+        for setting in order:
+            if self.reached or self.left < 0:
+                return
+            if setting.label in self.whole:
+                made = self.made[self._key(setting, False)]
+                counts = [made[k] for k in range(len(self.ids))]
+                self.readings(counts, self.whole[setting.label][1], setting)
+        pairs: dict[frozenset[str], Setting] = {}
+        for one in order[:STARTS]:
+            for two in every:
+                both = one.with_other(two)
+                if both and both.differs(self.run.protocol, self.metric):
+                    pairs.setdefault(frozenset((one.label, two.label)), both)
+        self.narrow(list(pairs.values()))
+
+    def narrow(self, every: list[Setting]) -> list[Setting]:
+        """Count settings on more and more images, the nearest first; they come back so ordered.
+
+        Once one meets the targets only those that seem to do so too are counted to the end.
+        """
+        order, total = list(every), len(self.ids)
+        for kept, n in ROUNDS:
+            some = self.count(order[:kept], self.order[:n], rough=True)
+            gaps = {s.label: self.estimate(s, True) for s in some}
+            order = sorted(some, key=lambda s: gaps[s.label]) + order[kept:]
+        open_ = list(order)
+        enough = min(ROUNDS[-1][1], total)
+        near = max(resolution(t) for t in self.targets.values())
+        while open_ and self.left > 0:
+            gaps = {s.label: self.estimate(s, True) for s in open_}
+            open_.sort(key=lambda s: gaps[s.label])
+            if self.reached and gaps[open_[0].label] > near:
+                break
+            few = len(self.made.get(self._key(open_[0], True), ())) < enough
+            if few and not self._between(open_[0]):
+                if not self.count(open_[:1], self.order[:enough], rough=True):
+                    open_.pop(0)
+                continue
+            setting = open_.pop(0)
+            if self.count([setting], self.order, rough=False):
+                self.estimate(setting, False)
+        order = [s for s in order if s.label not in self.refused]
+        return sorted(order, key=lambda s: self.estimate(s, s.label not in self.whole))
+
+    def count(self, some: Sequence[Setting], at: Sequence[int], rough: bool) -> list[Setting]:
+        """Count images under settings while there is time; those that are counted on all of `at`.
+
+        One reading of an image serves all settings. What is refused is never tried again.
+        """
+        tried = [s for s in some if s.label not in self.refused]
+        if rough:
+            tried = [OWN, *(s for s in tried if not self._between(s))]
+        protocols = {s.label: self._protocol(s, rough) for s in tried}
+        late = (LATE - 1) * self.seconds if not rough else 0.0
+        for setting in tried:
+            self.made.setdefault(self._key(setting, rough), {})
+
+        def one(k: int) -> None:
+            missing = [s for s in tried if k not in self.made[self._key(s, rough)]]
+            if not missing or self.left < -late:
+                return
+            own = self.arrays.get(k) or self.sources.load(self.ids[k], self.run)
+            if len(self.arrays) < AT_HAND:
+                self.arrays.setdefault(k, own)
+            for setting in missing:
+                try:
+                    made = self._count(setting, k, own, protocols[setting.label])
+                    self.made[self._key(setting, rough)][k] = made
+                except DataError:
+                    self.refused.add(setting.label)
+
+        with ThreadPoolExecutor(self.workers) as pool:
+            for done, _ in enumerate(pool.map(one, at), 1):
+                self._show(done, len(at), f"{len(some)} settings")
+        return [
+            s
+            for s in some
+            if s.label not in self.refused
+            and (
+                (rough and self._between(s))
+                or {*at} <= self.made.get(self._key(s, rough), {}).keys()
+            )
+        ]
+
+    def _count(
+        self, setting: Setting, k: int, own: tuple[Prediction, GroundTruth], protocol: Protocol
+    ) -> Mapping[str, Any]:
+        """The counts of an image, which is read again where the setting reads files otherwise."""
+        pred, gt = own
+        if protocol.gt_options() != self.run.protocol.gt_options():
+            pred, gt = self.sources.load(self.ids[k], self.run, protocol)
+        gt = setting.truth(gt)
+        if setting.match == "1toN":
+            return many_to_one_counts(pred, gt, protocol)
+        return self.metric.count(pred, gt, protocol, self.metric.options_of(protocol))
+
+    def estimate(self, setting: Setting, rough: bool) -> float:
+        """Note the score of all images, moved by what the setting moves on some; its gap.
+
+        It is moved from the run, or from that setting counted on all images which is most like it
+        on the same ones: of two that are alike, the difference on a few images is that on all.
+        """
+        if rough and (guess := self._between(setting)):
+            self.note(setting.label, "setting", guess, who=setting.who, exact=False)
+            asked = [t for t in self.targets if t != "ois" and t in guess] or list(self.targets)
+            return max(abs(guess.get(t, inf) - float(self.targets[t])) for t in asked)
+        key = self._key(setting, rough)
+        at = tuple(sorted(self.made.get(key, ())))
+        if not at or setting.label in self.refused:
+            return inf
+        scores = self._scores(setting, key, at)
+        exact = len(at) == len(self.ids) and not key[1]
+        if exact:
+            self.whole[setting.label] = setting, scores
+            if all(scores.get(t) == self.base[t] for t in self.targets):  # it moves nothing
+                self.refused.add(setting.label)
+                self.trials.pop(setting.label, None)
+                return inf
+        else:
+            found, away, scores = scores, inf, {}
+            for other, whole in self.whole.values():
+                theirs = other.label, key[1]
+                if other is setting or not {*at} <= self.made.get(theirs, {}).keys():
+                    continue
+                own = self._scores(other, theirs, at)
+                both = [t for t in self.targets if t in found and t in own and t in whole]
+                distance = max((abs(found[t] - own[t]) for t in both), default=inf)
+                if distance < away:
+                    away, scores = distance, {t: whole[t] + found[t] - own[t] for t in both}
+        more = {"exact": exact, "n_images": len(at), "n_causes": setting.n_causes}
+        return self.note(setting.label, "setting", scores, who=setting.who, **more)
+
+    def _between(self, setting: Setting) -> dict[str, float]:
+        """The scores at other thresholds, from counts between the run's own; {} where it has none.
+
+        ODS and AP are nearly exact so; OIS is not.
+        """
+        plain = setting.changes.keys() == {"thresholds"} and setting.n_causes == 1
+        if not (plain and self.knots and {*FOUR} <= self.own[0].keys()):
+            return {}
+        if setting.label not in self.between:
+            protocol = self._protocol(setting, rough=False)
+            grid, last = protocol.threshold_array(), len(self.run.protocol.thresholds) - 1
+            at = np.interp(grid, self.run.protocol.thresholds, np.arange(last + 1))
+            low = np.floor(at).astype(np.int64)
+            high, share = np.minimum(low + 1, last), at - low
+            made = []
+            for own in self.own:
+                four = {n: np.rint(own[n][low] * (1 - share) + own[n][high] * share) for n in FOUR}
+                counts = {name: array.astype(np.int64) for name, array in four.items()}
+                made.append({"thresholds": grid, **counts})
+            self.between[setting.label] = self.scores(made, protocol)
+        return self.between[setting.label]
+
+    def _scores(
+        self, setting: Setting, key: tuple[str, bool], at: tuple[int, ...]
+    ) -> dict[str, float]:
+        """The scores of some images under a setting; kept."""
+        if (key, at) not in self.known:
+            counts = [self.made[key][k] for k in at]
+            self.known[key, at] = self.scores(counts, self._protocol(setting, key[1]))
+        return self.known[key, at]
+
+    def _key(self, setting: Setting, rough: bool) -> tuple[str, bool]:
+        """Under what its counts are kept; at all thresholds where it has its own."""
+        return setting.label, rough and bool(self.knots) and "thresholds" not in setting.changes
+
+    def _protocol(self, setting: Setting, rough: bool) -> Protocol:
+        found = self.run.protocol.replace(**setting.changes)
+        return found.replace(thresholds=self.knots) if self._key(setting, rough)[1] else found

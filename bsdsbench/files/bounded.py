@@ -56,6 +56,11 @@ def listed(names: list[str], limit: int = 10) -> str:
     return text + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
 
+def counted(n: int, what: str) -> str:
+    """ "1 image", "2 images"."""
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
 @contextmanager
 def reading(path: PathLike, what: str) -> Iterator[None]:
     """Turn whatever a parser raises about `path` into one FileFormatError of one line."""

@@ -31,7 +31,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.first_look import plain_forms
-from bsdsbench.runs.record_store import pack_records, unpack_records
+from bsdsbench.runs.folder import pack_records, unpack_records
 from bsdsbench.runs.run_options import RunOptions
 from bsdsbench.runs.streaming import image_items, measure, numbered
 from bsdsbench.scores.counts import ImageRecord

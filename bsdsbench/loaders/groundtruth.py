@@ -246,6 +246,12 @@ def _class_truth(pair: Pair, path: Path, wanted: bool) -> GroundTruth:
     return GroundTruth(pair.image_id, path=path, class_boundaries=array != 0)
 
 
+def instances_beside(path: Path) -> Path | None:
+    """The instance map of a file of classes, which has its name; None where there is none."""
+    places = (path.parents[1] / folder / path.name for folder in ("inst", "instances"))
+    return next((place for place in places if place.is_file()), None)
+
+
 def _instances(path: Path, drawn: NDArray[np.bool_] | None = None) -> NDArray[Any] | None:
     """The instance map of a file of classes: the file of its name in the folder `inst` (SBD) or
     `instances` beside its own. None where there is none.
@@ -253,8 +259,7 @@ def _instances(path: Path, drawn: NDArray[np.bool_] | None = None) -> NDArray[An
     The boundaries of SBD's struct GTinst, one per instance, or one per class in the refined
     annotations, take the place of those in `drawn`, as in SEAL's program.
     """
-    places = (path.parents[1] / folder / path.name for folder in ("inst", "instances"))
-    file = next((place for place in places if place.is_file()), None)
+    file = instances_beside(path)
     if file is None:
         return None
     found = read_arrays(file, indices=True)

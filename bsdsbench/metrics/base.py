@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.protocol.fields import captions, record_of
@@ -292,19 +293,23 @@ class Metric(ABC):
         found = one_of(self.scores(stack, once, protocol, self.options_of(protocol)))
         return Score({**_with_fewer(found), "n_images": len(records)})
 
-    def image_values(self, stack: Stack, protocol: Protocol, keys: Sequence[str]) -> dict[str, F8]:
-        """The images' own scores, f8 (N,) each: `scores` with each image as a data set of one.
-
-        Keys of what is not measured with these options are left out.
-        """
+    def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[dict[str, Any]]:
+        """The scores of the images one by one, as trees of arrays (B,) of B images at a time:
+        `scores` with each image as a data set of one."""
         opt = self.options_of(protocol)
         own = [name for name in stack if name not in self.shared]
         n = len(stack[own[0]])
-        found: dict[str, list[Any]] = {key: [] for key in keys}
         for first in range(0, n, _BLOCK):
             some = {k: a[first : first + _BLOCK] if k in own else a for k, a in stack.items()}
-            size = min(_BLOCK, n - first)
-            tree = self.scores(some, np.eye(size, dtype=np.int64), protocol, opt)
+            yield self.scores(some, np.eye(min(_BLOCK, n - first), dtype=np.int64), protocol, opt)
+
+    def image_values(self, stack: Stack, protocol: Protocol, keys: Sequence[str]) -> dict[str, F8]:
+        """The images' own scores, f8 (N,) each.
+
+        Keys of what is not measured with these options are left out.
+        """
+        found: dict[str, list[Any]] = {key: [] for key in keys}
+        for tree in self.image_scores(stack, protocol):
             for key in keys:
                 if (value := at(tree, key)) is not None:
                     found[key].append(value)
@@ -324,12 +329,14 @@ def _with_fewer(tree: Mapping[str, Any]) -> dict[str, Any]:
 
 def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[str, Any]]:
     """(image id, counts of a metric) in id order. Raises DataError for none, or missing counts."""
-    if not records:
+    found = given_list(records, "records", "ImageRecords")
+    if not found:
         raise DataError(f"{metric} scores: no records, expected at least one")
-    for record in records:
-        if metric not in record.counts:
-            raise DataError(f"{metric} scores: {record.image_id} has no {metric} counts")
-    return [(r.image_id, r.counts[metric]) for r in sorted(records, key=lambda r: r.image_id)]
+    for record in found:
+        if not isinstance(record, ImageRecord) or metric not in record.counts:
+            what = getattr(record, "image_id", kind_of_value(record))
+            raise DataError(f"{metric} scores: {what} has no {metric} counts")
+    return [(r.image_id, r.counts[metric]) for r in sorted(found, key=lambda r: r.image_id)]
 
 
 def at_least_two(gt: GroundTruth, found: int) -> None:

@@ -15,23 +15,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics.imresize import bicubic
-from bsdsbench.protocol.fields import (
-    BOOL,
-    LABEL,
-    NAMES,
-    check,
-    is_int,
-    is_number,
-    listed,
-    one_of,
-    real,
-    whole,
-)
+from bsdsbench.protocol.fields import LABEL, NAMES, check, is_int, is_number, one_of, option, whole
 
 Bool = NDArray[np.bool_]
 
@@ -44,153 +33,95 @@ def _is_labels(values: Any) -> bool:
 class SemanticOptions:
     """What the programs of per-class boundaries do differently, and the classes."""
 
-    classes: tuple[str, ...] = field(
-        default=(),
-        converter=listed,
-        validator=NAMES,
-        metadata={
-            "help": "The names in the order of their labels.",
-            "caption": lambda o: f"{len(o.classes)} classes",
-        },
+    classes: tuple[str, ...] = option(
+        (),
+        "The names in the order of their labels.",
+        NAMES,
+        caption=lambda o: f"{len(o.classes)} classes",
     )
-    first: int = field(
-        default=0,
-        validator=LABEL,
-        metadata={"help": "The label of the first class; the others follow without a gap."},
+    first: int = option(0, "The label of the first class; the others follow without a gap.", LABEL)
+    ids: tuple[int, ...] = option(
+        (),
+        "Or the label of each class, where there are gaps; other labels up to the "
+        "largest are of no class.",
+        check(_is_labels, "labels from 0"),
     )
-    ids: tuple[int, ...] = field(
-        default=(),
-        converter=listed,
-        validator=check(_is_labels, "labels from 0"),
-        metadata={
-            "help": (
-                "Or the label of each class, where there are gaps; other labels up to the "
-                "largest are of no class."
-            )
-        },
+    ignore: int | tuple[int, ...] = option(
+        255,
+        "Label of pixels that belong to nothing, or -1 for none; also several labels.",
+        check(lambda v: (is_int(v) and -1 <= v < 2**31) or _is_labels(v), "a label, labels, or -1"),
     )
-    ignore: int | tuple[int, ...] = field(
-        default=255,
-        validator=check(
-            lambda v: (is_int(v) and -1 <= v < 2**31) or _is_labels(v), "a label, labels, or -1"
-        ),
-        metadata={
-            "help": "Label of pixels that belong to nothing, or -1 for none; also several labels."
-        },
+    radius: int = option(
+        0,
+        "Half width of the boundaries drawn from label maps, pixels; 0 is the one-pixel rule.",
+        whole(0, 99, "0 to 99"),
+        caption="radius {}",
     )
-    radius: int = field(
-        default=0,
-        validator=whole(0, 99, "0 to 99"),
-        metadata={
-            "help": (
-                "Half width of the boundaries drawn from label maps, pixels; 0 is the "
-                "one-pixel rule."
-            ),
-            "caption": "radius {}",
-        },
+    ignored_rule: str = option(
+        "drop",
+        "With a radius, ignored pixels are never boundary and no side of one "
+        '("drop"), or a strip of them that is thin enough is boundary, as '
+        'py-edge-eval draws ("span").',
+        one_of("drop", "span"),
+        caption="ignored labels {}",
     )
-    ignored_rule: str = field(
-        default="drop",
-        validator=one_of("drop", "span"),
-        metadata={
-            "help": (
-                "With a radius, ignored pixels are never boundary and no side of one "
-                '("drop"), or a strip of them that is thin enough is boundary, as '
-                'py-edge-eval draws ("span").'
-            ),
-            "caption": "ignored labels {}",
-        },
+    interior: str = option(
+        "keep",
+        '"keep"; or "kill": predictions inside a region of their class, further '
+        "from its boundary than the tolerance, are taken out after thinning; "
+        '"kill_first": before it.',
+        one_of("keep", "kill", "kill_first"),
+        caption=lambda o: f"interior {o.interior}",
     )
-    interior: str = field(
-        default="keep",
-        validator=one_of("keep", "kill", "kill_first"),
-        metadata={
-            "help": (
-                '"keep"; or "kill": predictions inside a region of their class, further '
-                "from its boundary than the tolerance, are taken out after thinning; "
-                '"kill_first": before it.'
-            ),
-            "caption": lambda o: f"interior {o.interior}",
-        },
+    absent: str = option(
+        "count",
+        '"count" the predictions of a class in images without it, or "skip" such images.',
+        one_of("count", "skip"),
+        caption=lambda o: f"absent {o.absent}",
     )
-    absent: str = field(
-        default="count",
-        validator=one_of("count", "skip"),
-        metadata={
-            "help": (
-                '"count" the predictions of a class in images without it, or "skip" such images.'
-            ),
-            "caption": lambda o: f"absent {o.absent}",
-        },
+    instances: bool = option(
+        False,
+        "Boundaries between instances of one class count too (needs an instance map).",
+        caption="instances separated",
     )
-    instances: bool = field(
-        default=False,
-        validator=BOOL,
-        metadata={
-            "help": "Boundaries between instances of one class count too (needs an instance map).",
-            "caption": "instances separated",
-        },
+    instance_from: int = option(
+        1,
+        "The smallest value of an instance map that is an instance (Cityscapes: 1000).",
+        whole(1, 2**31 - 1, "a value from 1"),
     )
-    instance_from: int = field(
-        default=1,
-        validator=whole(1, 2**31 - 1, "a value from 1"),
-        metadata={
-            "help": "The smallest value of an instance map that is an instance (Cityscapes: 1000)."
-        },
+    thin_gt: bool = option(
+        False, "Boundaries of the ground truth are thinned.", caption="ground truth thinned"
     )
-    thin_gt: bool = field(
-        default=False,
-        validator=BOOL,
-        metadata={
-            "help": "Boundaries of the ground truth are thinned.",
-            "caption": "ground truth thinned",
-        },
+    border: int = option(
+        0,
+        "Pixels along the border that are excluded.",
+        whole(0, 9999, "0 to 9999 pixels"),
+        caption=lambda o: f"border of {o.border} {o.border_rule}" if o.border else "",
     )
-    border: int = field(
-        default=0,
-        validator=whole(0, 9999, "0 to 9999 pixels"),
-        metadata={
-            "help": "Pixels along the border that are excluded.",
-            "caption": lambda o: f"border of {o.border} {o.border_rule}" if o.border else "",
-        },
+    border_rule: str = option(
+        "crop",
+        '"crop" them off both sides, so that the tolerance is that of what is left;'
+        ' or "ignore": labels get a frame of the ignored label, predictions are 0 '
+        "there; the tolerance is that of the full size.",
+        one_of("crop", "ignore"),
     )
-    border_rule: str = field(
-        default="crop",
-        validator=one_of("crop", "ignore"),
-        metadata={
-            "help": (
-                '"crop" them off both sides, so that the tolerance is that of what is left;'
-                ' or "ignore": labels get a frame of the ignored label, predictions are 0 '
-                "there; the tolerance is that of the full size."
-            )
-        },
+    scale: float = option(
+        1.0,
+        "The ground truth is scaled to this, by the nearest pixel as imresize.",
+        check(lambda v: is_number(v) and 0 < v <= 1, "a number in (0, 1]"),
+        caption=lambda o: f"{o.scaled} scaled by {o.scale:g}" if o.scale != 1 else "",
     )
-    scale: float = field(
-        default=1.0,
-        converter=real,
-        validator=check(lambda v: is_number(v) and 0 < v <= 1, "a number in (0, 1]"),
-        metadata={
-            "help": "The ground truth is scaled to this, by the nearest pixel as imresize.",
-            "caption": lambda o: f"{o.scaled} scaled by {o.scale:g}" if o.scale != 1 else "",
-        },
+    scaled: str = option(
+        "labels",
+        '"labels" are scaled and then drawn, or their "boundaries" once they are drawn.',
+        one_of("labels", "boundaries"),
     )
-    scaled: str = field(
-        default="labels",
-        validator=one_of("labels", "boundaries"),
-        metadata={
-            "help": '"labels" are scaled and then drawn, or their "boundaries" once they are drawn.'
-        },
-    )
-    resize: str = field(
-        default="refuse",
-        validator=one_of("refuse", "nearest", "bicubic"),
-        metadata={
-            "help": (
-                'Predictions of another size than the ground truth: "refuse", "nearest" as '
-                'Pillow, or "bicubic" as MATLAB\'s imresize.'
-            ),
-            "caption": "resized {}",
-        },
+    resize: str = option(
+        "refuse",
+        'Predictions of another size than the ground truth: "refuse", "nearest" as '
+        'Pillow, or "bicubic" as MATLAB\'s imresize.',
+        one_of("refuse", "nearest", "bicubic"),
+        caption="resized {}",
     )
 
     @property

@@ -163,16 +163,14 @@ class SemanticMetric(Metric):
         per_class = {}
         for k, name in enumerate(opt.classes):
             found = boundary_scores(stack["thresholds"], four[:, k], weights, protocol)
-            per_class[name] = {**found, "n_images": n_images[:, k]}
+            per_class[name] = _where(there[:, k], {**found, "n_images": n_images[:, k]})
         means = {
-            f"{key}_mean": defined_mean(
-                np.where(there.T, [at(found, key) for found in per_class.values()], np.nan), axis=0
-            )
+            f"{key}_mean": defined_mean(np.array([at(f, key) for f in per_class.values()]), axis=0)
             for key in ("ods", "ois", "ap")
         }
         n = {key: (there.sum(axis=1), there.shape[1]) for key in ("ods_mean", "ois_mean")}
         areas = [~np.isnan(found["ap"]) for found in per_class.values()]
-        n["ap_mean"] = (np.sum(areas & there.T, axis=0), there.shape[1])
+        n["ap_mean"] = (np.sum(areas, axis=0), there.shape[1])
         found = {**means, "n_classes": there.sum(axis=1), "per_class": per_class}
         return {**found, "over": over("classes", n)}
 
@@ -210,3 +208,10 @@ class SemanticMetric(Metric):
             tables = boundary_files(score.per_class[name], own, t, four[had, k], protocol.ods_rule)
             for file, text in tables:
                 yield f"{safe_name(name)}/{file}", text
+
+
+def _where(there: NDArray[np.bool_], found: Any) -> Any:
+    """The scores, NaN for the data sets without ground truth of the class; curves as they are."""
+    if isinstance(found, dict):
+        return {k: v if k == "n_images" else _where(there, v) for k, v in found.items()}
+    return np.where(there, found, np.nan) if isinstance(found, np.ndarray) else found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import attrgetter
@@ -26,14 +26,12 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.protocol.tasks import Task
-from bsdsbench.runs.folder import RESULT, SCHEMA, as_json, read_result, write_result
-from bsdsbench.runs.record_store import pack_records
+from bsdsbench.runs.folder import RESULT, SCHEMA, as_json, pack_records, read_result, write_result
 from bsdsbench.runs.run_identity import identity_of, signature_of, tasks_of
-from bsdsbench.runs.score_tables import image_table, score_tables
+from bsdsbench.runs.run_options import Progress
+from bsdsbench.runs.score_tables import image_table, per_image, score_tables
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.score import at
-from bsdsbench.tables.as_html import to_html
-from bsdsbench.tables.as_text import to_text
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
@@ -42,8 +40,6 @@ if TYPE_CHECKING:
 
 
 EMPTY = "empty_gt"  # in the provenance: ids that the protocol left out
-# Called with (done, total, what), also by functions of other packages.
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -183,12 +179,6 @@ class Evaluation(Shown):
         """
         return [*score_tables([self]), image_table(self)] if self.records else []
 
-    def summary(self) -> str:
-        return to_text(score_tables([self]))
-
-    def _repr_html_(self) -> str:
-        return to_html(score_tables([self]))
-
     def score(self, metric: str) -> Any:
         """The score of one metric. Raises DataError if the records do not have it.
 
@@ -231,18 +221,49 @@ class Evaluation(Shown):
         dict
             Image id -> {key of a column: value}.
         """
-        found = registry.get(metric)
         if not self.records:
             return {}
-        if metric not in self.metrics:
-            had = ", ".join(self.metrics) or "none"
-            raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {had}")
+        self._require(metric)
+        found = registry.get(metric)
         stack = found.stack([r.counts[metric] for r in self.records])
         keys = [c.key for c in found.image_columns]
         columns = found.image_values(stack, self.protocol, keys)
         rows = zip(*(values.tolist() for values in columns.values()), strict=True)
         named = zip(self.image_ids, rows, strict=True)
         return {image_id: dict(zip(columns, row, strict=True)) for image_id, row in named}
+
+    def per_image(self, metric: str) -> Table:
+        """Every score of every image: a row an image, and one for each of its classes or parts.
+
+        Raises DataError if the records do not have the metric.
+
+        Parameters
+        ----------
+        metric : str
+            Its name.
+
+        Returns
+        -------
+        Table
+            Every column of the metric; undefined values are empty.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bsdsbench import evaluate_items
+        >>> run = evaluate_items([("a", np.eye(20), [np.eye(20)])], workers=1)
+        >>> table = run.per_image("boundary")
+        >>> table.columns[1].key, table.rows[0][:2]
+        ('ods', ('a', 1.0))
+        """
+        self._require(metric)
+        return per_image(self, metric)
+
+    def _require(self, metric: str) -> None:
+        """Raise DataError for a metric that the records do not have."""
+        if metric not in self.metrics:
+            had = ", ".join(self.metrics) or "none"
+            raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {had}")
 
     def __add__(self, other: Evaluation) -> Evaluation:
         if not isinstance(other, Evaluation):

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,7 +159,8 @@ def _mirrored(looks: Sequence[Look]) -> Iterator[str]:
 
 
 def _exchanged(looks: Sequence[Look]) -> Iterator[str]:
-    if ids := [f"{a} looks like {b}" for a, b in swaps(looks)]:
+    small = ((look.image_id, thumbnail(look.soft), thumbnail(look.truth)) for look in looks)
+    if ids := [f"{a} looks like {b}" for a, b in swaps(small)]:
         yield _said("fit the ground truth of another image", ids, looks)
 
 
@@ -227,23 +229,25 @@ def _alike(small: F8) -> float:
     return max(ALIKE, CHANCE / math.sqrt(small.size))
 
 
-def swaps(looks: Sequence[Look]) -> list[tuple[str, str]]:
+def swaps(looks: Iterable[tuple[str, NDArray[Any], NDArray[Any]]]) -> list[tuple[str, str]]:
     """(image, the one whose ground truth its map fits) of the maps that lie in another's place.
 
-    Each of the two must be the other's best: of the maps of one size, and of their ground truths.
+    looks : image, thumbnails of its map and of its ground truth. Each of the two must be the
+    other's best: of the maps of one size, and of their ground truths.
     """
     found: list[tuple[str, str]] = []
-    sizes: dict[tuple[int, ...], list[Look]] = {}
+    sizes: dict[tuple[int, ...], list[tuple[str, NDArray[Any], NDArray[Any]]]] = {}
     for look in looks:
-        sizes.setdefault(look.soft.shape, []).append(look)
+        sizes.setdefault(look[1].shape, []).append(look)
     for same in sizes.values():
-        preds = np.stack([thumbnail(look.soft).ravel() for look in same])
-        truths = np.stack([thumbnail(look.truth).ravel() for look in same])
+        ids = [image_id for image_id, *_ in same]
+        preds = np.stack([pred.ravel() for _, pred, _ in same])
+        truths = np.stack([truth.ravel() for *_, truth in same])
         fits = preds @ truths.T
         for k, best in enumerate(fits.argmax(axis=1).tolist()):
             mutual = best != k and int(fits[:, best].argmax()) == k
             if mutual and fits[k, best] > max(_alike(preds[k]), BETTER * fits[k, k]):
-                found.append((same[k].image_id, same[best].image_id))
+                found.append((ids[k], ids[best]))
     return found
 
 

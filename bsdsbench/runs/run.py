@@ -39,8 +39,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import sources
 from bsdsbench.runs.evaluation import EMPTY, Evaluation
 from bsdsbench.runs.first_look import LOOKS, SCALE, Look, first_look, form_of, look_at, plain_forms
-from bsdsbench.runs.folder import Records, unfinished
-from bsdsbench.runs.record_store import pack_records
+from bsdsbench.runs.folder import Records, pack_records, unfinished
 from bsdsbench.runs.run_identity import TASK, check_truth
 from bsdsbench.runs.run_options import MANY, Folder, RunOptions, takes
 from bsdsbench.runs.sources import FileItem, Item

@@ -23,6 +23,7 @@ from bsdsbench.files.arguments import kind_of_value, to_numpy
 from bsdsbench.files.bounded import read_bytes, show
 from bsdsbench.files.errors import DataError, is_text
 from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
+from bsdsbench.loaders.groundtruth import instances_beside
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, one_scale, scale_of
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
 from bsdsbench.metrics import registry
@@ -54,11 +55,15 @@ class Item(Shape):
 
 @attrs.frozen
 class FileItem:
-    """An image of two folders. kind : of the prediction, "" where the annotators are counted."""
+    """An image of two folders. kind : of the prediction, "" where the annotators are counted.
+
+    beside : instance maps, which are read with the ground truth
+    """
 
     pair: Pair
     kind: str
     photo: Path | None = None
+    beside: tuple[Path, ...] = ()
 
     @property
     def image_id(self) -> str:
@@ -73,7 +78,7 @@ class FileItem:
     def key(self) -> bytes:
         """A hash of the bytes of its files."""
         found = hashlib.blake2b(self.kind.encode(), digest_size=16)
-        for group in (self.pair.pred_paths, self.pair.gt_paths, (self.photo,)):
+        for group in (self.pair.pred_paths, self.pair.gt_paths, (self.photo,), self.beside):
             found.update(b"|")
             for path in filter(None, group):
                 found.update(hashlib.blake2b(read_bytes(path)).digest())
@@ -162,21 +167,19 @@ def folders(
     first = registry.get(options.metrics[0])
     if str(options.executor).startswith("dask://"):  # its workers run in other folders
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
-    pairs = pair(
-        pred_dir,
-        gt_dir,
-        options.split_file,
-        options.missing,
-        options.pred_kind or "",
-        gt_kind=first.gt_kind,
-        classes=first.class_names(options.settings[first.name]),
-        ids=ids,
-    )
+    how = (options.split_file, options.missing, options.pred_kind or "")
+    classes = first.class_names(options.settings[first.name])
+    pairs = pair(pred_dir, gt_dir, *how, gt_kind=first.gt_kind, classes=classes, ids=ids)
     photos: dict[str, Path] = {}
     if any(registry.get(m).photo for m in options.metrics):
         place = options.images_dir or photos_beside(gt_dir)
         photos = find_photos(place, {p.image_id for p in pairs}) if place else {}
-    return [FileItem(p, options.pred_kind or "", photos.get(p.image_id)) for p in pairs]
+    beside: dict[str, tuple[Path, ...]] = {}
+    if first.reads_instances(options.settings[first.name]):
+        found = {p.image_id: map(instances_beside, p.gt_paths) for p in pairs}
+        beside = {name: tuple(filter(None, paths)) for name, paths in found.items()}
+    kind = options.pred_kind or ""
+    return [FileItem(p, kind, photos.get(p.image_id), beside.get(p.image_id, ())) for p in pairs]
 
 
 def humans(gt_dir: Folder, options: RunOptions) -> list[FileItem]:
@@ -282,15 +285,14 @@ def find_sources(
         raise DataError(f"{run.name}: no images, expected a run with records")
     found = registry.get(metric or run.metrics[0])
     kind = str(run.provenance.get("pred_kind") or found.pred_kinds[0])
-    pairs = pair(
-        pred,
-        gt,
-        missing="zero" if run.provenance.get("missing", "zero") == "zero" else "error",
-        pred_kind=kind,
-        gt_kind=found.gt_kind,
-        classes=found.class_names(found.options_of(run.protocol)),
-        ids=run.image_ids,
-    )
+    missing = "zero" if run.provenance.get("missing", "zero") == "zero" else "error"
+    classes = found.class_names(found.options_of(run.protocol))
+    how: dict[str, Any] = {
+        "gt_kind": found.gt_kind,
+        "classes": classes,
+        "ids": run.image_ids,
+    }
+    pairs = pair(pred, gt, None, missing, kind, **how)
     photos = images_dir or run.place("photos") or photos_beside(gt)
     by_id = {p.image_id: p for p in pairs}
     return Sources(by_id, find_photos(photos, by_id) if photos else {}, kind, found)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_floats
+from bsdsbench.files.arguments import given_array, given_floats
 from bsdsbench.files.errors import DataError, ShapeError
 
 F8 = NDArray[np.float64]
@@ -45,7 +45,7 @@ class Counts(Mapping[str, NDArray[Any]]):
     Examples
     --------
     >>> counts = Counts(matched=[3, 1], total=[4, 4])
-    >>> counts.matched.tolist(), counts["total"].sum()
+    >>> counts.matched.tolist(), int(counts["total"].sum())
     ([3, 1], 8)
     """
 
@@ -54,9 +54,7 @@ class Counts(Mapping[str, NDArray[Any]]):
     def __init__(self, **arrays: Any) -> None:
         found = {}
         for name, value in arrays.items():
-            array = np.asarray(value)
-            if array.dtype.kind not in "biuf":
-                raise DataError(f"{name}: {array.dtype}, expected numbers")
+            array = given_array(value, name)
             kind = np.float64 if array.dtype.kind == "f" else np.int64
             if kind is np.int64 and array.size and not 0 <= array.min() <= array.max() <= MAX_WHOLE:
                 raise DataError(f"{name}: from {array.min()} to {array.max()}, expected counts")

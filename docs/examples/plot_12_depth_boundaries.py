@@ -96,5 +96,5 @@ aligned = proto.replace(options={"depth": {"align": "scale-shift"}})
 theirs = bb.evaluate(
     out / "smooth, relative", out / "gt", aligned, metrics="depth", workers=1
 ).score("depth")
-told = explain(runs["smooth, relative"], {"depth.si_f1": round(theirs.measures["si_f1"], 4)})
+told = explain(runs["smooth, relative"], {"depth.si_f1": round(theirs.si_f1, 4)})
 print(told.sentence())

@@ -7,6 +7,8 @@ from importlib import import_module, resources
 from pathlib import Path
 from typing import Any
 
+from attrs import fields
+
 import bsdsbench as bb
 from bsdsbench.protocol.decoder import decode, sentence
 from bsdsbench.protocol.signature import Signature
@@ -109,10 +111,14 @@ def protocol_pages() -> dict[str, str]:
         f"| [{n}]({n}.md) | {cell(bb.Protocol.preset(n).describe().partition(': ')[2])} |"
         for n in names
     )
+    meanings = "\n".join(
+        f"| `{f.name}` | {cell(f.metadata['help'])} |" for f in fields(bb.Protocol)
+    )
     pages["index"] = (
         "# Protocols\n\nA protocol holds every constant that affects a score. Two scores are "
         "comparable only if their protocols are equal.\n\n| name | what it says |\n|---|---|\n"
-        f"{table}\n\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n"
+        f"{table}\n\n| field | what it means |\n|---|---|\n{meanings}\n\n"
+        f"```{{toctree}}\n:hidden:\n\n{listed}\n```\n"
     )
     return pages
 

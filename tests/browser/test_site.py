@@ -34,7 +34,7 @@ QUESTIONS = {
     "How do I get my ODS?": ("howto/maps", "bsdsbench evaluate maps --gt"),
     "What does this number mean?": ("understand/ods_ois", "optimal data set scale"),
     "How do I gate my CI?": ("howto/gate", "bsdsbench check out/mine --baseline"),
-    "How do I add a metric?": ("contribute", "metrics/registry.BUILT_IN"),
+    "How do I add a metric?": ("contribute", "bsdsbench/metrics/registry.py"),
 }
 HAND_WRITTEN = ("howto", "understand", "metrics", "reference", "evidence", "tutorials")
 

@@ -1,9 +1,7 @@
 """Explaining scores of other metrics than boundaries by what they say is in use."""
 
 import json
-import re
 
-import click
 import imageio.v3 as iio
 import numpy as np
 import pytest
@@ -13,8 +11,6 @@ from scipy import ndimage as ndi
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.diagnosis.explain import explain
-from bsdsbench.diagnosis.explanation import resolution
-from bsdsbench.metrics import registry
 from tests.helpers.masks import blobs
 from tests.helpers.runs import call, refused
 
@@ -131,23 +127,6 @@ def test_two_options_are_found_together(rooms):
 
 
 @pytest.mark.slow
-def test_some_of_the_images_are_a_coincidence(rooms):
-    """They are listed last, with how many were tried; the target counts as out of reach."""
-    run = counted(rooms, "blurred", "gt", "depth", "depth", **SI)
-    kept = [r for r in run.records if r.image_id not in IDS[3:]]
-    score = registry.get("depth").score(kept, run.protocol).to_mapping()
-    targets = {f"depth.{k}": round(score[k], 3) for k in ("si_f1", "si_precision", "si_recall")}
-    told = explain(run, targets, workers=1, seconds=0.0)  # what is there comes first
-    assert told.answer is None
-    assert "the first 3 images by name" in [t.label for t in told.coincidences]
-    assert told.trials[-1].coincidence
-    assert told.trials[0].coincidence is False
-    words = rf"of {told.coincidences[0].tried} such readings that were tried one does by chance"
-    assert re.search(words, told.sentence())
-    assert 0 < told.coincidences[0].chance < 1
-
-
-@pytest.mark.slow
 def test_several_that_fit_identify_none(rooms):
     """Fitting a scale moves depth that is fitted afterwards by nothing: two options do the same."""
     place = "shifted", "gt", "depth", "depth"
@@ -190,52 +169,6 @@ def test_scores_that_no_reading_moves_give_no_warning(tmp_path):
     assert not any(trial.reached for trial in told.trials)
 
 
-@pytest.mark.slow
-def test_the_whole_way_of_a_depth_data_set(rooms, tmp_path):
-    """evaluate, compare, report, plot, check and explain, as a user types them."""
-    gt = str(rooms / "gt")
-    given = ["--metrics", "depth", "--quiet", "--workers", "1", "--executor", "thread"]
-    chosen = ["--set", 'depth.measures=["si","dbe","edges"]']
-
-    def run(*arguments, status=0):
-        words = list(map(str, arguments))
-        done = CliRunner().invoke(cli, words, standalone_mode=False, catch_exceptions=False)
-        assert (done.return_value or 0) == status, done.output
-        return done.stdout
-
-    for name in ("moved", "blurred"):
-        shown = run("evaluate", rooms / name, "--gt", gt, "-o", tmp_path / name, *given, *chosen)
-        assert "SI-F1" in shown
-        assert "DBE" in shown
-        assert "proto:depth.1" in shown
-        assert (tmp_path / name / "pr.png").is_file()
-    runs = [tmp_path / "moved", tmp_path / "blurred"]
-    assert "DBE accuracy" in run("compare", *runs, "--n-boot", 200)
-    run("report", *runs, "-o", tmp_path / "report.html", "--n-boot", 200)
-    page = (tmp_path / "report.html").read_text("utf-8")
-    assert "Depth boundaries" in page
-    assert "SI-F1" in page
-    run("plot", *runs, "-o", tmp_path / "pr.pdf")
-    assert (tmp_path / "pr.pdf").stat().st_size > 1000
-    run("check", runs[1], "--baseline", tmp_path / "baseline.json", "--update")
-    run("check", runs[1], "--baseline", tmp_path / "baseline.json")
-    run("check", runs[0], "--baseline", tmp_path / "baseline.json", status=1)
-    strict = counted(rooms, "blurred", "gt", "depth", "depth", strict=True, measures=("si",))
-    target = f"depth.si_f1={value(strict, 'depth', 'si_f1'):.5f}"
-    told = run("explain", runs[1], "--target", target, "--workers", 1, "--quiet", "--seconds", 300)
-    assert told.splitlines()[1].endswith("depth.strict True")
-    assert "with 'depth.strict True'" in told.splitlines()[-1]
-    # without edges the curve is that of the ratios, and nothing is matched that could be drawn
-    run("evaluate", rooms / "moved", "--gt", gt, "-o", tmp_path / "si", *given)
-    run("plot", tmp_path / "si", "-o", tmp_path / "si.png")
-    assert "overlays" not in run("worst", tmp_path / "si")
-    run("report", tmp_path / "si", "-o", tmp_path / "si.html", "--n-boot", 200)
-    assert "no pictures:" not in (tmp_path / "si.html").read_text("utf-8")
-    drawn = ("evaluate", rooms / "moved", "--gt", gt, "--overlays", "-o", tmp_path / "drawn")
-    refused("matches pixels", run, *drawn, *given, error=click.UsageError)
-    assert resolution(0.5) == 0.05
-
-
 @pytest.mark.parametrize(
     ("metric", "pred", "spoil", "own", "codes"),
     [
@@ -243,7 +176,7 @@ def test_the_whole_way_of_a_depth_data_set(rooms, tmp_path):
         ("depth", "blurred", lambda d: 1000 * d, {}, {"scale"}),
         ("depth", "blurred", lambda d: np.where(d > 4, np.nan, d), {}, {"unknown"}),
         ("depth", "blurred", lambda d: np.ones_like(d), {}, {"flat"}),
-        ("depth", "blurred", lambda d: d[:40], {}, {"sizes"}),
+        ("depth", "blurred", lambda d: d[:40], {}, {"resized"}),
         ("depth", "blurred", lambda d: np.stack([d, d]), {}, {"unreadable"}),
         ("depth", "blurred", lambda d: d, {"measures": ("matte",)}, {"refused"}),
         ("depth", "blurred", lambda d: d, {}, set()),
@@ -273,7 +206,7 @@ def test_the_doctor_says_what_the_metric_finds_odd(
     if not own:
         told = call("doctor", tmp_path, "--gt", rooms / TRUTHS[metric], "--metric", metric)
         assert all(f"{code}: " in told for code in codes)
-        assert "values looked at in" in told
+        assert "of them measured" in told
     (tmp_path / f"{IDS[0]}.{'npy' if metric == 'depth' else 'png'}").unlink()
     missing = bb.doctor(tmp_path, rooms / TRUTHS[metric], protocol, metric=metric)
-    assert [f.code for f in missing] == ["names"]
+    assert "missing" in {f.code for f in missing}

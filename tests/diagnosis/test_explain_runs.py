@@ -3,7 +3,6 @@
 import json
 import shutil
 
-import click
 import imageio.v3 as iio
 import numpy as np
 import pytest
@@ -54,15 +53,6 @@ def test_it_starts_from_the_run_s_own_scores(folders, kind, tmp_path):
     own = next(t for t in trials if t["label"] == "as it is")
     assert own["scores"]["ods"] == ods
     assert own["gap"] == 0
-
-
-def test_the_provenance_says_what_a_run_was_made_with(folders, tmp_path):
-    run = made(folders, "labels and a split file", tmp_path / "out")
-    again = bb.Evaluation.load(tmp_path / "out").provenance
-    assert again == run.provenance
-    assert (again["pred_kind"], again["missing"]) == ("labels", "error")
-    assert again["split"].endswith("ids.txt")
-    assert made(folders, "a shard", tmp_path / "other").provenance["shard"] == "1/2"
 
 
 @pytest.fixture(scope="module")
@@ -117,10 +107,3 @@ def test_a_published_result_of_another_set_is_named(halves):
     told = call("explain", root / "out", "--target", target, "--quiet", "--seconds", "1")
     assert "It is the published result of Roberts on bsds500-test (" in told
     assert "this run is of a set without a name: scores of other images are not" in told
-
-
-@pytest.mark.parametrize("words", [["--max-dist", "0.02"], ["--pred-kind", "labels"], ["--nms"]])
-def test_a_saved_run_keeps_its_own_protocol(words, folders, tmp_path):
-    made(folders, "soft", tmp_path / "out")
-    with pytest.raises(click.UsageError, match=f"{words[0]}: not with OUT"):
-        call("explain", tmp_path / "out", "--target", "ods=0.5", *words)

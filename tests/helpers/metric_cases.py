@@ -1,5 +1,6 @@
 """For every metric: small made images of its kind, plain counts and scores, a writer of files."""
 
+from dataclasses import replace
 from functools import cache, partial
 
 import imageio.v3 as iio
@@ -275,8 +276,10 @@ def of_pixels(counts, protocol):
     total = {n: sum(getattr(c, n) for c in counts) for n in ("tp", "fp", "fn", "tn")}
     tpr, fpr = (total[a] / (total[a] + total[b]) for a, b in (("tp", "fn"), ("fp", "tn")))
     area = auc([0, *fpr[::-1], 1], [0, *tpr[::-1], 1])
-    error = sum(c.abs_error_sum for c in counts) / sum(c.n_pixels for c in counts)
-    return {**of_curve(counts, protocol), "auc_roc": area, "mae": float(error)}
+    error = sum(c.abs_error_sum for c in counts) / sum(v[0] for v in total.values())
+    rows = [np.transpose([c.tp, c.tp + c.fn, c.tp, c.tp + c.fp]) for c in counts]
+    found = scores.curve_scores(counts[0].thresholds, rows, protocol)
+    return {**found, "auc_roc": area, "mae": float(error)}
 
 
 def of_cracks(counts, protocol):
@@ -286,21 +289,27 @@ def of_cracks(counts, protocol):
 def of_crispness(counts, protocol):
     found = {"average": np.mean([c.kept / c.total for c in counts])}
     for part in ("seval", "ceval"):
-        found |= of_curve([c.counts_of(part) for c in counts], protocol, part=f"{part}.")
+        own = scores.curve_scores(counts[0].thresholds, [c[part] for c in counts], protocol)
+        found |= {f"{part}.{key}": value for key, value in own.items()}
     return found
 
 
 def of_orientations(counts, protocol):
     found = {}
-    for part in ("edge", "orientation", "accuracy"):
-        found |= of_curve([c.counts_of(part) for c in counts], protocol, part=f"{part}.")
+    right = ("matched_gt", "total_gt", "right_pred")
+    four = {"edge": FOUR, "orientation": (*right, FOUR[3]), "accuracy": (*right, FOUR[2])}
+    for part, names in four.items():
+        found |= of_curve(counts, protocol, names, part=f"{part}.")
     return found
 
 
 def of_classes(counts, protocol):
     """The mean over classes of their own benchmarks."""
     n = len(protocol.options["semantic"]["classes"])
-    each = [of_curve([c.of_class(k) for c in counts], protocol) for k in range(n)]
+    t, each = counts[0].thresholds, []
+    for k in range(n):
+        rows = [np.transpose([c[name][k] for name in FOUR]) for c in counts]
+        each.append(scores.curve_scores(t, rows, protocol))
     return {f"{key}_mean": np.mean([one[key] for one in each]) for key in ("ods", "ois", "ap")}
 
 
@@ -322,11 +331,14 @@ def slow_truth(shape):
 
 
 def of_depths(counts, protocol):
-    """SI-F1, recall and DBE as means over images of what `test_depth` holds against slow ones."""
-    found = {}
-    for key in ("si_f1", "si_recall_plain", "dbe_accuracy", "dbe_completeness"):
-        found[key] = np.mean([registry.get("depth").image_values(c, protocol)[key] for c in counts])
-    return {**found, **of_curve(counts, protocol)}
+    """Means over images: of recall over ratios and directions that have edges; of distances."""
+    recalls = []
+    for c in counts:
+        at = [[both / of for both, _, of in ways if of] for ways in c.si.tolist()]
+        recalls.append(np.mean([np.mean(shares) for shares in at if shares]))
+    dbe = [c.dbe_sum[0] / c.dbe_n[0] for c in counts]
+    means = {"si_recall_plain": np.mean(recalls), "dbe_accuracy": np.mean(dbe)}
+    return {**means, **of_curve(counts, protocol)}
 
 
 def pairs_and_edges(pred, gt, protocol):
@@ -440,8 +452,66 @@ CASES = {
 }
 
 
+def right_edges(gt):
+    soft = gt.boundaries[0] * np.uint8(255)
+    return bb.Prediction(gt.image_id, soft=soft), replace(gt, boundaries=gt.boundaries[:1])
+
+
+def right_mask(gt):
+    return bb.Prediction(gt.image_id, soft=gt.mask * np.uint8(255)), gt
+
+
+def right_classes(gt):
+    return bb.Prediction(gt.image_id, classes=gt.labels), gt
+
+
+def right_regions(gt):
+    one = replace(gt, boundaries=gt.boundaries[:1], segmentations=gt.segmentations[:1])
+    return bb.Prediction(gt.image_id, segs=gt.segmentations[:1]), one
+
+
+def right_angles(gt):
+    soft = gt.boundaries[0].astype(float)
+    one = replace(gt, boundaries=gt.boundaries[:1], angles=gt.angles[:1])
+    return bb.Prediction(gt.image_id, soft=soft, angles=gt.angles[0]), one
+
+
+def right_lines(gt):
+    true = gt.lines
+    mine = Lines(true.ends, np.ones(len(true.ends)), true.junctions, true.grid)
+    return bb.Prediction(gt.image_id, soft=gt.boundaries[0].astype(float), lines=mine), gt
+
+
+def right_depth(gt):
+    return bb.Prediction(gt.image_id, depth=gt.depth), gt
+
+
+LEVEL_0 = ("mean_f_mean", "mean_iou_mean", "mean_dice_mean", "mean_ber_mean")  # all pixels are on
+E = ("max_e_mean", "adaptive_e_mean", "mean_e_mean")  # N / (N - 1)
+DBE = tuple(f"dbe_{k}{p}" for k in ("accuracy", "completeness") for p in ("", "_pooled"))
+# How a prediction is right, and the columns that are not 1 (of errors 0) then.
+PERFECT = {
+    "boundary": (right_edges, ()),
+    "region": (right_regions, ()),
+    "pixel": (right_edges, ()),
+    "superpixel": (right_regions, ("compactness", "variation")),
+    "semantic": (right_classes, ()),
+    "saliency": (right_mask, (*LEVEL_0, *E)),
+    "crispness": (right_edges, ("average", "seval")),
+    "contour": (right_classes, ()),
+    "segmentation": (right_classes, ()),
+    "aiu": (right_edges, ()),
+    "wireframe": (right_lines, ()),
+    "depth": (right_depth, ("ods", "ois", "ap", *DBE)),
+    "occlusion": (right_angles, ()),
+}
+
+
 @cache
 def case_of(name):
     make, write, protocol, plain, counts = CASES[name]
     images = made(make)
-    return MetricCase(registry.get(name), images, protocol, counts, plain, partial(write, images))
+    perfect, but = PERFECT.get(name, (None, ()))
+    return MetricCase(
+        registry.get(name), images, protocol, counts, plain, perfect, but, partial(write, images)
+    )

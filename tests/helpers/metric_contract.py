@@ -9,8 +9,8 @@
         def case(self):
             return MINE
 
-Two or more unequal images are enough; with `counts`, `scores` and `write` more is checked. The
-metric must be in the registry (entry point group `bsdsbench.metrics`) under its name.
+Two or more unequal images are enough; with `counts`, `scores`, `perfect` and `write` more is
+checked. The metric must be in the registry (entry point group `bsdsbench.metrics`).
 """
 
 from __future__ import annotations
@@ -18,28 +18,21 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from bsdsbench.metrics.curve_metric import CurveMetric, MatchingMetric
 
-from bsdsbench.comparison.bootstrap import bootstrap_weights
-from bsdsbench.comparison.compare import INTERVALS, compare
-from bsdsbench.comparison.significance import bca_interval, percentile_interval
+from bsdsbench import StreamingEvaluator, evaluate
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import Metric, column_values
+from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.run import evaluate
-from bsdsbench.runs.streaming import StreamingEvaluator
-from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
-from tests.helpers.runs import stored
+from bsdsbench.scores.score import at, one_of
 
 CLOSE: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12, "nan_ok": True}
 DRAWS = 12  # more than are summed without compiled code
@@ -58,9 +51,13 @@ class MetricCase:
     protocol : Protocol
         Under which they are counted; default: the metric's.
     counts : callable or None
-        (prediction, ground truth, protocol) -> {field: values}, a plain definition of the counts.
+        (prediction, ground truth, protocol) -> {name: values}, a plain definition of the counts.
     scores : callable or None
         (counts of the images, protocol) -> {column: value}, a plain definition of the scores.
+    perfect : callable or None
+        ground truth -> the prediction that is right, and ground truth of one annotator.
+    imperfect : tuple of str
+        Columns, or groups of them, that are not 1 (or 0) then.
     write : callable or None
         (empty folder) -> folders of predictions and of ground truth with these images as files.
     """
@@ -70,13 +67,19 @@ class MetricCase:
     protocol: Protocol | None = None
     counts: Callable[..., Mapping[str, Any]] | None = None
     scores: Callable[..., Mapping[str, float]] | None = None
+    perfect: Callable[[GroundTruth], tuple[Prediction, GroundTruth]] | None = None
+    imperfect: tuple[str, ...] = ()
     write: Callable[[Path], tuple[Path, Path]] | None = None
 
     @cached_property
     def run(self) -> Evaluation:
         """The images counted one after the other, as a training loop does."""
-        stream = StreamingEvaluator(self.protocol, self.metric.name)
-        for pred, gt in self.images:
+        return self.streamed(self.images)
+
+    def streamed(self, images: Any, protocol: Protocol | None = None) -> Evaluation:
+        """The run of some images."""
+        stream = StreamingEvaluator(protocol or self.protocol, self.metric.name)
+        for pred, gt in images:
             stream.update(pred, gt, image_id=pred.image_id)
         return stream.compute()
 
@@ -84,23 +87,23 @@ class MetricCase:
         """The counts of the images."""
         return [r.counts[self.metric.name] for r in self.run.records]
 
-    def stack(self) -> Stack:
-        """The same as arrays."""
-        return self.metric.stack(self.counted())
+    def tree(self, weights: Any, protocol: Protocol | None = None) -> dict[str, Any]:
+        """The scores of weighted data sets."""
+        proto = protocol or self.run.protocol
+        opt = self.metric.options_of(proto)
+        return self.metric.scores(self.metric.stack(self.counted()), np.array(weights), proto, opt)
 
-    def plain(self, protocol: Protocol) -> Mapping[str, float]:
-        """Scores by their plain definition, where there is one."""
-        return self.scores(self.counted(), protocol) if self.scores else {}
-
-    def columns(self, times: Any, protocol: Protocol | None = None) -> dict[str, float]:
+    def repeated(self, times: Any) -> dict[str, float]:
         """The score columns of a data set in which each image is so many times."""
-        repeated = [r for r, n in zip(self.run.records, times, strict=True) for _ in range(n)]
-        named = [replace(r, image_id=f"{k:04d}") for k, r in enumerate(repeated)]
-        proto, once = protocol or self.run.protocol, np.ones((1, len(self.images)), int)
-        made = self.metric.scores(self.stack(), once, proto)
-        columns = [c for c in self.metric.columns if c.score and c.key in made]
-        found = column_values(columns, self.metric.score(named, proto).to_mapping())
-        return {key: np.nan if value is None else value for key, value in found.items()}
+        rows = [r for r, n in zip(self.run.records, times, strict=True) for _ in range(n)]
+        named = [replace(r, image_id=f"{k:04d}") for k, r in enumerate(rows)]
+        return columns(self.metric, self.metric.score(named, self.run.protocol))
+
+
+def columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a metric's columns that a score has, and of its parts."""
+    found = {c.key: at(score, c.key) for c in metric.columns if c.key != "n_images"}
+    return {key: value for key, value in found.items() if value is not None}
 
 
 class MetricContract:
@@ -110,147 +113,124 @@ class MetricContract:
         if case.counts is None:
             pytest.skip("no plain definition of the counts")
         for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
-            found = counts.arrays()
             for name, values in case.counts(pred, gt, case.run.protocol).items():
-                assert found[name] == pytest.approx(np.array(values, float), **CLOSE), name
+                assert counts[name] == pytest.approx(np.array(values, float), **CLOSE), name
 
-    def test_counts_add_field_by_field_in_any_order(self, case: MetricCase) -> None:
-        counts = case.counted()
-        assert not counts[0].equals(counts[1]), "expected unequal images"
-        if not case.metric.counts_type.adds:
-            with pytest.raises(TypeError):
-                counts[0] + counts[1]
-            return
-        total, turned = reduce(add, counts), reduce(add, counts[::-1])
-        for name, what in case.metric.counts_type.declared().items():
-            each = [c.arrays()[name] for c in counts]
-            expected = each[0] if what.shared else np.sum(each, axis=0)
-            for found in (total, turned):
-                assert found.arrays()[name] == pytest.approx(expected, **CLOSE), name
-
-    def test_scores_of_the_whole_set_are_the_plain_ones(self, case: MetricCase) -> None:
-        once = np.ones((1, len(case.images)), int)
-        found = case.metric.scores(case.stack(), once, case.run.protocol)
-        expected = case.columns(once[0])
-        assert {key: found[key][0] for key in expected} == pytest.approx(expected, **CLOSE)
-        assert not np.isnan(list(expected.values())).all()
-        for key, value in case.plain(case.run.protocol).items():
-            assert found[key][0] == pytest.approx(value, **CLOSE), key
-        own = [case.metric.image_values(c, case.run.protocol) for c in case.counted()]
-        np.testing.assert_equal([*case.run.image_values(case.metric.name).values()], own)
-        for values in own:
-            assert {c.key for c in case.metric.image_columns} <= values.keys()
+    def test_scores_are_the_plain_ones_by_every_rule_of_a_curve(self, case: MetricCase) -> None:
+        if case.scores is None:
+            pytest.skip("no plain definition of the scores")
+        curve = case.metric.part_columns or any(c.key == "ods" for c in case.metric.columns)
+        rules = [(o, a) for o in ODS_RULES for a in AP_RULES] if curve else [("maximum", "bsds")]
+        for ods, ap in rules:
+            protocol = case.run.protocol.replace(ods_rule=ods, ap_rule=ap)
+            found = one_of(case.tree([[1] * len(case.images)], protocol))
+            plain = case.scores(case.counted(), protocol)
+            for key, value in ((k, v) for k, v in plain.items() if at(found, k) is not None):
+                assert at(found, key) == pytest.approx(value, **CLOSE), (key, ods, ap)
 
     def test_a_sample_has_the_scores_of_its_images_repeated(self, case: MetricCase) -> None:
-        (weights,) = bootstrap_weights(len(case.images), DRAWS, 3)
+        n = len(case.images)
+        weights = np.random.default_rng(3).multinomial(n, [1 / n] * n, DRAWS)
         for some in (weights, weights[:2]):  # with compiled code, and without
-            found = case.metric.scores(case.stack(), some, case.run.protocol)
+            tree = case.tree(some)
             for b, row in enumerate(some):
-                expected = case.columns(row)
-                assert {k: found[k][b] for k in expected} == pytest.approx(expected, **CLOSE)
+                expected = case.repeated(row)
+                assert columns(case.metric, one_of(tree, b)) == pytest.approx(expected, **CLOSE)
 
-    @pytest.mark.parametrize("kind", INTERVALS)
-    def test_intervals_are_those_of_slow_draws(self, case: MetricCase, kind: str) -> None:
-        n, runs = len(case.images), [case.run, replace(case.run, name="other")]
-        whole = case.columns([1] * n)
-        draws = [case.columns(row) for block in bootstrap_weights(n, DRAWS, 5) for row in block]
-        left = [case.columns(row) for row in 1 - np.eye(n, dtype=int)]
-        found = compare(runs, n_boot=DRAWS, seed=5, level=0.8, interval=kind)
-        assert found.scores == tuple(f"{case.metric.name}.{key}" for key in whole)
-        same = {(d.p, d.low, d.high) for d in found.differences if d.p == d.p}
-        assert same <= {(1.0, 0.0, 0.0)}
-        for key, value in whole.items():
-            drawn, without = (np.array([each[key] for each in some]) for some in (draws, left))
-            plain = percentile_interval(drawn, 0.8, n), bca_interval(value, drawn, without, 0.8)
-            made = found.interval_of(case.run.name, f"{case.metric.name}.{key}")
-            expected = (value, *plain[INTERVALS.index(kind)])
-            assert (made.value, made.low, made.high) == pytest.approx(expected, **CLOSE), key
+    def test_an_images_values_are_the_scores_of_it_alone(self, case: MetricCase) -> None:
+        eye = np.eye(len(case.images), dtype=int)
+        table = case.run.per_image(case.metric.name)
+        keys = {c.key.replace(".", "_"): c.key for c in case.metric.columns}
+        named = [dict(zip([c.key for c in table.columns], row, strict=True)) for row in table.rows]
+        whole = [row for row in named if row.get("part") is None]
+        for row, times, (pred, _) in zip(whole, eye, case.images, strict=True):
+            expected = case.repeated(times)
+            found = {keys[k]: v for k, v in row.items() if keys.get(k) in expected}
+            assert found == pytest.approx(expected, **CLOSE)
+            assert row["image"] == pred.image_id
+        parts = case.metric.parts(case.run.protocol, case.metric.options_of(case.run.protocol))
+        assert len(named) in (len(whole), len(whole) * (1 + len(parts)))
+        assert case.run.image_values(case.metric.name).keys() == {*case.run.image_ids}
 
-    def test_every_rule_of_a_curve_is_the_plain_one(self, case: MetricCase) -> None:
-        if not isinstance(case.metric, CurveMetric):
-            pytest.skip("no precision-recall curve")
-        for ods, ap in ((ods, ap) for ods in ODS_RULES for ap in AP_RULES):
-            protocol = case.run.protocol.replace(ods_rule=ods, ap_rule=ap)
-            found, plain = case.columns([1] * len(case.images), protocol), case.plain(protocol)
-            for key in found.keys() & plain.keys():
-                assert found[key] == pytest.approx(plain[key], **CLOSE), (key, ods, ap)
-        whole: Any = case.run.score(case.metric.name)
-        once = np.ones((1, len(case.images)), int)
-        made = case.metric.scores(case.stack(), once, case.run.protocol)
-        for at in {"ods.precision", "ods.recall", "ois.precision", "ois.recall"} & made.keys():
-            point, _, name = at.partition(".")
-            assert getattr(getattr(whole, point), name) == made[at][0], at
+    def test_perfect_is_perfect(self, case: MetricCase) -> None:
+        if case.perfect is None:
+            pytest.skip("no perfect prediction")
+        protocol = case.run.protocol.replace(thresholds=(0.3, 0.6), thin=False)
+        run = case.streamed([case.perfect(gt) for _, gt in case.images], protocol)
+        score, checked = run.score(case.metric.name), 0
+        for c in case.metric.columns:
+            value = at(score, c.key)
+            others = {c.key, c.key.partition(".")[0]} & {*case.imperfect}
+            if c.score and value is not None and value == value and not others:
+                assert value == pytest.approx(0 if c.lower else 1, abs=1e-9), c.key
+                checked += 1
+        assert checked
+
+    def test_empty_is_defined_or_said(self, case: MetricCase) -> None:
+        """Nothing annotated, and then the images' own predictions or the truth itself."""
+        for perfect in (False, True):
+            pairs = [(pred, blank(gt)) for pred, gt in case.images]
+            if perfect and case.perfect:
+                pairs = [case.perfect(gt) for _, gt in pairs]
+            try:
+                run = case.streamed(pairs)
+                scores = run.scores()[case.metric.name]
+            except DataError as error:
+                assert "\n" not in str(error)  # noqa: PT017
+                continue
+            assert scores["n_images"] == len(pairs)
+            assert case.metric.title in run.summary()
+
+    def test_other_sizes_are_refused_in_one_line(self, case: MetricCase) -> None:
+        (pred, _), (_, gt) = case.images[:2]
+        opt = case.metric.options_of(case.run.protocol)
+        if case.metric.fits(pred, gt, opt):
+            pytest.skip("resized")
+        with pytest.raises(DataError) as caught:
+            case.streamed([(pred, gt)])
+        assert "\n" not in str(caught.value)
 
     def test_what_is_drawn_as_matched_is_what_is_counted(self, case: MetricCase) -> None:
         metric, protocol = case.metric, case.run.protocol
-        if not isinstance(metric, MatchingMetric) or not metric.draws(protocol):
+        opt = metric.options_of(protocol)
+        if not metric.draws(opt):
             pytest.skip("no matched pixels")
         for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
-            each: Any = counts
-            for k, threshold in enumerate(each.thresholds):
-                maps = metric.match_maps(pred, gt, protocol, float(threshold))
-                assert maps.matched_gt.sum() == each.matched_gt[k]
-                assert (maps.matched_gt | maps.missed_gt).sum() == each.total_gt[k]
-                assert maps.true_pred.sum() == each.matched_pred[k]
-                assert (maps.true_pred | maps.false_pred).sum() == each.total_pred[k]
+            for k, threshold in enumerate(counts.thresholds):
+                maps = metric.match_maps(pred, gt, protocol, opt, float(threshold))
+                assert maps.matched_gt.sum() == counts.matched_gt[k]
+                assert (maps.matched_gt | maps.missed_gt).sum() == counts.total_gt[k]
+                assert maps.true_pred.sum() == counts.matched_pred[k]
+                assert (maps.true_pred | maps.false_pred).sum() == counts.total_pred[k]
 
-    def test_options_said_and_left_out_are_the_same(self, case: MetricCase) -> None:
-        metric, protocol = case.metric, case.run.protocol
-        if metric.options is None:
-            pytest.skip("no options")
-        said = protocol.replace(options={metric.name: metric.options_of(protocol)})
-        for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
-            assert metric.count(pred, gt, said).equals(counts)
-        once = [1] * len(case.images)
-        assert case.columns(once, said) == pytest.approx(case.columns(once), **CLOSE)
-
-    def test_saved_pickled_and_merged_it_is_the_same(
+    def test_saved_pickled_merged_read_and_resumed_it_is_the_same(
         self, case: MetricCase, tmp_path: Path
     ) -> None:
         run, records = case.run, case.run.records
         halves = [replace(run, records=part) for part in (records[1:], records[:1])]
-        again = Evaluation.load(run.save(tmp_path))
-        for other in (again, halves[0] + halves[1], pickle.loads(pickle.dumps(run))):
+        again = Evaluation.load(run.save(tmp_path / "out"))
+        others = [again, halves[0] + halves[1], pickle.loads(pickle.dumps(run))]
+        for other in others:
             assert other.equals(run)
             assert other.scores() == run.scores()
-
-    def test_streaming_arrays_and_reading_files_count_the_same(
-        self, case: MetricCase, tmp_path: Path
-    ) -> None:
-        stream = StreamingEvaluator(case.protocol, case.metric.name)
-        for pred, gt in case.images:
-            alone = pred.soft if pred.soft is not None else pred.classes
-            first = gt.mask if gt.mask is not None else gt.labels
-            drawn: Any = first if first is not None else gt.boundaries
-            plain = alone is not None and pred.angles is None and pred.lines is None
-            stream.update(alone if plain else pred, drawn if plain else gt, pred.image_id)
-        runs = [stream.compute()]
-        if case.write is not None:
-            how: dict[str, Any] = {"metrics": case.metric.name, "workers": 1, "executor": "thread"}
-            runs.append(evaluate(*case.write(tmp_path), case.protocol, **how))
-        for run in runs:
-            assert run.scores() == case.run.scores()
-            for record, counts in zip(run.records, case.counted(), strict=True):
-                assert record.counts[case.metric.name].equals(counts)
-
-    def test_an_interrupted_run_goes_on_to_the_same_counts(
-        self, case: MetricCase, tmp_path: Path
-    ) -> None:
         if case.write is None:
-            pytest.skip("no files")
-        folders, out = case.write(tmp_path), tmp_path / "out"
+            return
+        (tmp_path / "files").mkdir()
+        pair = case.write(tmp_path / "files")
         how: dict[str, Any] = {"metrics": case.metric.name, "workers": 1, "executor": "thread"}
 
-        def stop(done: int, total: int, image_id: str) -> None:
+        def stop(*_: Any) -> None:
             raise KeyboardInterrupt
 
+        read = evaluate(*pair, case.protocol, **how)
         with pytest.raises(KeyboardInterrupt):
-            evaluate(*folders, case.protocol, **how, out=out, progress=stop)
-        kept = stored(out)
-        run = evaluate(*folders, case.protocol, **how, out=out)
-        assert run.scores() == case.run.scores()
-        assert 0 < len(kept) < len(stored(out))
-        assert run.kept == len(kept)
+            evaluate(*pair, case.protocol, **how, out=tmp_path / "kept", progress=stop)
+        resumed = evaluate(*pair, case.protocol, **how, out=tmp_path / "kept")
+        assert 0 < resumed.kept < len(records)
+        for again in (read, resumed):
+            assert again.scores() == run.scores()
+            for record, counts in zip(again.records, case.counted(), strict=True):
+                assert record.counts[case.metric.name].equals(counts)
 
     def test_humans_are_counted_in_any_order_or_refused(self, case: MetricCase) -> None:
         def some(which: slice) -> GroundTruth:
@@ -258,9 +238,26 @@ class MetricContract:
             return replace(gt, boundaries=maps[0], segmentations=maps[1])
 
         gt, metric, protocol = case.images[0][1], case.metric, case.run.protocol
-        with pytest.raises(DataError, match=r"has no human form|expected two or more to compare"):
-            metric.count_humans(some(slice(1)), protocol)
+        opt = metric.options_of(protocol)
+        with pytest.raises(DataError):
+            metric.count_humans(some(slice(1)), protocol, opt)
         if type(metric).count_humans is not Metric.count_humans:
-            turned = metric.count_humans(some(slice(None, None, -1)), protocol).arrays()
-            for name, values in metric.count_humans(gt, protocol).arrays().items():
+            turned = metric.count_humans(some(slice(None, None, -1)), protocol, opt)
+            for name, values in metric.count_humans(gt, protocol, opt).items():
                 assert values == pytest.approx(turned[name], **CLOSE), name
+
+
+def blank(gt: GroundTruth) -> GroundTruth:
+    """The ground truth with nothing in it."""
+    lines = gt.lines
+    if lines is not None:
+        lines = replace(lines, ends=lines.ends[:0], scores=lines.scores[:0], junctions=None)
+    return replace(
+        gt,
+        boundaries=tuple(np.zeros_like(b) for b in gt.boundaries),
+        segmentations=tuple(np.ones_like(s) for s in gt.segmentations),
+        mask=None if gt.mask is None else np.zeros_like(gt.mask),
+        labels=None if gt.labels is None else np.zeros_like(gt.labels),
+        depth=None if gt.depth is None else np.ones_like(gt.depth),
+        lines=lines,
+    )

@@ -2,18 +2,21 @@
 
 from types import SimpleNamespace
 
-from bsdsbench.metrics.region.scoring import ERRORS, pair_curve
+import numpy as np
 
 from bsdsbench.metrics.region.counting import region_counts
+from bsdsbench.metrics.region.metric import image_curves
+from bsdsbench.scores.ratios import f_measure
 
 
 def against(seg, *gts):
     """Every measure of `seg` against the annotators."""
     counts = region_counts(seg, list(gts))
-    found = {name: values[0] for name, values in counts.arrays().items() if values.ndim}
-    found |= {name: error(counts)[0] for name, error in ERRORS.items() if name not in found}
+    found = {name: values[0] for name, values in counts.items() if values.ndim}
+    curves = image_curves({name: np.asarray(values)[None] for name, values in counts.items()})
+    found |= {name: c[0, 0] for name, c in curves.items() if name not in found}
     found["covering"] = found["covered_gt"] / found["total_gt"]
-    found["pair_f"] = pair_curve(counts).f[0]
     found["pairs"] = found["pair_precision"], found["pair_recall"]
+    found["pair_f"] = float(f_measure(*found["pairs"]))
     found["fop"] = found["fop_precision"], found["fop_recall"]
     return SimpleNamespace(**found)

@@ -12,9 +12,6 @@ from bsdsbench.files.bounded import FaultError
 from bsdsbench.loaders import formats
 from bsdsbench.loaders.formats import (
     FORMATS,
-    GROUND_TRUTH_SUFFIXES,
-    IMAGE_SUFFIXES,
-    PREDICTION_SUFFIXES,
     Budget,
     id_of,
     read_arrays,
@@ -38,14 +35,6 @@ def packed(**arrays):
     stream = io.BytesIO()
     np.savez_compressed(stream, **arrays)
     return stream.getvalue()
-
-
-def test_what_the_suffixes_are():
-    pictures = ".png .tif .tiff .bmp .jpg .jpeg .gif .webp .pgm .ppm .pbm .pnm .pfm"
-    others = ".npy .npz .mat .h5 .hdf5 .dpt"
-    assert " ".join(IMAGE_SUFFIXES) == pictures
-    assert " ".join(PREDICTION_SUFFIXES) == f"{pictures} {others}"
-    assert " ".join(GROUND_TRUTH_SUFFIXES) == f"{pictures} {others} .seg"
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,22 @@ from PIL import Image
 from scipy import ndimage
 
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.metrics import class_maps, registry
+from bsdsbench.metrics import class_maps, semantic
 from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries, prepare_classes
 from bsdsbench.metrics.imresize import bicubic
-from bsdsbench.metrics.semantic import SemanticMetric, semantic_counts
+from bsdsbench.metrics.semantic import SemanticMetric
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused
 from tests.reference import semantic as slow
 from tests.reference import thinning
 
 TWO = SemanticOptions(classes=("cat", "dog"), first=1)
+
+
+def semantic_counts(pred, gt, protocol, **more):
+    return semantic.semantic_counts(
+        pred, gt, protocol, SemanticMetric().options_of(protocol), **more
+    )
 
 
 def regions(seed, shape, count=3):
@@ -205,41 +211,6 @@ def test_bicubic_is_the_filter_of_imresize(shape, wanted):
     assert bicubic(np.full(shape, 0.3), wanted) == pytest.approx(np.full(wanted, 0.3))
 
 
-def test_bicubic_continues_the_map_mirrored():
-    soft = ndimage.gaussian_filter(np.random.default_rng(1).random((30, 42)), 1)
-    padded = np.pad(soft, 20, mode="symmetric")
-    inner = np.s_[10:-10, 10:-10]
-    assert np.allclose(bicubic(padded, (35, 41))[inner], bicubic(soft, (15, 21)))
-
-
-def test_bicubic_halves_by_hand():
-    row = np.zeros((1, 8))
-    row[0, 3] = 1.0
-
-    # distance of sample 3 to the four centres 0.5, 2.5, 4.5, 6.5, halved: 1.25, .25, .75, 1.75
-    def near(x):
-        return 1.5 * x**3 - 2.5 * x**2 + 1
-
-    def far(x):
-        return -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2
-
-    expected = np.array([far(1.25), near(0.25), near(0.75), far(1.75)]) / 2
-    assert bicubic(np.tile(row, (3, 1)), (3, 4))[1] == pytest.approx(np.clip(expected, 0, 1))
-
-
-def test_other_sizes_are_refused_or_resized():
-    labels = regions(2, (30, 40))
-    maps = soft_boundaries(2, labels)
-    small = maps[:, ::2, ::2]
-    with pytest.raises(ShapeError, match=r"prediction \(15, 20\), expected the size \(30, 40\)"):
-        prepare_classes(small, labels, TWO)
-    nearest = SemanticOptions(TWO.classes, 1, resize="nearest")
-    soft, _, _ = prepare_classes(small, labels, nearest)
-    assert np.array_equal(soft, np.kron(small, np.ones((2, 2), np.uint8)))
-    same, _, _ = prepare_classes(maps, labels, SemanticOptions(TWO.classes, 1, resize="bicubic"))
-    assert same is maps
-
-
 def test_missing_instances_are_said():
     labels = regions(2, (30, 40))
     params = SemanticOptions(TWO.classes, 1, instances=True)
@@ -247,26 +218,6 @@ def test_missing_instances_are_said():
         prepare_classes(labels, labels, params)
     with pytest.raises(ShapeError, match=r"instance map: uint8 of shape \(30, 39\)"):
         prepare_classes(labels, labels, params, instances=labels[:, 1:])
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"interior": "gone"},
-        {"border": -1},
-        {"border_rule": "cut"},
-        {"scale": 0.0},
-        {"scaled": "maps"},
-        {"resize": "linear"},
-        {"instances": 1},
-        {"ids": (1, -2)},
-        {"ignore": (1, "a")},
-    ],
-)
-def test_fields_are_checked(change):
-    name = next(iter(change))
-    with pytest.raises(ProtocolError, match=f"^semantic {name} .*: expected"):
-        registry.settled(Protocol.preset("sbd").replace(options={"semantic": change}))
 
 
 def test_published_forms():
@@ -342,20 +293,6 @@ def test_options_at_their_limits(field, good, bad):
         SemanticOptions(**{"classes": ("a", "b"), field: bad})
 
 
-def test_the_documented_defaults_of_class_maps():
-    at = SemanticOptions(("a", "b"))
-    assert (at.first, at.ids, at.ignore, at.radius, at.border, at.scale) == (0, (), 255, 0, 0, 1.0)
-    assert (at.instances, at.instance_from, at.thin_gt) == (False, 1, False)
-    assert (at.ignored_rule, at.interior, at.absent) == ("drop", "keep", "count")
-    assert (at.border_rule, at.scaled, at.resize) == ("crop", "labels", "refuse")
-    assert at.class_labels == (0, 1)
-    assert [SemanticOptions(("a",), ignore=i).ignored for i in (0, -1, (0, 7))] == [
-        (0,),
-        (),
-        (0, 7),
-    ]
-
-
 def test_the_smallest_instance_is_1_unless_said():
     labels, instances = np.ones((3, 8), np.uint8), np.zeros((3, 8), np.uint8)
     instances[:, 4:] = 1
@@ -404,10 +341,3 @@ def test_more_than_the_border_must_be_left(shape):
         return
     words = rf"^ground truth \({shape[0]}, {shape[1]}\), expected more than the border of 5 pixels"
     refused(words, prepare_classes, drawn, drawn, params, error=ShapeError)
-
-
-def test_no_label_is_ignored_where_none_is_said():
-    words = r"^label map: label 255, expected 1 \.\. 2, 0 or none \(ignored\)$"
-    refused(
-        words, class_boundaries, np.full((3, 4), 255), SemanticOptions(TWO.classes, 1, ignore=-1)
-    )

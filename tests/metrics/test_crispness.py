@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.files.errors import DataError, ProtocolError
+from bsdsbench.files.errors import ProtocolError
 from bsdsbench.loaders import load_ground_truth
-from bsdsbench.metrics import registry
 from bsdsbench.metrics.crispness import (
-    CRISPNESS_NMS,
-    CrispnessCounts,
     evaluations,
     image_crispness,
 )
 from bsdsbench.protocol.constants import NMSParams
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.run import evaluate
+from bsdsbench.scores.counts import Counts
+from bsdsbench.scores.curve import four_counts
+from tests.helpers.counting import score_of
 from tests.helpers.crops import crops
 from tests.helpers.runs import call, refused
 from tests.reference.nms import edge_nms
@@ -62,8 +62,10 @@ def test_maps_without_a_value_have_no_crispness_and_take_no_part_in_the_mean(raw
     pred.mkdir()
     shutil.copy(raw[0] / "herd2.png", pred)
     iio.imwrite(pred / "fruit1.png", np.zeros((80, 120), np.uint8))
-    found = evaluate(pred, raw[1], metrics="crispness", **FAST).score("crispness")
-    assert np.isnan(dict(found.per_image)["fruit1"])
+    run = evaluate(pred, raw[1], metrics="crispness", **FAST)
+    assert np.isnan(run.image_values("crispness")["fruit1"]["average"])
+    found = run.score("crispness")
+    assert found.over.average.images == (1, 2)
     assert found.average == image_crispness(iio.imread(pred / "herd2.png"))
 
 
@@ -72,11 +74,12 @@ def test_one_run_gives_what_three_would(raw, tmp_path):
     found = run.score("crispness")
     each = [image_crispness(iio.imread(p)) for p in sorted(raw[0].iterdir())]
     assert found.average == pytest.approx(np.mean(each))
-    assert dict(found.per_image) == dict(zip(["fruit1", "herd2"], each, strict=True))
+    assert [v["average"] for v in run.image_values("crispness").values()] == each
     for name, score in (("seval", found.seval), ("ceval", found.ceval)):
         alone = evaluate(*raw, Protocol.preset(f"crispness-{name}"), **FAST)
         for record, other in zip(run.records, alone.records, strict=True):
-            assert record.counts["crispness"].counts_of(name).equals(other.counts["boundary"])
+            four = four_counts(other.counts["boundary"])
+            np.testing.assert_array_equal(record.counts["crispness"][name], four)
         assert score.to_mapping() == alone.boundary_score().to_mapping()
         assert (tmp_path / "out" / name / "eval_bdry.txt").is_file()
     assert found.ceval.ods.f < found.seval.ods.f
@@ -95,42 +98,12 @@ def test_nms_and_thinning_are_not_to_be_changed(raw):
     refused("SEval and CEval differ", call, *words, error=ProtocolError)
 
 
-def test_segmentations_have_no_crispness(raw, tmp_path):
-    for name in ("fruit1", "herd2"):
-        np.savez(tmp_path / f"{name}.npz", segs=np.zeros((1, 80, 120), np.int32))
-    with pytest.raises(DataError, match="expected the raw map of a detector"):
-        evaluate(tmp_path, raw[1], metrics="crispness", **FAST)
-
-
-def test_command_line(raw):
-    how = [*CRISP, "--workers", "1", "--set", "thresholds=5"]
-    shown = call("evaluate", raw[0], "--gt", raw[1], *how)
-    assert "SEval" in shown
-    assert "protocol crispness-seval* v1: 5 thresholds" in shown
-    assert "; SEval thinned after NMS edter-nyud: 2, 5, 1.01 (8 bit), CEval neither" in shown
-    assert "\\n" not in shown
-
-
-def crisp_counts(kept, total, gt=10):
-    """SEval finds 6 of 10 with 10 pixels, CEval 6 of 10 with 20."""
-    return CrispnessCounts(
-        [0.5], np.array(kept), np.array(total), [[6, gt, 6, 10]], [[6, gt, 6, 20]]
-    )
-
-
 def test_the_values_of_one_image_by_hand():
-    metric = registry.get("crispness")
-    found = metric.image_values(crisp_counts(1.0, 4.0), Protocol())
-    assert found == {"crispness": 0.25, "seval": pytest.approx(0.6), "ceval": pytest.approx(0.4)}
-    assert np.isnan(metric.image_values(crisp_counts(0.0, 0.0), Protocol())["crispness"])
-    records = [bb.ImageRecord("a", (9, 9), {"crispness": crisp_counts(1.0, 4.0)})]
-    score = metric.score(records, Protocol.preset("crispness-seval"))
-    assert score.per_image == (("a", 0.25),)
-    assert metric.parts(score) == {"SEval": score.seval, "CEval": score.ceval}
-    assert (score.to_mapping()["average"], score.n_images) == (0.25, 1)
-    none = [bb.ImageRecord("a", (9, 9), {"crispness": crisp_counts(0.0, 0.0)})]
-    assert metric.score(none, Protocol.preset("crispness-seval")).to_mapping()["average"] is None
-
-
-def test_the_nms_of_crispness_is_that_of_its_program():
-    assert NMSParams(radius=2, border=5, multiplier=1.01, smooth=False, bits=0) == CRISPNESS_NMS
+    """SEval finds 6 of 10 with 10 pixels, CEval 6 of 10 with 20; a quarter is kept."""
+    four = {"seval": [[6, 10, 6, 10]], "ceval": [[6, 10, 6, 20]]}
+    one = Counts(thresholds=[0.5], kept=1.0, total=4.0, **four)
+    none = Counts(thresholds=[0.5], kept=0.0, total=0.0, **four)
+    found = score_of("crispness", one)
+    assert (found.average, found.seval.ods.f, found.ceval.ods.f) == pytest.approx((0.25, 0.6, 0.4))
+    assert np.isnan(score_of("crispness", none).average)
+    assert score_of("crispness", one, none).average == 0.25

@@ -1,8 +1,5 @@
 """Depth boundaries against slow plain definitions, in nasty cases too, and their files."""
 
-import struct
-
-import imageio.v3 as iio
 import numpy as np
 import pytest
 from scipy.io import savemat
@@ -11,6 +8,7 @@ import bsdsbench as bb
 from bsdsbench.files.errors import DataError, FileFormatError, ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.depth_maps import log_steps
+from tests.helpers.counting import counts_of, score_of
 from tests.reference import depth as slow
 
 METRIC = registry.get("depth")
@@ -60,8 +58,8 @@ def protocol_of(**at):
 
 def scored(pred, gt, at):
     truth = gt if isinstance(gt, bb.GroundTruth) else bb.GroundTruth("a", depth=gt)
-    counts = METRIC.count(bb.Prediction("a", depth=pred), truth, protocol_of(**at))
-    return METRIC.image_values(counts, protocol_of(**at))
+    counts = counts_of("depth", bb.Prediction("a", depth=pred), truth, protocol_of(**at))
+    return score_of("depth", counts, protocol=protocol_of(**at))
 
 
 def same(found, expected):
@@ -135,11 +133,11 @@ def test_matched_edges_are_those_of_boundary():
     pred, drawn = depth_map(rng, "steps", (40, 50)), rng.random((40, 50)) < 0.05
     protocol = bb.Protocol.preset("kitti-de").replace(options={"depth": {"crop": (5, 35, 2, 48)}})
     truth = bb.GroundTruth("a", depth=255 * drawn.astype(np.uint8))
-    counts = METRIC.count(bb.Prediction("a", depth=pred), truth, protocol)
+    counts = counts_of("depth", bb.Prediction("a", depth=pred), truth, protocol)
     soft, cut = slow.log_steps(pred[5:35, 2:48]), drawn[5:35, 2:48]
     plain = bb.boundary_counts(soft, [cut], protocol)
-    for name, values in plain.arrays().items():
-        assert np.array_equal(counts.arrays()[name], values), name
+    for name, values in plain.items():
+        assert np.array_equal(counts[name], values), name
 
 
 @pytest.mark.parametrize(
@@ -170,7 +168,7 @@ def test_alignment_moves_si_and_is_in_the_signature():
     run = stream.compute()
     assert run.score("depth").to_mapping()["si_f1"] == 1
     assert 'depth.align="scale-shift"' in str(run.signature)
-    assert "alignment scale-shift" in METRIC.describe(run.protocol)
+    assert "alignment scale-shift" in METRIC.describe(run.protocol, METRIC.options_of(run.protocol))
 
 
 def test_a_flat_truth_leaves_the_mean_unless_strict():
@@ -196,81 +194,11 @@ def test_dbe_of_images_without_predicted_edges_is_the_radius():
         assert (found[key], found[f"{key}_pooled"]) == (3.0, 3.0)
 
 
-def test_the_two_forms_of_dbe_differ_by_factors():
-    """As users see: two copies of "DBE", one number several times the other."""
-    rng = np.random.default_rng(2)
-    gt = depth_map(rng, "steps", (60, 80))
-    pred = np.full(gt.shape, 2.0)
-    pred[:6, :6] = 4.0
-    truth = bb.GroundTruth("a", (slow.canny_edges(gt),), depth=gt)
-    at = {"measures": ("dbe",)}
-    one, two = (scored(pred, truth, {**at, "dbe": form}) for form in ("ibims", "sharpdepth"))
-    assert two["dbe_completeness"] > 3 * one["dbe_completeness"]
-
-
 def write_h5(path, **arrays):
     h5py = pytest.importorskip("h5py")
     with h5py.File(path, "w") as file:
         for name, array in arrays.items():
             file[name] = array
-
-
-def test_files_of_every_form(tmp_path):
-    rng = np.random.default_rng(4)
-    depth = np.round(depth_map(rng, "steps", (12, 16)) * 1000).astype(np.uint16)
-    drawn, valid = rng.random(depth.shape) < 0.1, np.ones(depth.shape, np.uint8)
-    metres = depth / 1000
-    dpt = struct.pack("<fii", 202021.25, 16, 12) + metres.astype("<f4").tobytes()
-    ibims = {"depth": metres, "edges": drawn, "mask_invalid": valid, "mask_transp": valid}
-
-    def write(name, save):
-        for side in ("p", "g"):
-            (tmp_path / name / side).mkdir(parents=True)
-            save(tmp_path / name / side / "a")
-        folder = tmp_path / name
-        scale = 1000.0 if name in ("png", "tif") else 1.0
-        at = {"pred_scale": scale, "gt_scale": scale, "measures": ("si",)}
-        proto = bb.Protocol.preset("depth").replace(options={"depth": at})
-        return bb.evaluate(
-            folder / "p", folder / "g", proto, metrics="depth", workers=1, executor="thread"
-        )
-
-    runs = [
-        write("png", lambda p: iio.imwrite(p.with_suffix(".png"), depth)),
-        write("tif", lambda p: iio.imwrite(p.with_suffix(".tif"), depth)),
-        write("npy", lambda p: np.save(p.with_suffix(".npy"), metres[None])),
-        write("npz", lambda p: np.savez(p.with_suffix(".npz"), depth=metres, K=np.eye(3))),
-        write("h5", lambda p: write_h5(p.with_suffix(".h5"), depth=metres, K=np.eye(3))),
-        write("dpt", lambda p: p.with_suffix(".dpt").write_bytes(dpt)),
-        write("mat", lambda p: savemat(p.with_suffix(".mat"), {"data": ibims})
-              if p.parent.name == "g" else savemat(p.with_suffix(".mat"), {"pred_depths": metres})),
-    ]  # fmt: skip
-    found = [r.score("depth").to_mapping()["si_f1"] for r in runs]
-    assert found == pytest.approx([1.0] * len(runs))
-    assert runs[-1].records[0].form == "depth"
-    assert runs[-1].records[0].truth  # its edges have a fingerprint
-
-
-@pytest.mark.parametrize(
-    ("save", "fault"),
-    [
-        (lambda p: np.savez(p.with_suffix(".npz"), a=np.eye(3), b=np.eye(3)), "named depth"),
-        (lambda p: np.save(p.with_suffix(".npy"), np.ones((2, 3, 4))), r"of shape \(2, 3, 4\)"),
-        (lambda p: p.with_suffix(".dpt").write_bytes(b"x" * 40), "202021.25"),
-        (
-            lambda p: p.with_suffix(".dpt").write_bytes(struct.pack("<fii", 202021.25, 9, 9)),
-            "12 bytes for 9 x 9",
-        ),
-    ],
-)
-def test_files_that_are_no_depth_map(tmp_path, save, fault):
-    from bsdsbench.loaders.depth_files import depth_prediction
-    from bsdsbench.loaders.pairing import Pair
-
-    save(tmp_path / "a")
-    (path,) = tmp_path.iterdir()
-    with pytest.raises(FileFormatError, match=fault):
-        depth_prediction(Pair("a", (path,), ()), (3, 4))
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".mat"])
@@ -299,25 +227,6 @@ def test_every_map_of_a_truths_file(tmp_path, suffix):
         depth_truth(Pair("c", (), (tmp_path / "c.npz",)))
 
 
-@pytest.mark.parametrize(
-    ("given", "read"),
-    [((1, 2, 3), (2, 3)), ((2, 3, 1), (2, 3)), ((1, 1, 3), (1, 3)), ((3, 1), (3, 1))],
-)
-def test_axes_of_length_1_beside_a_depth_map(tmp_path, given, read):
-    from bsdsbench.loaders.depth_files import depth_prediction
-    from bsdsbench.loaders.pairing import Pair
-
-    values = np.arange(1.0, 1 + np.prod(given))
-    np.savez(tmp_path / "a.npz", K=np.eye(3), depth=np.ones((2, 3)), **{"pred": np.ones((4, 4))})
-    np.save(tmp_path / "b.npy", values.reshape(given))
-    assert depth_prediction(Pair("a", (tmp_path / "a.npz",), ()), (2, 3)).depth.shape == (2, 3)
-    dpt = struct.pack("<fii", 202021.25, *read[::-1]) + values.astype("<f4").tobytes()
-    (tmp_path / "c.dpt").write_bytes(dpt)
-    for name in ("b.npy", "c.dpt"):
-        found = depth_prediction(Pair("a", (tmp_path / name,), ()), read).depth
-        assert np.array_equal(found, values.reshape(read))
-
-
 def test_what_the_truth_lacks_is_said():
     depth, gt = np.ones((4, 5)), bb.GroundTruth("a", (np.eye(4, 5) > 0,))
     with pytest.raises(DataError, match=r"^a: no true depth"):
@@ -338,16 +247,10 @@ def test_what_the_truth_lacks_is_said():
 
 
 @pytest.mark.parametrize("measure", ["si", "matte", "dbe", "edges"])
-def test_what_is_not_measured_is_zero(measure):
-    rng = np.random.default_rng(4)
-    depth = depth_map(rng, "steps", (12, 14))
+def test_only_what_is_asked_for_is_counted(measure):
+    depth = depth_map(np.random.default_rng(4), "steps", (12, 14))
     truth = bb.GroundTruth("a", (depth > 2,), depth=depth, mask=depth > 2)
-    counts = METRIC.count(
-        bb.Prediction("a", depth=depth), truth, protocol_of(measures=(measure,))
-    ).arrays()
-    fields = {"si": ("si",), "matte": ("matte",), "dbe": ("dbe_sum", "dbe_n"), "edges": ()}
-    assert counts["measured"].tolist() == [int(m == measure) for m in fields]
-    for other, names in fields.items():
-        for name in names:
-            assert counts[name].any() == (other == measure), name
-    assert counts["total_gt"].any() == (measure in ("si", "edges"))
+    pred, protocol = bb.Prediction("a", depth=depth), protocol_of(measures=(measure,))
+    four = {"thresholds", "matched_gt", "total_gt", "matched_pred", "total_pred"}
+    names = {"si": {"si"}, "matte": {"matte"}, "dbe": {"dbe_sum", "dbe_n"}, "edges": four}
+    assert counts_of("depth", pred, truth, protocol).keys() == names[measure]

@@ -6,8 +6,9 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.depth import DepthCounts
 from bsdsbench.metrics.depth_maps import DepthOptions, _unit, dbe_parts, prepared
+from bsdsbench.scores.counts import Counts
+from tests.helpers.counting import score_of
 
 METRIC = registry.get("depth")
 
@@ -29,20 +30,6 @@ def test_options_at_their_limits(field, good, bad):
     for value in bad:
         with pytest.raises(ProtocolError, match=f"^{field} .*: expected"):
             DepthOptions(**{field: value})
-
-
-def test_the_documented_defaults():
-    at = DepthOptions()
-    assert (at.measures, at.pred_holds, at.gt_holds, at.align) == (
-        ("si",),
-        "depth",
-        "depth",
-        "none",
-    )
-    assert (at.pred_scale, at.gt_scale, at.invalid, at.strict) == (1, 1, "truth", False)
-    assert (at.ratios, at.dbe, at.radius) == ((1.05, 1.25, 10), "ibims", 10)
-    assert (at.gt_edges, at.pred_edges, at.crop) == ("annotated", "log-depth", ())
-    assert at.ratio_array() == pytest.approx(np.linspace(1.05, 1.25, 10))
 
 
 @pytest.mark.parametrize(
@@ -148,10 +135,7 @@ def test_completeness_is_the_radius_where_no_predicted_edge_is_near(strict):
     assert (dbe_sum.tolist(), dbe_n.tolist()) == (
         ([0, 6], [0, 3, 1]) if strict else ([0, 6], [0, 2, 1])
     )
-    nothing, ratios = [0.0] * 10, at.ratio_array()
-    counts = DepthCounts(
-        *(ratios, nothing, nothing, nothing, nothing, ratios, [0, 0, 1, 0], strict, 3.0),
-        *(np.zeros((10, 4, 3)), np.zeros((10, 4, 2)), dbe_sum, dbe_n),
-    )
-    found = METRIC.image_values(counts, bb.Protocol())
+    counts = Counts(dbe_sum=dbe_sum, dbe_n=dbe_n)
+    options = {"depth": {"measures": ("dbe",), "strict": strict, "radius": 3}}
+    found = score_of("depth", counts, protocol=bb.Protocol.preset("depth").replace(options=options))
     assert (found["dbe_accuracy"], found["dbe_completeness"]) == (3, 3)

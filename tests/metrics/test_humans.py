@@ -7,7 +7,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.loaders.identity import folder_fingerprints
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.boundary import human_boundary_counts
+from bsdsbench.scores.counts import Counts
 
 PROTOCOL = bb.Protocol.preset("bsds500").replace(max_dist_px=1)
 
@@ -21,7 +21,7 @@ def line(column, rows=9, shape=(9, 14)):
 def test_counts_by_hand():
     """Lines at columns 3, 4 and 10, of 9, 9 and 5 pixels, tolerance 1 pixel."""
     gt = bb.GroundTruth("a", (line(3), line(4), line(10, rows=5)))
-    found = human_boundary_counts(gt, PROTOCOL)
+    found = Counts(**registry.get("boundary").count_humans(gt, PROTOCOL, None))
     assert found.thresholds.tolist() == [0.5]
     assert found.total_gt.tolist() == [(9 + 5) + (9 + 5) + (9 + 9)]
     assert found.matched_gt.tolist() == [9 + 9 + 0]
@@ -66,16 +66,3 @@ def test_one_annotator_has_nobody_to_be_compared_with(tmp_path):
         bb.evaluate_humans(tmp_path, workers=1)
     with pytest.raises(bb.DataError, match="has no human form"):
         bb.evaluate_humans(tmp_path, metrics=("pixel",), workers=1)
-
-
-def test_regions_of_annotators_who_agree():
-    labels = np.ones((9, 14), np.int32)
-    labels[:, 6:] = 2
-    labels[4:, 10:] = 3
-    gt = bb.GroundTruth("a", (bb.seg2bdry(labels),) * 3, (labels,) * 3)
-    record = bb.ImageRecord(
-        "a", labels.shape, {"region": registry.get("region").count_humans(gt, PROTOCOL)}
-    )
-    score = bb.region_score([record]).to_mapping()
-    assert (score["covering"]["ods"], score["pri"]["ods"]) == (1.0, 1.0)
-    assert score["voi"]["ods"] == pytest.approx(0.0, abs=1e-12)

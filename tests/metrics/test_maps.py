@@ -4,19 +4,17 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.files.errors import ShapeError
 from bsdsbench.metrics.maps import (
     ALL_ZERO,
     as_float32,
     faint_set,
-    form_of,
     invert,
     is_faint,
     prepare,
     quantise,
     threshold_events,
     unit,
-    without_tops,
 )
 from bsdsbench.protocol.protocol import Protocol
 
@@ -69,50 +67,6 @@ def test_a_set_is_faint_where_all_are():
     assert faint_set([bb.Prediction("a", ucm2=ucm2)], HIGH) == ALL_ZERO
     assert faint_set([bb.Prediction("a", ucm2=ucm2 + 0.5)], HIGH) == ""
     assert faint_set([bb.Prediction("a", segs=(np.zeros((2, 3), int),))], HIGH) == ""
-
-
-def record(form):
-    return bb.ImageRecord("a", (1, 2), {}, form=form)
-
-
-@pytest.mark.parametrize(
-    ("soft", "form"),
-    [
-        (up_to(3, np.uint8), "soft8 up to 3"),
-        (up_to(200, np.uint8), "soft8"),
-        (up_to(200, np.uint16), "soft16 up to 200"),
-        (up_to(0.001, float), "float"),
-        (up_to(1, bool), "binary"),
-    ],
-)
-def test_the_form_of_few_small_integers_says_the_largest(soft, form):
-    assert form_of(bb.Prediction("a", soft=soft), HIGH) == form
-    assert form_of(bb.Prediction("a", ucm2=np.zeros((5, 7))), HIGH) == "ucm2"
-
-
-@pytest.mark.parametrize(
-    ("forms", "words"),
-    [
-        (("soft8 up to 3", "soft8 up to 7"), "no value above 7 of 255 in any map"),
-        (("soft8 up to 7", "soft8 up to 3"), "no value above 7 of 255 in any map"),
-        (("soft16 up to 9", "soft16 up to 10"), "no value above 10 of 65535 in any map"),
-        (("soft8 up to 0", "soft8 up to 7"), "no value above 7 of 255 in any map"),
-        (("soft16 up to 255",), "no value above 255 of 65535 in any map"),
-        (("soft16 up to 256",), r"no value above 256 in any map \(divided by 255 twice"),
-        (("soft16 up to 300",), r"no value above 300 in any map \(divided by 255 twice"),
-    ],
-)
-def test_records_of_small_integers_alone_are_refused(forms, words):
-    with pytest.raises(DataError, match=f"^{words}"):
-        without_tops(map(record, forms), HIGH)
-
-
-@pytest.mark.parametrize(
-    "forms", [("soft8 up to 3", "soft8"), ("soft8 up to 0", "soft8 up to 0"), ("float",), ()]
-)
-def test_other_records_have_plain_forms(forms):
-    found = [r.form for r in without_tops(map(record, forms), HIGH)]
-    assert found == [form.partition(" ")[0] for form in forms]
 
 
 @pytest.mark.parametrize(

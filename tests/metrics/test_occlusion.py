@@ -9,8 +9,10 @@ import bsdsbench as bb
 from bsdsbench.files.errors import ShapeError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.imresize import bilinear
-from bsdsbench.metrics.occlusion import OcclusionCounts, occlusion_counts, same_side
+from bsdsbench.metrics.occlusion import occlusion_counts, same_side
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import Counts
+from tests.helpers.counting import score_of
 from tests.helpers.runs import counted, refused
 from tests.reference import occlusion as slow
 from tests.reference import scores
@@ -134,30 +136,6 @@ def test_maps_of_another_size_are_resized_bilinearly(wanted):
     np.testing.assert_array_equal(columns(c), columns(again))
 
 
-@pytest.mark.parametrize(
-    ("pred", "gt", "message"),
-    [
-        ({"edge": np.ones((4, 5))}, None, "expected a map ori"),
-        ({"edge": np.ones((4, 5)), "ori": np.ones((5, 4))}, None, "expected one size"),
-        ({"edge": np.ones((4, 5)), "ori": np.full((4, 5), np.nan)}, None, "NaN or infinite"),
-        (None, {"edge": np.ones((4, 5))}, "expected ori"),
-        (None, {"gtStruct": {"gt_theta": np.ones((4, 5))}}, "expected BSDS ownership"),
-        (
-            None,
-            {"bndinfo_pascal": {"OrientMap": np.ones((4, 5)), "edges": {"indices": [[99.0]]}}},
-            "outside OrientMap",
-        ),
-    ],
-)
-def test_files_without_angles(tmp_path, pred, gt, message):
-    for folder in ("pred", "gt"):
-        (tmp_path / folder).mkdir()
-    sound = {"edge": np.eye(4, 5), "ori": np.zeros((4, 5))}
-    savemat(tmp_path / "pred" / "a.mat", pred or sound)
-    savemat(tmp_path / "gt" / "a.mat", gt or sound)
-    refused(message, counted, tmp_path / "pred", tmp_path / "gt", metrics="occlusion")
-
-
 def test_a_quarter_turn_is_still_the_same_side():
     turn = np.array([0, np.pi / 2, 1.6, np.pi, 4.7, 3 * np.pi / 2, 2 * np.pi, 3 * np.pi])
     expected = [True, True, False, False, False, True, True, False]
@@ -183,11 +161,12 @@ def test_the_diagonal_of_rows_and_columns_is_the_radius():
 
 def test_an_image_and_the_parts_of_a_score():
     """Of 4 edge pixels 3 are found, 2 the right way; of 6 drawn pixels 3 are matched."""
-    counts = OcclusionCounts([0.5], [3], [4], [3], [6], [2], [2])
-    metric = registry.get("occlusion")
-    edge, way = 2 * 0.5 * 0.75 / 1.25, 2 * (2 / 6) * 0.75 / (2 / 6 + 0.75)
-    assert metric.image_values(counts, FEW) == pytest.approx({"edge": edge, "orientation": way})
-    score = metric.score([bb.ImageRecord("a", (9, 9), {"occlusion": counts})], FEW)
-    parts = metric.parts(score)
+    rows = {"matched_gt": 3, "total_gt": 4, "matched_pred": 3, "total_pred": 6}
+    rows |= {"right_gt": 2, "right_pred": 2}
+    counts = Counts(thresholds=[0.5], **{name: [n] for name, n in rows.items()})
+    score = score_of("occlusion", counts, protocol=FEW)
+    parts = registry.get("occlusion").parts(FEW, None)
     assert list(parts) == ["Edge", "Orientation", "Accuracy"]
-    assert [p.ods.precision for p in parts.values()] == pytest.approx([3 / 6, 2 / 6, 2 / 3])
+    found = [score[part].ods for (part,) in parts.values()]
+    assert [ods.precision for ods in found] == pytest.approx([3 / 6, 2 / 6, 2 / 3])
+    assert [ods.recall for ods in found] == [3 / 4] * 3

@@ -2,19 +2,17 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from attrs import evolve
 
-from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics import saliency, salient_measures
 from bsdsbench.metrics.saliency import SaliencyOptions
 from bsdsbench.metrics.salient_measures import f_beta, weighted_f
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import ImageRecord
-from tests.helpers.runs import call, refused
+from bsdsbench.scores.counts import Counts, ImageRecord
+from tests.helpers.counting import score_of
 
 # the rules of the papers, where PySODMetrics has others
 PAPER = SaliencyOptions(
@@ -51,11 +49,6 @@ def slow_e(binary, mask):
         a = 2 * gi * mi / (gi * gi + mi * mi)
         total += (1 + a) ** 2 / 4
     return total / mask.size
-
-
-def test_mean_absolute_error():
-    score = saliency_score([saliency_counts(SOFT, MASK)])
-    assert score.mae_mean == pytest.approx(0.8 / 6)
 
 
 def test_f_by_hand():
@@ -219,43 +212,6 @@ def test_normalise_stretches():
     assert np.array_equal(low.tp, saliency_counts(SOFT, MASK).tp)
 
 
-def test_faults_are_said():
-    with pytest.raises(ShapeError, match=r"a: map \(2, 3\), expected the mask's \(3, 2\)"):
-        saliency_counts(SOFT, MASK.T, what="a")
-    refused("empty image", saliency_counts, np.zeros((0, 3)), np.zeros((0, 3), bool))
-    refused("no records", saliency_score, [])
-
-
-def test_folders_and_command_line(tmp_path):
-    import json
-
-    import imageio.v3 as iio
-
-    import bsdsbench as bb
-
-    pred, gt = tmp_path / "pred", tmp_path / "gt"
-    pred.mkdir(), gt.mkdir()
-    rng = np.random.default_rng(5)
-    for name in ("b", "a"):
-        mask = rng.random((12, 17)) > 0.6
-        iio.imwrite(gt / f"{name}.png", 255 * mask.astype(np.uint8))
-        soft = np.clip(0.5 * mask + 0.5 * rng.random(mask.shape), 0, 1)
-        iio.imwrite(pred / f"{name}.png", (255 * soft).astype(np.uint8))
-    score = bb.evaluate(pred, gt, metrics="saliency", workers=1).score("saliency")
-    assert score.n_images == 2
-    assert score.max_f_mean > 0.99
-    words = ["evaluate", pred, "--gt", gt, "--metrics", "saliency", "--quiet", "--workers", "1"]
-    text = call(*words)
-    assert f"{score.mae_mean:.3f}" in text
-    assert "protocol saliency v2: beta^2 0.3; maps stretched to 0 .. 1; levels floor(" in text
-    found = json.loads(call(*words, "--format", "json"))
-    assert found["scores"]["saliency"] == score.to_mapping()
-    np.save(gt / "c.npy", np.ones((2, 12, 17), np.uint8))
-    iio.imwrite(pred / "c.png", np.zeros((12, 17), np.uint8))
-    with pytest.raises(DataError, match=r"c\.npy: an array of shape \(2, 12, 17\), expected one"):
-        bb.evaluate(pred, gt, metrics="saliency", workers=1)
-
-
 def test_gray_masks_are_cut_at_128(tmp_path):
     import imageio.v3 as iio
 
@@ -277,21 +233,16 @@ def test_precision_and_recall_of_means_and_the_balanced_error_by_hand():
     assert score.ber_sum == pytest.approx(1 - (0.5 + 1) / 2)
 
 
-METRIC = saliency.SaliencyMetric()
-
-
-def test_an_image_has_its_best_level_and_not_the_adaptive_one():
+def test_the_best_level_is_not_the_adaptive_one():
     """At each level P 1/4 and R 1/2; the adaptive threshold, the last, would be perfect."""
-    tp, fp = [1] * 256 + [2], [3] * 256 + [0]
-    counts = saliency.SaliencyCounts(tp, fp, 1, 3, 2, 8, 1.5, 0.5, 0.75)
+    sums = {"half_tp": 1, "half_fp": 3, "positives": 2, "pixels": 8, "abs_error_sum": 1.5}
+    more = {"s_measure": 0.5, "weighted_f": 0.75}
+    counts = Counts(tp=[1] * 256 + [2], fp=[3] * 256 + [0], **sums, **more)
     f = 1.3 * 0.25 * 0.5 / (0.3 * 0.25 + 0.5)
-    expected = {"max_f": f, "mae": 1.5 / 8, "s_measure": 0.5, "weighted_f": 0.75}
-    assert METRIC.image_values(counts, Protocol()) == pytest.approx(expected)
-    better = replace(counts, tp=np.arange(257)[::-1] // 128)  # unequal levels: the best
-    assert METRIC.image_values(better, Protocol())["max_f"] == pytest.approx(f_beta(2, 3, 2))
-
-
-def test_an_images_f_has_the_beta_of_the_options():
-    counts = saliency.SaliencyCounts([1] * 257, [3] * 257, 1, 3, 2, 8, 1.5, 0.5, 0.75)
-    one = Protocol(options={"saliency": {"beta2": 1.0}})
-    assert METRIC.image_values(counts, one)["max_f"] == pytest.approx(1 / 3)
+    expected = {"max_f_mean": f, "mae_mean": 1.5 / 8, "s_measure_mean": 0.5}
+    found = score_of("saliency", counts)
+    assert {key: found[key] for key in expected} == pytest.approx(expected)
+    better = Counts(**{**counts, "tp": np.arange(257)[::-1] // 128})  # unequal levels: the best
+    assert score_of("saliency", better)["max_f_mean"] == pytest.approx(f_beta(2, 3, 2))
+    one = Protocol.preset("saliency").replace(options={"saliency": {"beta2": 1.0}})
+    assert score_of("saliency", counts, protocol=one)["max_f_mean"] == pytest.approx(1 / 3)

@@ -1,7 +1,6 @@
 """Confusion tables, their scores and panoptic quality, against scikit-learn and by hand."""
 
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,8 @@ from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics import segmentation as seg
 from bsdsbench.metrics.contour.label_options import LabelOptions
 from bsdsbench.scores.ratios import defined_mean
+from tests.helpers.counting import score_of
 from tests.helpers.masks import blobs, label_pairs
-from tests.helpers.runs import refused
 from tests.reference import panoptic
 
 
@@ -95,7 +94,8 @@ def test_a_class_without_a_true_instance_has_segmentation_quality_0_in_the_mean(
     gt, pred = [[1001, 1001, 1002, 1002]], [[1001, 1001, 2001, 2001]]
     counts = seg.segmentation_counts(pred, gt, at)
     assert seg.panoptic(counts)[1] == pytest.approx([1, 0, np.nan], nan_ok=True)
-    assert seg.SegmentationMetric().image_values(counts, bb.Protocol())["sq"] == 0.5
+    protocol = bb.Protocol(options={"segmentation": at})
+    assert score_of("segmentation", counts, protocol=protocol)["sq"] == 0.5
 
 
 def test_a_region_that_is_mostly_ignored_is_no_error():
@@ -118,20 +118,11 @@ def test_each_predicted_region_has_its_own_ignored_share(ignored, wrong):
     assert seg.panoptic_quality(pred, gt, at)[0] == pytest.approx(1 / 1.5)
 
 
-def test_classes_that_begin_at_1_are_the_same_as_from_0():
-    pred, gt = np.array([[1, 2, 2, 0, 1]]), np.array([[1, 1, 2, 2, 255]])
-    table = seg.segmentation_counts(pred, gt, params(2, first=1)).confusion
-    assert table.tolist() == [[1, 1, 0], [0, 1, 1], [0, 0, 1]]
-
-
 def test_bad_input_is_one_clear_line():
     with pytest.raises(DataError, match=r"label 5, expected 0 \.\. 1"):
         seg.segmentation_counts([[5]], [[0]], params(2))
     with pytest.raises(ShapeError, match=r"prediction: shape \(1, 2\), transposed"):
         seg.segmentation_counts([[0, 0]], [[0], [0]], params(2))
-    two, three = (seg.segmentation_counts([[0]], [[0]], params(n)) for n in (2, 3))
-    with pytest.raises(ShapeError, match="counts of different confusion cannot be added"):
-        two + three
     with pytest.raises(ProtocolError, match="expected 'instance' for panoptic quality"):
         seg.panoptic_quality([[0]], [[0]], params(2))
 
@@ -149,16 +140,6 @@ def test_two_classes_or_more_have_a_part_each(names):
     protocol = bb.Protocol(options={"segmentation": at})
     score = seg.SegmentationMetric().score([record], protocol)
     assert list(score.per_class) == (list(names) if len(names) > 1 else [])
-
-
-def test_faults_name_the_file_that_has_them():
-    protocol = bb.Protocol(options={"segmentation": params(2)})
-    good, bad = np.array([[0, 1]]), np.array([[0, 5]])
-    for mine, truth, name in ((bad, good, "p.png"), (good, bad, "g.png")):
-        pred = bb.Prediction("i", path=Path("p.png"), classes=mine)
-        gt = bb.GroundTruth("i", path=Path("g.png"), labels=truth)
-        words = rf"^{name}: label 5, expected 0 \.\. 1"
-        refused(words, seg.SegmentationMetric().count, pred, gt, protocol)
 
 
 def crowded(seed):

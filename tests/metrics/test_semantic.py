@@ -1,24 +1,22 @@
 """Per-class boundaries: drawing, options, files, means."""
 
-import json
-
 import imageio.v3 as iio
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy.io import savemat
 
 import bsdsbench as bb
-from bsdsbench.cli.verb_evaluate import command
 from bsdsbench.files.errors import DataError, PairingError, ProtocolError, ShapeError
 from bsdsbench.loaders.groundtruth import read_truth
-from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
-from bsdsbench.metrics import registry
+from bsdsbench.metrics import semantic
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries, prepare_classes
-from bsdsbench.metrics.semantic import SemanticCounts, SemanticMetric, semantic_counts
+from bsdsbench.metrics.semantic import SemanticMetric
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import Counts
+from bsdsbench.scores.curve import FOUR
+from tests.helpers.counting import counts_of, score_of
 from tests.helpers.making import cells
 from tests.reference import thinning
 
@@ -33,6 +31,12 @@ PROTO = Protocol(
 KILLED = PROTO.replace(options={"semantic": {"interior": "kill"}})
 
 
+def semantic_counts(pred, gt, protocol, **more):
+    return semantic.semantic_counts(
+        pred, gt, protocol, SemanticMetric().options_of(protocol), **more
+    )
+
+
 def labels():
     """24 x 30: a cat, a dog touching it, an ignored strip, background."""
     a = np.zeros((24, 30), np.uint8)
@@ -40,15 +44,6 @@ def labels():
     a[6:20, 12:22] = 2
     a[:, 27:] = 255
     return a
-
-
-def test_boundaries_of_a_class_are_those_of_its_mask():
-    a = labels()
-    found = class_boundaries(a, PARAMS)
-    assert found.shape == (3, 24, 30)
-    for k in (0, 1):
-        assert np.array_equal(found[k], seg2bdry(a == k + 1))
-    assert not found[2].any()
 
 
 def test_ignored_pixels_have_no_boundary():
@@ -81,14 +76,6 @@ def test_counts_are_those_of_the_boundary_benchmark():
         assert counts.equals(boundary_counts(soft[k], (truth[k],), PROTO))
     assert found["sheep"].total_gt.tolist() == [0, 0, 0]
     assert found["sheep"].total_pred[0] > 0
-
-
-def test_label_map_predictions():
-    perfect = semantic_counts(labels(), labels(), PROTO)
-    assert np.array_equal(perfect["cat"].matched_gt, perfect["cat"].total_gt)
-    assert np.array_equal(perfect["cat"].matched_pred, perfect["cat"].total_pred)
-    moved = semantic_counts(np.roll(labels()[:, :27], 6, axis=0), labels()[:, :27], PROTO)
-    assert moved["cat"].matched_gt[0] < perfect["cat"].total_gt[0]
 
 
 def test_absent_classes_are_counted_or_skipped():
@@ -175,42 +162,6 @@ def test_every_form_on_disk_gives_the_same(folders, tmp_path):
         evaluated(per_class, folders[1])
 
 
-def test_missing_and_broken_files_are_named(folders, tmp_path):
-    (folders[0] / "b.npy").unlink()
-    with pytest.raises(PairingError, match="no prediction for: b"):
-        evaluated(*folders)
-    zero = evaluated(*folders, missing="zero")
-    assert not zero.records[1].counts["semantic"].total_pred.any()
-    np.save(folders[0] / "b.npy", np.zeros((3, 5, 5), np.float32))
-    with pytest.raises(DataError, match=r"b\.npy: 5x5 \(rows x columns\), expected 24x30"):
-        evaluated(*folders)
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(PairingError, match="no ground truth"):
-        evaluated(folders[0], tmp_path / "empty")
-
-
-def test_command_line_and_saved_classes(folders, tmp_path):
-    proto = tmp_path / "pets.toml"
-    proto.write_text(PROTO.to_toml())
-    arguments = [str(folders[0]), "--gt", str(folders[1]), "--protocol", str(proto), "--quiet"]
-    arguments += ["--workers", "1", "--metrics", "semantic"]
-    result = CliRunner().invoke(
-        command, [*arguments, "-o", str(tmp_path / "out")], catch_exceptions=False
-    )
-    assert "0.6667" in result.stdout
-    assert "protocol pets v1" in result.stdout
-    assert (tmp_path / "out" / "cat" / "eval_bdry.txt").is_file()
-    found = json.loads(CliRunner().invoke(command, [*arguments, "--format", "json"]).stdout)
-    assert found["scores"]["semantic"]["ods_mean"] == pytest.approx(2 / 3)
-    assert found["scores"]["semantic"]["absent"] == ["sheep"]
-    assert found["protocol"]["options"]["semantic"]["classes"] == ["cat", "dog", "sheep"]
-
-
-def test_without_classes_the_protocols_that_have_some_are_named(folders):
-    with pytest.raises(ProtocolError, match=r"no classes, expected one of .*cityscapes, .*sbd"):
-        bb.evaluate(*folders, metrics="semantic")
-
-
 def test_instances_from_files(tmp_path):
     """Label maps with instance maps beside them, and SBD's cls and inst; folders class_001 .."""
     gt, inst, pred = tmp_path / "labels", tmp_path / "instances", tmp_path / "pred"
@@ -232,8 +183,8 @@ def test_instances_from_files(tmp_path):
         (pred / f"class_{k + 1:03d}").mkdir(parents=True)
         iio.imwrite(pred / f"class_{k + 1:03d}" / "a.png", 255 * drawn[k].astype(np.uint8))
     run = bb.evaluate(pred, gt, proto, metrics="semantic", workers=1)
-    cat = run.records[0].counts["semantic"].of_class(0)
-    assert cat.matched_gt.tolist() == cat.total_gt.tolist() == [int(drawn[0].sum())] * 3
+    cat = run.records[0].counts["semantic"]
+    assert cat.matched_gt[0].tolist() == cat.total_gt[0].tolist() == [int(drawn[0].sum())] * 3
     (inst / "a.png").unlink()
     with pytest.raises(DataError, match="no instance map, expected one for instances = true"):
         bb.evaluate(pred, gt, proto, metrics="semantic", workers=1)
@@ -261,7 +212,7 @@ def sbd(tmp_path):
 
 def cat_pixels(pred, cls, protocol):
     run = bb.evaluate(pred, cls, protocol, metrics="semantic", workers=1)
-    (total,) = set(run.records[0].counts["semantic"].of_class(0).total_gt.tolist())
+    (total,) = set(run.records[0].counts["semantic"].total_gt[0].tolist())
     return total
 
 
@@ -356,41 +307,28 @@ def test_maps_of_another_size_are_resized_where_the_protocol_says_how(folders, h
     assert found.score("semantic").ods_mean > 0.6
 
 
-@pytest.mark.parametrize("metric", ["semantic", "crispness", "segmentation"])
-def test_counts_below_zero_are_refused(metric):
-    """Every field of whole numbers, of the metric's own example."""
-    found = registry.get(metric)
-    pred, gt, protocol = found.example()
-    counts = found.count(pred, gt, protocol)
-    whole = [name for name, array in counts.arrays().items() if array.dtype == np.int64]
-    assert whole
-    for name in whole:
-        arrays = counts.arrays()
-        wrong = arrays[name].copy()
-        wrong.flat[0] = -1
-        with pytest.raises(DataError, match=f"{name}: from -1 to"):
-            type(counts)(**{**arrays, name: wrong})
-
-
 def test_an_image_without_a_class_has_no_value():
     """Else the mean of the best F of those that it has: one of two."""
     metric = SemanticMetric()
     pred = bb.Prediction("a", classes=labels())
     for truth, expected in ((labels() * 0, np.nan), (labels(), 1.0)):
-        counts = metric.count(pred, bb.GroundTruth("a", labels=truth), PROTO)
-        assert metric.image_values(counts, PROTO)["f"] == pytest.approx(expected, nan_ok=True)
+        truth = bb.GroundTruth("a", labels=truth)
+        counts = counts_of("semantic", pred, truth, PROTO)
+        stack = metric.stack([counts])
+        found = metric.image_values(stack, PROTO, ["ods_mean", "per_class.dog.ods"])
+        assert [v[0] for v in found.values()] == pytest.approx([expected] * 2, nan_ok=True)
 
 
 def test_a_class_is_counted_once_where_it_is():
     pred, gt = bb.Prediction("a", classes=labels()), bb.GroundTruth("a", labels=labels())
-    assert SemanticMetric().count(pred, gt, PROTO).counted.tolist() == [1, 1, 1]
+    assert counts_of("semantic", pred, gt, PROTO).counted.tolist() == [1, 1, 1]
     skip = PROTO.replace(options={"semantic": {"absent": "skip"}})
-    assert SemanticMetric().count(pred, gt, skip).counted.tolist() == [1, 1, 0]
+    assert counts_of("semantic", pred, gt, skip).counted.tolist() == [1, 1, 0]
 
 
 def test_one_true_pixel_makes_a_class_part_of_the_mean():
     """Found (F 1), missed (F 0), and never there, where false alarms count for nothing."""
-    four = ([[1], [0], [0]], [[1], [1], [0]], [[1], [0], [0]], [[1], [0], [5]])
-    record = bb.ImageRecord("a", (9, 9), {"semantic": SemanticCounts([0.5], [1, 1, 1], *four)})
-    score = SemanticMetric().score([record], PROTO)
+    four = [[[1], [0], [0]], [[1], [1], [0]], [[1], [0], [0]], [[1], [0], [5]]]
+    counts = Counts(thresholds=[0.5], counted=[1, 1, 1], **dict(zip(FOUR, four, strict=True)))
+    score = score_of("semantic", counts, protocol=PROTO)
     assert (score.ods_mean, score.ois_mean, score.absent) == (0.5, 0.5, ("sheep",))

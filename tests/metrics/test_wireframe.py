@@ -1,7 +1,5 @@
 """Wireframes from files of L-CNN's layout, beside a plain definition of its programs."""
 
-from dataclasses import replace
-
 import imageio.v3 as iio
 import numpy as np
 import pytest
@@ -11,13 +9,12 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.loaders.inputs import Lines
-from bsdsbench.loaders.line_files import truth_lines
 from bsdsbench.loaders.line_maps import score_map, truth_map
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.wireframe import WireframeCounts, pooled_ap
+from bsdsbench.metrics.wireframe import pooled_ap
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import BoundaryCounts
-from tests.helpers.runs import call, counted, refused
+from tests.helpers.counting import counts_of
+from tests.helpers.runs import counted, refused
 from tests.reference import lines as slow
 from tests.reference import matching
 
@@ -178,19 +175,6 @@ def test_lines_of_the_network_and_of_the_image(tmp_path):
         )
 
 
-def test_a_run_of_the_first_version_is_read(tmp_path):
-    """Its counts have no lines: sAP is undefined, F^H as it was."""
-    run = counted(*write(tmp_path, (3, 4), "npz"), metrics="wireframe")
-    old = []
-    for record in run.records:
-        pixels = {n: record.counts["wireframe"].arrays()[n] for n in BoundaryCounts.declared()}
-        old.append(replace(record, counts={"wireframe": WireframeCounts(**pixels)}))
-    earlier = replace(run, records=tuple(old))
-    again = bb.Evaluation.load(earlier.save(tmp_path / "out")).score("wireframe")
-    assert again.fh == run.score("wireframe").fh
-    assert np.isnan(again.msap)
-
-
 def test_recalls_and_precisions_are_sorted_apart():
     """Precision .5 belongs to recall .4 here, and is paired with .6: the programs' rule."""
     assert slow.heat([6, 4], [2, 4], 10) == pytest.approx((2 * 0.6 * 0.5 / 1.1, 0.4 * 0.75 + 0.1))
@@ -204,56 +188,12 @@ def test_lines_of_no_and_of_little_length():
     refused("a line up to row 6, column 3, expected it inside", truth_map, [[1, 3, 6, 3]], (5, 5))
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({"lines": np.zeros((3, 5)), "score": np.zeros(3)}, r"lines of shape \(3, 5\), expected"),
-        ({"lines": np.zeros((3, 4)), "score": np.zeros(2)}, "3 lines and 2 scores"),
-        ({"lines": np.zeros((3, 4)), "score": np.array([0, 1, 1.01])}, "scores up to 1.01"),
-        ({"lines": np.full((3, 4), np.nan), "score": np.zeros(3)}, "NaN or beyond"),
-        ({"juncs": np.zeros((3, 2))}, "has juncs, expected an array lines"),
-        (
-            {"lines": np.zeros((3, 4)), "score": np.zeros(3), "grid": [0, 4]},
-            "grid 0 x 4, expected rows",
-        ),
-    ],
-)
-def test_files_that_are_no_lines(tmp_path, content, message):
-    pred, gt = write(tmp_path, (3,), "npz")
-    np.savez(pred / "00000003.npz", **content)
-    refused(message, bb.evaluate, pred, gt, metrics="wireframe", executor="thread", workers=1)
-
-
-def test_a_ground_truth_without_a_size(tmp_path):
-    pred, gt = write(tmp_path, (3,), "npz")
-    (tmp_path / "images" / "00000003.png").unlink()
-    with pytest.raises(bb.DataError, match="no size, expected size"):
-        bb.evaluate(pred, gt, metrics="wireframe", executor="thread", workers=1)
-    savemat(gt / "00000003.mat", {"lines": [[5.0, 5, 9, 9]], "size": [20, 30]})
-    run = bb.evaluate(pred, gt, metrics="wireframe", executor="thread", workers=1)
-    assert run.records[0].size == (20, 30)
-
-
 def test_no_prediction_counts_as_no_lines(tmp_path):
     pred, gt = write(tmp_path, (3, 4), "npz")
     (pred / "00000003.npz").unlink()
     run = bb.evaluate(pred, gt, metrics="wireframe", missing="zero", executor="thread", workers=1)
     assert run.records[0].counts["wireframe"].total_pred.sum() == 0
     assert run.records[0].counts["wireframe"].total_gt.min() > 0
-
-
-def test_the_command_line_takes_the_preset_of_the_metric(tmp_path):
-    pred, gt = write(tmp_path, (3,), "npz")
-    how = ["--metrics", "wireframe", "--quiet", "--executor", "thread"]
-    shown = call("evaluate", pred, "--gt", gt, *how)
-    assert "F^H" in shown
-    assert "proto:wireframe.1" in shown
-
-
-def test_true_lines_end_inside_the_grid():
-    lines = truth_lines(np.array([[1.0, 1, 241, 321], [0, 121, 61, 500]]), (240, 320))
-    assert lines == pytest.approx(np.array([[0, 0, 127.9999, 127.9999], [0, 48, 32, 127.9999]]))
-    assert (lines < 128).all()
 
 
 def test_junctions_are_counted_where_both_sides_have_them():
@@ -263,12 +203,10 @@ def test_junctions_are_counted_where_both_sides_have_them():
     for mine, true in ((points, None), (None, points), (points, points)):
         pred = bb.Prediction("a", soft=blank, lines=Lines(ends, np.array([0.9]), mine))
         truth = bb.GroundTruth("a", (blank > 0,), lines=Lines(ends, np.zeros(1), true))
-        counts = metric.count(pred, truth, Protocol.preset("wireframe"))
+        counts = counts_of("wireframe", pred, truth)
         both = mine is not None and true is not None
         assert len(counts.junctions) == both
         assert np.isnan(counts.n_junctions) != both
-    with pytest.raises(TypeError):
-        _ = counts + counts
 
 
 def test_copies_of_an_image_are_ranked_by_score():

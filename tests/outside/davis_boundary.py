@@ -1,78 +1,60 @@
-"""A metric of another package, as somebody else would write it: one file and one entry point.
-
-The boundary F of DAVIS (Perazzi et al., CVPR 2016): boundaries of two masks meet within 0.008 of
-the image diagonal, many to one. A soft map has a mask at each threshold of the protocol.
-Options: another bound, and masks without their holes.
-"""
+"""The boundary F of DAVIS (Perazzi et al., CVPR 2016) as another package has it: this file and an
+entry point. Boundaries of two masks meet within 0.008 of the image's diagonal, many to one."""
 
 import math
-from typing import Any
 
 import numpy as np
 from attrs import field, frozen
-from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation, binary_fill_holes
 
-import bsdsbench as bb
-from bsdsbench.protocol.fields import BOOL, check, real
+from bsdsbench import seg2bdry
+from bsdsbench.metrics import Column, Metric
+from bsdsbench.protocol.fields import BOOL, POSITIVE
 
 
 @frozen
 class DavisOptions:
-    """How far boundaries may be apart, and which boundaries there are."""
-
     bound: float = field(
         default=0.008,
-        converter=real,
-        validator=check(lambda v: isinstance(v, float) and 0 < v < 1, "a fraction in (0, 1)"),
-        metadata={
-            "help": "Tolerance, a fraction of the image diagonal.",
-            "caption": lambda o: f"boundaries within {o.bound:g} of the diagonal",
-        },
+        validator=POSITIVE,
+        metadata={"help": "Tolerance.", "caption": "bound {:g}", "others": {0.02: "wide"}},
     )
     fill: bool = field(
-        default=False,
-        validator=BOOL,
-        metadata={"help": "Holes of both masks are filled.", "caption": "holes filled"},
+        default=False, validator=BOOL, metadata={"help": "Holes of both are filled."}
     )
 
 
-class DavisBoundary(bb.CurveMetric):
-    """Precision: predicted boundary near the annotated one; recall the other way round."""
+class DavisBoundary(Metric):
+    """Mean over images of F of the boundaries of both masks, and F of all images' pixels."""
 
-    name = "davis-f"
-    title = "DAVIS boundary F"
-    pred_kinds = ("soft",)
-    gt_kind = "mask"
-    options = DavisOptions
-    uses = ("thresholds", "ap_rule", "ods_rule")
+    name, title, reads, options = "davis-f", "DAVIS boundary F", "classes", DavisOptions
+    default_protocol = "masks"
+    columns = (
+        Column("f", "boundary F", "F"),
+        Column("precision", "precision", "P"),
+        Column("pooled", "F of all pixels", shown="own"),
+    )
+    image_columns = columns[:1]
 
-    def count(
-        self, pred: bb.Prediction, gt: bb.GroundTruth, protocol: bb.Protocol
-    ) -> bb.BoundaryCounts:
-        """Pixels of both boundaries, and those near the other, at each threshold."""
-        if pred.soft is None or gt.mask is None:
-            raise bb.DataError(f"{pred.image_id}: expected a soft map and a mask")
-        soft = pred.soft / 255 if pred.soft.dtype == np.uint8 else pred.soft
-        options = self.options_of(protocol)
-        theirs, around = _near(gt.mask, options)
-        rows = []
-        for threshold in protocol.thresholds:
-            mine, near = _near(soft >= threshold, options)
-            rows.append([(theirs & near).sum(), theirs.sum(), (mine & around).sum(), mine.sum()])
-        return bb.BoundaryCounts(protocol.threshold_array(), *np.transpose(rows))
+    def count(self, pred, gt, protocol, opt):
+        (mine, near), (theirs, around) = _near(pred.classes > 0, opt), _near(gt.labels > 0, opt)
+        four = (mine & around).sum(), mine.sum(), (theirs & near).sum(), theirs.sum()
+        return {"four": four}  # found and all of the prediction, of the ground truth
 
-    def example(self) -> tuple[bb.Prediction, bb.GroundTruth, bb.Protocol]:
-        """A square."""
-        mask = np.zeros((12, 16), bool)
-        mask[3:9, 5:9] = True
-        pred = bb.Prediction("a", soft=mask.astype(np.uint8) * np.uint8(255))
-        return pred, bb.GroundTruth("a", mask=mask), bb.Protocol(thresholds=(0.5,))
+    @np.errstate(invalid="ignore", divide="ignore")
+    def scores(self, stack, weights, protocol, opt):
+        def shares(four):  # NaN where there is nothing to have a share of
+            p, r = four[..., 0] / four[..., 1], four[..., 2] / four[..., 3]
+            return np.array([p, np.where(p + r == 0, 0, 2 * p * r / (p + r))])
+
+        own = shares(stack["four"])
+        there = ~np.isnan(own)
+        precision, f = np.where(there, own, 0) @ weights.T / (there @ weights.T)
+        return {"f": f, "precision": precision, "pooled": shares(weights @ stack["four"])[1]}
 
 
-def _near(mask: NDArray[Any], options: DavisOptions) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """The boundary of a mask, and the pixels within the bound of it."""
-    edge = bb.seg2bdry(binary_fill_holes(mask) if options.fill else mask)
-    radius = math.ceil(options.bound * math.hypot(*mask.shape))
+def _near(mask, opt):
+    edge = seg2bdry(binary_fill_holes(mask) if opt.fill else mask)
+    radius = math.ceil(opt.bound * math.hypot(*mask.shape))
     y, x = np.ogrid[-radius : radius + 1, -radius : radius + 1]
     return edge, binary_dilation(edge, y * y + x * x <= radius * radius)

@@ -16,9 +16,8 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.files.errors import LINE, DataError, FileFormatError, RunLockedError
 from bsdsbench.files.writing import digest, locked, write_atomic
-from bsdsbench.runs import record_store
-from bsdsbench.runs.folder import Records
-from bsdsbench.runs.record_store import unpack_records
+from bsdsbench.runs import folder
+from bsdsbench.runs.folder import Records, unpack_records
 from bsdsbench.runs.run_folder import load_run
 from tests.helpers.making import make_set
 from tests.helpers.runs import bits, counted, refused, stored
@@ -179,7 +178,7 @@ def test_limits_hold_when_writing_too(out, tmp_path, monkeypatch):
     run = bb.Evaluation.load(out)
     monkeypatch.setattr("bsdsbench.files.bounded.MAX_VALUES", 300)
     assert bb.Evaluation.load(run.save(tmp_path / "few")).equals(run)
-    monkeypatch.setattr(record_store, "MAX_IMAGES", 5)
+    monkeypatch.setattr(folder, "MAX_IMAGES", 5)
     refused("counts of 6 images", run.save, tmp_path / "none")
     assert not (tmp_path / "none" / "counts.npz").exists()
 
@@ -187,10 +186,10 @@ def test_limits_hold_when_writing_too(out, tmp_path, monkeypatch):
 def test_counts_that_decode_to_more_than_a_file_may(tmp_path, monkeypatch):
     """Gigabytes of zeros in some megabytes; here a little over a bound that is small."""
     path = tmp_path / "counts.npz"
-    monkeypatch.setattr(record_store, "MAX_BYTES", 5 << 20)
+    monkeypatch.setattr(folder, "MAX_BYTES", 5 << 20)
     np.savez_compressed(path, **{"boundary.total_gt": np.zeros((70, 10_000), np.int64)})
     refused(r"counts\.npz: decodes to more than 5242880 bytes", unpack_records, path)
-    monkeypatch.setattr(record_store, "MAX_IMAGES", 200)
+    monkeypatch.setattr(folder, "MAX_IMAGES", 200)
     about = {"sizes": np.zeros((201, 2), np.int64), "fingerprints": np.zeros(201, "U1")}
     np.savez_compressed(path, ids=np.arange(201).astype("U8"), **about)
     refused("has 201 images", unpack_records, path)

@@ -497,3 +497,16 @@ def test_a_warning_names_the_callers_line(tiny):
     with pytest.warns(InputWarning, match="darker") as caught:
         bb.evaluate(pred, gt, TEN, workers=1)
     assert caught[0].filename == __file__
+
+
+def test_a_changed_instance_map_is_counted_again(tmp_path):
+    """It lies beside the ground truth, and belongs to the image as its other files do."""
+    labels = np.kron(np.arange(4, dtype=np.uint8).reshape(2, 2), np.ones((12, 12), np.uint8))
+    for folder, name in (("pred", "labels"), ("set", "labels"), ("set", "instances")):
+        write_maps(tmp_path / folder / name, {"a": labels, "b": labels})
+    folders = tmp_path / "pred" / "labels", tmp_path / "set" / "labels"
+    protocol = bb.Protocol.preset("sbd").replace(options={"semantic": {"instances": True}})
+    how = {"protocol": protocol, "metrics": "semantic", "out": tmp_path / "out"}
+    assert counted(*folders, **how).kept == 0
+    write_maps(tmp_path / "set" / "instances", {"a": labels[::-1]})
+    assert counted(*folders, **how).kept == 1

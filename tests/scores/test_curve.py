@@ -7,18 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.files.errors import ShapeError
 from bsdsbench.metrics.boundary import boundary_score
-from bsdsbench.metrics.pixel import PixelCounts, pixel_score
+from bsdsbench.metrics.pixel import pixel_score
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import BoundaryCounts, ImageRecord
+from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import (
     PRCurve,
     area,
     average_precision,
     best,
     best_point,
-    curve_columns,
+    curve_counts,
+    curve_scores,
     edges_r50,
     four_counts,
     pr_curve,
@@ -30,7 +31,7 @@ from tests.helpers.runs import refused
 
 def counts(matched_gt, total_gt, matched_pred, total_pred):
     thresholds = np.arange(1, len(matched_gt) + 1) / 10
-    return BoundaryCounts(thresholds, matched_gt, total_gt, matched_pred, total_pred)
+    return curve_counts(thresholds, np.transpose([matched_gt, total_gt, matched_pred, total_pred]))
 
 
 A = counts([8, 6, 2], [10, 10, 10], [8, 6, 2], [40, 8, 2])
@@ -44,7 +45,7 @@ def test_zero_over_zero_is_zero():
 
 
 def test_set_precision_comes_from_sums_not_from_a_mean_of_ratios():
-    curve = pr_curve(A + B)
+    curve = PRCurve.of_counts(A.thresholds, four_counts(A) + four_counts(B))
     assert curve.recall.tolist() == [11 / 20, 7 / 20, 2 / 20]
     assert curve.precision.tolist() == [11 / 45, 7 / 9, 2 / 2]
     mean_of_ratios = (pr_curve(A).precision[0] + pr_curve(B).precision[0]) / 2
@@ -102,13 +103,15 @@ def test_the_best_point_is_the_first_largest_of_all_steps(rows):
 def test_ois_takes_each_image_at_its_own_first_best_threshold():
     # A is best at its second threshold (P 6/8, R 6/10), B at its first (3/5, 3/10).
     four = np.stack([four_counts(A), four_counts(B)])
-    once, twice = curve_columns(A.thresholds, four, np.array([[1, 1]]), Protocol()), [[0, 3]]
-    assert once["ois.recall"] == pytest.approx([(6 + 3) / 20])
-    assert once["ois.precision"] == pytest.approx([(6 + 3) / (8 + 5)])
-    alone = curve_columns(A.thresholds, four, np.array(twice), Protocol())
-    assert (alone["ois.recall"], alone["ois.precision"]) == ([3 / 10], [3 / 5])
+    once, twice = curve_scores(A.thresholds, four, np.array([[1, 1]]), Protocol()), [[0, 3]]
+    assert once["ois"]["recall"] == pytest.approx([(6 + 3) / 20])
+    assert once["ois"]["precision"] == pytest.approx([(6 + 3) / (8 + 5)])
+    alone = curve_scores(A.thresholds, four, np.array(twice), Protocol())
+    assert (alone["ois"]["recall"], alone["ois"]["precision"]) == ([3 / 10], [3 / 5])
     tied = four_counts(counts([5, 5], [10, 10], [5, 5], [10, 10]))[None]
-    assert curve_columns(np.array([0.1, 0.2]), tied, np.array([[1]]), Protocol())["ois"] == [0.5]
+    assert curve_scores(np.array([0.1, 0.2]), tied, np.array([[1]]), Protocol())["ois"]["f"] == [
+        0.5
+    ]
 
 
 @pytest.mark.parametrize(
@@ -126,11 +129,11 @@ def test_ois_of_an_image_without_a_single_boundary(empty_gt, predicted):
         counts([0, 2, 0], [0, 3, 0], [0, 2, 0], [1, 5, 1]),
     ]
     four = np.stack([four_counts(c) for c in images])
-    found = curve_columns(
+    found = curve_scores(
         images[0].thresholds, four, np.ones((1, 4), int), Protocol(empty_gt=empty_gt)
     )
-    assert found["ois.precision"] == [5 / predicted]
-    assert found["ois.recall"] == [5 / (9 + 9 + 3)]
+    assert found["ois"]["precision"] == [5 / predicted]
+    assert found["ois"]["recall"] == [5 / (9 + 9 + 3)]
 
 
 def test_average_precision_constant_one_gives_1_01():
@@ -201,20 +204,14 @@ def test_one_point_has_no_area():
     assert average_precision(PRCurve([0.1, 0.2], [0, 0], [0, 0])) == 0  # nothing found
 
 
-def test_boundary_score_is_the_same_in_any_order_of_records():
-    rows = [ImageRecord("a", (2, 3), {"boundary": A}), ImageRecord("b", (2, 3), {"boundary": B})]
-    one, other = boundary_score(rows), boundary_score(rows[::-1])
-    assert one.to_mapping() == other.to_mapping()
-    assert [name for name, _ in other.per_image] == ["a", "b"]
-    assert one.n_images == 2
-
-
 def test_scores_need_counts():
-    refused("boundary scores: no records, expected at least one", boundary_score, [])
-    with pytest.raises(DataError, match="expected every record to have boundary counts"):
-        boundary_score([ImageRecord("a", (2, 3))])
-    with pytest.raises(DataError, match="pixel counts"):
-        pixel_score([ImageRecord("a", (2, 3), {"boundary": A})])
+    for records, named in (([], "records"), ([ImageRecord("a", (2, 3))], "boundary")):
+        refused(named, boundary_score, records)
+
+
+def test_more_matched_than_there_are_is_refused():
+    for row in ([3, 2, 1, 1], [1, 1, 3, 2]):
+        refused("matched", curve_counts, [0.5], [row])
 
 
 def test_a_curve_has_one_precision_and_one_recall_per_threshold():
@@ -228,15 +225,9 @@ def test_a_curve_has_one_precision_and_one_recall_per_threshold():
     refused(r"thresholds: shape \(\), expected one axis", PRCurve, 0.1, 0.1, 0.3, error=ShapeError)
 
 
-def test_counts_of_other_thresholds_do_not_add():
-    other = BoundaryCounts([0.5], [1], [1], [1], [1])
-    with pytest.raises(ShapeError, match="different thresholds"):
-        A + other
-
-
 def test_pixel_score_by_hand():
     # The note, 3.2.1: TP 4, FP 2, FN 1, TN 3 is (2/5, 4/5) in ROC and (4/5, 2/3) in PR space.
-    found = PixelCounts([0.5], [4], [2], [1], [3], abs_error_sum=2.5)
+    found = {"thresholds": [0.5], "tp": [4], "fp": [2], "fn": [1], "tn": [3], "abs_error_sum": 2.5}
     score = pixel_score([ImageRecord("a", (2, 5), {"pixel": found})])
     assert (score.ods.recall, score.ods.precision) == pytest.approx((4 / 5, 2 / 3))
     # (0,0) - (0.4,0.8) - (1,1): 0.16 + 0.54; the line 1 - fpr meets it at fpr 1/3.
@@ -246,8 +237,31 @@ def test_pixel_score_by_hand():
 
 
 def test_pixel_score_with_one_class_has_no_roc():
-    found = PixelCounts([0.3, 0.6], [0, 0], [3, 1], [0, 0], [3, 5])
+    found = {"thresholds": [0.3, 0.6], "tp": [0, 0], "fp": [3, 1], "fn": [0, 0], "tn": [3, 5]}
+    found["abs_error_sum"] = 0.0
     score = pixel_score([ImageRecord("a", (2, 3), {"pixel": found})])
     assert score.ods.f == 0.0
     assert np.isnan([score.auc_roc, score.eer]).all()
     assert (score.to_mapping()["auc_roc"], score.to_mapping()["eer"]) == (None, None)
+
+
+PAIRS = st.tuples(st.integers(0, 9), st.integers(0, 9))
+IMAGES = st.lists(st.lists(st.tuples(PAIRS, PAIRS), min_size=3, max_size=3), min_size=1, max_size=5)
+
+
+@given(IMAGES)
+def test_scores_are_within_their_range(images):
+    """Of each pair the first are matched, the second are not."""
+    four = np.array([[(a, a + b, c, c + d) for (a, b), (c, d) in rows] for rows in images])
+    t, once = np.array([0.25, 0.5, 0.75]), np.ones((1, len(four)), int)
+    found = curve_scores(t, four, once, Protocol())
+    (recall,), (f,) = found["curve"].recall, found["ods"]["f"][None]
+    assert found["curve"].f.max() - 1e-12 <= f <= 1
+    if recall[0] > 0 and (recall == recall[0]).all():  # one point has no area
+        assert np.isnan(found["ap"])
+    else:
+        assert 0 <= found["ap"] <= 1.01 + 1e-12
+    if len(four) == 1:
+        assert found["ois"]["f"] == found["curve"].f.max()
+    turned = curve_scores(t, four[::-1], once, Protocol())
+    np.testing.assert_equal({**turned, "curve": 0}, {**found, "curve": 0})

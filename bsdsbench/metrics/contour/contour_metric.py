@@ -16,7 +16,7 @@ from bsdsbench.metrics.base import IMAGES, Column, Metric, over
 from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.label_options import PERCENTS, ContourOptions, LabelOptions
 from bsdsbench.metrics.contour.measures import PIXELS, TABLE, Compared, davis_radius, values_of
-from bsdsbench.metrics.contour.pairs import CONVENTIONS, SIDES
+from bsdsbench.metrics.contour.pairs import SIDES
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Stack
 from bsdsbench.scores.ratios import (
@@ -163,13 +163,7 @@ class ContourMetric(Metric):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
     ) -> Iterator[tuple[str, str, str]]:
-        yield from label_symptoms(pred, gt, opt)
-        undefined = (
-            np.isnan(CONVENTIONS[opt.empty].one_distance or 0.0) and "distance" in opt.groups
-        )
-        if undefined and self.count(pred, gt, protocol, opt)["pairs"][:, 1:].any():
-            words = "masks without a partner, which HD, HD95 and ASSD leave out"
-            yield "left-out", words, "read them beside IoU, or --set contour.empty=diagonal"
+        return label_symptoms(pred, gt, opt)
 
     def describe(self, protocol: Protocol, opt: ContourOptions) -> str:
         """What was compared, what empty masks gave, and the order of the means."""

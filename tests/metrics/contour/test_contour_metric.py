@@ -7,17 +7,19 @@ from pathlib import Path
 import imageio.v3 as iio
 import numpy as np
 import pytest
-from bsdsbench.metrics.contour.totals import contour_counts
 
 import bsdsbench as bb
-from bsdsbench.cli import cli
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.contour.contour_metric import key_of, label_maps, label_symptoms
-from bsdsbench.metrics.contour.label_options import GROUPS, PERCENTS, ContourOptions
+from bsdsbench.metrics.contour.contour_metric import (
+    label_maps,
+    label_symptoms,
+)
+from bsdsbench.metrics.contour.label_options import ContourOptions
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.run_options import RunOptions
+from tests.helpers.counting import counts_of
 from tests.helpers.masks import blobs
 from tests.helpers.runs import counted, refused
 from tests.reference import contours as ref
@@ -81,31 +83,12 @@ def test_means_are_over_images_and_then_over_classes(runs, maps):
     }
     for key, rows in expected.items():
         per_class = np.nanmean(rows, axis=0)
-        assert score.values[key] == pytest.approx(per_class.mean()), key
-        found = [score.per_class[name].values[key] for name in CLASSES]
+        assert score[key] == pytest.approx(per_class.mean()), key
+        found = [score.per_class[name][key] for name in CLASSES]
         assert found == pytest.approx(per_class), key
     assert score.per_class["lake"].n_images == 4
-    assert score.pairs == (19, 0, 0)
-    assert score.empty == "skip"
-
-
-def test_every_measure_of_the_presets_has_a_column_and_a_value(runs):
-    columns = {c.key: c for c in registry.get("contour").columns}
-    keys = [key_of(name) for name in ContourOptions(groups=GROUPS).measures()]
-    sizes = {"boundary_sizes": (0.02, 0.005, 0.01), "davis_bounds": (0.008, 1, 2, 3, 5, 9, 12)}
-    sizes |= {"tolerances": (0.5, 1, 2, 3, 5, 10), "trimap_widths": (1, 2, 3, 5, 10, 20)}
-    every = {
-        key_of(name)
-        for percent in PERCENTS
-        for name in ContourOptions(groups=GROUPS, percent=percent, **sizes).measures()
-    }
-    assert set(columns) == {*every, "pooled.iou", "n_images"}
-    lower = {key for key in keys if columns[key].lower}
-    assert lower == {key for key in keys if key.startswith(("hd", "assd"))}
-    for shown in (registry.get("contour").columns, registry.get("contour").part_columns):
-        assert [c.key for c in shown if not c.score] == ["n_images"]
-    found = bb.compare(runs, n_boot=3).scores
-    assert {f"contour.{key}" for key in keys if key != "cldice"} <= set(found)
+    assert [*score.pairs.values()] == [19, 0, 0]
+    assert score.empty_masks == "skip"
 
 
 def test_a_class_in_no_image_is_left_out_of_the_mean(maps):
@@ -115,9 +98,10 @@ def test_a_class_in_no_image_is_left_out_of_the_mean(maps):
     for k in gt:
         found.update(near[k], gt[k], k)
     score = found.compute().score("contour")
-    alone = [score.per_class[name].values["iou"] for name in CLASSES]
-    assert score.values["iou"] == pytest.approx(np.mean(alone))
-    assert score.per_class["none"].to_mapping() == {**dict.fromkeys(score.values), "n_images": 0}
+    alone = [score.per_class[name]["iou"] for name in CLASSES]
+    assert score["iou"] == pytest.approx(np.mean(alone))
+    assert score.per_class["none"].n_images == 0
+    assert np.isnan(score.per_class["none"]["iou"])
 
 
 def test_pooled_values_are_those_of_all_pixels(runs, maps):
@@ -125,7 +109,7 @@ def test_pooled_values_are_those_of_all_pixels(runs, maps):
     wide = [np.concatenate([m[k] for k in gt], axis=1) for m in (near, gt)]
     expected = np.mean(bc.mask_iou(*wide, classes=4, ignore=255))
     assert runs[0].score("contour").pooled["iou"] == pytest.approx(expected)
-    assert runs[0].score("segmentation").values["mean_iou"] == pytest.approx(expected)
+    assert runs[0].score("segmentation")["mean_iou"] == pytest.approx(expected)
 
 
 def test_pooled_boundaries_are_those_of_all_images():
@@ -138,7 +122,7 @@ def test_pooled_boundaries_are_those_of_all_images():
     evaluator = bb.StreamingEvaluator(bb.Protocol(options={"contour": at}), "contour")
     for k in range(2):
         evaluator.update(pred[k], gt[k], str(k))
-    found = evaluator.compute().score("contour").pooled
+    found = dict(evaluator.compute().score("contour").pooled)
     assert sorted(found) == ["biou@1", "biou@2", "f@1", "f@3", "iou"]
     for width in (1, 2):
         shells = [
@@ -155,16 +139,6 @@ def test_pooled_boundaries_are_those_of_all_images():
         assert found[f"f@{radius}"] == pytest.approx(np.mean(values))
 
 
-def test_what_was_not_asked_for_is_undefined_for_an_image():
-    found = registry.get("contour").image_values(
-        contour_counts([[0, 1]], [[0, 1]], ContourOptions(classes=("a", "b"), groups=())),
-        bb.Protocol(),
-    )
-    assert found == pytest.approx(
-        {"iou": 1, "biou": np.nan, "f": np.nan, "n_pairs": 2, "n_one_empty": 0}, nan_ok=True
-    )
-
-
 def test_a_pixel_is_enough_and_two_classes_have_their_parts():
     """In the first image both classes are a pixel; the second has one class, on one side."""
     at = ContourOptions(classes=("a", "b"), groups=())
@@ -172,60 +146,10 @@ def test_a_pixel_is_enough_and_two_classes_have_their_parts():
     evaluator.update(np.array([[0, 1]]), np.array([[0, 1]]), "one")
     evaluator.update(np.array([[255, 0]]), np.array([[0, 0]]), "two")
     score = evaluator.compute().score("contour")
-    assert score.pairs == (3, 0, 0)
-    assert score.pooled == {"iou": pytest.approx((2 / 3 + 1) / 2)}
-    assert {k: part.to_mapping() for k, part in score.per_class.items()} == {
-        "a": {"iou": 0.75, "n_images": 2},
-        "b": {"iou": 1.0, "n_images": 1},
-    }
-
-
-def test_two_runs_are_compared_with_intervals(runs):
-    found = bb.compare(runs, n_boot=200, seed=0)
-    for score, best in (("contour.hd95-pooled", min), ("segmentation.mean_iou", max)):
-        values = [found.interval_of(run.name, score) for run in runs]
-        assert all(v.low <= v.value <= v.high for v in values)
-        assert best(v.value for v in values) == values[0].value
-        difference = found.difference_of("near", "far", score)
-        assert difference.value == pytest.approx(values[0].value - values[1].value)
-        assert difference.low * difference.high > 0  # all images agree which is better
-
-
-def call(words):
-    return cli.main(words, standalone_mode=False)
-
-
-@pytest.mark.slow
-def test_the_command_line_from_run_to_gate(folders, tmp_path, capsys):
-    root, gt, near, far = folders
-    one, two = tmp_path / "one", tmp_path / "two"
-    for pred, out in ((near, one), (far, two)):
-        command = f"evaluate {pred} --gt {gt} --metrics contour,segmentation -o {out} --quiet"
-        more = f"--protocol {root / 'mine.toml'} --executor thread --workers 1"
-        assert not call([*command.split(), *more.split()])
-        printed = capsys.readouterr().out
-        assert "empty masks: skip" in printed
-        assert "house" in printed
-        assert "clDice" not in printed  # not asked for, so no column
-    baseline = tmp_path / "baseline.json"
-    assert not call(["check", str(one), "--baseline", str(baseline), "--update"])
-    for out, status in ((one, 0), (two, 1)):
-        assert (call(["check", str(out), "--baseline", str(baseline)]) or 0) == status
-    report = tmp_path / "report.html"
-    assert not call(["report", str(one), str(two), "-o", str(report), "--quiet"])
-    assert "HD95 directed" in report.read_text("utf-8")
-
-
-def test_masks_need_no_protocol(maps, tmp_path):
-    gt, near, _ = maps
-    truth = write(tmp_path / "gt", {k: (m == 1) * 255 for k, m in gt.items()})
-    pred = write(tmp_path / "pred", {k: (m == 1) * 1 for k, m in near.items()})
-    run = bb.evaluate(pred, truth, metrics=METRICS, workers=1)
-    expected = np.mean([bc.hausdorff(near[k] == 1, gt[k] == 1) for k in gt])
-    assert run.score("contour").values["hd"] == pytest.approx(expected)
-    for metric in METRICS:  # of one class there are no parts
-        assert run.score(metric).per_class == {}
-    assert run.protocol.name == "masks"
+    assert [*score.pairs.values()] == [3, 0, 0]
+    assert score.pooled.iou == pytest.approx((2 / 3 + 1) / 2)
+    parts = [(part["iou"], part.n_images) for part in score.per_class.values()]
+    assert parts == [(0.75, 2), (1.0, 1)]
 
 
 def test_instance_maps(tmp_path):
@@ -235,9 +159,11 @@ def test_instance_maps(tmp_path):
     found = write(tmp_path / "pred", {"a": pred})
     truth = write(tmp_path / "gt", {"a": gt})
     run = counted(found, truth, "boundary-iou-coco", metrics=("contour", "segmentation"))
-    assert run.score("contour").pairs == (1, 1, 1)
-    assert run.score("segmentation").values["pq"] == pytest.approx(0.9 / 2)
-    assert "paired by IoU > 0.5" in registry.get("contour").describe(run.protocol)
+    assert run.score("contour").pairs.to_mapping() == dict.fromkeys(
+        ("both", "pred_only", "gt_only"), 1
+    )
+    assert run.score("segmentation")["pq"] == pytest.approx(0.9 / 2)
+    assert "paired by IoU > 0.5" in registry.describe(["contour"], run.protocol)
 
 
 TWO = np.array([[[1, 1, 1], [0, 1, 0]], [[0, 0, 0], [1, 1, 0]]], bool)
@@ -298,7 +224,7 @@ def test_a_fault_names_the_file_that_has_it(pred, gt, options, line):
         mine = bb.Prediction("im", files[0], classes=found)
         true = bb.GroundTruth("im", path=files[1], labels=truth)
         words = line if files[0] else "im" + line[len("p.png") :]
-        refused(f"^{re.escape(words)}", registry.get("contour").count, mine, true, at)
+        refused(f"^{re.escape(words)}", counts_of, "contour", mine, true, at)
 
 
 @pytest.mark.parametrize(
@@ -314,23 +240,6 @@ def test_what_label_maps_show_of_wrong_options(pred, gt, causes):
     assert [cause for cause, _, _ in label_symptoms(*maps, at)] == causes
 
 
-def test_an_image_is_shown_by_the_first_size_of_each_measure(maps):
-    gt, near, _ = (m["im1"] for m in maps)
-    sizes = {"boundary_sizes": (0.02, 0.1), "davis_bounds": (3, 9)}
-    at = ContourOptions(classes=CLASSES, groups=("boundary-iou", "davis"), **sizes)
-    found = registry.get("contour").image_values(contour_counts(near, gt, at), bb.Protocol())
-    options = {"classes": 4, "ignore": 255}
-    assert found == pytest.approx(
-        {
-            "iou": np.mean(bc.mask_iou(near, gt, **options)),
-            "biou": np.mean(bc.boundary_iou(near, gt, **options)),
-            "f": np.mean(bc.davis_f(near, gt, 3, **options)),
-            "n_pairs": 4,
-            "n_one_empty": 0,
-        }
-    )
-
-
 def test_missing_predictions_can_be_nothing(folders, tmp_path):
     root, gt, near, _ = folders
     some = tmp_path / "some"
@@ -339,27 +248,7 @@ def test_missing_predictions_can_be_nothing(folders, tmp_path):
         (some / path.name).write_bytes(path.read_bytes())
     protocol = bb.Protocol.load(root / "mine.toml")
     run = bb.evaluate(some, gt, protocol, metrics="contour", workers=1, missing="zero")
-    assert run.score("contour").pairs == (16, 0, 3)
-
-
-def test_bad_files_are_listed_together(folders, tmp_path):
-    root, gt, near, _ = folders
-    bad = tmp_path / "bad"
-    bad.mkdir()
-    for path in near.iterdir():
-        (bad / path.name).write_bytes(path.read_bytes())
-    iio.imwrite(bad / "im1.png", np.full((40, 56), 77, np.uint8))
-    iio.imwrite(bad / "im2.png", np.zeros((56, 40), np.uint8))
-    (bad / "im3.png").write_bytes(b"no picture")
-    protocol = bb.Protocol.load(root / "mine.toml")
-    with pytest.raises(bb.DataError) as caught:
-        bb.evaluate(bad, gt, protocol, metrics="contour", workers=1)
-    problems = "\n".join(caught.value.problems)
-    assert len(caught.value.problems) == 3
-    assert "im1.png" in problems
-    assert "label 77, expected 0 .. 3, or 255 (ignored)" in problems
-    assert "56x40" in problems
-    assert "im3.png" in problems
+    assert [*run.score("contour").pairs.values()] == [16, 0, 3]
 
 
 def square(at, size=4):
@@ -380,7 +269,8 @@ def test_distances_of_few_pairs_say_over_how_many(tmp_path):
     told = " ".join(run.summary().split())
     assert "means over 10 of 101 pairs: HD, HD95 pooled" in told
     own = [found["images"][k]["contour"] for k in (0, 50, 100)]
-    assert [(v["n_pairs"], v["n_one_empty"]) for v in own] == [(1, 0), (1, 1), (0, 0)]
+    sides = ("pairs.both", "pairs.pred_only", "pairs.gt_only")
+    assert [[v[side] for side in sides] for v in own] == [[1, 0, 0], [0, 0, 1], [0, 0, 0]]
 
 
 def test_classes_of_no_image_are_said():
@@ -402,8 +292,6 @@ def test_percents_have_columns_or_are_refused(percent):
     run = bb.evaluate_items([("x", square(9), square(5))], told, metrics="contour", workers=1)
     assert f"HD{percent} pooled" in run.summary()
     assert run.scores()["contour"][f"hd{percent}-pooled"] == 4
+    wrong = told.replace(options={"contour": {"percent": percent + 0.5}})
     with pytest.raises(ProtocolError, match="percent"):
-        RunOptions(
-            protocol=told.replace(options={"contour": {"percent": percent + 0.5}}),
-            metrics="contour",
-        )
+        RunOptions(protocol=wrong, metrics="contour")

@@ -132,11 +132,6 @@ def test_labels_of_no_class_are_named(params, labels, message):
         contour_counts(given_, wanted, ContourOptions(**params))
 
 
-def test_what_has_no_classes_is_named_by_what_it_is():
-    names = {unit: ContourOptions(unit=unit).class_names for unit in ("class", "instance", "id")}
-    assert names == {"class": ("mask",), "instance": ("instances",), "id": ("instances",)}
-
-
 @pytest.mark.parametrize("spacing", [(2.0, 1.0), (1.0, 2.0)])
 def test_bf_and_the_figure_of_merit_are_in_pixels_with_any_spacing(spacing):
     pred, gt = np.zeros((2, 12, 14), bool)

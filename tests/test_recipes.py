@@ -1,0 +1,68 @@
+"""The recipes of CONTRIBUTING.md: each diff is applied to a copy, and what it adds is used."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+RECIPES = re.findall(
+    r"^### \d\. (.+?)\n.*?^```diff\n(.*?)^```", (ROOT / "CONTRIBUTING.md").read_text(), re.M | re.S
+)
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    """Python in a copy of the project to which all diffs are applied."""
+    copy = tmp_path_factory.mktemp("recipes") / "copy"
+    folders = ("bsdsbench", "datasets", "docs", "scripts", "tests")
+    skip = shutil.ignore_patterns("__pycache__", "_build", "generated", "browser")
+    for folder in folders:
+        shutil.copytree(ROOT / folder, copy / folder, ignore=skip)
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    for _, diff in RECIPES:
+        subprocess.run(["git", "apply"], input=diff.encode(), cwd=copy, check=True)
+
+    def run(*words):
+        env = {**os.environ, "PYTHONPATH": str(copy), "PYTEST_ADDOPTS": ""}
+        done = subprocess.run(
+            [sys.executable, *map(str, words)], cwd=copy, env=env, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_four_recipes():
+    assert [name for name, _ in RECIPES] == ["A metric", "A preset", "A reader", "A verb"]
+
+
+def test_a_metric_needs_no_file_that_its_recipe_does_not_name(python):
+    """Its tests by the contract, and those that ask something of every metric."""
+    files = ("metrics/test_contract.py", "report/test_schema.py", "test_site_pages.py")
+    some = "wrong-pixels or every_metric_has"
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", some)
+    assert "passed" in python(*words, *(f"tests/{name}" for name in files))
+
+
+def test_a_preset(python):
+    assert "max_dist = 0.02" in python("-m", "bsdsbench", "protocols", "stairs")
+
+
+def test_a_reader_and_a_verb(python, tmp_path):
+    for side in ("pred", "gt"):
+        (tmp_path / side).mkdir()
+    np.savetxt(tmp_path / "pred" / "a.rows", np.eye(9), "%g")
+    np.savez(tmp_path / "gt" / "a.npz", np.eye(9) > 0)
+    where = (tmp_path / "pred", "--gt", tmp_path / "gt", "-o", tmp_path / "out")
+    how = ("--protocol", "stairs", "--workers", "1", "--executor", "thread", "--quiet")
+    assert "1.0000" in python("-m", "bsdsbench", "evaluate", *where, *how)
+    assert python("-m", "bsdsbench", "ids", tmp_path / "out") == "a\n"
+    python("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_site_pages.py", "-k", "verb")
