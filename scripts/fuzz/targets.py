@@ -1,8 +1,8 @@
 """What is read, and how hostile input for it is made: one table of targets.
 
 Three kinds: damaged files of every format; small files that claim, or decode to, much more; damaged
-results. A result is read as it was or refused, whatever is damaged; in "forged" ones the hash is
-made to fit. Protocols, score lists and tables are text for people, without a checksum: what still
+results. Counts are read as they were or refused, whatever is damaged; in "forged" ones the hash is
+made to fit. result.json, protocols, score lists and tables are text without a checksum: what still
 is such a text may read differently.
 """
 
@@ -33,7 +33,7 @@ from bsdsbench.loaders.depth_files import depth_prediction
 from bsdsbench.loaders.official_txt import read_ev1, read_rows
 from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.scores import read_scores
-from bsdsbench.runs.record_store import unpack_records
+from bsdsbench.runs.folder import unpack_records
 
 INTERESTING = (0, 1, 2, 7, 0x7F, 0xFF, 0xFFFF, 100_000, 2**31 - 1, 2**31, 2**32 - 1)
 SIZES = (0, 1, 3, 1000, 10**5, 3 * 10**6, 4 * 10**7, 5 * 10**8, 2**31 - 1)
@@ -444,7 +444,7 @@ def results(root: Path) -> dict[str, tuple[Path, Read, bool]]:
     with contextlib.suppress(ZeroDivisionError):
         bb.evaluate(root / "pred", root / "gt", protocol, out=root / "going", **one, **stop)
     return {
-        "result.json": (root / "out" / "result.json", scores, True),
+        "result.json": (root / "out" / "result.json", scores, False),
         "counts.npz": (root / "out" / "counts.npz", scores, True),
         "forged counts": (root / "forged" / "counts.npz", forged, False),
         "records.db": (root / "going" / "records.db", again, True),
