@@ -78,8 +78,29 @@ def words_option(
 
 
 names_option = words_option("--names", metavar="A,B", help="Names of the runs; default: as stored.")
-published_option = words_option(
-    "--published", metavar="KEY,...", help="Published results to add: keys, task=NAME, rule=NAME."
+
+
+def _published(
+    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
+) -> list[str] | None:
+    words = _words(ctx, param, texts)
+    if words == ["list"]:
+        from bsdsbench.comparison.published import published_results
+
+        for key, row in published_results().items():
+            told = [str(row.year), row.variant, row.input, row.tasks[0]]
+            print(f"{key:32}  {row.name} ({', '.join(word for word in told if word)})")
+        ctx.exit()
+    return words
+
+
+published_option = click.option(
+    "--published",
+    multiple=True,
+    callback=_published,
+    is_eager=True,
+    metavar="KEY,...",
+    help="Published results to add: keys, task=NAME, rule=NAME; `list` shows every key.",
 )
 
 
@@ -287,9 +308,10 @@ def protocol_from(
 
     Raises ProtocolError, UsageError for a field that is given in two ways.
     """
+    from attrs import asdict
+
     from bsdsbench.metrics.registry import settled
     from bsdsbench.protocol.constants import NMSParams
-    from bsdsbench.protocol.fields import plain
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
 
@@ -317,7 +339,7 @@ def protocol_from(
     if nms not in (None, True, PROTOCOL_S):
         given = changes.get("nms_params")
         more = given if isinstance(given, dict) else {}
-        short["nms_params"] = plain(NMSParams.recipe(str(nms))) | more
+        short["nms_params"] = asdict(NMSParams.recipe(str(nms))) | more
     return settled(base.replace(**changes | short))
 
 

@@ -170,19 +170,19 @@ def _write(target: str, kind: str, found: list[tuple[str, Any]], scale: str) -> 
 def _print_rows(rows: list[dict[str, Any]]) -> None:
     """The numbers of every file; then every area of every file, and what it is."""
     from bsdsbench.cli.evaluating import print_tables
-    from bsdsbench.tables.table import Column, Table
+    from bsdsbench.tables.table import Field, Table
 
     forms = {"name": "", "positives": "d", "negatives": "d", "points": "d"}
     keys = [key for key in rows[0] if key != "areas"]
-    columns = [Column(key, key.replace("_", " "), "", forms.get(key, ".6g")) for key in keys]
+    columns = [Field(key, key.replace("_", " "), "", forms.get(key, ".6g")) for key in keys]
     tables = [Table("curves", "", columns, [[row[key] for key in keys] for row in rows])]
     if "areas" in rows[0]:
         words = ("points", "ties", "rule")
         headings = [row["name"] for row in rows] if len(rows) > 1 else ["value"]
         columns = [
-            Column("number", "number"),
-            *(Column(f"value_{k}", name, "", ".6g") for k, name in enumerate(headings, 1)),
-            *(Column(word, word) for word in words),
+            Field("number", "number"),
+            *(Field(f"value_{k}", name, "", ".6g") for k, name in enumerate(headings, 1)),
+            *(Field(word, word) for word in words),
         ]
         cells = [
             [same[0]["name"], *(r["value"] for r in same), *(same[0][word] for word in words)]

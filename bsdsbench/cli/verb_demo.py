@@ -64,14 +64,14 @@ def command(out: Path, workers: int | None, quiet: bool) -> None:
 def _print_differences(found: Any) -> None:
     """Every pair of methods: what the second lacks, and whether more images could reverse it."""
     from bsdsbench.cli.evaluating import print_tables
-    from bsdsbench.tables.table import Column, Estimate, Table
+    from bsdsbench.tables.table import Estimate, Field, Table
 
     columns = [
-        Column("pair", "Pair"),
-        Column("ods", f"ODS [{found.level:.0%} interval]", "ODS", "+.4f"),
-        Column("p", "p (Holm)", "p", "p"),
-        Column("ap", "AP", "", "+.4f"),
-        Column("wins", "Better on", "", "d"),
+        Field("pair", "Pair"),
+        Field("ods", f"ODS [{found.level:.0%} interval]", "ODS", "+.4f"),
+        Field("p", "p (Holm)", "p", "p"),
+        Field("ap", "AP", "", "+.4f"),
+        Field("wins", "Better on", "", "d"),
     ]
     rows = []
     for pair in found.images:

@@ -70,6 +70,8 @@ def command(name: str | None, form: str) -> int:
 
 def _list(protocols: Sequence[Protocol], of: Sequence[Task]) -> None:
     """A line or two for each: what it is for, and the shared fields in which it is not bsds500."""
+    from attrs import fields
+
     from bsdsbench.protocol.fields import short
     from bsdsbench.protocol.protocol import Protocol, preset_text
 
@@ -82,6 +84,11 @@ def _list(protocols: Sequence[Protocol], of: Sequence[Task]) -> None:
         pairs = [(k, v) for k, v in one.leaves().items() if k in Protocol.names()]
         other = [f"{k} {short(v)}" for k, v in pairs if k not in NAMED and v != usual[k]]
         _print_item(f"{one.name} v{one.version}", "; ".join([what.replace("\n# ", " "), *other]))
+    print("\nFields, for `evaluate --set FIELD=VALUE`, with their values in bsds500")
+    for f in fields(Protocol):
+        value = usual.get(f.name)
+        told = "" if value is None else f" ({short(value).lower()})"
+        _print_item(f.name + told, f.metadata["help"])
     print("\nTasks, for `evaluate --task`; needs and source of one: `bsdsbench protocols NAME`")
     for task in of:
         count = f"{task.images} images" if task.images else "images not counted"

@@ -52,13 +52,9 @@ def comparable(
     force  : other protocols and ground truth are said, and no fault; None: the caller has no such
              choice
     """
-    bare = [
-        DataError(f"{name}: no counts per image")
-        for name, run in zip(labels, runs, strict=True)
-        if not run.records
-    ]
+    bare = [name for name, run in zip(labels, runs, strict=True) if not run.records]
     if bare:
-        raise DataError.collect(bare)
+        raise DataError.collect([DataError(f"{name}: no counts per image") for name in bare])
     ids = [set(run.image_ids) for run in runs]
     shared = set.intersection(*ids)
     notes: list[str] = []
@@ -70,41 +66,33 @@ def comparable(
         notes.append(f"{fault}; compared on the {len(shared)} in all")
     kept = [replace(r, records=tuple(x for x in r.records if x.image_id in shared)) for r in runs]
     faults: list[str] = []
-    for name, run in zip(labels[1:], kept[1:], strict=True):
-        found, said = _differences(kept[0], run)
-        faults += [f"{labels[0]}, {name}: {line}" for line in found]
-        notes += [f"{labels[0]}, {name}: {line}" for line in said]
+    first = kept[0]
+    for label, run in zip(labels[1:], kept[1:], strict=True):
+        both = f"{labels[0]}, {label}"
+        found = first.signature.differences(run.signature)
+        if reference_of(first) or reference_of(run):
+            found = [d for d in found if d.key not in OWN_OF_REFERENCES]
+        faults += [
+            f"{both}: protocols differ in {d.line()}"
+            for d in found
+            if d.key.partition(".")[0] not in HARMLESS
+        ]
+        records = zip(first.records, run.records, strict=True)
+        if other := [x.image_id for x, y in records if not _same_truth(x, y)]:
+            faults.append(f"{both}: ground truth of image {other[0]!r} differs")
+        notes += [f"{both}: {d.line()}" for d in found if d.key in SAID]
     if faults and not force:
         why = "such scores are not comparable"
         why += " (force=True compares them all the same)" if force is not None else ""
         raise DataError.collect([DataError(f"{f}; {why}") for f in faults])
-    notes += [
-        f"{name}: from official files, which do not state the protocol; "
-        f"AP by the rule {run.protocol.ap_rule}"
-        + " without their row of threshold 0"
-        * (run.protocol.whole_image and run.protocol.ap_rule != "edter")
-        for name, run in zip(labels, runs, strict=True)
-        if "official" in run.provenance
-    ]
-    notes += reference_notes(labels, kept)
-    return kept, [*notes, *faults]
-
-
-def _differences(a: Evaluation, b: Evaluation) -> tuple[list[str], list[str]]:
-    """What makes the scores incomparable, and what else differs, in the words of the signatures.
-
-    Each line has both values and what the difference usually costs.
-    """
-    found = a.signature.differences(b.signature)
-    if reference_of(a) or reference_of(b):
-        found = [d for d in found if d.key not in OWN_OF_REFERENCES]
-    faults = [
-        f"protocols differ in {d.line()}" for d in found if d.key.partition(".")[0] not in HARMLESS
-    ]
-    other = [x.image_id for x, y in zip(a.records, b.records, strict=True) if not _same_truth(x, y)]
-    if other:
-        faults.append(f"ground truth of image {other[0]!r} differs")
-    return faults, [d.line() for d in found if d.key in SAID]
+    for name, run in zip(labels, runs, strict=True):
+        if "official" in run.provenance:
+            zero = run.protocol.whole_image and run.protocol.ap_rule != "edter"
+            notes.append(
+                f"{name}: from official files, which do not state the protocol; AP by the rule "
+                f"{run.protocol.ap_rule}{' without their row of threshold 0' if zero else ''}"
+            )
+    return kept, [*notes, *reference_notes(labels, kept), *faults]
 
 
 def _same_truth(a: ImageRecord, b: ImageRecord) -> bool:

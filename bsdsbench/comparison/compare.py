@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.comparison import significance
 from bsdsbench.comparison.bootstrap import (
     N_BOOT,
     SEED,
@@ -38,18 +39,6 @@ from bsdsbench.comparison.comparison_result import (
     Interval,
 )
 from bsdsbench.comparison.comparison_tables import lower_is_better
-from bsdsbench.comparison.significance import (
-    TESTS,
-    bca_interval,
-    holm,
-    least_p,
-    letters,
-    p_value,
-    percentile_interval,
-    permutation_p,
-    smallest_told,
-    wilcoxon_p,
-)
 from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
@@ -81,8 +70,7 @@ def compare(
     One run alone gets its intervals. A score that is undefined (NaN: the AP of label maps, an R50
     that a curve does not reach) has no interval and no p-value, and is excluded from letters and
     Holm's correction; an interval is that of the defined samples if at least `level` of them are. A
-    p-value, and with it a letter, needs all samples to be defined. The smallest difference that the
-    images can tell is the half width of an interval with the bootstrap's standard error.
+    p-value, and with it a letter, needs all samples to be defined.
 
     Parameters
     ----------
@@ -90,10 +78,8 @@ def compare(
         Runs of at least two methods on the same images, or their folders.
     names : sequence of str or None
         Names of the runs in tables; default: their own.
-    n_boot : int
-        Samples.
-    seed : int
-        0 or more; the same seed gives the same numbers.
+    n_boot, seed : int
+        Samples, and what they are drawn from; the same seed gives the same numbers.
     level : float
         Of the intervals; p-values after Holm below 1 - level are significant.
     interval : str
@@ -109,20 +95,11 @@ def compare(
     progress : callable or None
         Called with (samples done, all samples, "").
 
-    Returns
-    -------
-    Comparison
-        Differences, intervals, p-values, and what to know before trusting them.
-
     Raises
     ------
     DataError
         For no runs, different images, protocols or ground truth, two runs of one name, and
         parameters out of range.
-
-    References
-    ----------
-    Sources: see bsdsbench.comparison.significance.
 
     Examples
     --------
@@ -138,7 +115,7 @@ def compare(
     """
     n_boot, seed = checked_sampling(n_boot, seed, level)
     given_word(interval, "interval", INTERVALS)
-    given_word(test, "test", TESTS)
+    given_word(test, "test", significance.TESTS)
     found = as_runs(runs)
     labels = labels_of(found, names)
     kept, notes = comparable(found, labels, common, force)
@@ -158,39 +135,49 @@ def compare(
 
     def around(value: float, drawn: F8, left: F8 | None) -> tuple[float, float]:
         if interval == "bca" and left is not None:
-            return bca_interval(value, drawn, left, level)
-        return percentile_interval(drawn, level, n)
+            return significance.bca_interval(value, drawn, left, level)
+        return significance.percentile_interval(drawn, level, n)
 
     intervals = []
     for i, name in enumerate(labels):
         for score, value in whole[i].items():
             left = left_out[i][score] if left_out else None
-            ends = around(value, draws[i][score], left)
-            intervals.append(Interval(name, score, value, *ends))
-    differences: dict[str, list[Difference]] = {score: [] for score in whole[0]}
+            intervals.append(Interval(name, score, value, *around(value, draws[i][score], left)))
+    families: dict[str, list[Difference]] = {score: [] for score in whole[0]}
     for i, j in pairs:
         one, two = kept[i], kept[j]
-        exchanged = (
-            permutation_p(one, two, metrics, n_boot, seed, told) if test == "permutation" else {}
-        )
-        for score, family in differences.items():
+        exchanged = {}
+        if test == "permutation":
+            exchanged = significance.permutation_p(one, two, metrics, n_boot, seed, told)
+        for score, family in families.items():
             value = whole[i][score] - whole[j][score]
             drawn = draws[i][score] - draws[j][score]
             left = left_out[i][score] - left_out[j][score] if left_out else None
             if np.isnan(value):
                 p = value
             elif test == "wilcoxon":
-                p = wilcoxon_p(own[i][score] - own[j][score])
+                p = significance.wilcoxon_p(own[i][score] - own[j][score])
             else:
-                p = exchanged[score] if exchanged else p_value(drawn, n)
+                p = exchanged[score] if exchanged else significance.p_value(drawn, n)
             solver = bool(reference_of(one) or reference_of(two)) and abs(value) < SOLVER_MOVES
-            ends, least = around(value, drawn, left), smallest_told(drawn, level, n)
+            least = significance.smallest_told(drawn, level, n)
+            ends = around(value, drawn, left)
             family.append(
                 Difference(labels[i], labels[j], score, value, *ends, p, p, least, solver)
             )
-    for score, family in differences.items():
-        corrected = holm([d.p for d in family])
-        differences[score] = [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
+    differences, letters = [], {}
+    for score, family in families.items():
+        corrected = significance.holm([d.p for d in family])
+        family = [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
+        differences += family
+        known = [d for d in family if not np.isnan(d.p)]
+        # Best first; those that were tested against no other have no letter.
+        sign = 1 if lower_is_better(score) else -1
+        tested = [k for k, name in enumerate(labels) if any(name in (d.a, d.b) for d in known)]
+        order = [labels[k] for k in sorted(tested, key=lambda k: (sign * whole[k][score], k))]
+        apart = {frozenset((d.a, d.b)) for d in known if d.p_holm < 1 - level}
+        found_letters = significance.letters(order, apart)
+        letters[score] = tuple(found_letters.get(name, "") for name in labels)
     images = []
     for metric in metrics:
         values = [per_image_values(run, metric) for run in kept]
@@ -207,20 +194,18 @@ def compare(
             images.append(ImagePairs(labels[i], labels[j], metric, tuple(effects)))
     if pairs:
         notes += fewer_values(tables, labels, tuple(whole[0]))
-    if pairs and (least_of_all := least_p(n, n_boot, len(pairs))) >= 1 - level:
+    least_p = significance.least_p(n, n_boot, len(pairs))
+    if pairs and least_p >= 1 - level:
         notes.append(
             f"nothing can be significant here: from {n} images, {n_boot} samples and "
-            f"{len(pairs)} pair(s) of runs p is {least_of_all:.3f} or more"
+            f"{len(pairs)} pair(s) of runs p is {least_p:.3f} or more"
         )
     return Comparison(
         names=tuple(labels),
         scores=tuple(whole[0]),
         intervals=tuple(intervals),
-        differences=tuple(d for family in differences.values() for d in family),
-        letters={
-            score: _letters_of(labels, [w[score] for w in whole], family, 1 - level)
-            for score, family in differences.items()
-        },
+        differences=tuple(differences),
+        letters=letters,
         images=tuple(images),
         n_images=n,
         n_boot=n_boot,
@@ -233,19 +218,3 @@ def compare(
         signatures=tuple(str(run.signature) for run in kept),
         speeds=speeds_of(labels, kept),
     )
-
-
-def _letters_of(
-    labels: Sequence[str], values: Sequence[float], differences: Sequence[Difference], alpha: float
-) -> tuple[str, ...]:
-    """A run's letters, best first; "" for one that was tested against no other."""
-    known = [d for d in differences if not np.isnan(d.p)]
-    tested = {name for d in known for name in (d.a, d.b)}
-    sign = 1 if known and lower_is_better(known[0].score) else -1
-    ranks = {
-        name: (sign * value, k) for k, (name, value) in enumerate(zip(labels, values, strict=True))
-    }
-    order = sorted(tested, key=ranks.__getitem__)
-    apart = {frozenset((d.a, d.b)) for d in known if d.p_holm < alpha}
-    found = letters(order, apart)
-    return tuple(found.get(name, "") for name in labels)

@@ -90,10 +90,8 @@ class Comparison(Shown):
 
     Parameters
     ----------
-    names : tuple of str
-        Names of the runs, in the order they were given.
-    scores : tuple of str
-        Names of the scores, METRIC.SCORE.
+    names, scores : tuple of str
+        Names of the runs, and of the scores (METRIC.SCORE).
     intervals, differences : tuple of Interval or tuple of Difference
         One per run, one per pair of runs, of each score.
     letters : dict of str to tuple of str
@@ -101,12 +99,8 @@ class Comparison(Shown):
         a run whose score is undefined.
     images : tuple of ImagePairs
         Each pair of runs image by image.
-    n_images, n_boot, seed : int
-        Number of images, number of bootstrap samples, and their seed.
-    level : float
-        Confidence level of the intervals, such as 0.95.
-    interval : str
-        How the intervals are made.
+    n_images, n_boot, seed, level, interval, test
+        Number of images, and what `compare` was given.
     protocol : str
         What `Protocol.describe` says of the runs' protocol; several with " / " between.
     notes : tuple of str
@@ -115,8 +109,6 @@ class Comparison(Shown):
         How each run was made, in the order of `names`.
     speeds : dict of str to Speed
         Milliseconds per image of the runs of `bsdsbench run`, by name.
-    test : str
-        What gave the p-values.
 
     Examples
     --------
@@ -154,37 +146,17 @@ class Comparison(Shown):
         return f"<Comparison of {first} on {self.n_images} images: {values}{more}>"
 
     def tables(self) -> list[Table]:
-        """Scores with intervals; with two runs or more also differences, and image by image.
-
-        Returns
-        -------
-        list of Table
-            In the order in which they are shown.
-        """
+        """Scores with intervals; with two runs or more also differences, and image by image."""
         return comparison_tables(self)
 
     def to_mapping(self) -> dict[str, Any]:
-        """The comparison as plain values for JSON.
-
-        Returns
-        -------
-        dict
-            Runs, intervals, differences, notes.
-        """
+        """The comparison as plain values for JSON."""
         return comparison_mapping(self)
 
     def only(self, scores: Sequence[str]) -> Comparison:
-        """The same with these scores alone. Raises DataError.
+        """The same with these scores alone ("boundary.ods", or "ods"), without the times.
 
-        Parameters
-        ----------
-        scores : sequence of str
-            Such as "boundary.ods", or "ods".
-
-        Returns
-        -------
-        Comparison
-            Without the times.
+        Raises DataError for a score that it does not have.
         """
         kept = tuple(full_name(score, self.scores) for score in scores)
         if odd := [score for score in kept if score not in self.scores]:
@@ -199,42 +171,16 @@ class Comparison(Shown):
         )
 
     def interval_of(self, run: str, score: str) -> Interval:
-        """The interval of one run's score, "boundary.ods" or "ods". Raises KeyError.
-
-        Parameters
-        ----------
-        run : str
-            Its name.
-        score : str
-            "boundary.ods", or "ods".
-
-        Returns
-        -------
-        Interval
-            Value, low and high.
-        """
-        score = full_name(score, {found.score for found in self.intervals})
+        """The interval of one run's score, "boundary.ods" or "ods". Raises KeyError."""
+        score = full_name(score, self.scores)
         for found in self.intervals:
             if (found.run, found.score) == (run, score):
                 return found
         raise KeyError(f"{run}, {score}")
 
     def difference_of(self, a: str, b: str, score: str) -> Difference:
-        """The difference a - b of one score, for any order of the two runs. Raises KeyError.
-
-        Parameters
-        ----------
-        a, b : str
-            Names of two runs.
-        score : str
-            "boundary.ods", or "ods".
-
-        Returns
-        -------
-        Difference
-            Value, interval and p-values.
-        """
-        score = full_name(score, {found.score for found in self.differences})
+        """The difference a - b of one score, for any order of the two runs. Raises KeyError."""
+        score = full_name(score, self.scores)
         for d in self.differences:
             if (d.a, d.b, d.score) == (a, b, score):
                 return d

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import Column as ScoreColumn
+from bsdsbench.metrics.base import Column
 from bsdsbench.runs.run_identity import SOLVER, SOLVER_MOVES
 from bsdsbench.runs.score_tables import (
     METHOD,
@@ -18,10 +18,10 @@ from bsdsbench.runs.score_tables import (
     with_speeds,
 )
 from bsdsbench.scores.ratios import or_none, short
-from bsdsbench.tables.table import Cell, Column, Estimate, Table
+from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
 SCHEMA = "bsdsbench.comparison/1"
-_PAIR = [Column("a", "A"), Column("b", "B")]
+_PAIR = [Field("a", "A"), Field("b", "B")]
 _TESTED = {  # where the test is not that of the intervals
     "bootstrap": "",
     "permutation": "; p by permutation of the two results of each image",
@@ -37,13 +37,12 @@ def comparison_tables(found: Any) -> list[Table]:
     """
     more = [s for s in found.scores if (c := column_of(s)) is not None and c.shown == "never"]
     shown = [s for s in found.scores if s not in more]
+    several = len(found.names) > 1
     tables = [_scores(found, shown or more)]
-    if len(found.names) > 1:
-        tables += [_differences(found, shown or more), _images(found)]
+    tables += [_differences(found, shown or more), _images(found)] * several
     if shown and more:
-        if len(found.names) > 1:
-            tables.append(_differences(found, more, "more-", "More differences"))
-        tables.append(_scores(found, more, "more-", "More scores with intervals"))
+        tables += [_differences(found, more, aside=True)] * several
+        tables.append(_scores(found, more, aside=True))
     return tables
 
 
@@ -58,9 +57,7 @@ def _made_how(found: Any, notes: Sequence[str]) -> dict[str, Any]:
     return {"caption": caption, "notes": [*notes, *found.notes], "signatures": signed}
 
 
-def _scores(
-    found: Any, scores: Sequence[str], before: str = "", title: str = "Scores with intervals"
-) -> Table:
+def _scores(found: Any, scores: Sequence[str], aside: bool = False) -> Table:
     several = len(found.names) > 1
     rows: list[list[Cell]] = []
     for i, name in enumerate(found.names):
@@ -75,25 +72,27 @@ def _scores(
     known = [replace(c, key=s) for s in scores if (c := column_of(s))]
     how = _made_how(found, [*([note] if several else []), *why_undefined(known, values)])
     columns = [METHOD, *(_column(score) for score in scores)]
-    what = f"{'More scores' if before else 'Scores'} with {_percent(found)} intervals"
-    sentence = f"{what} from {found.n_boot:,} bootstrap samples of {_n(found)}"
-    table = Table(
-        *(f"{before}scores", title, columns, rows), **how, sentence=sentence, aside=bool(before)
+    title = "More scores" if aside else "Scores"
+    sentence = (
+        f"{title} with {_percent(found)} intervals from {found.n_boot:,} bootstrap samples of "
+        f"{_n(found)}"
     )
-    return with_speeds(table, found.speeds)
+    key = "more-scores" if aside else "scores"
+    about: dict[str, Any] = {"sentence": sentence, "aside": aside}
+    return with_speeds(
+        Table(key, f"{title} with intervals", columns, rows, **how, **about), found.speeds
+    )
 
 
-def _differences(
-    found: Any, scores: Sequence[str], before: str = "", title: str = "Differences"
-) -> Table:
+def _differences(found: Any, scores: Sequence[str], aside: bool = False) -> Table:
     alpha = 1 - found.level
     columns = [
         *_PAIR,
-        Column("score", "Score"),
-        Column("difference", f"A - B [{_percent(found)} interval]", "A - B", "+.4f"),
-        Column("p", "p", "", "p"),
-        Column("p_holm", "p (Holm)", "", "p"),
-        Column("least", "Smallest detectable difference", "least", ".4f"),
+        Field("score", "Score"),
+        Field("difference", f"A - B [{_percent(found)} interval]", "A - B", "+.4f"),
+        Field("p", "p", "", "p"),
+        Field("p_holm", "p (Holm)", "", "p"),
+        Field("least", "Smallest detectable difference", "least", ".4f"),
     ]
     here = [d for d in found.differences if d.score in scores]
     rows = [
@@ -116,14 +115,11 @@ def _differences(
             "more. The p decides."
         )
     how = _made_how(found, notes)
+    title = "More differences" if aside else "Differences"
     sentence = f"{title} between methods, with {_percent(found)} intervals and p, on {_n(found)}"
-    return Table(
-        *(f"{before}differences", title, columns, rows),
-        **how,
-        sentence=sentence,
-        n_labels=3,
-        aside=bool(before),
-    )
+    key = "more-differences" if aside else "differences"
+    about: dict[str, Any] = {"sentence": sentence, "n_labels": 3, "aside": aside}
+    return Table(key, title, columns, rows, **how, **about)
 
 
 def _told(differences: Sequence[Any]) -> list[str]:
@@ -154,11 +150,11 @@ def _estimate(
 def _images(found: Any) -> Table:
     columns = [
         *_PAIR,
-        Column("metric", "Metric"),
-        Column("wins", "A wins", "wins", "d"),
-        Column("ties", "Ties", "ties", "d"),
-        Column("losses", "A loses", "loses", "d"),
-        Column("effect", "Effect d", "d", "+.3f"),
+        Field("metric", "Metric"),
+        Field("wins", "A wins", "wins", "d"),
+        Field("ties", "Ties", "ties", "d"),
+        Field("losses", "A loses", "loses", "d"),
+        Field("effect", "Effect d", "d", "+.3f"),
     ]
     rows = [[p.a, p.b, p.metric, *p.record, p.effect_size] for p in found.images]
     values = dict.fromkeys(p.metric for p in found.images)
@@ -171,14 +167,12 @@ def _images(found: Any) -> Table:
 
 def comparison_mapping(found: Any) -> dict[str, Any]:
     """A comparison as plain values for JSON."""
-    plain = (
-        *("names", "n_images", "n_boot", "seed", "level", "interval", "test"),
-        *("protocol", "notes"),
-    )
-    content = {name: getattr(found, name) for name in plain}
+    plain = ("n_images", "n_boot", "seed", "level", "interval", "test", "protocol")
     return {
         "schema": SCHEMA,
-        **{k: list(v) if isinstance(v, tuple) else v for k, v in content.items()},
+        "names": list(found.names),
+        **{name: getattr(found, name) for name in plain},
+        "notes": list(found.notes),
         "signatures": dict(zip(found.names, found.signatures, strict=False)),
         "speeds": {name: speed.to_mapping() for name, speed in found.speeds.items()},
         "intervals": [_plain(i) for i in found.intervals],
@@ -200,7 +194,7 @@ def heading(score: str) -> str:
     return _column(score).heading
 
 
-def column_of(score: str) -> ScoreColumn | None:
+def column_of(score: str) -> Column | None:
     """The metric's column of METRIC.SCORE, or None."""
     metric, _, key = score.partition(".")
     if metric not in registry.names():
@@ -214,15 +208,15 @@ def lower_is_better(score: str) -> bool:
     return column is not None and column.lower
 
 
-def _column(score: str) -> Column:
+def _column(score: str) -> Field:
     metric, _, key = score.partition(".")
-    found = column_of(score) or ScoreColumn(key, key)
+    found = column_of(score) or Column(key, key)
     mine = table_column(found, 3, f"{metric}_")
     if metric in registry.DEFAULT:
         return mine
     title = registry.get(metric).title if metric in registry.names() else metric
     long, short = f"{title}: {found.heading}", found.short or found.heading
-    return Column(mine.key, long, short, mine.format, mine.higher_is_better)
+    return Field(mine.key, long, short, mine.format, mine.higher_is_better)
 
 
 def _n(found: Any) -> str:
@@ -235,5 +229,4 @@ def _percent(found: Any) -> str:
 
 def _plain(record: Any) -> dict[str, Any]:
     """The fields of a record, None where a number is undefined."""
-    values = ((f.name, getattr(record, f.name)) for f in fields(record))
-    return {name: or_none(v) if isinstance(v, float) else v for name, v in values}
+    return {k: or_none(v) if isinstance(v, float) else v for k, v in asdict(record).items()}

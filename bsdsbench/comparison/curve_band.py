@@ -40,8 +40,8 @@ def bootstrap_band(
     Raises DataError if the run has no counts of that metric.
     """
     n_boot, seed = checked_sampling(n_boot, seed, level)
-    curves = registry.with_curve(run.metrics, run.protocol)
-    metric = metric or (curves or registry.DEFAULT)[0]
+    with_curve = registry.with_curve(run.metrics, run.protocol)
+    metric = metric or (with_curve or registry.DEFAULT)[0]
     found = registry.get(metric)
     if metric not in run.metrics or not run.records:
         raise DataError(f"{run.name}: no {metric} counts of images, expected them for a band")
@@ -55,9 +55,8 @@ def bootstrap_band(
     at = []
     for weights in bootstrap_weights(len(run.records), n_boot, seed):
         drawn = found.scores(stack, weights, run.protocol, opt)["curve"]
-        at += [
-            _precision_at(recall, *two) for two in zip(drawn.recall, drawn.precision, strict=True)
-        ]
+        curves = zip(drawn.recall, drawn.precision, strict=True)
+        at += [_precision_at(recall, *curve) for curve in curves]
     band = np.quantile(at, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return CurveBand(recall, *band)
 

@@ -3,8 +3,9 @@
 A baseline is one JSON file: protocol, scores, tolerances, and the counts of every image (base64 of
 counts.npz), which the statistical form needs.
 
-A score fails if it is worse than the baseline by more than its tolerance. With `statistical` the
-drop must also be significant in a paired bootstrap over the images (Holm over the scores), so that
+A score fails if it is worse than the baseline by more than its tolerance, a number or a share of
+the baseline's value ("5%"). All scores are gated, or those chosen. With `statistical` the drop must
+also be significant in a paired bootstrap over the images (Holm over the gated scores), so that
 noise from single images does not fail a build. Where so few images could make no drop significant,
 the tolerance alone decides, and a note says so.
 """
@@ -12,6 +13,7 @@ the tolerance alone decides, and a note says so.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import math
@@ -32,6 +34,7 @@ from bsdsbench.files import bounded
 from bsdsbench.files.arguments import given_number, given_share
 from bsdsbench.files.bounded import (
     FaultError,
+    number_field,
     number_fields,
     only_fields,
     read_json,
@@ -50,52 +53,62 @@ from bsdsbench.runs.run_folder import as_runs
 from bsdsbench.runs.run_identity import incomparable
 from bsdsbench.runs.score_list import flat_scores, full_name
 from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.tables.forms import to_markdown
+from bsdsbench.tables.table import Field, Table
 
 SCHEMA = "bsdsbench.baseline/3"
 FIELDS = (
     *("schema", "name", "n_images", "scores", "tolerances", "protocol", "tasks", "counts"),
-    "checksum",
+    *("gated", "checksum"),
 )
 TOLERANCE = 0.002
 Path_ = str | os.PathLike[str]
+Tolerance = float | str  # in units of the score, or "5%" of the baseline's value
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Stored scores by METRIC.SCORE, tolerances of single scores, and the images' counts."""
+    """Stored scores by METRIC.SCORE, tolerances of single scores, and the images' counts.
+
+    gated : the scores that are checked; none: all
+    """
 
     name: str
     protocol: Protocol
     scores: Mapping[str, float]
     n_images: int
-    tolerances: Mapping[str, float]
+    tolerances: Mapping[str, Tolerance]
     records: Sequence[ImageRecord]
     tasks: Sequence[str] = ()
+    gated: Sequence[str] = ()
 
     @classmethod
     def of(
         cls,
         run: Evaluation,
-        tolerances: Mapping[str, float] | None = None,
+        tolerances: Mapping[str, Tolerance] | None = None,
         earlier: Path_ | None = None,
+        gated: Sequence[str] = (),
     ) -> Baseline:
-        """A baseline equal to the run. Raises DataError for a tolerance for an unknown score.
+        """A baseline equal to the run. Raises DataError for an unknown score, a wrong tolerance.
 
-        earlier : the file of a baseline whose other tolerances stay, if it is there; a warning says
-                  so where it cannot be read
+        earlier : the file of a baseline whose other tolerances, and choice of scores, stay, if it
+                  is there; a warning says so where it cannot be read
         """
         scores = flat_scores(run.scores())
-        kept = {}
+        given, chosen = _limits(tolerances or {}, scores), _chosen(gated, scores)
+        kept: dict[str, Tolerance] = {}
         if earlier is not None and Path(earlier).exists():
             try:
-                stored = Baseline.load(earlier).tolerances
-                kept = {score: value for score, value in stored.items() if score in scores}
+                stored = Baseline.load(earlier)
+                kept = {k: value for k, value in stored.tolerances.items() if k in scores}
+                chosen = chosen or [score for score in stored.gated if score in scores]
             except DataError as error:
                 words = f"{error.problems[0]}; its tolerances are not kept"
                 warnings.warn(words, InputWarning, stacklevel=2)
-        kept |= _by_full_name(tolerances or {}, scores)
+        kept |= {score: stated for score, (_, stated) in given.items()}
         of = [task.name for task in run.tasks]
-        return cls(run.name, run.protocol, scores, len(run.records), kept, run.records, of)
+        return cls(run.name, run.protocol, scores, len(run.records), kept, run.records, of, chosen)
 
     def save(self, path: Path_) -> None:
         """Write the JSON file, whole or not at all. Raises OSError."""
@@ -109,6 +122,8 @@ class Baseline:
             "tasks": ", ".join(self.tasks),
             "counts": base64.b64encode(pack_records(self.records)).decode("ascii"),
         }
+        if self.gated:
+            content["gated"] = ", ".join(self.gated)
         content["checksum"] = _checksum(content)
         write_atomic(Path(path), json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
@@ -129,7 +144,9 @@ class Baseline:
                     "baseline again from a run that is known to be good"
                 )
             only_fields(found, FIELDS)
-            tolerances = number_fields(found, "tolerances")
+            given = table_field(found, "tolerances")
+            percent = {k: v for k, v in given.items() if isinstance(v, str) and v.endswith("%")}
+            tolerances = {k: percent.get(k) or number_field(given, k) for k in given}
             if text_field(found, "checksum") != _checksum(found):
                 raise FaultError("was altered (its checksum differs), expected it as it was made")
             counts = base64.b64decode(
@@ -143,6 +160,7 @@ class Baseline:
                 tolerances,
                 unpack_records(Path("counts"), counts) if counts else (),
                 text_field(found, "tasks").split(", ") if found.get("tasks") else (),
+                text_field(found, "gated", 1 << 20).split(", ") if found.get("gated") else (),
             )
 
 
@@ -155,8 +173,12 @@ def _checksum(content: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One score against its baseline. drop is positive where the run is worse; p is None without
-    statistics. value is None where the run lacks the score."""
+    """One score against its baseline.
+
+    value  : None where the run lacks the score; drop is positive where the run is worse
+    p      : None without statistics, and where no drop could be significant
+    stated : the tolerance as it was given, where that is a share
+    """
 
     score: str
     baseline: float
@@ -165,19 +187,33 @@ class Check:
     tolerance: float
     p: float | None
     failed: bool
+    stated: str = ""
 
     def __str__(self) -> str:
         if self.value is None:
             return f"{self.score}: missing, baseline {self.baseline:.4f}"
-        text = f"{self.score}: {self.value:.4f}, baseline {self.baseline:.4f}"
-        text += f", worse by {self.drop:.4f}" if self.drop > 0 else ", not worse"
-        text += f" (tolerance {self.tolerance:g}"
-        return text + (f", p {self.p:.4f})" if self.p is not None else ")")
+        return f"{self.score}: {self.value:.4f}, baseline {self.baseline:.4f}, {self.reason}"
+
+    @property
+    def reason(self) -> str:
+        """Why it failed or passed, in words."""
+        if self.value is None:
+            return "missing"
+        limit = f"{self.stated} ({self.tolerance:.4g})" if self.stated else f"{self.tolerance:g}"
+        if not self.drop > 0:
+            return f"not worse (tolerance {limit})"
+        beyond = self.drop > self.tolerance
+        words = f"worse by {self.drop:.4f}, {'more than' if beyond else 'within'} the tolerance"
+        if beyond and self.p is not None:
+            return (
+                f"{words} {limit}, {'and' if self.failed else 'not'} significant (p {self.p:.4f})"
+            )
+        return f"{words} {limit}"
 
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """What `check` found, one entry per score of the baseline."""
+    """What `check` found, one entry per gated score of the baseline."""
 
     name: str
     checks: tuple[Check, ...]
@@ -198,23 +234,35 @@ class GateResult:
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        checks = [asdict(check) for check in self.checks]
-        notes = list(self.notes)
-        return {"name": self.name, "passed": self.passed, "checks": checks, "notes": notes}
+        return {"passed": self.passed} | asdict(self)
+
+    def to_markdown(self) -> str:
+        """A table for the summary of a job."""
+        failed = sum(c.failed for c in self.checks)
+        title = f"{self.name}: {failed} of {len(self.checks)} scores failed"
+        columns = [
+            Field("result", "Result"),
+            Field("score", "Score"),
+            Field("value", "Value", "", ".4f"),
+            Field("baseline", "Baseline", "", ".4f"),
+            Field("reason", "Why"),
+        ]
+        rows = [
+            ["FAIL" if c.failed else "ok", c.score, c.value, c.baseline, c.reason]
+            for c in self.checks
+        ]
+        return to_markdown([Table("check", title, columns, rows, notes=self.notes)])
 
     def to_junit(self) -> str:
         """JUnit XML: one test case per score."""
-        failures = sum(c.failed for c in self.checks)
-        suite = ElementTree.Element(
-            "testsuite",
-            {
-                "name": _xml_text(f"bsdsbench {self.name}"),
-                "tests": str(len(self.checks)),
-                "failures": str(failures),
-                "errors": "0",
-                "skipped": "0",
-            },
-        )
+        about = {
+            "name": _xml_text(f"bsdsbench {self.name}"),
+            "tests": str(len(self.checks)),
+            "failures": str(sum(c.failed for c in self.checks)),
+            "errors": "0",
+            "skipped": "0",
+        }
+        suite = ElementTree.Element("testsuite", about)
         for check in self.checks:
             names = {"classname": _xml_text(self.name), "name": check.score}
             case = ElementTree.SubElement(suite, "testcase", names)
@@ -230,7 +278,8 @@ def check(
     run: Evaluation,
     baseline: Baseline | Path_,
     *,
-    tolerance: float | Mapping[str, float] = TOLERANCE,
+    tolerance: Tolerance | Mapping[str, Tolerance] = TOLERANCE,
+    scores: Sequence[str] = (),
     statistical: bool = False,
     level: float = 0.95,
     n_boot: int = N_BOOT,
@@ -239,8 +288,10 @@ def check(
 ) -> GateResult:
     """Compare a run with a baseline.
 
-    tolerance : for all scores, or by score, "boundary.ods" or "ods" (the rest have 0.002); the
-        baseline's own tolerances apply to scores that are not named here
+    tolerance : for all scores, or by score, "boundary.ods" or "ods" (the rest have 0.002), a number
+        or a share of the baseline's value, "5%"; the baseline's own tolerances apply to scores that
+        are not named here
+    scores : those to check; default: those that the baseline names, or all
     statistical : fail only where the drop is also significant at 1 - level, 0 < level < 1; if so
         few images cannot make any drop significant, tolerances alone decide, and `notes` says so
 
@@ -261,40 +312,45 @@ def check(
         raise DataError(
             f"{run.name}: {len(run.records)} images, the baseline has {stored.n_images}"
         )
+    gated = _chosen(scores, stored.scores) or list(stored.gated or stored.scores)
     shared = [m for m in run.metrics if m in before.metrics]
     notes: list[str] = []
     if stored.records:
         labels = [run.name, before.name]
         kept, notes = comparable([run, before], labels)
-        notes += fewer_values([WeightedRun(r, shared) for r in kept], labels, list(stored.scores))
+        notes += fewer_values([WeightedRun(r, shared) for r in kept], labels, gated)
     elif statistical:
         raise DataError(f"{stored.name}: the baseline has no counts, expected them for statistics")
-    limits = _limits(stored, tolerance)
-    now = flat_scores(run.scores())
+    usual = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
+    given = tolerance if isinstance(tolerance, Mapping) else {}
+    limits = {score: _limit(usual, was, "tolerance") for score, was in stored.scores.items()}
+    limits |= _limits(stored.tolerances, stored.scores) | _limits(given, stored.scores)
     p: dict[str, float] = {}
     if statistical and shared:
         sampling: Any = {"level": level, "n_boot": n_boot, "seed": seed, "progress": progress}
         found = compare([replace(run, name="now"), before], **sampling).differences
+        found = tuple(d for d in found if d.score in gated)
         corrected = holm([d.p for d in found])
         p = {d.score: value for d, value in zip(found, corrected, strict=True)}
     tests = sum(not math.isnan(value) for value in p.values())
     least = least_p(stored.n_images, n_boot, tests)
-    powerless = tests > 0 and least >= 1 - level  # no drop could be significant: all would pass
-    if powerless:
+    if tests and least >= 1 - level:  # no drop could be significant: all would pass
+        p = {}
         notes.append(
             f"no drop can be significant: {tests} scores of {stored.n_images} images with {n_boot} "
             f"samples have p of {least:.3f} or more; the tolerance alone decides"
         )
-    checks = []
-    for score, was in stored.scores.items():
-        value = now.get(score)
+    now, checks = flat_scores(run.scores()), []
+    for score in gated:
+        was, value, (limit, stated) = stored.scores[score], now.get(score), limits[score]
         gain = 0.0 if value is None else value - was
         drop = gain if lower_is_better(score) else 0.0 - gain
-        worse = value is None or drop > limits[score]
+        worse = value is None or drop > limit
         # Scores that cannot be resampled (an equal error rate, say) go by tolerance alone.
-        noise = value is not None and not powerless and score in p and p[score] >= 1 - level
+        noise = value is not None and p.get(score, 0) >= 1 - level
+        share = stated if isinstance(stated, str) else ""
         checks.append(
-            Check(score, was, value, drop, limits[score], p.get(score), worse and not noise)
+            Check(score, was, value, drop, limit, p.get(score), worse and not noise, share)
         )
     return GateResult(run.name, tuple(checks), tuple(notes))
 
@@ -320,28 +376,36 @@ def assert_scores(
     return found
 
 
-def _limits(stored: Baseline, tolerance: float | Mapping[str, float]) -> dict[str, float]:
-    if not isinstance(tolerance, Mapping):
-        usual, given = given_number(tolerance, "tolerance", 0, math.inf), {}
-    else:
-        usual, given = TOLERANCE, _by_full_name(tolerance, stored.scores)
-        for score, value in given.items():
-            given_number(value, f"tolerance of {score!r}", 0, math.inf)
-    limits = {score: stored.tolerances.get(score, usual) for score in stored.scores}
-    return {**limits, **given}
+def _limit(tolerance: Tolerance, was: float, what: str) -> tuple[float, Tolerance]:
+    """The tolerance in units of the score, and as it was given. Raises DataError."""
+    if isinstance(tolerance, str) and tolerance.endswith("%"):
+        with contextlib.suppress(ValueError):
+            share = given_number(float(tolerance[:-1]), what, 0, math.inf) / 100
+            return share * abs(was), tolerance
+    return given_number(tolerance, what, 0, math.inf), tolerance
 
 
-def _by_full_name(tolerances: Mapping[str, float], scores: Mapping[str, float]) -> dict[str, float]:
-    """The tolerances by METRIC.SCORE. Raises DataError for an unknown one, or one given twice."""
-    found: dict[str, float] = {}
+def _limits(
+    tolerances: Mapping[str, Tolerance], scores: Mapping[str, float]
+) -> dict[str, tuple[float, Tolerance]]:
+    """As `_limit`, by METRIC.SCORE. Raises DataError for an unknown one, or one given twice."""
+    found = {}
     for given, value in tolerances.items():
         score = full_name(given, scores)
         if score not in scores:
             raise DataError(f"tolerance of {given!r}: expected one of {', '.join(scores)}")
         if score in found:
             raise DataError(f"tolerance of {score!r}: given more than once")
-        found[score] = value
+        found[score] = _limit(value, scores[score], f"tolerance of {score!r}")
     return found
+
+
+def _chosen(given: Sequence[str], scores: Mapping[str, float]) -> list[str]:
+    """The scores meant. Raises DataError for an unknown one."""
+    names = list(dict.fromkeys(full_name(score, scores) for score in given))
+    if odd := [name for name in names if name not in scores]:
+        raise DataError(f"score {odd[0]!r}: expected some of {', '.join(scores)}")
+    return names
 
 
 def _xml_text(text: str) -> str:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -100,29 +100,33 @@ class PublishedResult:
 
     @property
     def label(self) -> str:
-        """The name with the year it was published, for legends."""
-        said = [str(self.year or ""), "published", self.input]
-        return f"{self.name} ({', '.join(word for word in said if word)})"
+        """The name with year, input, variant, and the key where the name does not say it."""
+        variant = "" if self.variant == "single-scale" else self.variant
+        said = [str(self.year or ""), "published", self.input, variant]
+        key = "" if self.key == self.name.lower() else f"; {self.key}"
+        return f"{self.name} ({', '.join(word for word in said if word)}{key})"
 
     def ap_mark(self, rule: str) -> str:
         """What to print beside the AP in a column of `rule`: "" if it is of that rule."""
         return "" if self.ap_rule in (None, rule) else str(self.ap_rule)
 
 
-@lru_cache(maxsize=1)
+@cache
 def published_results() -> dict[str, PublishedResult]:
     """Key -> result, in the order of the shipped table (published.json)."""
-    text = resources.files("bsdsbench.comparison").joinpath("published.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return {row["key"]: PublishedResult(**row) for row in found["methods"]}
+    return {row["key"]: PublishedResult(**row) for row in _shipped("published.json")["methods"]}
 
 
-@lru_cache(maxsize=1)
+def _shipped(name: str) -> dict[str, Any]:
+    text = resources.files("bsdsbench.comparison").joinpath(name).read_text("utf-8")
+    return dict(json.loads(text))
+
+
+@cache
 def published_curves() -> dict[str, PublishedCurve]:
     """Key -> the curve of that published result (curves.json)."""
-    text = resources.files("bsdsbench.comparison").joinpath("curves.json").read_text("utf-8")
     out = {}
-    for key, found in json.loads(text).items():
+    for key, found in _shipped("curves.json").items():
         recall, precision, f = found["ods"]
         grid = np.array(found["threshold"]) if "threshold" in found else None
         out[key] = PublishedCurve(
@@ -184,14 +188,12 @@ def published_as(targets: Mapping[str, float], limit: Mapping[str, float], run: 
     targets, limit : measure -> value, and how far off a published one may be
     run : the run that was to have them; rows of other tasks come first, as they say why it has not
     """
-    rows = [
-        row
-        for row in published_results().values()
-        if all(
-            m in row.boundary and abs(row.boundary[m] - v) <= limit[m] * (1 + 1e-9)
-            for m, v in targets.items()
-        )
-    ]
+
+    def near(row: PublishedResult) -> bool:
+        of = row.boundary
+        return all(m in of and abs(of[m] - v) <= limit[m] * (1 + 1e-9) for m, v in targets.items())
+
+    rows = [row for row in published_results().values() if near(row)]
     if not rows:
         return ""
     own = {task.name for task in tasks_of(run)}

@@ -27,13 +27,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     Source: Holm (1979).
     """
-    order = [i for i in range(len(p_values)) if not math.isnan(p_values[i])]
-    order.sort(key=lambda i: p_values[i])
-    out, running = [math.nan] * len(p_values), 0.0
-    for rank, i in enumerate(order):
-        running = max(running, min(1.0, (len(order) - rank) * p_values[i]))
-        out[i] = running
-    return out
+    p = np.asarray(p_values, float)
+    order = p.argsort(kind="stable")[: p.size - np.isnan(p).sum()]
+    out = np.full(p.size, np.nan)
+    out[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(order.size, 0, -1)), 1)
+    return out.tolist()
 
 
 def letters(order: Sequence[str], different: set[frozenset[str]]) -> dict[str, str]:
@@ -48,14 +46,11 @@ def letters(order: Sequence[str], different: set[frozenset[str]]) -> dict[str, s
             split += [group - {name} for name in pair] if pair <= group else [group]
         groups = [g for g in dict.fromkeys(split) if not any(g < other for other in split)]
     groups.sort(key=lambda g: [name not in g for name in order])
+    shown = [chr(ord("a") + i) if i < 26 else f"({i + 1})" for i in range(len(groups))]
     return {
-        name: "".join(_letter(i) for i, group in enumerate(groups) if name in group)
+        name: "".join(a for a, group in zip(shown, groups, strict=True) if name in group)
         for name in order
     }
-
-
-def _letter(index: int) -> str:
-    return chr(ord("a") + index) if index < 26 else f"({index + 1})"
 
 
 def p_value(draws: F8, n_images: int) -> float:
@@ -69,7 +64,7 @@ def p_value(draws: F8, n_images: int) -> float:
     from scipy.special import ndtri, stdtr
 
     if np.isnan(draws).any():
-        return float("nan")
+        return math.nan
     if n_images < 2:
         return 1.0
     less, more = int((draws <= 0).sum()), int((draws >= 0).sum())
@@ -138,7 +133,7 @@ def bca_interval(value: float, draws: F8, left_out: F8, level: float) -> tuple[f
 
     draws = _defined(draws, level)
     if np.isnan(np.r_[value, draws, left_out]).any():
-        return float("nan"), float("nan")
+        return math.nan, math.nan
     below = (np.sum(draws < value) + 0.5 * np.sum(draws == value)) / draws.size
     edge = 0.5 / draws.size
     bias = ndtri(min(max(below, edge), 1 - edge))
@@ -178,15 +173,11 @@ def permutation_p(
         for score in one:
             gaps.setdefault(score, []).append(one[score] - other[score])
         told(2 * len(swapped))
-    return {score: _share(np.concatenate(parts)) for score, parts in gaps.items()}
-
-
-def _share(differences: F8) -> float:
-    """The part that is as far from 0 as the first, which is the one observed."""
-    if np.isnan(differences).any():
-        return float("nan")
-    far = np.abs(differences) >= abs(differences[0]) - _ROUNDING
-    return float(far.mean())
+    out = {}
+    for score, parts in gaps.items():
+        far = np.abs(np.concatenate(parts))  # the first is the one observed
+        out[score] = math.nan if np.isnan(far).any() else float((far >= far[0] - _ROUNDING).mean())
+    return out
 
 
 def _swaps(n: int, count: int, seed: int) -> Iterator[NDArray[np.int64]]:

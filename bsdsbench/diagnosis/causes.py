@@ -223,11 +223,11 @@ def settings(metric: Metric) -> Iterator[Setting]:
             yield Setting(name, _words(name, value), who, changes)
     if "nms" in metric.uses:
         yield Setting("nms", "no NMS", "maps that had it already, or never", {"nms": False})
-        names: dict[tuple[Any, ...], list[str]] = {}
+        names: dict[NMSParams, list[str]] = {}
         for name, recipe in RECIPES.items():
-            names.setdefault(recipe.constants, []).append(name)
-        for constants, known in names.items():
-            label = f"NMS {known[0]} ({NMSParams(*constants).describe().partition(': ')[2]})"
+            names.setdefault(recipe, []).append(name)
+        for recipe, known in names.items():
+            label = f"NMS {known[0]} ({recipe.describe().partition(': ')[2]})"
             changes = {"nms": True, "nms_params": known[0]}
             yield Setting("nms", label, ", ".join(known), changes)
     if metric.reads == "annotators":

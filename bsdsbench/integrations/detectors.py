@@ -39,7 +39,7 @@ from bsdsbench.runs.run_options import Folder, RunOptions, takes
 from bsdsbench.runs.score_tables import KEY as SPEED
 from bsdsbench.runs.score_tables import METHOD, Speed, score_tables, with_speeds
 from bsdsbench.tables.result_object import Shown
-from bsdsbench.tables.table import Cell, Column, Table
+from bsdsbench.tables.table import Cell, Field, Table
 
 Detector = Callable[[NDArray[np.uint8]], Any]
 SOFT_INTEGERS = (np.uint8, np.uint16, np.bool_)
@@ -120,7 +120,7 @@ class DetectorRun(Shown):
             In the order in which they are shown.
         """
         counts = (("pictures", "Pictures"), ("failed", "Failed"))
-        columns = [METHOD, *(Column(*count, "", "d") for count in counts)]
+        columns = [METHOD, *(Field(*count, "", "d") for count in counts)]
         rows: list[list[Cell]] = [[self.name, len(self.milliseconds), len(self.failed)]]
         own = with_speeds(Table("detector", "Detector", columns, rows), {self.name: self.speed})
         return [own, *(score_tables([self.evaluation]) if self.evaluation else [])]

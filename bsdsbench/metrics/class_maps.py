@@ -15,23 +15,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics.imresize import bicubic
-from bsdsbench.protocol.fields import (
-    BOOL,
-    LABEL,
-    NAMES,
-    check,
-    is_int,
-    is_number,
-    listed,
-    one_of,
-    real,
-    whole,
-)
+from bsdsbench.protocol.fields import LABEL, NAMES, check, is_int, is_number, one_of, option, whole
 
 Bool = NDArray[np.bool_]
 
@@ -44,153 +33,95 @@ def _is_labels(values: Any) -> bool:
 class SemanticOptions:
     """What the programs of per-class boundaries do differently, and the classes."""
 
-    classes: tuple[str, ...] = field(
-        default=(),
-        converter=listed,
-        validator=NAMES,
-        metadata={
-            "help": "The names in the order of their labels.",
-            "caption": lambda o: f"{len(o.classes)} classes",
-        },
+    classes: tuple[str, ...] = option(
+        (),
+        "The names in the order of their labels.",
+        NAMES,
+        caption=lambda o: f"{len(o.classes)} classes",
     )
-    first: int = field(
-        default=0,
-        validator=LABEL,
-        metadata={"help": "The label of the first class; the others follow without a gap."},
+    first: int = option(0, "The label of the first class; the others follow without a gap.", LABEL)
+    ids: tuple[int, ...] = option(
+        (),
+        "Or the label of each class, where there are gaps; other labels up to the "
+        "largest are of no class.",
+        check(_is_labels, "labels from 0"),
     )
-    ids: tuple[int, ...] = field(
-        default=(),
-        converter=listed,
-        validator=check(_is_labels, "labels from 0"),
-        metadata={
-            "help": (
-                "Or the label of each class, where there are gaps; other labels up to the "
-                "largest are of no class."
-            )
-        },
+    ignore: int | tuple[int, ...] = option(
+        255,
+        "Label of pixels that belong to nothing, or -1 for none; also several labels.",
+        check(lambda v: (is_int(v) and -1 <= v < 2**31) or _is_labels(v), "a label, labels, or -1"),
     )
-    ignore: int | tuple[int, ...] = field(
-        default=255,
-        validator=check(
-            lambda v: (is_int(v) and -1 <= v < 2**31) or _is_labels(v), "a label, labels, or -1"
-        ),
-        metadata={
-            "help": "Label of pixels that belong to nothing, or -1 for none; also several labels."
-        },
+    radius: int = option(
+        0,
+        "Half width of the boundaries drawn from label maps, pixels; 0 is the one-pixel rule.",
+        whole(0, 99, "0 to 99"),
+        caption="radius {}",
     )
-    radius: int = field(
-        default=0,
-        validator=whole(0, 99, "0 to 99"),
-        metadata={
-            "help": (
-                "Half width of the boundaries drawn from label maps, pixels; 0 is the "
-                "one-pixel rule."
-            ),
-            "caption": "radius {}",
-        },
+    ignored_rule: str = option(
+        "drop",
+        "With a radius, ignored pixels are never boundary and no side of one "
+        '("drop"), or a strip of them that is thin enough is boundary, as '
+        'py-edge-eval draws ("span").',
+        one_of("drop", "span"),
+        caption="ignored labels {}",
     )
-    ignored_rule: str = field(
-        default="drop",
-        validator=one_of("drop", "span"),
-        metadata={
-            "help": (
-                "With a radius, ignored pixels are never boundary and no side of one "
-                '("drop"), or a strip of them that is thin enough is boundary, as '
-                'py-edge-eval draws ("span").'
-            ),
-            "caption": "ignored labels {}",
-        },
+    interior: str = option(
+        "keep",
+        '"keep"; or "kill": predictions inside a region of their class, further '
+        "from its boundary than the tolerance, are taken out after thinning; "
+        '"kill_first": before it.',
+        one_of("keep", "kill", "kill_first"),
+        caption=lambda o: f"interior {o.interior}",
     )
-    interior: str = field(
-        default="keep",
-        validator=one_of("keep", "kill", "kill_first"),
-        metadata={
-            "help": (
-                '"keep"; or "kill": predictions inside a region of their class, further '
-                "from its boundary than the tolerance, are taken out after thinning; "
-                '"kill_first": before it.'
-            ),
-            "caption": lambda o: f"interior {o.interior}",
-        },
+    absent: str = option(
+        "count",
+        '"count" the predictions of a class in images without it, or "skip" such images.',
+        one_of("count", "skip"),
+        caption=lambda o: f"absent {o.absent}",
     )
-    absent: str = field(
-        default="count",
-        validator=one_of("count", "skip"),
-        metadata={
-            "help": (
-                '"count" the predictions of a class in images without it, or "skip" such images.'
-            ),
-            "caption": lambda o: f"absent {o.absent}",
-        },
+    instances: bool = option(
+        False,
+        "Boundaries between instances of one class count too (needs an instance map).",
+        caption="instances separated",
     )
-    instances: bool = field(
-        default=False,
-        validator=BOOL,
-        metadata={
-            "help": "Boundaries between instances of one class count too (needs an instance map).",
-            "caption": "instances separated",
-        },
+    instance_from: int = option(
+        1,
+        "The smallest value of an instance map that is an instance (Cityscapes: 1000).",
+        whole(1, 2**31 - 1, "a value from 1"),
     )
-    instance_from: int = field(
-        default=1,
-        validator=whole(1, 2**31 - 1, "a value from 1"),
-        metadata={
-            "help": "The smallest value of an instance map that is an instance (Cityscapes: 1000)."
-        },
+    thin_gt: bool = option(
+        False, "Boundaries of the ground truth are thinned.", caption="ground truth thinned"
     )
-    thin_gt: bool = field(
-        default=False,
-        validator=BOOL,
-        metadata={
-            "help": "Boundaries of the ground truth are thinned.",
-            "caption": "ground truth thinned",
-        },
+    border: int = option(
+        0,
+        "Pixels along the border that are excluded.",
+        whole(0, 9999, "0 to 9999 pixels"),
+        caption=lambda o: f"border of {o.border} {o.border_rule}" if o.border else "",
     )
-    border: int = field(
-        default=0,
-        validator=whole(0, 9999, "0 to 9999 pixels"),
-        metadata={
-            "help": "Pixels along the border that are excluded.",
-            "caption": lambda o: f"border of {o.border} {o.border_rule}" if o.border else "",
-        },
+    border_rule: str = option(
+        "crop",
+        '"crop" them off both sides, so that the tolerance is that of what is left;'
+        ' or "ignore": labels get a frame of the ignored label, predictions are 0 '
+        "there; the tolerance is that of the full size.",
+        one_of("crop", "ignore"),
     )
-    border_rule: str = field(
-        default="crop",
-        validator=one_of("crop", "ignore"),
-        metadata={
-            "help": (
-                '"crop" them off both sides, so that the tolerance is that of what is left;'
-                ' or "ignore": labels get a frame of the ignored label, predictions are 0 '
-                "there; the tolerance is that of the full size."
-            )
-        },
+    scale: float = option(
+        1.0,
+        "The ground truth is scaled to this, by the nearest pixel as imresize.",
+        check(lambda v: is_number(v) and 0 < v <= 1, "a number in (0, 1]"),
+        caption=lambda o: f"{o.scaled} scaled by {o.scale:g}" if o.scale != 1 else "",
     )
-    scale: float = field(
-        default=1.0,
-        converter=real,
-        validator=check(lambda v: is_number(v) and 0 < v <= 1, "a number in (0, 1]"),
-        metadata={
-            "help": "The ground truth is scaled to this, by the nearest pixel as imresize.",
-            "caption": lambda o: f"{o.scaled} scaled by {o.scale:g}" if o.scale != 1 else "",
-        },
+    scaled: str = option(
+        "labels",
+        '"labels" are scaled and then drawn, or their "boundaries" once they are drawn.',
+        one_of("labels", "boundaries"),
     )
-    scaled: str = field(
-        default="labels",
-        validator=one_of("labels", "boundaries"),
-        metadata={
-            "help": '"labels" are scaled and then drawn, or their "boundaries" once they are drawn.'
-        },
-    )
-    resize: str = field(
-        default="refuse",
-        validator=one_of("refuse", "nearest", "bicubic"),
-        metadata={
-            "help": (
-                'Predictions of another size than the ground truth: "refuse", "nearest" as '
-                'Pillow, or "bicubic" as MATLAB\'s imresize.'
-            ),
-            "caption": "resized {}",
-        },
+    resize: str = option(
+        "refuse",
+        'Predictions of another size than the ground truth: "refuse", "nearest" as '
+        'Pillow, or "bicubic" as MATLAB\'s imresize.',
+        one_of("refuse", "nearest", "bicubic"),
+        caption="resized {}",
     )
 
     @property
@@ -362,23 +293,31 @@ def prepare_classes(
     """
     from bsdsbench.kernels.thinning import thin_each
 
+    frame = params.border if params.border_rule == "ignore" else 0
     if gt.ndim == 2:
         labels, wanted = gt, params.instances
         if wanted and instances is None:
             raise DataError("ground truth: no instance map, expected one for instances = true")
         truth = _from_labels(gt, params, instances if wanted else None, params.thin_gt)
     else:
-        truth = _of_classes(gt, params, "class boundaries") != 0
-        if params.border_rule == "ignore":
-            truth = _cleared(truth, params)
+        truth = _framed(_of_classes(gt, params, "class boundaries") != 0, frame, 0)
         if params.thin_gt:
             truth = thin_each(truth)
         truth = _all_nearest(truth, params.scale)
     if labels is not None:
-        labels = _nearest(_framed(labels, params), params.scale)
+        labels = _nearest(_with_frame(labels, params), params.scale)
     maps = _from_labels(pred, params, None, False) if pred.ndim == 2 else pred
     maps = _fitted(_of_classes(maps, params, "class maps"), truth.shape[1:], params.resize)
-    return _bordered(maps, truth, labels, params)
+    if frame or not params.border:
+        return _framed(maps, frame, 0), truth, labels
+    if min(truth.shape[1:]) <= 2 * params.border:
+        raise ShapeError(
+            f"ground truth {truth.shape[1:]}, expected more than the border of "
+            f"{params.border} pixels on each side"
+        )
+    inner = np.s_[..., params.border : -params.border, params.border : -params.border]
+    maps, truth = (np.ascontiguousarray(each[inner]) for each in (maps, truth))
+    return maps, truth, None if labels is None else np.ascontiguousarray(labels[inner])
 
 
 def _from_labels(
@@ -389,7 +328,7 @@ def _from_labels(
     whole = _checked(labels, "label map", None)
     if instances is not None:
         instances = _checked(instances, "instance map", whole.shape)
-    labels = _framed(whole, params)
+    labels = _with_frame(whole, params)
     if params.scaled == "labels":
         labels, whole = (_nearest(m, params.scale) for m in (labels, whole))
         instances = None if instances is None else _nearest(instances, params.scale)
@@ -409,47 +348,21 @@ def _of_classes(array: NDArray[Any], params: SemanticOptions, what: str) -> NDAr
     return array
 
 
-def _framed(labels: NDArray[Any], params: SemanticOptions) -> NDArray[Any]:
+def _with_frame(labels: NDArray[Any], params: SemanticOptions) -> NDArray[Any]:
     """The label map with a frame of the ignored label, where the border rule is "ignore"."""
     if not params.border or params.border_rule != "ignore" or not params.ignored:
         return labels
-    out = np.full(labels.shape, params.ignored[0], np.result_type(labels, np.int16))
-    inner = _inner(labels.shape, params.border)
-    out[inner] = labels[inner]
-    return out
+    wide = labels.astype(np.result_type(labels, np.int16))
+    return _framed(wide, params.border, params.ignored[0])
 
 
-def _inner(shape: tuple[int, ...], border: int) -> tuple[slice, slice]:
-    rows, cols = (slice(border, max(n - border, border)) for n in shape[-2:])
-    return rows, cols
-
-
-def _bordered(
-    maps: NDArray[Any], truth: Bool, labels: NDArray[Any] | None, params: SemanticOptions
-) -> tuple[NDArray[Any], Bool, NDArray[Any] | None]:
-    if not params.border:
-        return maps, truth, labels
-    rows, cols = _inner(truth.shape, params.border)
-    if params.border_rule == "crop":
-        if min(truth.shape[1:]) <= 2 * params.border:
-            raise ShapeError(
-                f"ground truth {truth.shape[1:]}, expected more than the border of "
-                f"{params.border} pixels on each side"
-            )
-        cut = np.ascontiguousarray
-        return (
-            cut(maps[:, rows, cols]),
-            cut(truth[:, rows, cols]),
-            None if labels is None else cut(labels[rows, cols]),
-        )
-    return _cleared(maps, params), truth, labels
-
-
-def _cleared(maps: NDArray[Any], params: SemanticOptions) -> NDArray[Any]:
-    """(C, H, W) maps with 0 along the border."""
-    out = np.zeros_like(maps)
-    inner = (slice(None), *_inner(maps.shape, params.border))
-    out[inner] = maps[inner]
+def _framed(maps: NDArray[Any], border: int, value: int) -> NDArray[Any]:
+    """(..., H, W) maps with one value along the border."""
+    if not border:
+        return maps
+    out = np.full_like(maps, value)
+    rows, cols = (slice(border, max(n - border, border)) for n in maps.shape[-2:])
+    out[..., rows, cols] = maps[..., rows, cols]
     return out
 
 
@@ -460,8 +373,10 @@ def _fitted(maps: NDArray[Any], shape: tuple[int, ...], how: str) -> NDArray[Any
     if how == "refuse":
         raise ShapeError(f"prediction {maps.shape[1:]}, expected the size {tuple(shape)}")
     if how == "nearest":
-        at = [_nearest_index(n, m) for n, m in zip(maps.shape[1:], shape, strict=True)]
-        return np.ascontiguousarray(maps[:, at[0]][:, :, at[1]])
+        # The sample nearest to each resized one's centre; positions are added up, as Pillow does.
+        steps = [np.full(m, n / m) for n, m in zip(maps.shape[1:], shape, strict=True)]
+        rows, cols = (np.cumsum(np.r_[each[:1] / 2, each[1:]]).astype(np.int64) for each in steps)
+        return np.ascontiguousarray(maps[:, rows][:, :, cols])
     return np.stack([bicubic(m, (shape[0], shape[1])) for m in maps])
 
 
@@ -476,13 +391,6 @@ def _nearest(array: NDArray[Any], scale: float) -> NDArray[Any]:
 def _all_nearest(maps: Bool, scale: float) -> Bool:
     """The same for each of (C, H, W) maps."""
     return maps if scale == 1 else np.stack([_nearest(b, scale) for b in maps])
-
-
-def _nearest_index(size: int, wanted: int) -> NDArray[np.int64]:
-    """The sample nearest to each resized one's centre; positions are added up, as Pillow does."""
-    steps = np.full(wanted, size / wanted)
-    steps[:1] /= 2
-    return np.cumsum(steps).astype(np.int64)
 
 
 def _scaled_index(size: int, scale: float) -> NDArray[np.int64]:

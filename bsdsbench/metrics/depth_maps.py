@@ -10,23 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.depth_files import matte_mask
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, cut_map, same_shape
-from bsdsbench.protocol.fields import (
-    BOOL,
-    HOME_MADE,
-    POSITIVE,
-    check,
-    is_number,
-    listed,
-    one_of,
-    real,
-    some_of,
-)
+from bsdsbench.protocol.fields import HOME_MADE, POSITIVE, check, is_number, one_of, option, some_of
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -58,176 +48,117 @@ def _is_crop(v: Any) -> bool:
 class DepthOptions:
     """What the files hold, which measures are made, and the rules in which programs differ."""
 
-    measures: tuple[str, ...] = field(
-        default=("si",),
-        converter=listed,
-        validator=some_of(*MEASURES, least=1),
-        metadata={
-            "help": f"The measures to compute, of {', '.join(MEASURES)}.",
-            "caption": lambda o: ", ".join(o.measures),
+    measures: tuple[str, ...] = option(
+        ("si",),
+        f"The measures to compute, of {', '.join(MEASURES)}.",
+        some_of(*MEASURES, least=1),
+        caption=lambda o: ", ".join(o.measures),
+    )
+    pred_holds: str = option(
+        "depth",
+        'Predictions hold "depth", or "inverse" depth (disparity).',
+        one_of("depth", "inverse"),
+        caption={"inverse": "predictions are inverse depth"},
+        others={"inverse": "networks of disparity", "depth": "networks of depth"},
+    )
+    gt_holds: str = option(
+        "depth",
+        'An annotation of one map holds "depth", "inverse" depth, "edges" or a "matte".',
+        one_of("depth", "inverse", "edges", "matte"),
+        caption={"inverse": "truth is inverse depth"},
+        others={"inverse": "data sets of disparity", "depth": "data sets of depth"},
+    )
+    pred_scale: float = option(
+        1.0, "Predicted values are divided by it.", POSITIVE, caption="predictions / {:g}"
+    )
+    gt_scale: float = option(
+        1.0, "Annotated values are divided by it.", POSITIVE, caption="truth / {:g}"
+    )
+    align: str = option(
+        "none",
+        'How each prediction is fitted to the truth by least squares: "none"; '
+        '"scale" or "scale-shift" of depth; "disparity-scale" or '
+        '"disparity-scale-shift" of inverse depth.',
+        one_of("none", "scale", "scale-shift", "disparity-scale", "disparity-scale-shift"),
+        caption=lambda o: f"alignment {o.align}",
+        others={
+            "none": "Depth Pro",
+            "scale": "scripts for metric depth",
+            "scale-shift": "Marigold and others of affine-invariant depth",
+            "disparity-scale": HOME_MADE,
+            "disparity-scale-shift": "MiDaS, Depth Anything",
         },
     )
-    pred_holds: str = field(
-        default="depth",
-        validator=one_of("depth", "inverse"),
-        metadata={
-            "help": 'Predictions hold "depth", or "inverse" depth (disparity).',
-            "caption": {"inverse": "predictions are inverse depth"},
-            "others": {"inverse": "networks of disparity", "depth": "networks of depth"},
+    invalid: str = option(
+        "truth",
+        "Which invalid pixels (NaN, infinite, 0 or less, masked out) are left out: "
+        'those of the "truth", those of either map ("both"), or "none".',
+        one_of("truth", "both", "none"),
+        caption=lambda o: f"invalid pixels: {o.invalid}",
+        others={"none": "ml-depth-pro", "truth": "scripts with a mask", "both": HOME_MADE},
+    )
+    strict: bool = option(
+        False,
+        "Treat empty input as the programs do: a direction or an image without "
+        "edges counts 0, instead of being left out of the means. In DBE an invalid "
+        "pixel is at distance 0 from the truth, instead of being left out.",
+        caption={
+            True: "as the programs where nothing is there",
+            False: "empty directions left out",
+        },
+        others={True: "ml-depth-pro, the iBims-1 program", False: "scripts that leave empty out"},
+    )
+    ratios: tuple[float, float, int] = option(
+        (1.05, 1.25, 10),
+        "The first and the last ratio of si and matte, and how many evenly spaced ones.",
+        check(_is_range, "two ratios from 1 and their number, 1 to 100"),
+        caption=lambda o: f"{o.ratios[2]} ratios {o.ratios[0]:g} .. {o.ratios[1]:g}",
+        others={
+            (1.05, 1.25, 10): "Depth Pro",
+            **dict.fromkeys(((1.05, 1.25, 5), (1.1, 1.25, 10), (1.05, 1.5, 10)), HOME_MADE),
         },
     )
-    gt_holds: str = field(
-        default="depth",
-        validator=one_of("depth", "inverse", "edges", "matte"),
-        metadata={
-            "help": (
-                'An annotation of one map holds "depth", "inverse" depth, "edges" or a "matte".'
-            ),
-            "caption": {"inverse": "truth is inverse depth"},
-            "others": {"inverse": "data sets of disparity", "depth": "data sets of depth"},
-        },
+    dbe: str = option(
+        "ibims",
+        'The form of DBE. "ibims": Canny at .15 and .3 against the true edges, '
+        'distances both ways, truncated at `radius`. "sharpdepth": Canny at .1 and '
+        ".2 on depth and inverse depth of both maps, completeness one way and not "
+        "truncated.",
+        one_of(*CANNY),
+        caption=lambda o: f"DBE {o.dbe}" if "dbe" in o.measures else "",
+        others={"ibims": "iBims-1, P2ORM", "sharpdepth": "SharpDepth"},
     )
-    pred_scale: float = field(
-        default=1.0,
-        converter=real,
-        validator=POSITIVE,
-        metadata={"help": "Predicted values are divided by it.", "caption": "predictions / {:g}"},
+    radius: float = option(
+        10.0,
+        "Pixels at which distances of DBE are truncated.",
+        POSITIVE,
+        caption=lambda o: f"within {o.radius:g} px" if "dbe" in o.measures else "",
+        others={10.0: "iBims-1", 5.0: HOME_MADE, 20.0: HOME_MADE},
     )
-    gt_scale: float = field(
-        default=1.0,
-        converter=real,
-        validator=POSITIVE,
-        metadata={"help": "Annotated values are divided by it.", "caption": "truth / {:g}"},
+    gt_edges: str = option(
+        "annotated",
+        'True edges for matching and for DBE\'s form ibims: "annotated", or "canny" on true depth.',
+        one_of("annotated", "canny"),
+        caption={"canny": "true edges by Canny"},
+        others={"canny": "scripts for data sets without edges", "annotated": "iBims-1"},
     )
-    align: str = field(
-        default="none",
-        validator=one_of(
-            "none", "scale", "scale-shift", "disparity-scale", "disparity-scale-shift"
+    pred_edges: str = option(
+        "log-depth",
+        'Soft edges of a prediction: "log-depth", |log depth difference| to the '
+        'right or the lower neighbour, the larger one, at most 1; or "canny" as in '
+        "DBE.",
+        one_of("log-depth", "canny"),
+        caption=lambda o: f"edges by {o.pred_edges}" if "edges" in o.measures else "",
+        others={"canny": "MindTheEdge and DBE", "log-depth": "Depth Pro's ratios"},
+    )
+    crop: tuple[int, ...] = option(
+        (),
+        "The part that counts: first row, end row, first column, end column; default: all.",
+        check(_is_crop, "first row, end, first column and end, or none"),
+        caption=lambda o: (
+            f"rows {o.crop[0]}-{o.crop[1]}, columns {o.crop[2]}-{o.crop[3]}" if o.crop else ""
         ),
-        metadata={
-            "help": (
-                'How each prediction is fitted to the truth by least squares: "none"; '
-                '"scale" or "scale-shift" of depth; "disparity-scale" or '
-                '"disparity-scale-shift" of inverse depth.'
-            ),
-            "caption": lambda o: f"alignment {o.align}",
-            "others": {
-                "none": "Depth Pro",
-                "scale": "scripts for metric depth",
-                "scale-shift": "Marigold and others of affine-invariant depth",
-                "disparity-scale": HOME_MADE,
-                "disparity-scale-shift": "MiDaS, Depth Anything",
-            },
-        },
-    )
-    invalid: str = field(
-        default="truth",
-        validator=one_of("truth", "both", "none"),
-        metadata={
-            "help": (
-                "Which invalid pixels (NaN, infinite, 0 or less, masked out) are left out: "
-                'those of the "truth", those of either map ("both"), or "none".'
-            ),
-            "caption": lambda o: f"invalid pixels: {o.invalid}",
-            "others": {"none": "ml-depth-pro", "truth": "scripts with a mask", "both": HOME_MADE},
-        },
-    )
-    strict: bool = field(
-        default=False,
-        validator=BOOL,
-        metadata={
-            "help": (
-                "Treat empty input as the programs do: a direction or an image without "
-                "edges counts 0, instead of being left out of the means. In DBE an invalid "
-                "pixel is at distance 0 from the truth, instead of being left out."
-            ),
-            "caption": {
-                True: "as the programs where nothing is there",
-                False: "empty directions left out",
-            },
-            "others": {
-                True: "ml-depth-pro, the iBims-1 program",
-                False: "scripts that leave empty out",
-            },
-        },
-    )
-    ratios: tuple[float, float, int] = field(
-        default=(1.05, 1.25, 10),
-        converter=listed,
-        validator=check(_is_range, "two ratios from 1 and their number, 1 to 100"),
-        metadata={
-            "help": (
-                "The first and the last ratio of si and matte, and how many evenly spaced ones."
-            ),
-            "caption": lambda o: f"{o.ratios[2]} ratios {o.ratios[0]:g} .. {o.ratios[1]:g}",
-            "others": {
-                (1.05, 1.25, 10): "Depth Pro",
-                **dict.fromkeys(((1.05, 1.25, 5), (1.1, 1.25, 10), (1.05, 1.5, 10)), HOME_MADE),
-            },
-        },
-    )
-    dbe: str = field(
-        default="ibims",
-        validator=one_of(*CANNY),
-        metadata={
-            "help": (
-                'The form of DBE. "ibims": Canny at .15 and .3 against the true edges, '
-                'distances both ways, truncated at `radius`. "sharpdepth": Canny at .1 and '
-                ".2 on depth and inverse depth of both maps, completeness one way and not "
-                "truncated."
-            ),
-            "caption": lambda o: f"DBE {o.dbe}" if "dbe" in o.measures else "",
-            "others": {"ibims": "iBims-1, P2ORM", "sharpdepth": "SharpDepth"},
-        },
-    )
-    radius: float = field(
-        default=10.0,
-        converter=real,
-        validator=POSITIVE,
-        metadata={
-            "help": "Pixels at which distances of DBE are truncated.",
-            "caption": lambda o: f"within {o.radius:g} px" if "dbe" in o.measures else "",
-            "others": {10.0: "iBims-1", 5.0: HOME_MADE, 20.0: HOME_MADE},
-        },
-    )
-    gt_edges: str = field(
-        default="annotated",
-        validator=one_of("annotated", "canny"),
-        metadata={
-            "help": (
-                'True edges for matching and for DBE\'s form ibims: "annotated", or "canny" '
-                "on true depth."
-            ),
-            "caption": {"canny": "true edges by Canny"},
-            "others": {"canny": "scripts for data sets without edges", "annotated": "iBims-1"},
-        },
-    )
-    pred_edges: str = field(
-        default="log-depth",
-        validator=one_of("log-depth", "canny"),
-        metadata={
-            "help": (
-                'Soft edges of a prediction: "log-depth", |log depth difference| to the '
-                'right or the lower neighbour, the larger one, at most 1; or "canny" as in '
-                "DBE."
-            ),
-            "caption": lambda o: f"edges by {o.pred_edges}" if "edges" in o.measures else "",
-            "others": {"canny": "MindTheEdge and DBE", "log-depth": "Depth Pro's ratios"},
-        },
-    )
-    crop: tuple[int, ...] = field(
-        default=(),
-        converter=listed,
-        validator=check(_is_crop, "first row, end, first column and end, or none"),
-        metadata={
-            "help": (
-                "The part that counts: first row, end row, first column, end column; default: all."
-            ),
-            "caption": lambda o: (
-                f"rows {o.crop[0]}-{o.crop[1]}, columns {o.crop[2]}-{o.crop[3]}" if o.crop else ""
-            ),
-            "others": {(153, 371, 44, 1197): "MindTheEdge on KITTI-DE"},
-        },
+        others={(153, 371, 44, 1197): "MindTheEdge on KITTI-DE"},
     )
 
     def ratio_array(self) -> F8:

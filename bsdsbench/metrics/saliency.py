@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, ShapeError
@@ -26,7 +26,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
 from bsdsbench.metrics import salient_measures as measures
 from bsdsbench.metrics.base import IMAGES, Column, Metric
 from bsdsbench.metrics.maps import invert
-from bsdsbench.protocol.fields import BOOL, HOME_MADE, POSITIVE, one_of, real
+from bsdsbench.protocol.fields import HOME_MADE, POSITIVE, one_of, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, ratio, weighted_mean, weighted_sum
@@ -40,75 +40,53 @@ LEVELS = 256
 class SaliencyOptions:
     """What programs do differently. The defaults are PySODMetrics' rules."""
 
-    beta2: float = field(
-        default=0.3,
-        converter=real,
-        validator=POSITIVE,
-        metadata={
-            "help": "beta^2 of F.",
-            "caption": lambda o: f"beta^2 {o.beta2:g}",
-            "others": {0.3: "the field", 1.0: "F1 of other fields"},
-        },
+    beta2: float = option(
+        0.3,
+        "beta^2 of F.",
+        POSITIVE,
+        caption=lambda o: f"beta^2 {o.beta2:g}",
+        others={0.3: "the field", 1.0: "F1 of other fields"},
     )
-    stretch: bool = field(
-        default=True,
-        validator=BOOL,
-        metadata={
-            "help": "Each map that is not constant is stretched to 0 .. 1 first.",
-            "caption": {True: "maps stretched to 0 .. 1", False: "maps as they are"},
-            "others": {True: "PySODMetrics", False: "scripts that take maps as they are"},
-        },
+    stretch: bool = option(
+        True,
+        "Each map that is not constant is stretched to 0 .. 1 first.",
+        caption={True: "maps stretched to 0 .. 1", False: "maps as they are"},
+        others={True: "PySODMetrics", False: "scripts that take maps as they are"},
     )
-    levels: str = field(
-        default="floor",
-        validator=one_of("floor", "round"),
-        metadata={
-            "help": 'The level of a strength p: "floor" of 255 p, or 255 p "round"ed, halves up.',
-            "caption": lambda o: f"levels {o.levels}(255 p), >=",
-            "others": {"floor": "PySODMetrics", "round": "scripts on 8-bit pictures"},
-        },
+    levels: str = option(
+        "floor",
+        'The level of a strength p: "floor" of 255 p, or 255 p "round"ed, halves up.',
+        one_of("floor", "round"),
+        caption=lambda o: f"levels {o.levels}(255 p), >=",
+        others={"floor": "PySODMetrics", "round": "scripts on 8-bit pictures"},
     )
-    operator: str = field(
-        default=">",
-        validator=one_of(">", ">="),
-        metadata={
-            "help": 'IoU, Dice and BER at one threshold are of strengths ">" or ">=" 0.5.',
-            "caption": lambda o: f"IoU, Dice, BER at p {o.operator} 0.5",
-            "others": {">": "PySODMetrics", ">=": HOME_MADE},
-        },
+    operator: str = option(
+        ">",
+        'IoU, Dice and BER at one threshold are of strengths ">" or ">=" 0.5.',
+        one_of(">", ">="),
+        caption=lambda o: f"IoU, Dice, BER at p {o.operator} 0.5",
+        others={">": "PySODMetrics", ">=": HOME_MADE},
     )
-    cap: str = field(
-        default="one",
-        validator=one_of("one", "max"),
-        metadata={
-            "help": (
-                'The adaptive threshold is min(2 mean, 1), or with "max" min(2 mean, the '
-                "largest p)."
-            ),
-            "caption": {"one": "adaptive min(2 mean, 1)", "max": "adaptive min(2 mean, max)"},
-            "others": {"one": "PySODMetrics", "max": HOME_MADE},
-        },
+    cap: str = option(
+        "one",
+        'The adaptive threshold is min(2 mean, 1), or with "max" min(2 mean, the largest p).',
+        one_of("one", "max"),
+        caption={"one": "adaptive min(2 mean, 1)", "max": "adaptive min(2 mean, max)"},
+        others={"one": "PySODMetrics", "max": HOME_MADE},
     )
-    e_divisor: str = field(
-        default="pixels-1",
-        validator=one_of("pixels-1", "pixels"),
-        metadata={
-            "help": 'The E-measure\'s sum is divided by "pixels-1", or by "pixels".',
-            "caption": lambda o: f"E by {o.e_divisor}",
-            "others": {"pixels-1": "PySODMetrics", "pixels": HOME_MADE},
-        },
+    e_divisor: str = option(
+        "pixels-1",
+        'The E-measure\'s sum is divided by "pixels-1", or by "pixels".',
+        one_of("pixels-1", "pixels"),
+        caption=lambda o: f"E by {o.e_divisor}",
+        others={"pixels-1": "PySODMetrics", "pixels": HOME_MADE},
     )
-    centroid: str = field(
-        default="even",
-        validator=one_of("even", "up"),
-        metadata={
-            "help": (
-                'A centroid half way between two pixels goes to the "even" one, or "up" '
-                "(S-measure)."
-            ),
-            "caption": lambda o: f"centroid {o.centroid}",
-            "others": {"even": "PySODMetrics", "up": HOME_MADE},
-        },
+    centroid: str = option(
+        "even",
+        'A centroid half way between two pixels goes to the "even" one, or "up" (S-measure).',
+        one_of("even", "up"),
+        caption=lambda o: f"centroid {o.centroid}",
+        others={"even": "PySODMetrics", "up": HOME_MADE},
     )
 
 
@@ -135,10 +113,11 @@ def saliency_counts(
         raise ShapeError(f"{what}: map {value.shape}, expected the mask's {mask.shape}")
     if not value.size:
         raise DataError(f"{what}: empty image, expected at least one pixel")
-    levels = measures.level_map(value, rules.levels)
+    scaled = value * 255 if rules.levels == "floor" else value * 255 + 0.5
+    levels = np.floor(scaled).astype(np.uint8)
     tp, fp = (_at_least(levels[where]) for where in (mask, ~mask))
-    adaptive = value >= measures.adaptive_threshold(value, rules.cap)
-    half = measures.at_half(value, rules.operator)
+    adaptive = value >= float(min(2 * value.mean(), 1.0 if rules.cap == "one" else value.max()))
+    half = value > 0.5 if rules.operator == ">" else value >= 0.5
     return Counts(
         tp=np.append(tp, (adaptive & mask).sum()),
         fp=np.append(fp, (adaptive & ~mask).sum()),

@@ -30,7 +30,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
@@ -39,7 +39,7 @@ from bsdsbench.loaders.line_maps import GRID
 from bsdsbench.metrics.base import IMAGES, Column, Metric
 from bsdsbench.metrics.boundary import MatchMaps, boundary_counts, boundary_match_maps
 from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
-from bsdsbench.protocol.fields import one_of
+from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import PRCurve, curve_scores, four_counts, summed_curve
@@ -55,17 +55,13 @@ MORE = ("fh", "aph", "sap5", "sap10", "sap15", "msap", "map_j")
 class WireframeOptions:
     """Where predicted lines are."""
 
-    lines_in: str = field(
-        default="network",
-        validator=one_of("network", "image"),
-        metadata={
-            "help": (
-                'Coordinates of a file that does not say its `grid`: of the "network" (128 '
-                'x 128), or of the "image".'
-            ),
-            "caption": {"image": "lines in pixels of the image"},
-            "others": {"network": "L-CNN, HAWP", "image": "detectors that work on the picture"},
-        },
+    lines_in: str = option(
+        "network",
+        'Coordinates of a file that does not say its `grid`: of the "network" (128 '
+        'x 128), or of the "image".',
+        one_of("network", "image"),
+        caption={"image": "lines in pixels of the image"},
+        others={"network": "L-CNN, HAWP", "image": "detectors that work on the picture"},
     )
 
 
@@ -143,9 +139,6 @@ class WireframeMetric(Metric):
         found = (*heat_scores(curve), *sap.T, sap.mean(axis=1), junctions.mean(axis=1))
         pixels = curve_scores(stack["thresholds"], four, weights, protocol)
         return {**pixels, **dict(zip(MORE, found, strict=True))}
-
-    def has_curve(self, opt: WireframeOptions) -> bool:
-        return True
 
     def match_maps(
         self,

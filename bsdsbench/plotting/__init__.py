@@ -10,10 +10,10 @@ _HOME = {
     "DETCurveDisplay": "displays",
     "FThresholdDisplay": "displays",
     "ImageScatterDisplay": "scatter",
-    "PRCurveDisplay": "curve_display",
+    "PRCurveDisplay": "displays",
     "ROCCurveDisplay": "displays",
     "plot_f": "run_figures",
-    "plot_curves": "curve_display",
+    "plot_curves": "displays",
     "plot_runs": "run_figures",
     "plot_scatter": "run_figures",
 }

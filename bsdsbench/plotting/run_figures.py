@@ -20,11 +20,15 @@ from bsdsbench.comparison.published import (
 )
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.plotting.curve_display import PRCurveDisplay, curve_of, draw_together
-from bsdsbench.plotting.displays import FThresholdDisplay
+from bsdsbench.plotting.displays import (
+    FThresholdDisplay,
+    PRCurveDisplay,
+    draw_together,
+    metric_with_curve,
+)
 from bsdsbench.plotting.palette import HUMAN
 from bsdsbench.plotting.scatter import ImageScatterDisplay
-from bsdsbench.plotting.style import for_file, is_grey, place_legend, root_figure, save, sign, style
+from bsdsbench.plotting.style import for_file, is_grey, legend, root_figure, save, sign, style
 from bsdsbench.runs.run_folder import as_runs
 from bsdsbench.runs.run_identity import incomparable, not_beside, reference_of
 from bsdsbench.scores.curve import AP_RULES
@@ -102,8 +106,12 @@ def plot_runs(
         ax = draw_together(shown)
         entries = [(d.best.f if d.best else 0.0, d.line_) for d in shown]
         if point is not None:
-            entries.append((point[0], _draw_human(ax, *point)))
-        place_legend(ax, [line for _, line in sorted(entries, key=lambda e: -e[0])])
+            f, recall, precision, name = point
+            color, label = "black" if is_grey() else HUMAN, f"[F={short(f)}] {name}"
+            look_of: Any = {"markersize": 5.5, "color": color, "label": label, "zorder": 4}
+            (dot,) = ax.plot([recall], [precision], "D", **look_of)
+            entries.append((f, dot))
+        legend(ax, [line for _, line in sorted(entries, key=lambda e: -e[0])])
         return _done(ax, path, runs, named, extra)
 
 
@@ -130,7 +138,7 @@ def _show_ap(
 ) -> None:
     """AP behind the names, of published results where its rule is the one of all runs."""
     rules = {run.protocol.ap_rule for run in runs} or {r.ap_rule for r in extra} & set(AP_RULES)
-    values = [float(run.score(curve_of(run, metric)).ap) for run in runs]
+    values = [float(run.score(metric_with_curve(run, metric)).ap) for run in runs]
     values += [r.boundary["ap"] if {r.ap_rule} == rules else math.nan for r in extra]
     for display, value in zip(shown, values, strict=True):
         if not math.isnan(value):
@@ -163,7 +171,7 @@ def plot_f(
         ]
         ax = draw_together(shown)
         shown.sort(key=lambda d: -d.best.f if d.best else 0.0)
-        place_legend(ax, [d.line_ for d in shown], None)  # curves are everywhere
+        legend(ax, [d.line_ for d in shown])
         return _done(ax, path, runs, named)
 
 
@@ -223,33 +231,15 @@ def _human(
     runs: Sequence[Evaluation], human: bool | Evaluation | None, asked: bool, metric: str | None
 ) -> tuple[float, float, float, str] | None:
     """F, recall, precision and name of the human point, or None for no point."""
-    if metric not in (None, *registry.DEFAULT) or (human is False and not asked):
-        return None
-    if (
-        human is None
-        and not asked
-        and (not runs or any(not_beside(run, HUMAN_TASK) for run in runs))
-    ):
+    fits = bool(runs) and not any(not_beside(run, HUMAN_TASK) for run in runs)
+    wanted = asked or (fits if human is None else human is not False)
+    if not wanted or metric not in (None, *registry.DEFAULT):
         return None
     if human is None or isinstance(human, bool):
         f = find_published(["human"])[0].boundary["ods"]
         return f, *HUMAN_POINT, "Human (BSDS500 test)"
     best = human.boundary_score().ods
     return best.f, best.recall, best.precision, "Human (each against the others)"
-
-
-def _draw_human(ax: Axes, f: float, recall: float, precision: float, name: str) -> Any:
-    (point,) = ax.plot(
-        [recall],
-        [precision],
-        marker="D",
-        markersize=5.5,
-        color="black" if is_grey() else HUMAN,
-        linestyle="none",
-        zorder=4,
-        label=f"[F={short(f)}] {name}",
-    )
-    return point
 
 
 def _names(runs: Sequence[Evaluation], names: Sequence[str] | None, least: int = 1) -> list[str]:

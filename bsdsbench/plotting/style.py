@@ -1,8 +1,7 @@
-"""One style for every picture: colours, rc settings, axes, iso-F lines, and reproducible files.
+"""One style for every picture: rc settings, axes, legends, lines of equal F, reproducible files.
 
 Figures are made by pyplot, so that `plt.show()` and notebooks show them; those for a file, in other
-threads and where there is no display without it. `LOOKS` has the sizes: for the screen, one column
-of a paper, or its full width.
+threads and where there is no display without it.
 """
 
 from __future__ import annotations
@@ -10,16 +9,17 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from bsdsbench.files.errors import DataError
@@ -28,34 +28,25 @@ from bsdsbench.plotting.palette import ISO_LEVELS, iso_f_points, line_of
 
 GREY = "#7F7F7F"
 _ISO = "_iso-f"  # a label that legends leave out
+_FEW = 7  # curves in a legend inside the axes
+_LETTERS = 44  # of a name in a legend
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Sizes of a picture: width in inches (None: as each picture likes), font in points, lines.
-
-    beside : the legend stands beside the axes, in a picture as wide as a page
-    """
+class Look(NamedTuple):
+    """Width in inches (None: as each picture likes), font in points, lines in points."""
 
     width: float | None
     font: float
     line: float
-    beside: bool = False
 
 
-LOOKS = {
-    "screen": Look(None, 9.0, 1.6),
-    "column": Look(3.3, 7.5, 1.2),
-    "page": Look(6.9, 8.0, 1.3, beside=True),
-}
-_LOOK: ContextVar[tuple[Look, bool]] = ContextVar("look", default=(LOOKS["screen"], False))
+#: For the screen, one column of a paper, or its full width, with the legend beside the axes.
+LOOKS = {"screen": Look(None, 9, 1.6), "column": Look(3.3, 7.5, 1.2), "page": Look(6.9, 8, 1.3)}
+_STYLE: ContextVar[tuple[str, bool]] = ContextVar("style", default=("screen", False))
 _FOR_FILE: ContextVar[bool] = ContextVar("for_file", default=False)
-_taken: WeakKeyDictionary[Axes, list[str]] = WeakKeyDictionary()  # colours of curves
-_grown: WeakKeyDictionary[Figure, tuple[float, float]] = WeakKeyDictionary()  # size before
 _signed: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 _RC: dict[Any, Any] = {
-    "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "axes.grid": True,
     "axes.axisbelow": True,
@@ -63,20 +54,17 @@ _RC: dict[Any, Any] = {
     "axes.spines.right": False,
     "grid.color": "#E6E6E6",
     "grid.linewidth": 0.6,
-    "legend.frameon": False,
-    "figure.dpi": 100.0,
+    "legend.edgecolor": "none",
     "savefig.dpi": 200.0,
     "pdf.fonttype": 42,
-    "svg.fonttype": "path",
     "svg.hashsalt": "bsdsbench",
 }
-# Nothing in a saved file may depend on the clock.
-_METADATA: dict[str, dict[str, Any]] = {
-    "pdf": {"CreationDate": None},
-    "svg": {"Date": None},
-    "png": {},
+# Kind of file -> metadata without a clock, and the field that takes signatures.
+_FILES: dict[str, tuple[dict[str, Any], str]] = {
+    "pdf": ({"CreationDate": None}, "Subject"),
+    "svg": ({"Date": None}, "Description"),
+    "png": ({}, "Description"),
 }
-_SIGNATURE = {"pdf": "Subject", "svg": "Description", "png": "Description"}
 
 
 @contextmanager
@@ -90,15 +78,16 @@ def style(look: str | None = None, grey: bool | None = None) -> Iterator[None]:
     """
     if look is not None and look not in LOOKS:
         raise DataError(f"style {look!r}: expected one of {', '.join(LOOKS)}")
-    mine, was_grey = _LOOK.get()
-    mine = mine if look is None else LOOKS[look]
-    token = _LOOK.set((mine, was_grey if grey is None else grey))
+    was_look, was_grey = _STYLE.get()
+    look = look or was_look
+    token = _STYLE.set((look, was_grey if grey is None else grey))
+    _, font, line = LOOKS[look]
     sizes: dict[Any, Any] = {
-        "font.size": mine.font,
-        "axes.titlesize": mine.font + 1,
-        "legend.fontsize": mine.font - 1,
-        "lines.linewidth": mine.line,
-        "axes.linewidth": mine.line / 2,
+        "font.size": font,
+        "axes.titlesize": font + 1,
+        "legend.fontsize": font - 1,
+        "lines.linewidth": line,
+        "axes.linewidth": line / 2,
     }
     try:
         with mpl.rc_context():
@@ -106,26 +95,21 @@ def style(look: str | None = None, grey: bool | None = None) -> Iterator[None]:
             mpl.rcParams.update({**_RC, **sizes})
             yield
     finally:
-        _LOOK.reset(token)
+        _STYLE.reset(token)
 
 
 def is_grey() -> bool:
     """Whether pictures are drawn without colour now."""
-    return _LOOK.get()[1]
-
-
-def line_style(name: str, taken: Sequence[str] = ()) -> dict[str, Any]:
-    """Colour and dash of a method's curve, as matplotlib takes them; see `palette.line_of`."""
-    color, dashes = line_of(name, taken, is_grey())
-    return {"color": color, "linestyle": (0, dashes) if dashes else "-"}
+    return _STYLE.get()[1]
 
 
 def next_style(ax: Axes, name: str) -> dict[str, Any]:
     """Colour and dash of the next curve on `ax`, no other one's there."""
-    taken = _taken.setdefault(ax, [])
-    found = line_style(name, taken)
-    taken.append(found["color"])
-    return found
+    colors = [
+        to_hex(line.get_color()).upper() for line in ax.lines if np.size(line.get_xdata()) > 1
+    ]
+    color, dashes = line_of(name, [c for c in colors if c != GREY], is_grey())
+    return {"color": color, "linestyle": (0, dashes) if dashes else "-"}
 
 
 @contextmanager
@@ -138,31 +122,24 @@ def for_file(on: bool = True) -> Iterator[None]:
         _FOR_FILE.reset(token)
 
 
-def _figure(width: float, height: float) -> Figure:
-    """A figure that pyplot knows, where it can be shown."""
-    shape: dict[str, Any] = {"figsize": (width, height), "layout": "constrained"}
+def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
+    """The axes of a new figure, so many inches high on the screen and `ratio` as wide.
+
+    On a page, whose width is filled, the legend stands beside them.
+    """
+    look = _STYLE.get()[0]
+    width = LOOKS[look].width
+    size = (ratio * height, height)
+    if width is not None:
+        size = (width, width / (1.9 if look == "page" else ratio))
+    figure = None
     if not _FOR_FILE.get() and threading.current_thread() is threading.main_thread():
         import matplotlib.pyplot as plt
 
-        try:
-            return plt.figure(**shape)
-        except ImportError:  # windows were asked for, and there is no display
-            pass
-    return Figure(**shape)
-
-
-def new_axes(square: bool = True, size: float = 4.4) -> Axes:
-    """The axes of a new figure, `size` inches high on the screen.
-
-    square : as wide as high, except on a page, whose width is filled
-    """
-    look = _LOOK.get()[0]
-    ratio = 1.0 if square else 1.35
-    width, height = ratio * size, size
-    if look.width is not None:
-        width, height = look.width, look.width / (1.9 if look.beside else ratio)
-    ax = _figure(width, height).add_subplot()
-    if square and not look.beside:
+        with suppress(ImportError):  # windows were asked for, and there is no display
+            figure = plt.figure(figsize=size, layout="constrained")
+    ax = (figure or Figure(figsize=size, layout="constrained")).add_subplot()
+    if ratio == 1 and look != "page":
         ax.set_box_aspect(1)
     return ax
 
@@ -174,21 +151,18 @@ def untouched(ax: Axes) -> bool:
 
 def name_axes(ax: Axes, x: str, y: str) -> None:
     """Label the axes that have no label yet."""
-    if not ax.get_xlabel():
-        ax.set_xlabel(x, parse_math=False)
-    if not ax.get_ylabel():
-        ax.set_ylabel(y, parse_math=False)
+    ax.set_xlabel(ax.get_xlabel() or x, parse_math=False)
+    ax.set_ylabel(ax.get_ylabel() or y, parse_math=False)
 
 
-def unit_axes(ax: Axes, x: str, y: str, empty: bool = True, room: float = 0.0) -> None:
-    """Axes from 0 to 1 with some room, named; those in use keep their limits and names."""
-    if empty:
-        ends = (-room, 1 + room)
-        ax.set(xlim=ends, ylim=ends, xticks=np.arange(11) / 10, yticks=np.arange(11) / 10)
-        # In a column eleven numbers would touch.
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_ticklabels([f"{k / 10:.1f}" if k % 2 == 0 else "" for k in range(11)])
-    name_axes(ax, x, y)
+def unit_axes(ax: Axes, room: float = 0.0) -> None:
+    """Axes from 0 to 1 with some room beyond."""
+    ends, ticks = (-room, 1 + room), np.arange(11) / 10
+    # In a column eleven numbers would touch.
+    names = [f"{t:.1f}" if k % 2 == 0 else "" for k, t in enumerate(ticks)]
+    ax.set(xlim=ends, ylim=ends)
+    ax.set_xticks(ticks, names)
+    ax.set_yticks(ticks, names)
 
 
 def draw_iso_f(ax: Axes) -> None:
@@ -196,107 +170,47 @@ def draw_iso_f(ax: Axes) -> None:
 
     Labels stand at the right edge, outside unit axes.
     """
-    if any(line.get_label() == _ISO for line in ax.lines):
+    if any(found.get_label() == _ISO for found in ax.collections):
         return
     color, ink = ("#C8C8C8", "#6E6E6E") if is_grey() else ("#B7D7C2", "#4C7A5B")
-    for f in ISO_LEVELS:
-        ax.plot(*iso_f_points(f), color=color, linewidth=0.7, zorder=1.1, label=_ISO)
-        ax.annotate(
-            f"F={f:g}",
-            (1, f / (2 - f)),
-            xytext=(3, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=_LOOK.get()[0].font * 0.72,
-            color=ink,
-            annotation_clip=False,
-        )
-
-
-def place_legend(ax: Axes, handles: Sequence[Any], loc: Any = "lower left") -> None:
-    """A legend at `loc` where it hides no curve; else beneath the axes, or beside them on a page.
-
-    It takes the place of an earlier one. loc None: never inside. Names too long for the place are
-    cut in the middle.
-    """
-    names, figure = [h.get_label() for h in handles], root_figure(ax)
-    shape = _without_legend(ax, figure)
-    width, height = shape
-    if _LOOK.get()[0].beside:
-        _shorten(_plain(figure.legend(handles, names, loc="outside right upper")), 0.55 * width)
-        return
-    if loc is not None and len(handles) <= 7:
-        inside = {"frameon": True, "framealpha": 0.85, "edgecolor": "none"}
-        legend = _plain(ax.legend(handles, names, loc=loc, **inside))
-        if _width(legend) < ax.bbox.width / figure.dpi and not _hides(legend, ax):
-            return
-        legend.remove()
-    # The axes keep their size.
-    columns, width = (2, max(width, 5.0)) if width > 4 else (1, width)
-    beneath: dict[str, Any] = {"handles": handles, "labels": names, "loc": "outside lower center"}
-    legend = _plain(figure.legend(ncols=columns, **beneath))
-    if columns > 1 and _width(legend) > width:
-        legend.remove()
-        columns, legend = 1, _plain(figure.legend(**beneath))
-    row = 0.0165 * _LOOK.get()[0].font + 0.04
-    figure.set_size_inches(width, height + 0.1 + row * -(-len(handles) // columns))
-    _shorten(legend, width - 0.15 if columns == 1 else width)
-    _grown[figure] = shape
-
-
-def _without_legend(ax: Axes, figure: Figure) -> tuple[float, float]:
-    """Remove our legend, and the room made for it; the figure's size then, in inches."""
-    for legend in (*figure.legends, ax.get_legend()):
-        if legend is not None:
-            legend.remove()
-    if figure in _grown:
-        figure.set_size_inches(_grown.pop(figure))
-    width, height = figure.get_size_inches()
-    return float(width), float(height)
-
-
-def _width(legend: Any) -> float:
-    """Inches, measured without a layout, which would warn of what finds no room."""
-    return float(legend.get_window_extent().width / legend.figure.dpi)
-
-
-def _shorten(legend: Any, room: float) -> None:
-    """Cut the middle out of the names for which a legend of one column is wider than `room`."""
-    over = (_width(legend) - room) * legend.figure.dpi
-    if over <= 0:
-        return
-    texts = legend.get_texts()
-    limit = max(text.get_window_extent().width for text in texts) - over
-    for text in texts:
-        name, width = text.get_text(), text.get_window_extent().width
-        kept = int(len(name) * min(limit / max(width, 1), 1))
-        while width > limit and kept > 2:
-            text.set_text(
-                f"{name[: kept - kept // 2]}\N{HORIZONTAL ELLIPSIS}{name[-(kept // 2) :]}"
-            )
-            width, kept = text.get_window_extent().width, kept - 1
-
-
-def _plain(legend: Any) -> Any:
-    """The legend with its names as text: dollars in them are no formula."""
-    for text in legend.get_texts():
-        text.set_parse_math(False)
-    return legend
-
-
-def _hides(legend: Any, ax: Axes) -> bool:
-    """Whether anything but a line of equal F passes under the legend."""
-    _lay_out(root_figure(ax))
-    box = legend.get_window_extent()
-    lines = [line for line in ax.lines if line.get_label() != _ISO]
-    dots = [line for line in lines if line.get_marker() not in ("", "None", None)]
-    paths = [line.get_transform().transform_path(line.get_path()) for line in lines]
-    bands = [b.get_transform().transform_path(p) for b in ax.collections for p in b.get_paths()]
-    return (
-        any(path.intersects_bbox(box, filled=False) for path in paths)
-        or any(path.intersects_bbox(box, filled=True) for path in bands)
-        or any(dot.get_window_extent().overlaps(box) for dot in dots)
+    paths = [np.c_[iso_f_points(f)] for f in ISO_LEVELS]
+    # A collection, which a legend may hide.
+    ax.add_collection(
+        LineCollection(paths, colors=color, linewidths=0.7, zorder=1.1, label=_ISO),
+        autolim=False,
     )
+    size = 0.72 * mpl.rcParams["font.size"]
+    for f in ISO_LEVELS:
+        place: dict[str, Any] = {"xytext": (3, 0), "textcoords": "offset points", "va": "center"}
+        at = (1, f / (2 - f))
+        ax.annotate(f"F={f:g}", at, fontsize=size, color=ink, annotation_clip=False, **place)
+
+
+def legend(ax: Axes, handles: Sequence[Any]) -> None:
+    """A legend where it hides least, in the place of an earlier one; one entry for equal labels.
+
+    Many entries, and those of a picture as wide as a page, stand beside the axes. Names are plain
+    text; the middle of a long one is left out.
+    """
+    found = {handle.get_label(): handle for handle in reversed(handles)}
+    names = [name for name in reversed(found) if not name.startswith("_")]
+    shown = [found[name] for name in names]
+    half = _LETTERS // 2
+    short = [n if len(n) <= _LETTERS else f"{n[:half]}…{n[-half:]}" for n in names]
+    figure = root_figure(ax)
+    for old in (*figure.legends, ax.get_legend()):
+        if old is not None:
+            old.remove()
+    page = _STYLE.get()[0] == "page"
+    if not page and len(names) <= _FEW:
+        made = ax.legend(shown, short, loc="best")
+    else:
+        made = figure.legend(shown, short, loc="outside right upper", frameon=False)
+        if not page:
+            width = made.get_window_extent().width / figure.dpi
+            figure.set_size_inches(figure.get_figheight() + width, figure.get_figheight())
+    for text in made.get_texts():
+        text.set_parse_math(False)
 
 
 def sign(
@@ -329,44 +243,18 @@ def save(fig: Figure, path: str | Path) -> Path:
 
 def pictures(fig: Figure, paths: Sequence[Path]) -> list[bytes]:
     """The bytes that `save` writes to each of `paths`."""
-    kinds = [path.suffix.lower().lstrip(".") for path in paths]
-    for path, kind in zip(paths, kinds, strict=True):
-        if kind not in _METADATA:
+    out = []
+    for path in paths:
+        kind = path.suffix.lower().lstrip(".")
+        if kind not in _FILES:
             raise DataError(f"{path}: suffix {path.suffix!r}, expected .pdf, .svg or .png")
-    with style(), _laid_out(fig):
-        return [_file(fig, kind) for kind in kinds]
-
-
-def _file(fig: Figure, kind: str) -> bytes:
-    buffer = io.BytesIO()
-    signed = _signed.get(fig)
-    more = {_SIGNATURE[kind]: signed} if signed else {}
-    fig.savefig(buffer, format=kind, metadata={**_METADATA[kind], **more})
-    return buffer.getvalue()
-
-
-def _lay_out(fig: Figure) -> None:
-    """Give everything its place as drawing does, without the drawing, which takes as long again."""
-    engine = fig.get_layout_engine()
-    if engine is not None:
-        engine.execute(fig)
-    for ax in fig.axes:
-        ax.apply_aspect()
-    fig.stale = False
-
-
-@contextmanager
-def _laid_out(fig: Figure) -> Iterator[None]:
-    """Keep a layout that is still true: savefig makes one, and draws twice, for each file."""
-    engine = fig.get_layout_engine()
-    if fig.stale:
-        _lay_out(fig)
-    fig.set_layout_engine(None)
-    try:
-        yield
-    finally:
-        fig.set_layout_engine(engine)
-        fig.stale = False  # savefig puts back what it changes
+        metadata, field = _FILES[kind]
+        signed = {field: _signed[fig]} if _signed.get(fig) else {}
+        buffer = io.BytesIO()
+        with style():
+            fig.savefig(buffer, format=kind, metadata={**metadata, **signed})
+        out.append(buffer.getvalue())
+    return out
 
 
 def root_figure(ax: Axes) -> Figure:

@@ -59,15 +59,6 @@ def number_text(value: float) -> str:
     return text[1:] if text.startswith("0.") else text
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON has it: tuples as lists, records and mappings as dicts."""
-    if attrs.has(type(value)):
-        return {name: plain(getattr(value, name)) for name in names(type(value))}
-    if isinstance(value, Mapping):
-        return {k: plain(v) for k, v in value.items()}
-    return [plain(v) for v in value] if isinstance(value, tuple) else value
-
-
 def short(value: Any) -> str:
     """A value for one line: a long list by its length and ends."""
     if isinstance(value, list | tuple) and len(value) > 4:
@@ -78,15 +69,14 @@ def short(value: Any) -> str:
 
 def toml_text(values: Mapping[str, Any]) -> str:
     """TOML of plain values and one level of tables; None is left out, as TOML has none."""
-    tables = {k: v for k, v in values.items() if isinstance(v, dict)}
-    lines = [
-        f"{k} = {json.dumps(v, ensure_ascii=False)}"
-        for k, v in values.items()
-        if v is not None and k not in tables
-    ]
-    for name, table in tables.items():
-        lines += ["", f"[{json.dumps(name) if '.' in name else name}]", toml_text(table).rstrip()]
-    return "\n".join(lines) + "\n"
+    lines, tables = [], []
+    for name, value in values.items():
+        if isinstance(value, dict):
+            head = json.dumps(name) if "." in name else name
+            tables += ["", f"[{head}]", toml_text(value).rstrip()]
+        elif value is not None:
+            lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
+    return "\n".join(lines + tables) + "\n"
 
 
 # Converters: what they cannot read stays as it is, for the validator to refuse.
@@ -99,7 +89,7 @@ def real(value: Any) -> Any:
 
 def real_or_none(value: Any) -> Any:
     """A number as a float; the text "none" is None."""
-    return None if value in ("none", "None") else real(value)
+    return None if isinstance(value, str) and value in ("none", "None") else real(value)
 
 
 def listed(value: Any) -> Any:
@@ -152,34 +142,48 @@ def some_of(*choices: str, least: int = 0) -> Validator:
 
 def numbers(good: Callable[[float], bool], expected: str) -> Validator:
     """Lists of 1 to MAX_LIST of some numbers."""
-    return check(
-        lambda v: (
-            isinstance(v, tuple)
-            and 0 < len(v) <= MAX_LIST
-            and all(is_number(x) and good(x) for x in v)
-        ),
-        f"1 to {MAX_LIST} {expected}",
-    )
+
+    def fits(v: Any) -> bool:
+        some = isinstance(v, tuple) and 0 < len(v) <= MAX_LIST
+        return some and all(is_number(x) and good(x) for x in v)
+
+    return check(fits, f"1 to {MAX_LIST} {expected}")
 
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value) <= MAX_TEXT and is_text(value)
 
 
+def _are_names(value: Any) -> bool:
+    few = isinstance(value, tuple) and len(value) <= MAX_CLASSES
+    return few and all(map(_is_text, value)) and len(set(value)) == len(value)
+
+
 TEXT = check(_is_text, "text")
-NAMES = check(
-    lambda v: (
-        isinstance(v, tuple)
-        and len(v) <= MAX_CLASSES
-        and all(map(_is_text, v))
-        and len(set(v)) == len(v)
-    ),
-    "names, each once",
-)
+NAMES = check(_are_names, "names, each once")
 BOOL = check(lambda v: isinstance(v, bool), "true or false")
 LABEL = whole(0, 2**31 - 1, "a label from 0")
 POSITIVE = check(lambda v: is_number(v) and 0 < v <= 1e6, "a number above 0, at most 1e6")
 POSITIVES = numbers(lambda v: 0 < v <= 1e6, "numbers above 0, at most 1e6")
+
+
+def option(
+    default: Any,
+    help: str,
+    validator: Validator | list[Validator] = BOOL,
+    converter: Callable[[Any], Any] | None = None,
+    **metadata: Any,
+) -> Any:
+    """A field; numbers become floats where the default is one, lists tuples of what it holds."""
+    usual = {float: real, type(None): real_or_none, tuple: listed}.get(type(default))
+    if usual is listed and default and all(isinstance(v, float) for v in default):
+        usual = reals
+    return attrs.field(
+        default=default,
+        validator=validator,
+        converter=converter or usual,
+        metadata={"help": help, **metadata},
+    )
 
 
 # What is read off a class or a record.
@@ -219,8 +223,8 @@ def in_use(kind: type) -> Iterator[tuple[str, Any, str]]:
 
 def changed(record: Any) -> dict[str, Any]:
     """The values that are not the default."""
-    values = {f.name: (getattr(record, f.name), f.default) for f in attrs.fields(type(record))}
-    return {name: value for name, (value, default) in values.items() if value != default}
+    usual = {f.name: f.default for f in attrs.fields(type(record))}
+    return {k: getattr(record, k) for k, v in usual.items() if getattr(record, k) != v}
 
 
 def captions(record: Any) -> dict[str, str]:
@@ -229,9 +233,7 @@ def captions(record: Any) -> dict[str, str]:
     for f in attrs.fields(type(record)):
         value, how = getattr(record, f.name), f.metadata.get("caption", "")
         if isinstance(how, str):
-            text = how.format(value) if value != f.default else ""
+            out[f.name] = how.format(value) if value != f.default else ""
         else:
-            text = how.get(value, "") if isinstance(how, Mapping) else how(record)
-        if text:
-            out[f.name] = text
-    return out
+            out[f.name] = how.get(value, "") if isinstance(how, Mapping) else how(record)
+    return {name: text for name, text in out.items() if text}

@@ -6,27 +6,44 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache, cached_property
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attrs import evolve, frozen
+from attr import asdict  # tuples become lists, unlike with attrs.asdict
+from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_path, kind_of_value
 from bsdsbench.files.bounded import MAX_TOML_BYTES, parse_toml, read_text, reading
 from bsdsbench.files.errors import ProtocolError, did_you_mean
-from bsdsbench.protocol.constants import Constants
+from bsdsbench.protocol.constants import (
+    MAX_PX,
+    MAX_THRESHOLDS,
+    NMSParams,
+    even_thresholds,
+    nms_params,
+    option_tables,
+    thresholds_of,
+)
 from bsdsbench.protocol.fields import (
     DEFAULT,
+    HOME_MADE,
+    TEXT,
     captions,
+    check,
     check_names,
     clipped,
+    is_number,
     names,
-    plain,
+    one_of,
+    option,
     short,
     toml_text,
+    whole,
 )
+from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
 UNSTATED = "unstated"  # the name of a protocol of which only the thresholds are known
 UNSTATED_GRID = "unstated-thresholds"  # and of one of which not even these are
@@ -35,60 +52,11 @@ NOT_OF_PRESETS = ("name", "nms", "nms_params")
 
 
 @frozen(repr=False)
-class Protocol(Constants):
+class Protocol:
     """How a prediction is turned into counts. Equal protocols give comparable scores.
 
-    A value out of its range raises ProtocolError, which names the field.
-
-    Parameters
-    ----------
-    name : str
-        Its name; a changed preset carries a star.
-    version : int
-        Raised whenever a constant of the preset changes.
-    thresholds : tuple of float
-        Increasing, in [0, 1]; also an int (that many even ones), {from, to, n}, "8bit" (k/255),
-        "seism" (.001, .01 .. .99, .999) or "deepcrack" (0, .01 .. .99). With operator ">=" a
-        threshold 0 stands for the whole image, every pixel on and not thinned.
-    max_dist : float
-        Match tolerance, a fraction of the image diagonal.
-    max_dist_px : float or None
-        The same in pixels; overrides max_dist when set.
-    thin : bool
-        Thin each thresholded map to one pixel before matching.
-    nms : bool
-        Apply edge NMS to the soft map before thresholding. Off in the presets of data sets, as
-        only the user knows whether the files on disk have had it.
-    nms_params : NMSParams
-        The constants `nms` uses; also the name of a recipe.
-    operator : str
-        ">=" or ">": which values are on at a threshold.
-    clean : bool
-        After thinning drop pixels without one of the eight neighbours.
-    gt_thin : bool
-        Thin each annotator's map to one pixel before matching.
-    normalise : bool
-        Divide each map by its largest value, before NMS.
-    invert : bool
-        The prediction is dark on bright (1 - value is taken).
-    gt_invert : bool
-        Ground-truth pictures are dark boundaries on bright ground.
-    gt_threshold : float or None
-        Gray ground-truth pictures are boundary from this value in (0, 1] on; None refuses gray.
-    gt_kind : str
-        "boundaries", or "labels" for ground-truth pictures and arrays of region labels.
-    empty_gt : str
-        Images whose ground truth has no boundary: "error", "count" (their false positives count)
-        or "skip".
-    regions_from_soft : bool
-        Region measures close soft boundary maps into regions at each threshold.
-    ods_rule : str
-        "interpolated" between thresholds, or "maximum" over the thresholds.
-    ap_rule : str
-        How AP is read off the curve, a name of bsdsbench.scores.curve.AP_RULES.
-    options : mapping
-        Metric to its own options, those that are given, read-only. In a file each is a table,
-        `[saliency]`. The metric checks them (`Metric.options_of`).
+    The fields, with their defaults and what they mean, are listed by `bsdsbench protocols`. A value
+    out of its range raises ProtocolError, which names the field.
 
     Examples
     --------
@@ -96,6 +64,156 @@ class Protocol(Constants):
     >>> protocol.name, protocol.max_dist
     ('bsds500*', 0.011)
     """
+
+    name: str = option("custom", "Its name; a changed preset carries a star.", TEXT)
+    version: int = option(
+        1,
+        "Raised whenever a constant of the preset changes.",
+        whole(1, 10**6, "a whole number from 1"),
+    )
+    thresholds: tuple[float, ...] = option(
+        even_thresholds(99),
+        "Increasing, in [0, 1]; also an int (that many even ones), { from, to, n }, 8bit (k/255), "
+        "seism (.001, .01 .. .99, .999) or deepcrack (0, .01 .. .99). With operator >= a threshold "
+        "0 stands for the whole image, every pixel on and not thinned.",
+        [
+            check(
+                lambda v: any(x > 0 for x in v) and all(0 <= x <= 1 for x in v),
+                "values in [0, 1], one or more above 0",
+            ),
+            check(lambda v: all(a < b for a, b in pairwise(v)), "strictly increasing values"),
+            check(lambda v: len(v) <= MAX_THRESHOLDS, f"at most {MAX_THRESHOLDS} values"),
+        ],
+        thresholds_of,
+        others=dict.fromkeys(("8bit", 100, 50, 33, 25, 20, 19, 10, 9, 5), "nthresh of the run"),
+        caption=lambda p: (
+            f"{len(p.thresholds)} thresholds {p.thresholds[0]:.4g}..{p.thresholds[-1]:.4g}"
+        ),
+    )
+    max_dist: float = option(
+        0.0075,
+        "Match tolerance, a fraction of the image diagonal.",
+        check(
+            lambda v: is_number(v) and 0 < v < 1,
+            "a fraction in (0, 1) of the diagonal; in pixels it is max_dist_px",
+        ),
+        others={
+            0.0075: "BSDS500 and most programs",
+            0.011: "NYUDv2 programs",
+            0.01: "SEISM on PASCAL, skeletons, wireframes",
+            0.02: "SBD, Cityscapes (raw)",
+            0.0035: "Cityscapes (thin)",
+            0.003: "SDPED (strict)",
+            0.002: "KITTI-DE, DDAD-DE",
+            **dict.fromkeys((0.005, 0.015), HOME_MADE),
+        },
+        caption=lambda p: (
+            f"max_dist {p.max_dist:g} of the diagonal"
+            if p.max_dist_px is None
+            else f"max_dist {p.max_dist_px:g} px"
+        ),
+    )
+    max_dist_px: float | None = option(
+        None,
+        "The same in pixels; overrides max_dist when set.",
+        check(lambda v: v is None or (is_number(v) and 0 <= v <= MAX_PX), f"pixels, 0 to {MAX_PX}"),
+    )
+    thin: bool = option(
+        True,
+        "Thin each thresholded map to one pixel before matching.",
+        others={False: "CEval, raw forms of SBD", True: "the benchmark"},
+        caption={True: "thinned", False: "not thinned"},
+    )
+    nms: bool = option(
+        False,
+        "Apply edge NMS to the soft map before thresholding. Off in the presets of data sets, as "
+        "only the user knows whether the files on disk have had it.",
+        caption=lambda p: f"NMS {p.nms_params.describe()}" if p.nms else "no NMS",
+    )
+    nms_params: NMSParams = option(  # noqa: RUF009
+        NMSParams(),
+        "The constants that NMS uses; also the name of a recipe.",
+        check(lambda v: isinstance(v, NMSParams), "a recipe, or the entries of NMSParams"),
+        nms_params,
+    )
+    operator: str = option(
+        ">=",
+        'Which values are on at a threshold: ">=" or ">".',
+        one_of(">=", ">"),
+        others={">": "SEISM, DeepCrack"},
+        caption="value {} threshold",
+    )
+    clean: bool = option(
+        False,
+        "After thinning drop pixels without one of the eight neighbours.",
+        caption="single pixels dropped",
+    )
+    gt_thin: bool = option(
+        False,
+        "Thin each annotator's map to one pixel before matching.",
+        caption="ground truth thinned",
+    )
+    normalise: bool = option(
+        False,
+        "Divide each map by its largest value, before NMS.",
+        caption="divided by its maximum",
+    )
+    invert: bool = option(
+        False, "The prediction is dark on bright (1 - value is taken).", caption="inverted"
+    )
+    gt_invert: bool = option(
+        False,
+        "Ground-truth pictures are dark boundaries on bright ground.",
+        caption="ground truth inverted",
+    )
+    gt_threshold: float | None = option(
+        None,
+        "Gray ground-truth pictures are boundary from this value in (0, 1] on; none refuses gray.",
+        check(lambda v: v is None or (is_number(v) and 0 < v <= 1), "a value in (0, 1]"),
+        caption="ground truth from {:g} on",
+    )
+    gt_kind: str = option(
+        "boundaries",
+        '"boundaries", or "labels" for ground-truth pictures and arrays of region labels.',
+        one_of("boundaries", "labels"),
+        caption="ground truth from labels",
+    )
+    empty_gt: str = option(
+        "error",
+        'Images whose ground truth has no boundary: "error", "count" (their false positives count) '
+        'or "skip".',
+        one_of("error", "count", "skip"),
+        caption={
+            "count": "images without ground-truth boundaries count",
+            "skip": "images without ground-truth boundaries left out",
+        },
+    )
+    regions_from_soft: bool = option(
+        False,
+        "Region measures close soft boundary maps into regions at each threshold.",
+        caption="regions from soft maps",
+    )
+    ods_rule: str = option(
+        "interpolated",
+        '"interpolated" between thresholds, or "maximum" over the thresholds.',
+        one_of(*ODS_RULES),
+        caption="ODS rule {}",
+    )
+    ap_rule: str = option(
+        "bsds",
+        f"How AP is read off the curve: {', '.join(AP_RULES)}.",
+        one_of(*AP_RULES),
+        caption=lambda p: f"AP rule {p.ap_rule}",
+    )
+    options: Mapping[str, Any] = field(
+        factory=dict,
+        converter=option_tables,
+        hash=False,
+        metadata={
+            "help": "Metric to its own options, those that are given, read-only. In a file each is "
+            "a table, [saliency]. The metric checks them."
+        },
+    )
 
     def __attrs_post_init__(self) -> None:
         if self.name in preset_names() and not self._is_preset(self.name):
@@ -130,24 +248,15 @@ class Protocol(Constants):
 
     @classmethod
     def preset(cls, name: str) -> Protocol:
-        """The named protocol shipped with the package. Raises ProtocolError for an unknown name.
+        """The named protocol shipped with the package, one of `bsdsbench protocols`.
 
-        Parameters
-        ----------
-        name : str
-            One of `bsdsbench protocols`.
+        Raises ProtocolError for an unknown name.
         """
         return _shipped(_known(name))
 
     @classmethod
     def of(cls, protocol: Protocol | str | Path | None) -> Protocol:
-        """A protocol, the one of that name or in that .toml file; None is bsds500. As `load`.
-
-        Parameters
-        ----------
-        protocol : Protocol, str, path or None
-            What a caller gave.
-        """
+        """A protocol, the one of that name or in that .toml file; None is bsds500. As `load`."""
         if isinstance(protocol, Protocol):
             return protocol
         if not isinstance(protocol, str | Path | None):
@@ -162,29 +271,15 @@ class Protocol(Constants):
 
         A file may hold `base = "bsds500"` and only the fields it changes.
         Raises ProtocolError for anything else, FileFormatError for a broken file.
-
-        Parameters
-        ----------
-        name_or_path : str or path
-            Such as "bsds500" or "mine.toml".
         """
         path = given_path(name_or_path, "protocol")
         if path.suffix != ".toml":
             return cls.preset(str(name_or_path))
-        text = read_text(path, "a protocol file", MAX_TOML_BYTES)
-        return cls.from_toml(text, str(path))
+        return cls.from_toml(read_text(path, "a protocol file", MAX_TOML_BYTES), str(path))
 
     @classmethod
     def from_toml(cls, text: str, source: str = "protocol") -> Protocol:
-        r"""A protocol from TOML text; `source` names it in errors.
-
-        Parameters
-        ----------
-        text : str
-            The content of a file.
-        source : str
-            Its name.
-        """
+        """A protocol from TOML text; `source` names it in errors."""
         with reading(source, "a protocol in TOML"):
             values = parse_toml(text.encode("utf-8", "surrogatepass"))
         try:
@@ -196,11 +291,6 @@ class Protocol(Constants):
     def stored(cls, values: Mapping[str, Any]) -> Protocol:
         """The protocol of a saved run: as `from_mapping`, but a preset's name whose fields were
         others then, in an earlier version, gets a star.
-
-        Parameters
-        ----------
-        values : mapping
-            As written by `to_mapping`.
         """
         name = values.get("name") if isinstance(values, Mapping) else None
         plain = name.removesuffix("*") if isinstance(name, str) else ""
@@ -210,14 +300,13 @@ class Protocol(Constants):
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Protocol:
-        """A protocol from a TOML or JSON mapping; a table that is no field holds options.
-
-        Raises ProtocolError for unknown names.
+        """A protocol from a TOML or JSON mapping; raises ProtocolError for unknown names.
 
         Parameters
         ----------
         values : mapping
-            Field -> plain value; `base` names a preset that the others change.
+            Field -> plain value; `base` names a preset that the others change, and a table that is
+            no field holds options.
         """
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
@@ -239,16 +328,6 @@ class Protocol(Constants):
         too, but not to a preset's. A mapping given for nms_params or for the options of a metric
         changes only the entries it names; an option that is None is the default again.
 
-        Parameters
-        ----------
-        **changes : object
-            Field -> value.
-
-        Returns
-        -------
-        Protocol
-            The copy.
-
         Examples
         --------
         >>> import bsdsbench as bb
@@ -256,11 +335,9 @@ class Protocol(Constants):
         'bsds500*'
         """
         check_names(type(self), changes, "protocol")
-        given = changes.get("nms_params")
-        if isinstance(given, Mapping):
-            changes["nms_params"] = plain(self.nms_params) | dict(given)
-        given = changes.get("options")
-        if isinstance(given, Mapping):
+        if isinstance(given := changes.get("nms_params"), Mapping):
+            changes["nms_params"] = asdict(self.nms_params) | dict(given)
+        if isinstance(given := changes.get("options"), Mapping):
             changes["options"] = dict(self.options) | {
                 name: {**self.options.get(name, {}), **t} if isinstance(t, Mapping) else t
                 for name, t in given.items()
@@ -276,73 +353,30 @@ class Protocol(Constants):
         return self if same else starred
 
     def with_options(self, options: Mapping[str, Any]) -> Protocol:
-        """A copy with these options and no others.
-
-        Parameters
-        ----------
-        options : mapping
-            Name of a metric -> its options.
-
-        Returns
-        -------
-        Protocol
-            The copy.
-        """
+        """A copy with these options, metric -> its own, and no others."""
         return self._changed({"options": options})
 
     def named(self, name: str) -> Protocol:
-        """A copy of that name, with a star behind it if it is a preset's and the fields differ.
-
-        Parameters
-        ----------
-        name : str
-            Of a preset, or another one.
-
-        Returns
-        -------
-        Protocol
-            The copy.
-        """
+        """A copy of that name, with a star behind it if it is a preset's and the fields differ."""
         star = name in preset_names() and not self._is_preset(name)
         wanted = name + "*" if star else name
         return self if wanted == self.name else evolve(self, name=wanted)
 
     def _is_preset(self, name: str) -> bool:
-        preset = _starred(name)
         kept = [n for n in self.names() if n not in NOT_OF_PRESETS]
-        return all(getattr(self, n) == getattr(preset, n) for n in kept)
+        return all(getattr(self, n) == getattr(_starred(name), n) for n in kept)
 
     def to_mapping(self) -> dict[str, Any]:
-        """Plain values, which `from_mapping` reads back to an equal protocol.
-
-        Returns
-        -------
-        dict
-            Field -> plain value.
-        """
-        values: dict[str, Any] = plain(self)
-        return values
+        """Plain values, which `from_mapping` reads back to an equal protocol."""
+        return asdict(self)
 
     def to_toml(self) -> str:
-        """TOML text that `from_toml` reads back to an equal protocol.
-
-        Returns
-        -------
-        str
-            A whole file.
-        """
+        """TOML text that `from_toml` reads back to an equal protocol."""
         values = self.to_mapping()
-        options = values.pop("options")
-        return toml_text(values | options)
+        return toml_text(values | values.pop("options"))
 
     def leaves(self) -> dict[str, Any]:
-        """Plain values by name, those of tables as "nms_params.radius", "saliency.beta2".
-
-        Returns
-        -------
-        dict
-            Name -> plain value.
-        """
+        """Plain values by name, those of tables as "nms_params.radius", "saliency.beta2"."""
         values = self.to_mapping()
         tables = {"nms_params": values.pop("nms_params"), **values.pop("options")}
         inner = {f"{name}.{k}": v for name, table in tables.items() for k, v in table.items()}
@@ -350,11 +384,6 @@ class Protocol(Constants):
 
     def differences(self, other: Protocol) -> list[str]:
         """What makes scores incomparable, a line per field; nms_params only where there is NMS.
-
-        Parameters
-        ----------
-        other : Protocol
-            The one to compare with.
 
         Returns
         -------
@@ -379,11 +408,6 @@ class Protocol(Constants):
             The fields that scores depend on; default: all, and the options as they are.
         more : iterable of str
             What the metrics say of their own.
-
-        Returns
-        -------
-        str
-            Without a full stop.
         """
         if self.name == UNSTATED_GRID:
             return "protocol and thresholds not stated"
@@ -400,13 +424,7 @@ class Protocol(Constants):
         return f"{self.name} v{self.version}: {'; '.join([*said, *more])}"
 
     def gt_options(self) -> dict[str, Any]:
-        """What `load_ground_truth` has to know.
-
-        Returns
-        -------
-        dict
-            Keyword arguments.
-        """
+        """What `load_ground_truth` has to know, as keyword arguments."""
         return {
             "gt_invert": self.gt_invert,
             "gt_threshold": self.gt_threshold,
@@ -415,57 +433,36 @@ class Protocol(Constants):
         }
 
     def threshold_array(self) -> NDArray[np.float64]:
-        """thresholds as f8 (T,).
-
-        Returns
-        -------
-        array
-            f8 (T,).
-        """
+        """thresholds as f8 (T,)."""
         return np.array(self.thresholds, np.float64)
 
     def cuts(self) -> NDArray[np.float64]:
         """f8 (T,): a pixel is on at threshold i where its value in float64 >= cuts()[i].
 
         The thresholds themselves, or with operator ">" the next larger numbers.
-
-        Returns
-        -------
-        array
-            f8 (T,).
         """
         thresholds = self.threshold_array()
         return thresholds if self.operator == ">=" else np.nextafter(thresholds, np.inf)
 
     def radius(self, shape: tuple[int, int]) -> float:
-        """The match tolerance in pixels for an image of `shape` (rows, columns).
-
-        Parameters
-        ----------
-        shape : tuple of int
-            (rows, columns).
-
-        Returns
-        -------
-        float
-            Pixels.
-        """
+        """The match tolerance in pixels for an image of `shape` (rows, columns)."""
         if self.max_dist_px is not None:
             return self.max_dist_px
         return self.max_dist * math.hypot(*shape)
 
 
+_PRESETS = resources.files("bsdsbench.protocol.presets")
+
+
 @cache
 def preset_names() -> tuple[str, ...]:
     """The presets that `Protocol.preset` knows, sorted."""
-    folder = resources.files("bsdsbench.protocol.presets")
-    return tuple(sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".toml")))
+    return tuple(sorted(p.name[:-5] for p in _PRESETS.iterdir() if p.name.endswith(".toml")))
 
 
 def preset_text(name: str) -> str:
     """The TOML text of a preset, with its comments. Raises ProtocolError for an unknown name."""
-    folder = resources.files("bsdsbench.protocol.presets")
-    return folder.joinpath(f"{_known(name)}.toml").read_text("utf-8")
+    return _PRESETS.joinpath(f"{_known(name)}.toml").read_text("utf-8")
 
 
 def _known(name: Any) -> str:

@@ -15,9 +15,11 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
-from attrs import evolve, fields, frozen
+from attrs import Factory, evolve, fields, frozen
 
 from bsdsbench import __version__
 from bsdsbench.files.bounded import parse_toml
@@ -74,7 +76,11 @@ class Signature:
 
     def words(self) -> list[str]:
         """The words of the line, in order."""
-        return [f"bsdsbench {self.version}", *(_word(k, v) for k, v in self.texts().items())]
+        found = [f"bsdsbench {self.version}"]
+        for key, text in self.texts().items():
+            bare = key == "set" or (key == "thin" and text != UNKNOWN)
+            found.append(text if bare else f"{key}{':' if key in TABLE else '='}{text}")
+        return found
 
     @property
     def base(self) -> Protocol:
@@ -138,10 +144,8 @@ class Signature:
             protocol = Protocol.preset(changes.pop("base")).replace(**changes)
         except ProtocolError as error:
             raise ProtocolError(f"signature: {error}") from None
-        left_out = {
-            f for w in TABLE.values() if not w.usual and w.key not in found for f in w.fields
-        }
-        unused = left_out.difference(*(TABLE[key].fields for key in found))
+        left_out = (w.fields for w in TABLE.values() if not w.usual and w.key not in found)
+        unused = {*chain(*left_out)}.difference(*(TABLE[key].fields for key in found))
         return cls(protocol, version=start[1], unused=frozenset(unused), **own)
 
     def differences(self, other: Signature) -> list[Difference]:
@@ -152,10 +156,11 @@ class Signature:
         same: dict[str, Any] = {"unused": self.unused | other.unused, "taken_over": 0}
         mine, theirs = evolve(self, **same).texts(), evolve(other, **same).texts()
         pairs = {k: (mine.get(k, ""), theirs.get(k, "")) for k in {**mine, **theirs}}
+        field = Word("", "", "", "")  # a field that has no word of its own
         return [
-            Difference(key, a, b, *_told(key))
+            Difference(key, a, b, word.title or key, word.cost)
             for key, (a, b) in pairs.items()
-            if a != b and UNKNOWN not in (a, b)
+            if (word := TABLE.get(key, field)) and a != b and UNKNOWN not in (a, b)
         ]
 
 
@@ -187,31 +192,27 @@ class Word:
     title, cost : what it is; what a difference usually costs, by published counts or our own runs
     meaning     : a sentence about {value}, its text, and {said}: what `names` or else the
                   protocol's caption makes of it
-    write, read : its text, "" for none; the changes a text makes in signature and protocol
     fields      : those of the protocol that it stands for, the one with the caption first
     usual       : the text that is left out where the preset has it too
+    holds       : the attribute of the signature, or else of the protocol, that is the text
+    write, read : or else its text, "" for none; the changes a text makes in signature and protocol
     """
 
     key: str
     title: str
     cost: str
     meaning: str
-    write: Callable[[Signature], str]
-    read: Callable[[str], dict[str, Any]]
     fields: tuple[str, ...] = ()
     usual: str = ""
     names: Mapping[str, str] = {}
-
-
-def _told(key: str) -> tuple[str, str]:
-    """Title and cost of a word or of a field."""
-    return (TABLE[key].title, TABLE[key].cost) if key in TABLE else (key, "")
-
-
-def _word(key: str, text: str) -> str:
-    if key == "set" or (key == "thin" and text != UNKNOWN):
-        return text
-    return f"{key}{':' if key in TABLE else '='}{text}"
+    holds: str = ""
+    write: Callable[[Signature], str] = Factory(
+        lambda word: attrgetter(f"protocol.{word.holds}" if word.fields else word.holds),
+        takes_self=True,
+    )
+    read: Callable[[str], dict[str, Any]] = Factory(
+        lambda word: lambda text: {word.holds: text}, takes_self=True
+    )
 
 
 def _write_set(s: Signature) -> str:
@@ -220,18 +221,14 @@ def _write_set(s: Signature) -> str:
 
 
 def _read_set(text: str) -> dict[str, Any]:
-    name, _, counts = text.rpartition(":")
-    n, slash, size = counts.partition("/")
-    if not name or not all(c.isdigit() or c == UNKNOWN for c in ([n, size] if slash else [n])):
+    found = re.fullmatch(r"(.+):([0-9]+|\?)(?:/([0-9]+|\?))?", text, re.S)
+    if not found:
         raise ProtocolError(f"{text!r}, expected SET:N/M or set:N")
-    n_images = None if n == UNKNOWN else int(n)
-    if not slash:
-        return {"n_images": n_images}
-    return {
-        "set_name": name,
-        "n_images": n_images,
-        "set_size": int(size) if size != UNKNOWN else None,
-    }
+    name, n, size = found.groups()
+    changes: dict[str, Any] = {"n_images": None if n == UNKNOWN else int(n)}
+    if size is not None:
+        changes |= {"set_name": name, "set_size": None if size == UNKNOWN else int(size)}
+    return changes
 
 
 def _write_proto(s: Signature) -> str:
@@ -241,10 +238,11 @@ def _write_proto(s: Signature) -> str:
 
 def _read_proto(text: str) -> dict[str, Any]:
     name, _, version = text.rpartition(".")
-    if version != str(Protocol.preset(name).version):
+    ours = Protocol.preset(name).version
+    if version != str(ours):
         raise ProtocolError(
-            f"proto:{text}: made with version {version} of {name}, expected "
-            f"{Protocol.preset(name).version}, as this package has"
+            f"proto:{text}: made with version {version} of {name}, expected {ours}, as this "
+            "package has"
         )
     return {"base": name}
 
@@ -255,34 +253,32 @@ def _write_tolerance(s: Signature) -> str:
 
 
 def _read_tolerance(text: str) -> dict[str, Any]:
-    number, unit = re.fullmatch("(.*?)(px|d|)", text, re.S).groups()  # type: ignore[union-attr]
+    in_pixels = text.endswith("px")
     try:
-        value = float(number)
+        value = float(text.removesuffix("px") if in_pixels else text.removesuffix("d"))
     except ValueError:
-        unit = ""
-    if not unit:
+        value = math.nan
+    if math.isnan(value) or text[-1:] not in ("x", "d"):
         raise ProtocolError(f"tol:{text}, expected a number and d or px")
-    return {"max_dist_px": value} if unit == "px" else {"max_dist": value, "max_dist_px": None}
-
-
-def _plain(field: str) -> dict[str, Any]:
-    """Write and read of a field whose value is text."""
-    return {
-        "write": lambda s: getattr(s.protocol, field),
-        "read": lambda text: {field: text},
-        "fields": (field,),
-    }
+    return {"max_dist_px": value} if in_pixels else {"max_dist": value, "max_dist_px": None}
 
 
 _WORDS = (
-    Word("set", "images", "scores of other images are not comparable", "", _write_set, _read_set),
+    Word(
+        "set",
+        "images",
+        "scores of other images are not comparable",
+        "",
+        write=_write_set,
+        read=_read_set,
+    ),
     Word(
         "gt",
         "ground truth",
         "the same names, other annotations: scores are not comparable",
         "The fingerprint of the ground truth begins with {value}.",
-        lambda s: s.gt[:GT_DIGITS],
-        lambda text: {"gt": text},
+        write=lambda s: s.gt[:GT_DIGITS],
+        holds="gt",
     ),
     Word(
         "ann",
@@ -290,8 +286,7 @@ _WORDS = (
         "all of them count in the benchmark; with one, precision falls, as pixels that only "
         "others drew are false",
         "{said}.",
-        lambda s: s.annotators,
-        lambda text: {"annotators": text},
+        holds="annotators",
         names={
             "all": "All annotators count",
             "first": "Only the first annotator counts",
@@ -303,8 +298,7 @@ _WORDS = (
         "kind of prediction",
         "",
         "The predictions are {said}.",
-        lambda s: s.pred,
-        lambda text: {"pred": text},
+        holds="pred",
         names={
             "soft8": "8-bit soft maps",
             "soft16": "16-bit soft maps",
@@ -321,43 +315,43 @@ _WORDS = (
         "maps",
         "",
         "Maps of an earlier call of the detector were used again: {value}.",
-        lambda s: f"{s.taken_over} taken over" if s.taken_over else "",
-        lambda text: {"taken_over": int(n) if (n := text.split(" ")[0]).isdecimal() else 0},
+        write=lambda s: f"{s.taken_over} taken over" if s.taken_over else "",
+        read=lambda text: {"taken_over": int(n) if (n := text.split(" ")[0]).isdecimal() else 0},
     ),
     Word(
         "proto",
         "preset",
         "",
         "Whatever is not named is as in the preset {value} (name and version).",
-        _write_proto,
-        _read_proto,
+        write=_write_proto,
+        read=_read_proto,
     ),
     Word(
         "thr",
         "thresholds",
         "fewer of them lose AP at both ends of the curve",
         "Soft maps are cut at {said}.",
-        lambda s: thresholds_text(s.protocol.thresholds),
-        lambda text: {"thresholds": text},
         ("thresholds",),
+        write=lambda s: thresholds_text(s.protocol.thresholds),
+        holds="thresholds",
     ),
     Word(
         "tol",
         "tolerance",
         "a larger one raises every score",
         "Two matched pixels are at most this far apart: {said}.",
-        _write_tolerance,
-        _read_tolerance,
         ("max_dist", "max_dist_px"),
+        write=_write_tolerance,
+        read=_read_tolerance,
     ),
     Word(
         "match",
         "matching",
         "many to one raises ODS by some .04: .8038 against .7657 on the first 40 images of HED",
         "Predicted and annotated pixels are matched {said}.",
-        lambda s: s.match,
-        lambda text: {"match": text},
         ("max_dist", "max_dist_px"),
+        write=lambda s: s.match,
+        holds="match",
         names={
             "1to1": "one to one",
             "1toN": "many to one, which is not the benchmark's rule",
@@ -369,18 +363,18 @@ _WORDS = (
         "edge NMS",
         "without it thick edges cost precision",
         "Edge non-maximum suppression before the cut: {said}.",
-        lambda s: str(s.protocol.nms_params) if s.protocol.nms else "none",
-        lambda text: {"nms": False} if text == "none" else {"nms": True, "nms_params": text},
         ("nms", "nms_params"),
+        write=lambda s: str(s.protocol.nms_params) if s.protocol.nms else "none",
+        read=lambda text: {"nms": False} if text == "none" else {"nms": True, "nms_params": text},
     ),
     Word(
         "thin",
         "thinning",
         "unthinned edges cost precision; many-to-one matching hides that",
         "The cut maps are {said}.",
-        lambda s: "thin" if s.protocol.thin else "unthinned",
-        lambda text: {"thin": text == "thin"},
         ("thin",),
+        write=lambda s: "thin" if s.protocol.thin else "unthinned",
+        read=lambda text: {"thin": text == "thin"},
         names={"thin": "thinned to lines of one pixel", "unthinned": "not thinned"},
     ),
     Word(
@@ -388,17 +382,19 @@ _WORDS = (
         "threshold operator",
         "moves only pixels exactly at a threshold",
         "A pixel is on where {said}.",
-        **_plain("operator"),
-        usual=">=",
+        ("operator",),
+        ">=",
+        holds="operator",
     ),
     Word(
         "ods",
         "ODS rule",
         "interpolation adds little with 99 thresholds, more with few",
         "ODS is {said}.",
-        **_plain("ods_rule"),
-        usual="interpolated",
-        names=ODS_RULES,
+        ("ods_rule",),
+        "interpolated",
+        ODS_RULES,
+        "ods_rule",
     ),
     Word(
         "ap",
@@ -406,8 +402,9 @@ _WORDS = (
         "on BSDS500 test: edter +.019 to +.024 over bsds (four sets of SAUGE), on NYUD +.041; "
         "endpoints +.017 (HED .840 to .858); seism +.010 (COB .849 to .859); ODS and OIS stay",
         "AP follows the rule {value}: {said}.",
-        **_plain("ap_rule"),
+        ("ap_rule",),
         names=AP_RULES,
+        holds="ap_rule",
     ),
 )
 TABLE = {word.key: word for word in _WORDS}

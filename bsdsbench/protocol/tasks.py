@@ -16,11 +16,12 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from attr import asdict  # tuples become lists, unlike with attrs.asdict
 from attrs import Factory, field, fields, frozen
 
 from bsdsbench.files.bounded import MAX_TOML_BYTES, parse_toml, read_text, reading
 from bsdsbench.files.errors import DataError, clip, did_you_mean
-from bsdsbench.protocol.fields import check, is_int, listed, plain, record_of
+from bsdsbench.protocol.fields import check, is_int, listed, record_of
 from bsdsbench.protocol.protocol import Protocol, preset_names
 
 GROUP = "bsdsbench.tasks"
@@ -107,33 +108,14 @@ class Task:
         return self.name.partition("/")[0]
 
     def to_mapping(self) -> dict[str, Any]:
-        """Plain values, without what is not known.
-
-        Returns
-        -------
-        dict of str to object
-            Field name to value.
-        """
-        return {k: v for k, v in plain(self).items() if v not in (None, "", [])}
+        """Plain values, without what is not known."""
+        return {k: v for k, v in asdict(self).items() if v not in (None, "", [])}
 
     @classmethod
     def from_mapping(cls, values: Any) -> Task:
-        """A task from plain values.
+        """A task from plain values, of which `name` and `protocol` are needed.
 
-        Parameters
-        ----------
-        values : mapping of str to object
-            Field name to value; `name` and `protocol` are needed.
-
-        Returns
-        -------
-        Task
-            The task.
-
-        Raises
-        ------
-        DataError
-            For other values.
+        Raises DataError for other values.
         """
         if not isinstance(values, Mapping) or not {"name", "protocol"} <= set(values):
             known = ", ".join(f.name for f in fields(cls))
@@ -142,23 +124,7 @@ class Task:
 
     @classmethod
     def load(cls, name_or_path: Task | str | Path) -> Task:
-        """The task of that name, or in a .toml file.
-
-        Parameters
-        ----------
-        name_or_path : Task, str or path
-            A name that `bsdsbench protocols` lists, a .toml file, or a task, which is returned.
-
-        Returns
-        -------
-        Task
-            The task.
-
-        Raises
-        ------
-        DataError
-            For anything else.
-        """
+        """The task of that name, or in a .toml file; a task is returned. Raises DataError."""
         if isinstance(name_or_path, Task):
             return name_or_path
         text = str(name_or_path)
@@ -174,23 +140,11 @@ class Task:
         return tasks()[text]
 
     def resolved(self) -> Protocol:
-        """The preset that the task names.
-
-        Returns
-        -------
-        Protocol
-            The protocol.
-        """
+        """The preset that the task names."""
         return Protocol.preset(self.protocol)
 
     def describe(self) -> str:
-        """One line: protocol, metric, images, and whether the set can be checked.
-
-        Returns
-        -------
-        str
-            The line.
-        """
+        """One line: protocol, metric, images, and whether the set can be checked."""
         count = f"{self.images} images" if self.images else "number of images not stated"
         known = f"fingerprint {self.fingerprint}" if self.fingerprint else "no fingerprint known"
         known += ", a list of ids" * bool(self.ids)

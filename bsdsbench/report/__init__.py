@@ -9,9 +9,9 @@ _HOME = {
     "comparison_mapping": "comparison.comparison_tables",
     "comparison_tables": "comparison.comparison_tables",
     "score_tables": "runs.score_tables",
-    "to_csv": "tables.as_csv",
-    "to_latex": "tables.as_latex",
-    "to_markdown": "tables.as_markdown",
+    "to_csv": "tables.forms",
+    "to_latex": "tables.forms",
+    "to_markdown": "tables.forms",
     "write_report": "report.html",
 }
 

@@ -28,8 +28,7 @@ from bsdsbench.runs.run_folder import as_runs
 from bsdsbench.runs.run_identity import not_beside
 from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
-from bsdsbench.tables.as_csv import to_csv
-from bsdsbench.tables.as_html import to_html
+from bsdsbench.tables.forms import html_of_each, to_csv
 from bsdsbench.tables.table import Table
 
 SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")
@@ -82,7 +81,7 @@ def write_report(
     page = template.render(
         title=title or " / ".join(run.name for run in runs),
         version=__version__,
-        tables=[(table, to_html([table])) for table in tables],
+        tables=list(zip(tables, html_of_each(tables), strict=True)),
         notes=notes,
         n_images=len(data["images"]),
         several=len(runs) > 1,

@@ -15,7 +15,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.report.overlays import KINDS, Progress, matching_metric, write_overlays
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.score_tables import made_how, table_column
-from bsdsbench.tables.table import Cell, Column, Table
+from bsdsbench.tables.table import Cell, Field, Table
 
 
 def worst_table(
@@ -66,13 +66,13 @@ def _table(
     by: Any,
 ) -> Table:
     two = len(runs) == 2
-    columns = [Column("image", "Image")]
+    columns = [Field("image", "Image")]
     for k, name in enumerate(names):
         mine = table_column(by, 4)
-        columns.append(Column(f"{mine.key}_{k + 1}", f"{name}: {by.heading}", "", mine.format))
+        columns.append(Field(f"{mine.key}_{k + 1}", f"{name}: {by.heading}", "", mine.format))
     if two:
-        columns.append(Column("difference", "A - B", "", "+.4f"))
-    columns += [Column(f"overlay_{k + 1}", "Overlay") for k in range(len(runs))]
+        columns.append(Field("difference", "A - B", "", "+.4f"))
+    columns += [Field(f"overlay_{k + 1}", "Overlay") for k in range(len(runs))]
     rows: list[list[Cell]] = []
     for image_id in chosen:
         found = [v[image_id] for v in values]

@@ -17,7 +17,7 @@ from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import find_sources
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best_point, four_counts
 from bsdsbench.scores.ratios import or_none
-from bsdsbench.tables.table import Column, Table
+from bsdsbench.tables.table import Field, Table
 
 METRIC = registry.DEFAULT[0]
 Values = dict[str, dict[str, float | None]]
@@ -48,14 +48,14 @@ def all_rules(run: Any, gt_dir: str | os.PathLike[str] | None = None) -> Values:
 def rules_table(runs: Sequence[Any], gt_dir: str | os.PathLike[str] | None = None) -> Table:
     """A row for each rule of AP and ODS, a column for each run. Arguments as of `all_rules`."""
     found = [all_rules(run, gt_dir) for run in runs]
-    columns = [Column("score", "Score"), Column("rule", "Rule")]
-    columns += [Column(f"run_{k + 1}", run.name, "", ".4f") for k, run in enumerate(runs)]
+    columns = [Field("score", "Score"), Field("rule", "Rule")]
+    columns += [Field(f"run_{k + 1}", run.name, "", ".4f") for k, run in enumerate(runs)]
     rows = [
         [score, rule, *(values[score.lower()][rule] for values in found), what]
         for score, rules in (("AP", AP_RULES), ("ODS", ODS_RULES))
         for rule, what in rules.items()
     ]
-    return Table("rules", "Rules", [*columns, Column("what", "What it is")], rows, n_labels=2)
+    return Table("rules", "Rules", [*columns, Field("what", "What it is")], rows, n_labels=2)
 
 
 def _with_whole_image(run: Evaluation, gt_dir: Any, thresholds: Any, four: Any) -> PRCurve | None:

@@ -32,8 +32,6 @@ from bsdsbench.runs.run_options import Progress
 from bsdsbench.runs.score_tables import image_table, per_image, score_tables
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.score import at
-from bsdsbench.tables.as_html import to_html
-from bsdsbench.tables.as_text import to_text
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
@@ -180,12 +178,6 @@ class Evaluation(Shown):
             In the order in which they are shown.
         """
         return [*score_tables([self]), image_table(self)] if self.records else []
-
-    def summary(self) -> str:
-        return to_text(score_tables([self]))
-
-    def _repr_html_(self) -> str:
-        return to_html(score_tables([self]))
 
     def score(self, metric: str) -> Any:
         """The score of one metric. Raises DataError if the records do not have it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bsdsbench.metrics import registry
@@ -74,7 +74,7 @@ def with_speeds(table: Table, speeds: Mapping[str, Speed]) -> Table:
         return table
     machines = sorted({speed.machine for speed in mine.values()})
     rank = False if len(machines) == 1 else None
-    column = model.Column("ms_per_image", "ms per image", "ms", ".1f", rank)
+    column = model.Field("ms_per_image", "ms per image", "ms", ".1f", rank, paper=False)
     rows: list[list[Cell]] = [
         [*row, mine[str(row[0])].ms_per_image if str(row[0]) in mine else None]
         for row in table.rows
@@ -83,11 +83,11 @@ def with_speeds(table: Table, speeds: Mapping[str, Speed]) -> Table:
     notes = [f"ms per image: {how}; {machines[0]}."]
     if len(machines) > 1:
         notes = [f"ms per image: {how}, on different machines."]
-        notes += [f"Machine of {name}: {speed.machine}." for name, speed in mine.items()]
-    return table.changed([*table.columns, column], rows, notes)
+        notes += [f"ms per image: {name} on {speed.machine}." for name, speed in mine.items()]
+    return replace(table, columns=[*table.columns, column], rows=rows, notes=[*notes, *table.notes])
 
 
-METHOD = model.Column("method", "Method")
+METHOD = model.Field("method", "Method")
 GRID_END = "grid end"  # beside an ODS at the first or the last threshold
 
 
@@ -161,8 +161,8 @@ def image_table(run: Any) -> Table:
     """
     several = len(run.metrics) > 1
     columns = [
-        model.Column("image", "Image"),
-        *(model.Column(key, key.capitalize(), "", "d") for key in ("rows", "columns")),
+        model.Field("image", "Image"),
+        *(model.Field(key, key.capitalize(), "", "d") for key in ("rows", "columns")),
     ]
     keys: list[tuple[str, str]] = []
     for metric in run.metrics:
@@ -175,7 +175,7 @@ def image_table(run: Any) -> Table:
         row: list[Cell] = [record.image_id, *record.size]
         rows.append([*row, *(values[m][record.image_id].get(key) for m, key in keys)])
     title = f"{run.name}, image by image"
-    return Table("images", title, columns, rows, **made_how([run], [run.name]))
+    return Table("images", title, columns, rows, aside=True, **made_how([run], [run.name]))
 
 
 def per_image(run: Any, metric: str) -> Table:
@@ -214,7 +214,7 @@ def per_image(run: Any, metric: str) -> Table:
         metric,
         f"{found.title}, image by image",
         [
-            *(model.Column(name, name.capitalize()) for name in labels),
+            *(model.Field(name, name.capitalize()) for name in labels),
             *(table_column(c, c.digits) for c in shown),
         ],
         rows,
@@ -223,14 +223,15 @@ def per_image(run: Any, metric: str) -> Table:
     )
 
 
-def table_column(column: Column, digits: int, before: str = "") -> model.Column:
+def table_column(column: Column, digits: int, before: str = "") -> model.Field:
     """A metric's column as a column of a table."""
-    return model.Column(
+    return model.Field(
         before + column.key.replace(".", "_"),
         column.heading,
         column.short,
         f".{digits}f",
         not column.lower if column.score else None,
+        paper=column.score,
     )
 
 

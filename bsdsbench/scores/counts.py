@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_floats
+from bsdsbench.files.arguments import given_array, given_floats
 from bsdsbench.files.errors import DataError, ShapeError
 
 F8 = NDArray[np.float64]
@@ -54,9 +54,7 @@ class Counts(Mapping[str, NDArray[Any]]):
     def __init__(self, **arrays: Any) -> None:
         found = {}
         for name, value in arrays.items():
-            array = np.asarray(value)
-            if array.dtype.kind not in "biuf":
-                raise DataError(f"{name}: {array.dtype}, expected numbers")
+            array = given_array(value, name)
             kind = np.float64 if array.dtype.kind == "f" else np.int64
             if kind is np.int64 and array.size and not 0 <= array.min() <= array.max() <= MAX_WHOLE:
                 raise DataError(f"{name}: from {array.min()} to {array.max()}, expected counts")
@@ -121,8 +119,8 @@ def stacked(
     Raises ShapeError where images do not fit together.
     """
     out = {}
-    for name, first in images[0].items():
-        arrays = [each[name] for each in images if name in each]
+    for name in images[0]:
+        first, *_ = arrays = [np.asarray(each[name]) for each in images if name in each]
         if name in shared:
             if not all(a is first or np.array_equal(a, first) for a in arrays):
                 raise ShapeError(f"images have different {name}, expected the same")

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import write_atomic
-from bsdsbench.tables.as_csv import to_csv
-from bsdsbench.tables.as_html import to_html_page
-from bsdsbench.tables.as_json import to_json
-from bsdsbench.tables.as_latex import to_latex
-from bsdsbench.tables.as_markdown import to_markdown
 from bsdsbench.tables.as_text import to_text
+from bsdsbench.tables.forms import to_csv, to_html_page, to_json, to_latex, to_markdown
 from bsdsbench.tables.table import Table
 
-FORMS = ("table", "markdown", "latex", "csv", "json", "html")
-_SUFFIXES = {
-    ".txt": "table",
-    ".md": "markdown",
-    ".tex": "latex",
-    ".csv": "csv",
-    ".json": "json",
-    ".html": "html",
-    ".htm": "html",
-}
-_RENDER = {
+FORMS: dict[str, Callable[[Sequence[Table]], str] | None] = {
     "table": to_text,
     "markdown": to_markdown,
     "latex": to_latex,
+    "csv": None,  # a table each
     "json": to_json,
     "html": to_html_page,
 }
+_SUFFIXES = dict(zip((".txt", ".md", ".tex", ".csv", ".json", ".html"), FORMS, strict=True))
+_SUFFIXES[".htm"] = "html"
 
 
-def form_of(out: str | Path | None, form: str | None, forms: Sequence[str] = FORMS) -> str:
+def form_of(out: str | Path | None, form: str | None, forms: Sequence[str] = tuple(FORMS)) -> str:
     """The form in which to write to `out`: by its suffix, or `form` where that is silent.
 
     out   : a file; a folder, for CSV (an existing one, or a name that ends in a slash); None for
@@ -58,8 +47,9 @@ def form_of(out: str | Path | None, form: str | None, forms: Sequence[str] = FOR
 
 def render(tables: Sequence[Table], form: str) -> str:
     """The tables as one text. Raises DataError for several tables as CSV."""
-    if form != "csv":
-        return _RENDER[form](tables)
+    draw = FORMS[form]
+    if draw is not None:
+        return draw(tables)
     if len(tables) != 1:
         names = ", ".join(table.key for table in tables)
         raise DataError(

@@ -10,7 +10,7 @@ import numpy as np
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.tables.read_only import ReadOnly
-from bsdsbench.tables.table import Column, Table, read_at_once
+from bsdsbench.tables.table import Field, Table, read_at_once
 
 
 class Shown:
@@ -23,50 +23,30 @@ class Shown:
         raise NotImplementedError
 
     def summary(self) -> str:
-        """The tables as text, as wide as they need.
-
-        Returns
-        -------
-        str
-            Several lines.
-        """
+        """The tables as text, as wide as they need."""
         from bsdsbench.tables.as_text import to_text
 
         return to_text(read_at_once(self.tables()))
 
     def _repr_html_(self) -> str:
         """The tables, for notebooks."""
-        from bsdsbench.tables.as_html import to_html
+        from bsdsbench.tables.forms import to_html
 
         return to_html(read_at_once(self.tables()))
 
     def to_dataframe(self, table: str | None = None) -> Any:
-        """One table as a pandas DataFrame, a row per row.
+        """One table as a pandas DataFrame, the first or the one of that key; columns as in CSV.
 
-        Parameters
-        ----------
-        table : str, optional
-            Key of the table; default: the first.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns as in CSV: KEY, and KEY_low, KEY_high, KEY_mark where there are any; undefined
-            numbers are NaN.
-
-        Raises
-        ------
-        DataError
-            pandas is not installed (extra bsdsbench[pandas]), or there is no such table.
+        Raises DataError if pandas is not installed or there is no such table.
         """
-        from bsdsbench.tables.as_frame import to_frame
+        from bsdsbench.tables.forms import to_frame
 
         found = {t.key: t for t in self.tables()}
         if not found:
             raise DataError(f"{type(self).__name__}: no tables, expected at least one image")
         if table is not None and table not in found:
             raise DataError(f"table {table!r}: expected one of {', '.join(found)}")
-        return to_frame(found[table] if table is not None else next(iter(found.values())))
+        return to_frame((found[table] if table else next(iter(found.values()))).plain())
 
 
 class ShownScore(Shown):
@@ -92,7 +72,7 @@ class ShownScore(Shown):
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def tables(self) -> list[Table]:
-        columns = [Column("score", "Score"), Column("value", "Value", "", ".4f")]
+        columns = [Field("score", "Score"), Field("value", "Value", "", ".4f")]
         rows = list(flat(self.to_mapping()).items())
         return [Table("score", type(self).__name__, columns, rows)]
 
@@ -103,18 +83,7 @@ class ShownCurve(ReadOnly, Shown):
     __slots__ = ()
 
     def equals(self, other: object) -> bool:
-        """True if `other` has the same type and every field is equal, NaN equal to NaN.
-
-        Parameters
-        ----------
-        other : object
-            Usually a curve.
-
-        Returns
-        -------
-        bool
-            Bit for bit.
-        """
+        """True if `other` has the same type and every field is equal, NaN equal to NaN."""
         if type(other) is not type(self):
             return False
         pairs = ((np.asarray(v), np.asarray(getattr(other, k))) for k, v in self._fields())
@@ -124,23 +93,11 @@ class ShownCurve(ReadOnly, Shown):
         )
 
     def points(self) -> dict[str, Any]:
-        """Name -> array, each (K,).
-
-        Returns
-        -------
-        dict
-            Name -> array.
-        """
+        """Name -> array, each (K,)."""
         return {k: v for k, v in self._fields() if getattr(v, "ndim", 0) == 1}
 
     def numbers(self) -> dict[str, float]:
-        """Name -> number: the areas and totals of the curve.
-
-        Returns
-        -------
-        dict
-            Name -> value.
-        """
+        """Name -> number: the areas and totals of the curve."""
         return {k: v for k, v in self._fields() if isinstance(v, int | float)}
 
     def _fields(self) -> list[tuple[str, Any]]:
@@ -153,30 +110,17 @@ class ShownCurve(ReadOnly, Shown):
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def tables(self) -> list[Table]:
-        columns = [Column("number", "Number"), Column("value", "Value", "", ".6g")]
+        columns = [Field("number", "Number"), Field("value", "Value", "", ".6g")]
         return [Table("curve", type(self).__name__, columns, list(self.numbers().items()))]
 
     def to_dataframe(self, table: str | None = None) -> Any:
-        """The points as a pandas DataFrame, a row per point.
+        """The points as a pandas DataFrame, a row per point; or the table "curve", the numbers.
 
-        Parameters
-        ----------
-        table : str, optional
-            "curve" for the numbers instead.
-
-        Returns
-        -------
-        pandas.DataFrame
-            A column per array.
-
-        Raises
-        ------
-        DataError
-            pandas is not installed (extra bsdsbench[pandas]), or there is no such table.
+        Raises DataError if pandas is not installed.
         """
-        from bsdsbench.tables.as_frame import frame_of
+        from bsdsbench.tables.forms import to_frame
 
-        return Shown.to_dataframe(self, table) if table else frame_of(self.points())
+        return Shown.to_dataframe(self, table) if table else to_frame(self.points())
 
 
 def flat(mapping: Mapping[str, Any], before: str = "") -> dict[str, float | None]:

@@ -1,15 +1,16 @@
-"""One table of results: its content only; the modules beside it draw it.
+"""One table of results: its content, and each cell as people read it.
 
-A table is columns, rows of cells, and the words around them. A cell is a number, an `Estimate` (a
+A table is fields, rows of cells, and the words around them. A cell is a number, an `Estimate` (a
 number with its interval, or with a mark after it), text, or None where the value is undefined.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
+from typing import Any, NamedTuple
 
 from bsdsbench.files.errors import DataError, visible
 
@@ -22,16 +23,16 @@ class Estimate:
 
     Parameters
     ----------
-    value : float
+    value : float or None
     low, high : float or None
         Ends of the interval; None for a number without one.
     mark : str
-        Shown raised after the number.
+        Shown raised after the number; a word in brackets says of what other kind the number is.
     comparable : bool
-        False for a number of another kind than its column: it is never the best.
+        False for a number of another kind than its field: it is never the best.
     """
 
-    value: float
+    value: float | None
     low: float | None = None
     high: float | None = None
     mark: str = ""
@@ -41,9 +42,23 @@ class Estimate:
 Cell = float | int | str | Estimate | None
 
 
+class Drawn(NamedTuple):
+    """A cell as people read it: text or number, interval ("[0.779, 0.797]" or ""), mark."""
+
+    text: str
+    span: str = ""
+    mark: str = ""
+    best: bool = False
+
+    @property
+    def line(self) -> str:
+        """All of it, without emphasis."""
+        return " ".join(filter(None, self[:3]))
+
+
 @dataclass(frozen=True, slots=True)
-class Column:
-    """One column of a table.
+class Field:
+    """What one column of a table holds.
 
     Parameters
     ----------
@@ -57,6 +72,8 @@ class Column:
         Format of a number as in `format()`, or "p" for a p-value. Empty: a column of text.
     higher_is_better : bool or None
         Direction of the column; None: it has none, and no cell is its best.
+    paper : bool
+        False for what a paper's table has no room for.
     """
 
     key: str
@@ -64,11 +81,17 @@ class Column:
     short: str = ""
     format: str = ""
     higher_is_better: bool | None = None
+    paper: bool = True
 
     @property
     def is_number(self) -> bool:
         """Whether the column holds numbers."""
         return bool(self.format)
+
+    @property
+    def arrow(self) -> str:
+        """The direction as a sign: up, down, or nothing."""
+        return {True: "↑", False: "↓", None: ""}[self.higher_is_better]
 
     def text(self, value: float | None) -> str:
         """A number as it is printed; undefined ones are "-"."""
@@ -79,6 +102,7 @@ class Column:
         return format(value, self.format)
 
 
+@dataclass(eq=False, repr=False)
 class Table:
     """A titled table.
 
@@ -87,7 +111,7 @@ class Table:
     key : str
         Name for programs and files ("boundary", "differences").
     title : str
-    columns : sequence of Column
+    columns : sequence of Field
     rows : sequence of sequences of Cell
         As many cells as there are columns.
     caption : str
@@ -111,57 +135,52 @@ class Table:
 
     Examples
     --------
-    >>> columns = [Column("method", "Method"), Column("ods", "ODS", "", ".3f", True)]
+    >>> columns = [Field("method", "Method"), Field("ods", "ODS", "", ".3f", True)]
     >>> table = Table("boundary", "Boundaries", columns, [["a", 0.5], ["b", None]])
-    >>> table.texts(0), table.texts(1)
-    (['a', '0.500'], ['b', '-'])
+    >>> table.text(0, 1), table.text(1, 1)
+    ('0.500', '-')
     """
 
-    def __init__(
-        self,
-        key: str,
-        title: str,
-        columns: Sequence[Column],
-        rows: Sequence[Sequence[Cell]],
-        *,
-        caption: str = "",
-        notes: Sequence[str] = (),
-        signatures: Sequence[str] = (),
-        sentence: str = "",
-        n_labels: int = 1,
-        aside: bool = False,
-    ) -> None:
-        self.key, self.title, self.caption = key, visible(title), visible(caption)
-        self.columns = tuple(columns)
-        self.rows = tuple(tuple(row) for row in rows)
-        self.notes = tuple(visible(note) for note in notes)
-        self.signatures = tuple(visible(line) for line in signatures)
-        self.sentence = visible(sentence) or self.title
-        self.n_labels, self.aside = n_labels, aside
+    key: str
+    title: str
+    columns: Sequence[Field]
+    rows: Sequence[Sequence[Cell]]
+    _: KW_ONLY
+    caption: str = ""
+    notes: Sequence[str] = ()
+    signatures: Sequence[str] = ()
+    sentence: str = ""
+    n_labels: int = 1
+    aside: bool = False
+
+    def __post_init__(self) -> None:
+        self.title, self.caption = visible(self.title), visible(self.caption)
+        self.sentence = visible(self.sentence) or self.title
+        self.columns, self.rows = tuple(self.columns), tuple(map(tuple, self.rows))
+        self.notes = tuple(map(visible, self.notes))
+        self.signatures = tuple(map(visible, self.signatures))
         keys = [c.key for c in self.columns]
         if len(set(keys)) < len(keys):
-            raise DataError(f"table {key}: columns {', '.join(keys)}, expected each key once")
+            raise DataError(f"table {self.key}: columns {', '.join(keys)}, expected each key once")
         for row in self.rows:
             if len(row) != len(keys):
-                raise DataError(f"table {key}: {len(row)} cells, expected {len(keys)}")
-            for column, cell in zip(self.columns, row, strict=True):
-                if cell is not None and isinstance(cell, str) == column.is_number:
-                    kind = "a number" if column.is_number else "text"
-                    raise DataError(f"table {key}, {column.key}: {cell!r}, expected {kind}")
+                raise DataError(f"table {self.key}: {len(row)} cells, expected {len(keys)}")
+            for c, cell in zip(self.columns, row, strict=True):
+                if cell is not None and isinstance(cell, str) == c.is_number:
+                    kind = "a number" if c.is_number else "text"
+                    raise DataError(f"table {self.key}, {c.key}: {cell!r}, expected {kind}")
 
-    def changed(
-        self, columns: Sequence[Column], rows: Sequence[Sequence[Cell]], notes: Sequence[str] = ()
-    ) -> Table:
-        """The same table of other columns and rows, with notes before its own."""
-        return Table(
-            *(self.key, self.title, columns, rows),
-            caption=self.caption,
-            notes=[*notes, *self.notes],
-            signatures=self.signatures,
-            sentence=self.sentence,
-            n_labels=self.n_labels,
-            aside=self.aside,
-        )
+    def only(self, kept: Sequence[int]) -> Table:
+        """The table of these columns, in this order, without the notes on others alone."""
+        columns = [self.columns[k] for k in kept]
+        gone = {c.heading for c in self.columns} - {c.heading for c in columns}
+        notes = [
+            note
+            for note in self.notes
+            if not gone.issuperset(note.removeprefix("- under ").partition(":")[0].split(", "))
+        ]
+        rows = [[row[k] for k in kept] for row in self.rows]
+        return replace(self, columns=columns, rows=rows, notes=notes)
 
     @property
     def words(self) -> list[str]:
@@ -171,43 +190,93 @@ class Table:
     def __repr__(self) -> str:
         return f"<Table {self.key}: {len(self.rows)} rows, {len(self.columns)} columns>"
 
+    @cached_property
+    def drawn(self) -> list[list[Drawn]]:
+        """Every cell as people read it, a list per row. All forms but those for programs use it."""
+        bests = []
+        for c, column in enumerate(self.columns):
+            of = [cell for cell in (number(row[c]) for row in self.rows) if cell.comparable]
+            known = [cell.value for cell in of if cell.value is not None]
+            ranked = column.higher_is_better is not None and len(known) > 1
+            bests.append((max if column.higher_is_better else min)(known) if ranked else None)
+        return [list(map(_drawn, self.columns, row, bests)) for row in self.rows]
+
     def text(self, row: int, column: int) -> str:
         """One cell as people read it: "-", "HED", "0.788", "0.788 [0.779, 0.797]"; no mark."""
-        cell, of = self.rows[row][column], self.columns[column]
-        if isinstance(cell, str):
-            return visible(cell)
-        span = interval(cell)
-        ends = f" [{of.text(span[0])}, {of.text(span[1])}]" if span else ""
-        return of.text(number(cell)) + ends
-
-    def texts(self, row: int) -> list[str]:
-        """All cells of a row as people read them."""
-        return [self.text(row, c) for c in range(len(self.columns))]
+        return " ".join(filter(None, self.drawn[row][column][:2]))
 
     def is_best(self, row: int, column: int) -> bool:
         """Whether the cell holds the best number of its column."""
-        best = self._best[column]
-        return best is not None and _ranked(self.rows[row][column]) == best
+        return self.drawn[row][column].best
 
-    @cached_property
-    def _best(self) -> list[float | None]:
-        """The best of each column that has a direction and two numbers or more."""
-        out: list[float | None] = []
+    def heading(self, column: int, short: bool) -> str:
+        """The heading of a column; its short one where the long would make the column wider."""
+        of = self.columns[column]
+        widest = max((len(row[column].line) for row in self.drawn), default=0)
+        long = len(of.heading) + 2 * (of.higher_is_better is False)  # with an arrow
+        return visible(of.short if short and of.short and long > widest else of.heading)
+
+    def plain(self) -> dict[str, list[Any]]:
+        """Column by column for programs: text, or numbers at full precision, None if undefined.
+
+        A column KEY with intervals has KEY_low and KEY_high after it, one with marks KEY_mark.
+        """
+        out: dict[str, list[Any]] = {}
         for c, column in enumerate(self.columns):
-            known = [v for row in self.rows if (v := _ranked(row[c])) is not None]
-            if column.higher_is_better is None or len(known) < 2:
-                out.append(None)
-            else:
-                out.append(max(known) if column.higher_is_better else min(known))
+            if not column.is_number:
+                out[column.key] = [row[c] for row in self.rows]
+                continue
+            cells = [number(row[c]) for row in self.rows]
+            out[column.key] = [cell.value for cell in cells]
+            if any(cell.low is not None for cell in cells):
+                out[f"{column.key}_low"] = [cell.low for cell in cells]
+                out[f"{column.key}_high"] = [cell.high for cell in cells]
+            if any(cell.mark for cell in cells):
+                out[f"{column.key}_mark"] = [cell.mark for cell in cells]
         return out
 
-    def has_intervals(self, column: int) -> bool:
-        """Whether a cell of the column has an interval."""
-        return any(interval(row[column]) for row in self.rows)
 
-    def has_marks(self, column: int) -> bool:
-        """Whether a cell of the column has a mark."""
-        return any(mark(row[column]) for row in self.rows)
+def number(cell: Cell) -> Estimate:
+    """The number in a cell, of Python's own type; its value is None if undefined, as for text."""
+    if isinstance(cell, str):
+        return Estimate(None)
+    found = cell if isinstance(cell, Estimate) else Estimate(cell)
+    value, low, high = (_known(v) for v in (found.value, found.low, found.high))
+    if low is None or high is None:
+        low = high = None
+    return Estimate(value, low, high, found.mark, found.comparable)
+
+
+def _known(value: Any) -> float | None:
+    value = value.item() if hasattr(value, "item") else value  # a number of numpy
+    return None if value is None or math.isnan(value) else value
+
+
+def _drawn(column: Field, cell: Cell, best: float | None) -> Drawn:
+    if isinstance(cell, str):
+        return Drawn(visible(cell))
+    found = number(cell)
+    span = "" if found.low is None else f"[{column.text(found.low)}, {column.text(found.high)}]"
+    is_best = best is not None and found.comparable and found.value == best
+    return Drawn(column.text(found.value), span, visible(found.mark), is_best)
+
+
+def mark(cell: Cell) -> str:
+    """The mark of a cell, or ""."""
+    return cell.mark if isinstance(cell, Estimate) else ""
+
+
+def words_under(tables: Sequence[Table]) -> list[list[str]]:
+    """What to print under each table; what consecutive ones say alike once, under the last."""
+    out = []
+    for i, table in enumerate(tables):
+        # A supplementary table may be folded away.
+        near = [*tables[max(i - 1, 0) : i], None, *tables[i + 1 : i + 2]]
+        words = [t.words if t and t.aside == table.aside else [] for t in near]
+        before, after = words[0] if i else [], words[-1]
+        # What it says alone comes first.
+        out.append(sorted((x for x in table.words if x not in after), key=before.__contains__))
+    return out
 
 
 def read_at_once(tables: Sequence[Table]) -> list[Table]:
@@ -221,57 +290,18 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     wanted : keys, "ods" or with the table's "boundary.ods". A table that has none is left out.
     Raises DataError for a key that no table has.
     """
-    out, found = [], set()
+    out: list[Table] = []
+    found: set[str] = set()
     for table in tables:
         places = {c.key: k for k, c in enumerate(table.columns) if c.is_number}
-        chosen = [
-            (word, k) for word in wanted if (k := _place(word, table.key, places)) is not None
-        ]
+        # Keys of parts of a score may be written with a point.
+        keys = {word: word.removeprefix(f"{table.key}.").replace(".", "_") for word in wanted}
+        chosen = {word: places[key] for word, key in keys.items() if key in places}
         if chosen:
-            found |= {word for word, _ in chosen}
+            found |= chosen.keys()
             texts = [k for k, c in enumerate(table.columns) if not c.is_number]
-            kept = [*texts, *dict.fromkeys(k for _, k in chosen)]
-            rows = [[row[k] for k in kept] for row in table.rows]
-            gone = tuple(f"{c.heading}: " for k, c in enumerate(table.columns) if k not in kept)
-            smaller = table.changed([table.columns[k] for k in kept], rows)
-            smaller.notes = tuple(note for note in table.notes if not note.startswith(gone))
-            out.append(smaller)
+            out.append(table.only([*texts, *dict.fromkeys(chosen.values())]))
     if lost := [word for word in wanted if word not in found]:
         known = dict.fromkeys(c.key for table in tables for c in table.columns if c.is_number)
         raise DataError(f"column {lost[0]!r}: expected some of {', '.join(known)}")
     return out
-
-
-def _place(word: str, key: str, places: Mapping[str, int]) -> int | None:
-    """Where a column is: keys of parts of a score may be written with a point."""
-    own = word.removeprefix(f"{key}.").replace(".", "_")
-    return places.get(own)
-
-
-def number(cell: Cell) -> float | None:
-    """The number in a cell; None for text and where it is undefined (None, NaN)."""
-    value = cell.value if isinstance(cell, Estimate) else cell
-    if value is None or isinstance(value, str) or math.isnan(value):
-        return None
-    return value
-
-
-def _ranked(cell: Cell) -> float | None:
-    return None if isinstance(cell, Estimate) and not cell.comparable else number(cell)
-
-
-def interval(cell: Cell) -> tuple[float, float] | None:
-    """The interval in a cell, or None."""
-    if isinstance(cell, Estimate) and cell.low is not None and cell.high is not None:
-        return cell.low, cell.high
-    return None
-
-
-def mark(cell: Cell) -> str:
-    """The mark of a cell, or ""."""
-    return cell.mark if isinstance(cell, Estimate) else ""
-
-
-def arrow(column: Column) -> str:
-    """Direction of a column as a sign: up, down, or nothing."""
-    return {True: "↑", False: "↓", None: ""}[column.higher_is_better]

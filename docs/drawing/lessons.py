@@ -194,7 +194,7 @@ def eer_det(figure: Figure) -> None:
     ax = figure.subplots()
     rng = np.random.default_rng(1)
     scores = np.r_[rng.normal(1.8, 1, 400), rng.normal(0, 1, 400)]
-    shown = bb.DETCurveDisplay.from_scores(np.repeat([1, -1], 400), scores, name="made scores")
+    shown = bb.DETCurveDisplay.from_predictions(np.repeat([1, -1], 400), scores, name="made scores")
     shown.plot(ax)
     eer = curves.roc(np.repeat([1, -1], 400), scores).eer
     ax.set_title(f"Where both rates are equal: {eer:.3f}")

@@ -51,6 +51,6 @@ for row in curves.area_table(labels, scores)[:8]:
 
 from bsdsbench import DETCurveDisplay  # noqa: E402
 
-shown = DETCurveDisplay.from_scores(labels, scores, name="the scores above").plot()
+shown = DETCurveDisplay.from_predictions(labels, scores, name="the scores above").plot()
 shown.ax_.set_title("Misses against false alarms, normal axes")
 plt.show()

@@ -6,6 +6,8 @@ import re
 from importlib import resources
 from pathlib import Path
 
+from attrs import fields
+
 import bsdsbench as bb
 from bsdsbench.protocol.decoder import decode, sentence
 from bsdsbench.protocol.protocol import preset_names
@@ -37,7 +39,9 @@ def protocols() -> str:
         source = [re.sub(r"([<*_])", r"\\\1", line) for line in source]
         sections.append(f"## {name}\n\n{proto.describe()}.\n\n" + "\n".join(source) + "\n")
     head = "| name | thresholds | matching | the rest |\n|---|---|---|---|\n"
-    return head + "\n".join(rows) + "\n\n" + "\n".join(sections)
+    meanings = [f"| `{f.name}` | {cell(f.metadata['help'])} |" for f in fields(bb.Protocol)]
+    meant = "\n| field | what it means |\n|---|---|\n" + "\n".join(meanings)
+    return head + "\n".join(rows) + "\n" + meant + "\n\n" + "\n".join(sections)
 
 
 def task_table() -> str:

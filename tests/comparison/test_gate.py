@@ -82,7 +82,7 @@ def test_where_nothing_could_be_significant_the_tolerance_decides(n, n_boot):
     (note,) = found.notes
     assert f"of {n} images with {n_boot} samples" in note
     assert note in str(found)
-    assert found.to_mapping()["notes"] == [note]
+    assert found.to_mapping()["notes"] == (note,)
     assert note in found.to_junit()
     assert check(few, Baseline.of(few), statistical=True, n_boot=n_boot).passed
     assert check(changed(few, 0.4), Baseline.of(few)).notes == ()
@@ -266,6 +266,43 @@ def test_an_update_keeps_tolerances_and_takes_no_option_of_the_check(run, tmp_pa
     assert Baseline.load(base).tolerances == {}
 
 
+def test_scores_are_chosen_tolerances_are_shares_and_a_summary_is_written(run, tmp_path):
+    good, bad, base, summary = (tmp_path / name for name in ("good", "bad", "b.json", "s.md"))
+    run.save(good)
+    changed(run, 0.0137).save(bad)
+
+    def called(*words):
+        words = ["check", "--baseline", str(base), *map(str, words)]
+        return CliRunner().invoke(cli, words, standalone_mode=False)
+
+    chosen = ("--scores", "ods,boundary.ap", "--tolerance", "ods=5%", "--quiet", "--update")
+    assert called(good, *chosen).stdout == ""
+    stored = Baseline.load(base)
+    assert (stored.gated, stored.tolerances) == (
+        ["boundary.ods", "boundary.ap"],
+        {"boundary.ods": "5%"},
+    )
+    called(good, "--update")  # keeps both
+    assert (Baseline.load(base).gated, Baseline.load(base).tolerances) == (
+        stored.gated,
+        stored.tolerances,
+    )
+    ods, ap = called(bad, "--summary", summary).stdout.splitlines()
+    limit = 0.05 * stored.scores["boundary.ods"]
+    assert ods.startswith("ok   boundary.ods")
+    assert ods.endswith(f"within the tolerance 5% ({limit:.4g})")
+    assert ap.startswith("FAIL boundary.ap")
+    text = summary.read_text("utf-8")
+    assert "1 of 2 scores failed" in text
+    assert "| FAIL | boundary.ap |" in text
+    assert called(bad, "--scores", "ods").return_value == 0
+    statistical = check(changed(run, 0.0137), stored, statistical=True, scores=["ap"], n_boot=500)
+    alone = bb.compare([changed(run, 0.0137), replace(run, name="b")], n_boot=500)
+    assert [c.p for c in statistical.checks] == [alone.difference_of("ours", "b", "ap").p]
+    for words in (("--scores", "odss"), ("--tolerance", "ods=x%"), ("--tolerance", "-5%")):
+        assert isinstance(called(bad, *words).exception, bb.DataError)
+
+
 def test_assert_scores(run, tmp_path):
     path = tmp_path / "b.json"
     refused("no baseline yet", assert_scores, run, path, error=AssertionError)
@@ -323,7 +360,8 @@ def test_lines_show_every_score_unless_asked_for_the_failed():
     gone = Check("boundary.ois", 0.5, None, 0.0, 0.002, None, True)
     found = GateResult("ours", (good, bad, gone))
     failed = [
-        "FAIL boundary.ap: 0.2500, baseline 0.5000, worse by 0.2500 (tolerance 0.002, p 0.0100)",
+        "FAIL boundary.ap: 0.2500, baseline 0.5000, worse by 0.2500, more than the tolerance "
+        "0.002, and significant (p 0.0100)",
         "FAIL boundary.ois: missing, baseline 0.5000",
     ]
     shown = "ok   boundary.ods: 0.5000, baseline 0.5000, not worse (tolerance 0.002)"

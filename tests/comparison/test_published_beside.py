@@ -8,7 +8,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.comparison.published import published_beside
 from bsdsbench.report import score_tables, to_latex, write_report
-from bsdsbench.tables.as_csv import to_csv
+from bsdsbench.tables.forms import to_csv
 from tests.helpers.simulated import simulated_run
 
 

@@ -194,13 +194,6 @@ def test_nothing_around_what_is_undefined(undefined):
     assert np.isnan(bca_interval(*given, 0.9)).all()
 
 
-def test_one_undefined_exchange_leaves_nothing_to_test():
-    from bsdsbench.comparison import significance
-
-    assert np.isnan(significance._share(np.array([1.0, np.nan, 2.0])))
-    assert significance._share(np.array([1.0, -1.0, 0.5, 2.0])) == 0.75
-
-
 @pytest.mark.parametrize("n", [7, 3000])
 def test_weights_come_in_blocks_of_one_stream(n, monkeypatch):
     monkeypatch.setattr("bsdsbench.comparison.bootstrap._CELLS", 60_000)

@@ -9,7 +9,6 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.files.errors import LINE, DataError
-from bsdsbench.metrics.pixel import PixelCounts
 from tests.helpers.runs import refused
 
 RNG = np.random.default_rng(3)
@@ -18,7 +17,9 @@ EDGES = SOFT > 0.7
 LABELS = (np.arange(192).reshape(12, 16) // 40).astype(np.int32)
 THREE = bb.Protocol(thresholds=3)
 TRUTH = bb.GroundTruth("a", (EDGES,), (LABELS,))
-RECORD = bb.ImageRecord("a", (3, 4), {"boundary": bb.BoundaryCounts([0.5], [1], [1], [1], [1])})
+FIELDS = ("thresholds", "matched_gt", "total_gt", "matched_pred", "total_pred")
+COUNTS = {name: [1] for name in FIELDS}
+RECORD = bb.ImageRecord("a", (3, 4), {"boundary": bb.Counts(**COUNTS)})
 
 ODD: dict[str, Any] = {
     **{repr(v): v for v in (None, 3, -1, 1.5, float("nan"), 1e308, "x", b"x", (1, 2), [1, [2]])},
@@ -33,8 +34,6 @@ ODD: dict[str, Any] = {
     "nan map": SOFT * np.nan,
     "dates": np.zeros((2, 2), "M8[s]"),
 }
-FIELDS = ("thresholds", "matched_gt", "total_gt", "matched_pred", "total_pred")
-COUNTS = {name: [1] for name in FIELDS}
 FOLDERS = {"pred_dir": "/none", "gt_dir": "/none"}
 SAMPLES = {"labels": [1, 0, 1], "scores": [0.3, 0.2, 0.1]}
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
@@ -78,7 +77,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Protocol.load": (bb.Protocol.load, {"name_or_path": "bsds500"}),
     "Evaluation": (bb.Evaluation, {"protocol": THREE, "name": "x", "records": ()}),
     "Evaluation.load": (bb.Evaluation.load, {"folder": "/none"}),
-    "BoundaryCounts": (bb.BoundaryCounts, COUNTS),
+    "Counts": (bb.Counts, COUNTS),
     "boundary_score": (bb.boundary_score, {"records": [RECORD]}),
     "curves.pr": (bb.curves.pr, SAMPLES),
     "curves.roc": (bb.curves.roc, SAMPLES),
@@ -87,7 +86,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 
 
 def one_count(**changes):
-    return bb.BoundaryCounts(**{**COUNTS, **changes})
+    return bb.Counts(**{**COUNTS, **changes})
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -128,14 +127,7 @@ def test_odd_arguments_end_in_a_result_or_one_short_line(name):
         (lambda: bb.GroundTruth("a", EDGES), r"boundaries 1: shape \(16,\), expected 2 axes"),
         (lambda: bb.Evaluation.load(3), "folder: 3, expected a path"),
         (lambda: bb.merge(3), "merge: 3, expected a list of runs"),
-        (lambda: one_count(matched_gt=[1.5]), "matched_gt: 1.5, expected whole numbers"),
-        (lambda: one_count(matched_gt=[np.nan]), "matched_gt: nan, expected whole numbers"),
-        (lambda: one_count(total_gt=[1e300]), "total_gt: 1e.300, expected whole numbers"),
         (lambda: one_count(matched_gt=[-1]), "matched_gt: from -1 to -1, expected counts"),
-        (lambda: one_count(matched_gt=[2]), "matched_gt: more than there are"),
-        (lambda: one_count(total_pred=[0]), "matched_pred: more than there are"),
-        (lambda: one_count(thresholds=[[0.5], [1, 2]]), "thresholds: .*expected float64 numbers"),
-        (lambda: PixelCounts([0.5], [1], [-1], [1], [1]), "fp: from -1 to -1, expected counts"),
     ],
 )
 def test_the_argument_and_what_was_expected_are_named(call, words):

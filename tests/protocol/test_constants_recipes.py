@@ -44,7 +44,7 @@ def soft():
 
 
 def test_recipes_are_what_their_programs_do():
-    assert {name: recipe.constants for name, recipe in RECIPES.items()} == CONSTANTS
+    assert {name: astuple(recipe) for name, recipe in RECIPES.items()} == CONSTANTS
     with pytest.raises(ProtocolError, match=r"bdcn.*hed, rcf"):
         Protocol(nms_params="bdcn")
 

@@ -129,8 +129,6 @@ DOCUMENTED = [
     *(("", name, value) for name, value in documented(Protocol)),
     *(("", "max_dist_px", value) for value in (None, 2, 2.5)),
     *(("", "gt_threshold", value) for value in (None, 0.5)),
-    *(("", "empty_gt", value) for value in ("error", "count", "skip")),
-    *(("", "gt_kind", value) for value in ("boundaries", "labels")),
     *((metric, name, value) for metric in OPTIONS for name, value in documented(OPTIONS[metric])),
     *(("contour", "empty", word) for word in ("skip", "inf", "diagonal", "zero", "perfect")),
 ]
@@ -264,7 +262,8 @@ def test_what_is_no_protocol_is_said_in_one_line(tmp_path):
 def test_command_line_lists_and_shows(tmp_path):
     listed = call("protocols").splitlines()
     named = [line for line in listed if line.startswith("  ") and line[2] != " "]
-    assert [line.split()[0] for line in named] == [*NAMES, *tasks()]
+    fields = Protocol.names()
+    assert [line.split()[0] for line in named] == [*NAMES, *fields, *tasks()]
     (nyud,) = [line for line in named if " nyudv2 " in line]
     assert nyud.split() == ["nyudv2", "v1", "NYUDv2", "boundaries;", "max_dist", "0.011"]
     mine = tmp_path / "mine.toml"

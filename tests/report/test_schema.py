@@ -8,8 +8,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
-from bsdsbench.metrics import registry
-from tests.helpers.metric_cases import case_of
+from scripts import stored_numbers
 from tests.helpers.runs import call, counted
 
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
@@ -17,9 +16,18 @@ SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "scores.schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text("utf-8")))
 
 
-@pytest.mark.parametrize("name", registry.BUILT_IN)
-def test_results_of_every_metric(name, tmp_path):
-    run = case_of(name).run
+@pytest.mark.parametrize(
+    ("metric", "kind", "protocol"),
+    [
+        ("pixel", "edges", "bsds500"),
+        ("saliency", "mask", "saliency"),
+        ("wireframe", "lines", "wireframe"),
+        ("superpixel", "regions", "bsds500"),
+        ("region", "regions", "bsds500"),
+    ],
+)
+def test_results_of_metrics(metric, kind, protocol, tmp_path):
+    run = bb.evaluate_items(stored_numbers.made(kind), protocol, metrics=metric, workers=1)
     run.save(tmp_path / "out")
     VALIDATOR.validate(json.loads((tmp_path / "out" / "result.json").read_text("utf-8")))
     call("report", tmp_path / "out", "-o", tmp_path / "x.json")

@@ -34,9 +34,9 @@ def rows(*words):
 
 def test_the_worst_come_first(outs):
     found = rows(outs[0], "-n", 3)
-    f = {k: v["f"] for k, v in bb.Evaluation.load(outs[0]).image_values("boundary").items()}
+    f = {k: v["ods"] for k, v in bb.Evaluation.load(outs[0]).image_values("boundary").items()}
     assert [row["image"] for row in found] == sorted(f, key=lambda k: (f[k], k))[:3]
-    assert [row["f_1"] for row in found] == [f[row["image"]] for row in found]
+    assert [row["ods_1"] for row in found] == [f[row["image"]] for row in found]
 
 
 def test_overlays_of_the_listed_images_are_drawn_and_named(outs):
@@ -59,7 +59,7 @@ def test_two_runs_by_the_size_of_their_difference(outs, tiny, tmp_path):
     gaps = [abs(row["difference"]) for row in found]
     assert len(found) == 6
     assert gaps == sorted(gaps, reverse=True)
-    assert all(row["f_1"] - row["f_2"] == row["difference"] for row in found)
+    assert all(row["ods_1"] - row["ods_2"] == row["difference"] for row in found)
 
 
 def test_what_there_is_not_is_said(outs):

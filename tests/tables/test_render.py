@@ -6,21 +6,16 @@ import math
 import re
 import shutil
 import subprocess
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
 import bsdsbench as bb
 from bsdsbench.runs.score_tables import score_tables
-from bsdsbench.tables.as_csv import to_csv
-from bsdsbench.tables.as_html import to_html
-from bsdsbench.tables.as_json import to_json
-from bsdsbench.tables.as_latex import to_latex
-from bsdsbench.tables.as_markdown import to_markdown
 from bsdsbench.tables.as_text import print_tables, to_text
+from bsdsbench.tables.forms import to_csv, to_html, to_json, to_latex, to_markdown
 from bsdsbench.tables.output import form_of, render, write_tables
-from bsdsbench.tables.table import Column, Estimate, Table, select
+from bsdsbench.tables.table import Estimate, Field, Table, select
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
 from tests.helpers.snapshots import same_as_stored
@@ -31,10 +26,10 @@ NASTY = "=cmd|'a'!x & <b> $x_1$ ~50% \\ [c] -- \x1b[31m\u202e"
 @pytest.fixture
 def scores():
     columns = [
-        Column("method", "Method"),
-        Column("ods", "Boundary ODS", "ODS", ".3f", True),
-        Column("voi", "VOI OIS", "VOI", ".2f", False),
-        Column("images", "Images", "", "d"),
+        Field("method", "Method"),
+        Field("ods", "Boundary ODS", "ODS", ".3f", True),
+        Field("voi", "VOI OIS", "VOI", ".2f", False),
+        Field("images", "Images", "", "d"),
     ]
     rows = [
         ["HED", Estimate(0.788, 0.78, 0.797, "a"), 1.5, 200],
@@ -47,8 +42,8 @@ def scores():
 
 @pytest.fixture
 def wide():
-    columns = [Column("method", "Method")]
-    columns += [Column(f"s{i}", f"Quite long heading {i}", f"S{i}", ".3f", True) for i in range(9)]
+    columns = [Field("method", "Method")]
+    columns += [Field(f"s{i}", f"Quite long heading {i}", f"S{i}", ".3f", True) for i in range(9)]
     rows = [[name, *(i / 7 for i in range(9))] for name in ("first", "second")]
     return Table("wide", "Wide", columns, rows, caption="Protocol of some length " * 4)
 
@@ -70,7 +65,6 @@ def test_text_fits_the_width_and_keeps_every_number(wide, width):
     assert " ".join(lines).count("Protocol of some length") == 4
     found = re.findall(r"\d\.\d{3}", "\n".join(lines))
     assert sorted(found) == sorted(2 * [f"{i / 7:.3f}" for i in range(9)])
-    assert "…" not in "".join(lines)
 
 
 def test_text_takes_short_headings_first_and_then_blocks(wide):
@@ -84,7 +78,7 @@ def test_text_takes_short_headings_first_and_then_blocks(wide):
 
 
 def test_a_name_longer_than_the_width_is_folded_and_the_numbers_stay_whole():
-    columns = [Column("m", "Method"), Column("a", "A", format=".6f"), Column("b", "B", format="d")]
+    columns = [Field("m", "Method"), Field("a", "A", format=".6f"), Field("b", "B", format="d")]
     table = Table("x", "", columns, [["n" * 90, 0.123456, 7_000_000]])
     for width in (30, 60):
         text = to_text([table], width)
@@ -146,52 +140,44 @@ def test_latex_compiles_and_fits_a_two_column_page(scores, wide, tmp_path):
     assert re.findall(r"Overfull.*", log) == []
 
 
-def test_latex_takes_the_least_room_that_holds_the_table(scores, wide):
-    """One column; one column in small type; the page; the page scaled."""
+def test_latex_stands_in_one_column_where_it_fits(scores, wide):
+    keys = [c.key for c in wide.columns if c.is_number]
+    for n, float_ in ((2, "table"), (9, "table*")):
+        (found,) = select([wide], keys[:n])
+        assert f"\\begin{{{float_}}}" in to_latex([found])
 
-    def floats(table):
-        text = to_latex([table])
-        return (
-            re.findall(r"\\begin\{(table\*?)\}", text),
-            "\\small" in text.replace("\\smallskip", ""),
-            "resizebox" in text,
-        )
 
-    columns, rows = wide.columns, wide.rows
-    found = [floats(wide.changed(columns[:n], [row[:n] for row in rows])) for n in (2, 4, 9)]
-    assert found == [
-        (["table"], False, False),
-        (["table"], True, False),
-        (["table*"], False, False),
+@pytest.fixture
+def paper():
+    """A table of two runs and a published row of another set, as `report` makes it."""
+    columns = [Field("method", "Method")]
+    columns += [Field(k, k.upper(), "", ".3f", True) for k in ("ods", "ois", "ap", "r50")]
+    columns += [Field("ms", "ms per image", "ms", ".1f", paper=False)]
+    other = [Estimate(v, mark="[bsds500-test]", comparable=False) for v in (0.788, 0.808)]
+    rows = [
+        ["mine", 0.7, 0.72, 0.69, 0.8, 12.5],
+        ["HED", *other, None, None, None],
+        ["edter", 0.8, 0.81, Estimate(0.9, mark="[edter]", comparable=False), None, None],
     ]
-    many = [replace(c, key=f"{c.key}{k}") for k in range(4) for c in columns]
-    assert floats(wide.changed(many, [row * 4 for row in rows])) == (["table*"], False, True)
-    assert floats(scores)[0] == ["table*"]
+    notes = ["- under R50: why.", "ms per image: a processor.", "AP, R50: " + "x" * 200]
+    notes += [f"note {k}" for k in range(5)]
+    how = {"caption": "protocol", "notes": notes, "signatures": ["Signature of mine: |x"]}
+    return Table("boundary", "Boundaries", columns, rows, sentence="3 methods", **how)
 
 
-def test_a_caption_in_latex_is_a_sentence_and_notes_stand_below(scores):
-    signed = Table(
-        *("scores", "Scores", scores.columns, scores.rows),
-        caption=scores.caption,
-        notes=scores.notes,
-        signatures=["Signature of HED: bsdsbench|gt:1"],
-        sentence="Scores on 200 images",
+def test_a_table_for_a_paper_has_the_scores_that_all_have_and_four_notes(paper):
+    lines = to_latex([paper]).splitlines()
+    head = next(line for line in lines if line.startswith("Method"))
+    assert re.findall(r"[A-Z]\w+", head) == ["Method", "ODS", "OIS", "AP"]
+    assert r"HED {[}bsds500-test{]} & 0.788 & 0.808 & - \\" in lines
+    assert (
+        r"edter & \textbf{0.800} & \textbf{0.810} & 0.900\textsuperscript{{[}edter{]}} \\" in lines
     )
-    lines = to_latex([signed]).splitlines()
-    assert lines[:2] == ["% Protocol bsds500", "% Signature of HED: bsdsbench|gt:1"]
-    assert "\\caption{Scores on 200 images.}" in lines
-    below = "\\par\\smallskip{\\footnotesize Runs that share a letter do not differ.\\par}"
-    assert below in lines[lines.index("\\end{tabular}") :]
-    assert to_text([signed]).splitlines()[-1] == "Signature of HED: bsdsbench|gt:1"
-
-
-def test_select_keeps_text_and_the_columns_asked_for(scores, wide):
-    (found,) = select([scores, wide], ["voi", "scores.ods"])
-    assert [c.key for c in found.columns] == ["method", "voi", "ods"]
-    assert found.rows[0] == ("HED", 1.5, scores.rows[0][1])
-    assert found.notes == scores.notes
-    assert [t.key for t in select([scores, wide], ["s0", "ods"])] == ["scores", "wide"]
-    refused("column 'f': expected some of ods, voi, images, s0", select, [scores, wide], ["f"])
+    below = lines[lines.index("\\end{tabular}}") + 1]
+    assert below.endswith("{\\footnotesize note 0. note 1. note 2. note 3.\\par}")
+    rest = [line[2:] for line in lines if line.startswith("% ")]
+    assert rest == ["protocol", *paper.notes[:3], "note 4", "Signature of mine: |x"]
+    assert "\\caption{3 methods.}" in lines
 
 
 class _Text(HTMLParser):
@@ -239,14 +225,6 @@ def test_csv_is_tidy(scores):
     assert frame.ods.tolist()[:2] == [0.788, 0.7]
     assert frame.ods.isna().tolist() == [False, False, True]
     assert frame.method[1].startswith("'=cmd|")
-
-
-def test_csv_has_numpy_numbers_as_plain_ones():
-    numpy = pytest.importorskip("numpy")
-    columns = [Column("a", "A", format=".1f"), Column("b", "B", format="d")]
-    table = Table("x", "", columns, [[numpy.float64(0.1), numpy.int64(3)]])
-    assert to_csv(table) == "a,b\n0.1,3\n"
-    assert json.loads(to_json([table]))["tables"][0]["rows"] == [{"a": 0.1, "b": 3}]
 
 
 @pytest.mark.parametrize(

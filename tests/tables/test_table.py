@@ -2,59 +2,93 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from bsdsbench.files.errors import visible
-from bsdsbench.tables.table import Column, Estimate, Table, arrow
+from bsdsbench.tables.table import Estimate, Field, Table, select
 from tests.helpers.runs import refused
 
-METHOD = Column("method", "Method")
-UP = Column("f", "F", format=".3f", higher_is_better=True)
-DOWN = Column("voi", "VOI", format=".2f", higher_is_better=False)
-FLAT = Column("t", "Threshold", format=".2f")
-
-
-def test_the_best_follows_the_direction_and_skips_the_undefined():
-    rows = [["a", 0.5, 1.5, 0.1], ["b", 0.7, 1.2, 0.2], ["c", None, math.nan, None]]
-    table = Table("x", "X", [METHOD, UP, DOWN, FLAT], rows)
-    best = [[table.is_best(r, c) for c in range(4)] for r in range(3)]
-    assert best == [[False] * 4, [False, True, True, False], [False] * 4]
-    assert table.texts(2) == ["c", "-", "-", "-"]
-
-
-def test_one_number_alone_is_not_a_best():
-    table = Table("x", "X", [METHOD, UP], [["a", 0.5], ["b", None]])
-    assert not table.is_best(0, 1)
-
-
-def test_equal_bests_are_all_best():
-    table = Table("x", "X", [METHOD, UP], [["a", 0.5], ["b", Estimate(0.5, 0.4, 0.6)], ["c", 0.1]])
-    assert [table.is_best(r, 1) for r in range(3)] == [True, True, False]
-
-
-def test_intervals_are_printed_in_the_columns_format():
-    table = Table("x", "X", [METHOD, UP], [["a", Estimate(0.51234, 0.4, 0.6, "b")]])
-    assert table.text(0, 1) == "0.512 [0.400, 0.600]"
-    assert table.has_intervals(1)
-    assert table.has_marks(1)
+METHOD = Field("method", "Method")
+UP = Field("f", "F", format=".3f", higher_is_better=True)
+DOWN = Field("voi", "VOI", format=".2f", higher_is_better=False)
+FLAT = Field("t", "Threshold", format=".2f")
 
 
 @pytest.mark.parametrize(
-    ("p", "text"), [(1.0, "1.0000"), (0.0001, "0.0001"), (0.00009, "<0.0001"), (None, "-")]
+    ("column", "cells", "best"),
+    [
+        (UP, [0.5, 0.7, None, math.nan], [1]),
+        (DOWN, [1.5, 1.2, math.nan, None], [1]),
+        (FLAT, [0.1, 0.2], []),
+        (UP, [0.5, None], []),  # one number alone is not a best
+        (UP, [0.5, Estimate(0.5, 0.4, 0.6), 0.1], [0, 1]),
+        (UP, [0.5, 0.6, Estimate(0.9, mark="[x]", comparable=False)], [1]),
+    ],
 )
-def test_p_values(p, text):
-    assert Column("p", "p", format="p").text(p) == text
+def test_the_best_follows_the_direction_and_skips_the_undefined(column, cells, best):
+    table = Table("x", "X", [METHOD, column], [["a", cell] for cell in cells])
+    assert [r for r in range(len(cells)) if table.is_best(r, 1)] == best
+    assert not any(table.is_best(r, 0) for r in range(len(cells)))
 
 
-def test_arrows():
-    assert [arrow(c) for c in (UP, DOWN, FLAT)] == ["↑", "↓", ""]
+@pytest.mark.parametrize(
+    ("column", "cell", "text"),
+    [
+        (UP, None, "-"),
+        (UP, math.nan, "-"),
+        (UP, np.float64(0.5), "0.500"),
+        (UP, Estimate(0.51234, 0.4, 0.6, "b"), "0.512 [0.400, 0.600]"),
+        (UP, Estimate(0.51234, 0.4, math.nan), "0.512"),
+        (Field("p", "p", format="p"), 1.0, "1.0000"),
+        (Field("p", "p", format="p"), 0.0001, "0.0001"),
+        (Field("p", "p", format="p"), 0.00009, "<0.0001"),
+        (METHOD, "a\x1b[31m", "a\\x1b[31m"),
+    ],
+)
+def test_a_cell_as_people_read_it(column, cell, text):
+    assert Table("x", "X", [column], [[cell]]).text(0, 0) == text
 
 
-def test_refusals():
-    refused("table x: 1 cells, expected 2", Table, "x", "X", [METHOD, UP], [["a"]])
-    refused("each key once", Table, "x", "X", [UP, UP], [])
-    refused(r"table x, f: '0\.5', expected a number", Table, "x", "X", [METHOD, UP], [["a", "0.5"]])
-    refused(r"table x, method: 0\.5, expected text", Table, "x", "X", [METHOD, UP], [[0.5, 0.5]])
+def test_a_table_for_programs_has_plain_numbers():
+    rows = [["a", Estimate(np.float64(0.5), 0.4, 0.6, "b"), 1.5], ["c", None, math.nan]]
+    found = Table("x", "X", [METHOD, UP, DOWN], rows).plain()
+    assert found == {
+        "method": ["a", "c"],
+        "f": [0.5, None],
+        "f_low": [0.4, None],
+        "f_high": [0.6, None],
+        "f_mark": ["b", ""],
+        "voi": [1.5, None],
+    }
+    assert type(found["f"][0]) is float
+
+
+def test_select_keeps_text_and_the_columns_asked_for_and_their_notes():
+    notes = ["F: how.", "- under VOI: why.", "- under F, VOI: both.", "of all"]
+    one = Table("one", "", [METHOD, UP, DOWN], [["a", 0.5, 1.5]], notes=notes)
+    two = Table("two", "", [METHOD, FLAT], [["a", 0.5]])
+    (found,) = select([one, two], ["voi", "one.f"])
+    assert [c.key for c in found.columns] == ["method", "voi", "f"]
+    assert found.rows == (("a", 1.5, 0.5),)
+    assert found.notes == tuple(notes)
+    (less,) = select([one, two], ["voi"])
+    assert less.notes == tuple(notes[1:])
+    assert [t.key for t in select([one, two], ["t", "f"])] == ["one", "two"]
+    refused("'nope': expected some of f, voi, t", select, [one, two], ["nope"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "words"),
+    [
+        ([METHOD, UP], [["a"]], "table x: 1 cells, expected 2"),
+        ([UP, UP], [], "each key once"),
+        ([METHOD, UP], [["a", "0.5"]], r"table x, f: '0\.5', expected a number"),
+        ([METHOD, UP], [[0.5, 0.5]], r"table x, method: 0\.5, expected text"),
+    ],
+)
+def test_refusals(columns, rows, words):
+    refused(words, Table, "x", "X", columns, rows)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
 
 from bsdsbench.metrics.contour.pairs import CONVENTIONS
 from bsdsbench.protocol.fields import (
@@ -15,11 +15,9 @@ from bsdsbench.protocol.fields import (
     POSITIVES,
     check,
     is_number,
-    listed,
     numbers,
     one_of,
-    real,
-    reals,
+    option,
     some_of,
     whole,
 )
@@ -40,55 +38,32 @@ def _unit_words(options: Any) -> str:
 class LabelOptions:
     """What label maps hold: masks, classes or instances."""
 
-    classes: tuple[str, ...] = field(
-        default=(),
-        converter=listed,
-        validator=NAMES,
-        metadata={
-            "help": "The names in the order of their labels; none: masks of 0 and 1, or 0 and 255.",
-            "caption": _unit_words,
-        },
+    classes: tuple[str, ...] = option(
+        (),
+        "The names in the order of their labels; none: masks of 0 and 1, or 0 and 255.",
+        NAMES,
+        caption=_unit_words,
     )
-    first: int = field(
-        default=0,
-        validator=LABEL,
-        metadata={
-            "help": (
-                "The label of the first class; the others follow without a gap, and 0 is nothing."
-            )
-        },
+    first: int = option(
+        0, "The label of the first class; the others follow without a gap, and 0 is nothing.", LABEL
     )
-    ignore: int = field(
-        default=255,
-        validator=whole(-1, 2**31 - 1, "a label, or -1"),
-        metadata={
-            "help": "Label of ground-truth pixels that are cleared on both sides, or -1 for none.",
-            "others": {
-                255: "PASCAL VOC, Cityscapes",
-                0: "scripts that ignore 0",
-                -1: "scripts without",
-            },
-        },
+    ignore: int = option(
+        255,
+        "Label of ground-truth pixels that are cleared on both sides, or -1 for none.",
+        whole(-1, 2**31 - 1, "a label, or -1"),
+        others={255: "PASCAL VOC, Cityscapes", 0: "scripts that ignore 0", -1: "scripts without"},
     )
-    unit: str = field(
-        default="class",
-        validator=one_of("class", "instance", "id"),
-        metadata={
-            "help": (
-                '"class": one mask per class and image; "instance": instances, paired where their '
-                'intersection over union is above 0.5; "id": instances, paired by their number.'
-            )
-        },
+    unit: str = option(
+        "class",
+        '"class": one mask per class and image; "instance": instances, paired where their '
+        'intersection over union is above 0.5; "id": instances, paired by their number.',
+        one_of("class", "instance", "id"),
     )
-    divisor: int = field(
-        default=0,
-        validator=whole(0, 2**31 - 1, "a whole number from 0"),
-        metadata={
-            "help": (
-                "Instance maps hold class x divisor + instance; 0: one class, everything "
-                "but 0 is the number of an instance."
-            )
-        },
+    divisor: int = option(
+        0,
+        "Instance maps hold class x divisor + instance; 0: one class, everything "
+        "but 0 is the number of an instance.",
+        whole(0, 2**31 - 1, "a whole number from 0"),
     )
 
     @property
@@ -108,82 +83,54 @@ def _spacing_words(options: Any) -> str:
 class ContourOptions(LabelOptions):
     """What label maps hold, and the measures with their sizes."""
 
-    spacing: tuple[float, float] = field(
-        default=(1.0, 1.0),
-        converter=reals,
-        validator=[POSITIVES, check(lambda v: len(v) == 2, "two steps, of rows and columns")],
-        metadata={
-            "help": "Row and column step, the unit of distances and tolerances.",
-            "caption": _spacing_words,
+    spacing: tuple[float, float] = option(
+        (1.0, 1.0),
+        "Row and column step, the unit of distances and tolerances.",
+        [POSITIVES, check(lambda v: len(v) == 2, "two steps, of rows and columns")],
+        caption=_spacing_words,
+    )
+    empty: str = option(
+        "skip",
+        "What empty masks give, a name of bsdsbench.metrics.contour.CONVENTIONS.",
+        one_of(*CONVENTIONS),
+        caption=lambda o: f"empty masks: {o.empty} ({CONVENTIONS[o.empty].words})",
+        others={
+            "skip": "MONAI, surface-distance",
+            "perfect": "DAVIS, scripts that count both empty as right",
+            **dict.fromkeys(("inf", "diagonal", "zero"), HOME_MADE),
         },
     )
-    empty: str = field(
-        default="skip",
-        validator=one_of(*CONVENTIONS),
-        metadata={
-            "help": "What empty masks give, a name of bsdsbench.metrics.contour.CONVENTIONS.",
-            "caption": lambda o: f"empty masks: {o.empty} ({CONVENTIONS[o.empty].words})",
-            "others": {
-                "skip": "MONAI, surface-distance",
-                "perfect": "DAVIS, scripts that count both empty as right",
-                **dict.fromkeys(("inf", "diagonal", "zero"), HOME_MADE),
-            },
-        },
+    groups: tuple[str, ...] = option(
+        GROUPS[:-1], f"The measures, of {', '.join(GROUPS)}.", some_of(*GROUPS)
     )
-    groups: tuple[str, ...] = field(
-        default=GROUPS[:-1],
-        converter=listed,
-        validator=some_of(*GROUPS),
-        metadata={"help": f"The measures, of {', '.join(GROUPS)}."},
+    boundary_sizes: tuple[float, ...] = option(
+        (0.02,),
+        "Widths of Boundary IoU, fractions of the diagonal, or pixels from 1 on.",
+        POSITIVES,
     )
-    boundary_sizes: tuple[float, ...] = field(
-        default=(0.02,),
-        converter=reals,
-        validator=POSITIVES,
-        metadata={
-            "help": "Widths of Boundary IoU, fractions of the diagonal, or pixels from 1 on."
-        },
+    davis_bounds: tuple[float, ...] = option(
+        (0.008, 3.0, 5.0, 9.0, 12.0),
+        "Radii of F, fractions of the diagonal, or pixels from 1 on.",
+        POSITIVES,
     )
-    davis_bounds: tuple[float, ...] = field(
-        default=(0.008, 3.0, 5.0, 9.0, 12.0),
-        converter=reals,
-        validator=POSITIVES,
-        metadata={"help": "Radii of F, fractions of the diagonal, or pixels from 1 on."},
+    bf_theta: float = option(
+        0.0075,
+        "Radius of the BF score, a fraction of the diagonal, or pixels from 1 on.",
+        POSITIVE,
+        others={0.0075: "MATLAB's bfscore", 2.0: "scripts in pixels", 5.0: "scripts in pixels"},
     )
-    bf_theta: float = field(
-        default=0.0075,
-        converter=real,
-        validator=POSITIVE,
-        metadata={
-            "help": "Radius of the BF score, a fraction of the diagonal, or pixels from 1 on.",
-            "others": {
-                0.0075: "MATLAB's bfscore",
-                2.0: "scripts in pixels",
-                5.0: "scripts in pixels",
-            },
-        },
+    percent: float = option(
+        95.0,
+        "Of the robust Hausdorff distance.",
+        check(lambda v: is_number(v) and v in PERCENTS, "90, 95 or 99"),
     )
-    percent: float = field(
-        default=95.0,
-        converter=real,
-        validator=check(lambda v: is_number(v) and v in PERCENTS, "90, 95 or 99"),
-        metadata={"help": "Of the robust Hausdorff distance."},
+    tolerances: tuple[float, ...] = option(
+        (1.0, 2.0),
+        "Of NSD, in the unit of `spacing`.",
+        numbers(lambda v: 0 <= v <= 1e6, "numbers from 0"),
     )
-    tolerances: tuple[float, ...] = field(
-        default=(1.0, 2.0),
-        converter=reals,
-        validator=numbers(lambda v: 0 <= v <= 1e6, "numbers from 0"),
-        metadata={"help": "Of NSD, in the unit of `spacing`."},
-    )
-    pratt_alpha: float = field(
-        default=1 / 9,
-        converter=real,
-        validator=POSITIVE,
-        metadata={"help": "Of the figure of merit."},
-    )
-    trimap_widths: tuple[float, ...] = field(
-        default=(3.0, 10.0), converter=reals, validator=POSITIVES, metadata={"help": "Pixels."}
-    )
+    pratt_alpha: float = option(1 / 9, "Of the figure of merit.", POSITIVE)
+    trimap_widths: tuple[float, ...] = option((3.0, 10.0), "Pixels.", POSITIVES)
 
     def measures(self) -> tuple[str, ...]:
         """The names of all measures, in the order of the columns of the counts."""

@@ -1,0 +1,249 @@
+"""Whole figures: what may stand together, how they look, and files that do not change."""
+
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import click
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from PIL import Image
+
+import bsdsbench as bb
+from bsdsbench.cli import cli
+from bsdsbench.comparison.published import HUMAN_POINT, published_curves
+from bsdsbench.integrations.baselines import BASELINES
+from bsdsbench.plotting import (
+    ImageScatterDisplay,
+    PRCurveDisplay,
+    ROCCurveDisplay,
+    plot_curves,
+    plot_f,
+    plot_runs,
+    plot_scatter,
+)
+from bsdsbench.plotting.palette import PIXELS, color_of, lines_of
+from bsdsbench.plotting.style import for_file, save, style
+from bsdsbench.report.overlays import COLORS, FALSE, MATCHED, MISSED
+from tests.helpers.simulated import simulated_run
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return [
+        simulated_run("better", 8, quality=0.4, seed=1),
+        simulated_run("worse", 8, quality=0.0, seed=2),
+    ]
+
+
+@pytest.fixture(scope="module")
+def nyu():
+    return simulated_run("nyu", 8, protocol=bb.Protocol.preset("nyudv2"))
+
+
+def legend_texts(figure):
+    found = figure.axes[0].get_legend() or figure.legends[0]
+    return [t.get_text() for t in found.get_texts()]
+
+
+def colours(figure):
+    lines = figure.axes[0].lines
+    named = [line for line in lines if str(line.get_label()).startswith("[F=")]
+    return {line.get_label().split()[-1]: to_hex(line.get_color()).upper() for line in named}
+
+
+def test_runs_with_human_and_published_best_first(runs):
+    figure = plot_runs(runs, published=("hed", "se"), human=True, force=True, ap=True)
+    texts = legend_texts(figure)
+    scores = [float(t[3:].partition("]")[0]) for t in texts]
+    assert scores == sorted(scores, reverse=True)
+    assert "[F=.788] HED (2015, published), AP .840" in texts
+    assert "[F=.803] Human (BSDS500 test)" in texts
+    assert len(texts) == 5
+    lines = figure.axes[0].lines
+    points = [tuple(line.get_xydata()[0]) for line in lines if len(line.get_xdata()) == 1]
+    assert HUMAN_POINT in points
+    hed = next(line for line in lines if "HED" in str(line.get_label()))
+    stored = published_curves()["hed"]
+    assert hed.get_xydata().tolist() == np.c_[stored.recall, stored.precision].tolist()
+
+
+def test_human_agreement_stands_beside_runs_of_its_images_alone(nyu):
+    assert len(legend_texts(plot_runs([nyu]))) == 1
+    whole = simulated_run("whole", 200)
+    assert legend_texts(plot_runs([whole]))[0] == "[F=.803] Human (BSDS500 test)"
+
+
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        (lambda a, b, o: plot_runs([a, o]), "nyu, better: protocols differ in max_dist"),
+        (lambda a, b, o: plot_f([a, o]), "protocols differ"),
+        (lambda a, b, o: plot_runs([o], published=["hed"]), "nyu: protocol nyudv2, but published"),
+        (
+            lambda a, b, o: plot_runs([], published=["hed", "oef-nyudv2-rgb"]),
+            "curves of bsds500-test/boundary and of nyudv2-test/boundary",
+        ),
+        (lambda a, b, o: plot_runs([], published=["edter"]), "'edter': no curve is stored"),
+        (lambda a, b, o: plot_runs([a], human=True), "better: 8 images, but published results"),
+        (lambda a, b, o: plot_runs([a], published=("nope",)), "'nope': expected such as"),
+        (lambda a, b, o: plot_runs([a, b], names=["a"]), "1 names for 2 runs"),
+        (lambda a, b, o: plot_runs([]), "no runs given"),
+        (lambda a, b, o: plot_runs([a], metric="region"), "'region' has no curve"),
+        (lambda a, b, o: plot_runs([a], look="wall"), "style 'wall': expected one of screen"),
+        (lambda a, b, o: plot_scatter([a]), "1 runs, expected two"),
+        (
+            lambda a, b, o: ImageScatterDisplay.from_evaluations(
+                a, replace(b, records=b.records[1:])
+            ),
+            "image 'im0000' is in one only",
+        ),
+    ],
+)
+def test_refusals(runs, nyu, draw, words):
+    with pytest.raises(bb.DataError, match=words):
+        draw(*runs, nyu)
+
+
+def test_force_draws_what_does_not_compare(runs, nyu):
+    assert len(legend_texts(plot_runs([runs[0], nyu], force=True))) == 2
+
+
+@pytest.mark.parametrize("kind", ["f", "scatter"])
+@pytest.mark.parametrize("options", [["--published", "nope", "--band"], ["--no-human"]])
+def test_options_of_pr_curves_are_refused_for_other_kinds(kind, options):
+    with pytest.raises(click.UsageError, match=f"not with --kind {kind}"):
+        cli.main(["plot", "a", "b", "--kind", kind, "-o", "x.png", *options], standalone_mode=False)
+
+
+def test_many_curves_have_their_legend_beside_the_axes(runs):
+    keys = ("hed", "rcf", "cob", "se", "mcg", "rds")
+    figure = plot_runs(runs, published=keys, human=True, force=True)
+    figure.draw_without_rendering()
+    (ax,), (legend,) = figure.axes, figure.legends
+    assert len(legend_texts(figure)) == 9
+    assert legend.get_window_extent().x0 >= ax.bbox.x1
+    assert ax.bbox.width > 0.8 * figure.bbox.height
+
+
+@pytest.mark.parametrize("look", ["screen", "column", "page"])
+@pytest.mark.parametrize("draw", [plot_runs, plot_f])
+def test_long_names_stay_inside_the_figure_and_apart(runs, draw, look):
+    names = ["a" + "x" * 200 + "b", "c" + "x" * 200 + "d"]
+    figure = draw([replace(r, name=n) for r, n in zip(runs, names, strict=True)], look=look)
+    figure.draw_without_rendering()
+    (legend,) = figure.legends or [figure.axes[0].get_legend()]
+    shown = legend.get_window_extent()
+    assert -1 <= shown.x0 < shown.x1 <= figure.bbox.width + 1
+    assert figure.axes[0].bbox.width > 0.3 * figure.bbox.width
+    texts = legend_texts(figure)
+    assert {text[text.index("]") + 2] + text[-1] for text in texts} == {"ab", "cd"}
+    assert all("\N{HORIZONTAL ELLIPSIS}" in text for text in texts)
+
+
+def test_names_with_dollars_stay_text(runs, tmp_path):
+    figure = plot_runs([replace(runs[0], name="$x_1$ <b>")], path=tmp_path / "odd.svg")
+    (found,) = figure.axes[0].get_legend().get_texts()
+    assert found.get_text().endswith("$x_1$ <b>")
+    assert not found.get_parse_math()
+
+
+@pytest.mark.parametrize(
+    ("look", "size"), [("column", (3.3, 3.3)), ("page", (6.9, 6.9 / 1.9)), ("screen", (4.4, 4.4))]
+)
+def test_sizes_for_screen_and_paper(runs, look, size):
+    assert tuple(plot_runs(runs, look=look).get_size_inches()) == pytest.approx(size)
+
+
+def test_grey_prints_without_colour(runs):
+    for line in plot_runs(runs, grey=True).axes[0].lines:
+        r, g, b = to_rgb(line.get_color())
+        assert r == g == b
+
+
+def test_a_method_keeps_its_colour_whatever_else_is_drawn(runs):
+    whole = colours(plot_runs(runs))
+    for some in (runs[::-1], runs[1:], runs[:1]):
+        assert colours(plot_runs(some)) == {run.name: whole[run.name] for run in some}
+    assert whole["better"] == color_of("better") == color_of("BETTER (2015, published)")
+
+
+@pytest.mark.parametrize("grey", [False, True])
+def test_no_two_methods_share_a_colour(runs, grey):
+    names = [f"m{i}" for i in range(30)]
+    figure = plot_runs([replace(runs[0], name=name) for name in names], grey=grey)
+    assert len(set(colours(figure).values())) == 30
+    if not grey:
+        assert [c for c, _ in lines_of(names)] == [*colours(figure).values()]
+
+
+def test_the_detectors_that_ship_have_colours_of_their_own():
+    assert len({color_of(name) for name in BASELINES}) == len(BASELINES)
+
+
+@pytest.mark.parametrize("suffix", ["pdf", "svg", "png"])
+def test_files_are_the_same_bytes_each_time_and_signed(runs, suffix, tmp_path):
+    """As PIL reads a PNG's text, an XML parser an SVG's metadata, and the bytes of a PDF's info."""
+    path = tmp_path / f"a.{suffix}"
+    first = save(plot_runs(runs), path).read_bytes()
+    plot_runs(runs, path=path)
+    assert path.read_bytes() == first
+    expected = "\n".join(f"{run.name}: {run.signature}" for run in runs)
+    if suffix == "png":
+        with Image.open(path) as picture:
+            assert picture.text["Description"] == expected
+    elif suffix == "svg":
+        (told,) = ElementTree.parse(path).iter("{http://purl.org/dc/elements/1.1/}description")
+        assert told.text == expected
+    else:
+        escaped = expected.replace("(", r"\(").replace(")", r"\)").replace("\n", r"\n")
+        assert b"/Subject (" in first
+        assert escaped.encode() in first or expected.encode() in first
+
+
+def test_pyplot_shows_what_is_drawn_and_not_what_is_written(runs, tmp_path):
+    shown = PRCurveDisplay.from_evaluation(runs[0]).plot()
+    before = plt.get_fignums()
+    assert shown.figure_.number in before
+    with for_file():
+        PRCurveDisplay.from_evaluation(runs[0]).plot()
+    plot_runs(runs, path=tmp_path / "a.png")
+    plot_curves([ROCCurveDisplay([0, 1], [1, 1])], tmp_path / "b.png")
+    PRCurveDisplay.from_evaluation(runs[0]).plot(Figure().add_subplot())
+    beside = threading.Thread(target=lambda: PRCurveDisplay([0, 1], [1, 1]).plot())
+    beside.start()
+    beside.join()
+    assert plt.get_fignums() == before
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("backend", ["", "TkAgg"])
+def test_without_a_display_a_figure_is_made_all_the_same(backend, tmp_path):
+    words = (
+        "from bsdsbench.plotting import PRCurveDisplay\n"
+        "PRCurveDisplay([0, 1], [1, 0.5], name='x').plot().figure_.savefig('x.png')\n"
+    )
+    environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    environment |= {"MPLBACKEND": backend} if backend else {}
+    subprocess.run(
+        [sys.executable, "-c", words], cwd=tmp_path, env=environment, check=True, timeout=120
+    )
+    assert (tmp_path / "x.png").stat().st_size > 3000
+
+
+def test_a_users_settings_survive(runs):
+    with plt.rc_context({"lines.linewidth": 7.5}):
+        with style():
+            PRCurveDisplay.from_evaluation(runs[0]).plot()
+        assert plt.rcParams["lines.linewidth"] == 7.5
+
+
+def test_overlays_and_pages_have_one_code_of_colours():
+    for word, k in (("matched", MATCHED), ("false", FALSE), ("missed", MISSED)):
+        assert "#{:02X}{:02X}{:02X}".format(*COLORS[k]) == PIXELS[word]
