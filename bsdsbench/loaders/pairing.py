@@ -148,7 +148,7 @@ def grouped(
     The layouts that share most ids are taken; all wrong paths are listed in one error.
     """
     problems: list[str] = []
-    files: list[list[Path]] = []
+    found: list[list[Path]] = []
     wanted = None if ids is None else set(ids)
     try:
         if split_file is not None and ids is None:
@@ -160,14 +160,14 @@ def grouped(
         (gt_dir, "ground truth", GROUND_TRUTH_SUFFIXES),
     ):
         try:
-            files.append([] if folder is None else find_files(folder, suffixes))
-            if folder is not None and not files[-1]:
+            found.append([] if folder is None else find_files(folder, suffixes))
+            if folder is not None and not found[-1]:
                 problems.append(f"{show(folder)}: no {what}, expected files {', '.join(suffixes)}")
         except PairingError as error:
             problems += error.problems
     if problems:
         raise PairingError("\n".join(problems), problems)
-    pred_files, gt_files = files
+    pred_files, gt_files = found
     pred_root, gt_root = Path(pred_dir or ""), Path(gt_dir)
     pred_names, gt_names = ({id_of(path) for path in side} for side in (pred_files, gt_files))
     pred_ways = _ways(pred_files, pred_root, gt_names if wanted is None else wanted)

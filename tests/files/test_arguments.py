@@ -31,8 +31,7 @@ ODD: dict[str, Any] = {
     "nan map": SOFT * np.nan,
     "dates": np.zeros((2, 2), "M8[s]"),
 }
-COUNTS = dict.fromkeys(("matched_gt", "total_gt", "matched_pred", "total_pred"), [1])
-RECORD = bb.ImageRecord("a", (3, 4), {"boundary": {"thresholds": [0.5], **COUNTS}})
+COUNTS = {name: [1] for name in ("matched_gt", "total_gt", "matched_pred", "total_pred")}
 FOLDERS = {"pred_dir": "/none", "gt_dir": "/none"}
 SAMPLES = {"labels": [1, 0, 1], "scores": [0.3, 0.2, 0.1]}
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
@@ -77,7 +76,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Evaluation": (bb.Evaluation, {"protocol": THREE, "name": "x", "records": ()}),
     "Evaluation.load": (bb.Evaluation.load, {"folder": "/none"}),
     "Counts": (bb.Counts, COUNTS),
-    "boundary_score": (bb.boundary_score, {"records": [RECORD]}),
     "curves.pr": (bb.curves.pr, SAMPLES),
     "curves.roc": (bb.curves.roc, SAMPLES),
     "curves.det": (bb.curves.det, SAMPLES),
@@ -148,4 +146,4 @@ def test_an_array_of_more_values_than_memory_is_one_line():
         lambda: bb.seg2bdry(np.broadcast_to(np.int32(1), wide.shape)),
         lambda: bb.Prediction("a", soft=wide),
     ):
-        refused(r"shape \(1000000, 1000000\), expected at most", call)
+        refused(r"shape \(1000000, 1000000\), expected", call)
