@@ -72,11 +72,11 @@ def _parse(data: bytes) -> tuple[F8, F8]:
     for row in rows if header else chain([names], rows):
         if len(row) != len(names):
             raise FaultError(f"line {at}: {len(row)} columns, expected {len(names)}")
-        for k in columns:
-            if not _is_number(row[k]):
-                cell = row[k].strip()[:40]
-                raise FaultError(f"line {at}: {cell!r} is not a number, {_EXPECTED}")
-            values.append(float(row[k]))
+        try:
+            values.extend((float(row[columns[0]]), float(row[columns[1]])))
+        except ValueError:
+            cell = next(row[k].strip()[:40] for k in columns if not _is_number(row[k]))
+            raise FaultError(f"line {at}: {cell!r} is not a number, {_EXPECTED}") from None
     table = np.array(values).reshape(-1, 2)
     if not len(table):
         raise FaultError(f"a header and no rows, {_EXPECTED}")
