@@ -114,8 +114,8 @@ def stacked(
     ragged : names of arrays of different lengths, filled up with NaN
     """
     out = {}
-    for name, first in images[0].items():
-        arrays = [each[name] for each in images if name in each]
+    for name in images[0]:
+        first, *_ = arrays = [np.asarray(each[name]) for each in images if name in each]
         if name in shared:
             if not all(a is first or np.array_equal(a, first) for a in arrays):
                 raise ShapeError(f"images have different {name}, expected the same")
