@@ -96,29 +96,16 @@ def run_of(
     protocol: Protocol,
     *,
     metric: str = METRIC,
-    split_file: str | Path | None = None,
-    pred_kind: str | None = None,
-    workers: int | None = None,
-    progress: Progress | None = None,
+    **options: Any,
 ) -> tuple[Evaluation, Sources]:
-    """A saved run and its files, or the run of the folders, counted now. Raises DataError."""
+    """A saved run and its files, or that of the folders, counted now with options of `evaluate`."""
     folder = Path(run)
     if is_run(folder):
         saved = Evaluation.load(folder)
     elif gt_dir is None:
         raise DataError(f"{run}: no saved run (result.json), expected one, or --gt GT_DIR")
     else:
-        saved = evaluate(
-            folder,
-            gt_dir,
-            protocol,
-            metrics=metric,
-            split_file=split_file,
-            pred_kind=pred_kind,
-            workers=workers,
-            executor="thread",
-            progress=progress,
-        )
+        saved = evaluate(folder, gt_dir, protocol, metrics=metric, executor="thread", **options)
     return saved, find_sources(saved, gt_dir=gt_dir, metric=metric)
 
 

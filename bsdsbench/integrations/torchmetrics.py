@@ -109,9 +109,6 @@ class BenchmarkMetric(Metric):
         }
 
 
-BoundaryMetric = BenchmarkMetric
-
-
 def _records(data: bytes) -> Iterator[ImageRecord]:
     at = 0
     while at < len(data):
