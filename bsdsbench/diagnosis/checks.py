@@ -317,7 +317,7 @@ def faint(inputs: Inputs) -> Iterator[Hit]:
     tops = [s.faint for s in inputs.seen if s.faint]
     if tops and len(tops) == len(inputs.seen) and max(tops)[0]:
         top, form = max(tops)
-        what, _, mends = faint_words(form, top, inputs.protocol).partition(": ")
+        what, _, mends = faint_words(form, top).partition(": ")
         yield inputs.seen, {"words": what, "mends": mends}
 
 

@@ -118,11 +118,26 @@ def explain(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Explanation:
-    """What the run would have to be done like to have the targets. Raises DataError.
+    """What the run would have to be done like to have the targets.
 
-    targets : "ods", "ois", "ap" or METRIC.SCORE -> value, met to its digits ("0.760")
-    sources : where the run's files are; default: where its provenance says
-    seconds : about how long to look; what was not tried then is missing, which is said
+    Raises DataError for unknown scores, a run without counts of the metric, and whatever the
+    loaders find.
+
+    Parameters
+    ----------
+    run : Evaluation
+        The run to explain.
+    targets : dict
+        Score ("ods", "ois", "ap") or METRIC.SCORE of another metric -> published value; a target
+        is met to the digits that it has, a text as it is written ("0.760").
+    sources : Sources, optional
+        Where the run's files are; by default where its provenance says.
+    seconds : float
+        About how long to look; what was not tried then is missing, which is said.
+    workers : int, optional
+        Images at a time; by default the available cores.
+    progress : callable, optional
+        Told how far the search is.
     """
     name, wanted = metric_of(targets)
     files = sources or find_sources(run, metric=name)

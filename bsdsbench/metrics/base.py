@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.protocol.fields import captions, record_of
@@ -236,11 +237,11 @@ class Metric(ABC):
 
     def has_curve(self, opt: Any) -> bool:
         """True if the score has a precision-recall curve, `curve`."""
-        return any(c.key == "ods" for c in self.columns)
+        return any(c.key == "ods" for c in (*self.columns, *self.image_columns))
 
     def draws(self, opt: Any) -> bool:
         """True if its matched pixels can be drawn, see `match_maps`."""
-        return type(self).match_maps is not Metric.match_maps
+        return type(self).match_maps is not Metric.match_maps and self.has_curve(opt)
 
     def match_maps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any, threshold: float
@@ -328,12 +329,14 @@ def _with_fewer(tree: Mapping[str, Any]) -> dict[str, Any]:
 
 def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[str, Any]]:
     """(image id, counts of a metric) in id order. Raises DataError for none, or missing counts."""
-    if not records:
+    found = given_list(records, "records", "ImageRecords")
+    if not found:
         raise DataError(f"{metric} scores: no records, expected at least one")
-    for record in records:
-        if metric not in record.counts:
-            raise DataError(f"{metric} scores: {record.image_id} has no {metric} counts")
-    return [(r.image_id, r.counts[metric]) for r in sorted(records, key=lambda r: r.image_id)]
+    for record in found:
+        if not isinstance(record, ImageRecord) or metric not in record.counts:
+            what = getattr(record, "image_id", kind_of_value(record))
+            raise DataError(f"{metric} scores: {what} has no {metric} counts")
+    return [(r.image_id, r.counts[metric]) for r in sorted(found, key=lambda r: r.image_id)]
 
 
 def at_least_two(gt: GroundTruth, found: int) -> None:

@@ -89,7 +89,7 @@ def real(value: Any) -> Any:
 
 def real_or_none(value: Any) -> Any:
     """A number as a float; the text "none" is None."""
-    return None if value in ("none", "None") else real(value)
+    return None if isinstance(value, str) and value in ("none", "None") else real(value)
 
 
 def listed(value: Any) -> Any:

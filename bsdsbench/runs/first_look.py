@@ -94,7 +94,7 @@ def plain_forms(
     tops = [(float(top), form) for form, _, top in parts if top]
     faint = max(tops) if tops and all(mark or form == "none" for form, mark, _ in parts) else None
     if faint and faint[0]:
-        raise DataError(faint_words(faint[1], faint[0], protocol))
+        raise DataError(faint_words(faint[1], faint[0]))
     plain = [
         replace(r, form=form) if r.form != form else r
         for r, (form, _, _) in zip(found, parts, strict=True)

@@ -182,7 +182,7 @@ def test_what_cannot_be_read_is_said():
         nms(np.array([[0.0, np.nan]]))
     with pytest.raises(DataError, match="dtype int64"):
         nms(np.zeros((3, 4), np.int64))
-    with pytest.raises(ProtocolError, match="nms radius 0"):
+    with pytest.raises(ProtocolError, match="radius 0"):
         nms(np.zeros((3, 4)), radius=0)
 
 
