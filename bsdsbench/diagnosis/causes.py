@@ -239,7 +239,7 @@ def _words(name: str, value: Any) -> str:
 
 
 def named_images(ids: Sequence[str], gt_dir: Path | None) -> dict[str, I8]:
-    """Some of the images, by name: a data set, a split file or a folder near `gt_dir`."""
+    """Some of the images, by what names them: a set, a split file or a folder near `gt_dir`."""
     found = {known.name: list(known.images) for known in shipped_sets()}
     if gt_dir is not None and gt_dir.is_dir():
         inside = [p for p in sorted(gt_dir.iterdir()) if p.is_dir() and p.name[0] != "."]

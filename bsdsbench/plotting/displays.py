@@ -223,7 +223,7 @@ class PRCurveDisplay(CurveDisplay):
     ) -> PRCurveDisplay:
         """The curve of a run's score with its ODS point, without thresholds above every prediction.
 
-        metric : default: the run's first with a curve. Raises DataError for a run without.
+        metric : by default the run's first with a curve. Raises DataError without its counts.
         """
         score = run.score(metric_with_curve(run, metric))
         shown = cls._of_curve(score.curve, run.name if name is None else name, score.ods)
