@@ -28,6 +28,7 @@ from bsdsbench.scores.ratios import Weights
 from bsdsbench.scores.score import Score, at, one_of
 
 F8 = NDArray[np.float64]
+Tree = dict[str, Any]  # of scores, see `Metric.scores`
 _BLOCK = 64  # images whose own values are made at a time: weights (64, 64)
 
 # What a metric may read: kind of ground truth, kinds of predictions, the default first.
@@ -85,7 +86,7 @@ class Column:
     quantity: str = ""
 
 
-def over(unit: str, counts: Mapping[str, tuple[Any, Any]]) -> dict[str, dict[str, NDArray[Any]]]:
+def over(unit: str, counts: Mapping[str, tuple[Any, Any]]) -> Tree:
     """For `scores`, under "over": of each mean, over how many of how many it is, (S,) each.
 
     Where it is over fewer than there are, tables, result.json and comparisons say so.
@@ -169,9 +170,7 @@ class Metric(ABC):
         """
 
     @abstractmethod
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: Any
-    ) -> dict[str, Any]:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Any) -> Tree:
         """Every score of S weighted data sets. NaN stands for an undefined one.
 
         Parameters

@@ -23,14 +23,8 @@ from bsdsbench.files.arguments import given_number
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, same_shape
 from bsdsbench.loaders.official_txt import BDRY_FIELDS, boundary_files
-from bsdsbench.metrics.base import IMAGES, Column, Metric, at_least_two
-from bsdsbench.metrics.maps import (
-    sizes,
-    threshold_events,
-    truth_maps,
-    whole_image_counts,
-    without,
-)
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, at_least_two
+from bsdsbench.metrics.maps import sizes, threshold_events, truth_maps, whole_image_counts, without
 from bsdsbench.protocol.constants import MATCHED, MAX_PX
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Stack, frozen
@@ -94,7 +88,7 @@ class BoundaryMetric(Metric):
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
         return boundary_counts(pred, gt, protocol)
 
-    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> dict[str, Any]:
+    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Tree:
         """Every annotator against the others, summed; one threshold, 0.5.
 
         The protocol gives tolerance and thinning. Raises DataError with fewer than two annotators.
@@ -108,9 +102,7 @@ class BoundaryMetric(Metric):
         ]
         return {**each[0], **{name: sum(c[name] for c in each) for name in FOUR}}
 
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: None
-    ) -> dict[str, Any]:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
         return boundary_scores(stack["thresholds"], four_counts(stack), weights, protocol)
 
     def match_maps(

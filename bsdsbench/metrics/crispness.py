@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import boundary_files
-from bsdsbench.metrics.base import IMAGES, Column, Metric, over
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.maps import as_float32, invert, nms
 from bsdsbench.protocol.constants import MATCHED, NMSParams
@@ -66,9 +66,7 @@ class CrispnessMetric(Metric):
             if (protocol.nms, protocol.thin) != (base.nms, base.thin):
                 raise ProtocolError(f"{preset}: nms and thin are what SEval and CEval differ in")
 
-    def count(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None
-    ) -> dict[str, Any]:
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Tree:
         """How much the NMS keeps, and the counts of both evaluations.
 
         thresholds f8 (T,); kept, total f8 (), sums of the NMS map and of the raw map; seval, ceval
@@ -85,9 +83,7 @@ class CrispnessMetric(Metric):
             found[part] = four_counts(boundary_counts(pred, gt, of))
         return {**found, "kept": kept, "total": total}
 
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: None
-    ) -> dict[str, Any]:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
         """The mean crispness of the images that have any strength; SEval, CEval."""
         share = defined_ratio(stack["kept"], stack["total"])
         t = stack["thresholds"]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bsdsbench.curves.ranked import roc_of_counts
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps, same_shape, soft_map
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.metrics.base import IMAGES, Column, Metric
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.boundary import CURVE_COLUMNS
 from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.constants import ANNOTATED, CURVE, MAPS
@@ -55,9 +55,7 @@ class PixelMetric(Metric):
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
         return pixel_counts(pred, gt, protocol)
 
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: None
-    ) -> dict[str, Any]:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
         tp, fp, fn = stack["tp"], stack["fp"], stack["fn"]
         four = np.stack([tp, tp + fn, tp, tp + fp], axis=-1)
         found = curve_scores(stack["thresholds"], four, weights, protocol)

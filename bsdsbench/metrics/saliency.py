@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
 from bsdsbench.metrics import salient_measures as measures
-from bsdsbench.metrics.base import IMAGES, Column, Metric
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.maps import invert
 from bsdsbench.protocol.fields import HOME_MADE, POSITIVE, one_of, option
 from bsdsbench.protocol.protocol import Protocol
@@ -237,7 +237,7 @@ class SaliencyMetric(Metric):
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
-    ) -> dict[str, F8]:
+    ) -> Tree:
         """Means over images, the best of mean curves, and ratios of sums."""
         numbers, curves = _image_values(stack, opt)
         out = {f"{name}_mean": weighted_mean(weights, value) for name, value in numbers.items()}
