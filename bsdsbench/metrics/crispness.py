@@ -27,10 +27,7 @@ from bsdsbench.scores.curve import boundary_scores, four_counts
 from bsdsbench.scores.ratios import Weights, defined_ratio, weighted_mean, weighted_sum
 from bsdsbench.scores.score import Score
 
-# Ye et al., arXiv 2306.15172: their eval_crispness.m
 CRISPNESS_NMS = NMSParams(radius=2, border=5, multiplier=1.01, smooth=False, bits=0)
-
-
 PARTS = {"seval": "SEval", "ceval": "CEval"}
 
 
@@ -125,28 +122,16 @@ def crispness_sums(soft: NDArray[Any], params: NMSParams) -> tuple[float, float]
 
 
 def image_crispness(soft: NDArray[Any], params: NMSParams | None = None) -> float:
-    """sum(NMS map) / sum(raw map) of one soft map, bright on dark; undefined for an all-zero map.
+    """sum(NMS map) / sum(raw map) of one soft map, bright on dark; NaN for an all-zero map.
+
+    Source: Ye, Xu, Huang, Yi, Cai, "Delving into Crispness: Guided Label Refinement for Crisp Edge
+    Detection", TIP 2023 (arXiv 2306.15172), and its program eval_crispness.m.
 
     Parameters
     ----------
     soft : (H, W) array of uint8, uint16, bool or float in [0, 1]
     params : NMSParams, optional
         CRISPNESS_NMS (2, 5, 1.01, the map not smoothed) if None. Nothing is rounded to bytes.
-
-    Returns
-    -------
-    float
-        In [0, 1] without smoothing. NaN for an empty or all-zero map.
-
-    Raises
-    ------
-    ShapeError, DataError
-        For what is no soft map.
-
-    References
-    ----------
-    Ye, Xu, Huang, Yi, Cai, "Delving into Crispness: Guided Label Refinement for Crisp Edge
-    Detection", TIP 2023 (arXiv 2306.15172), and its program eval_crispness.m.
 
     Examples
     --------

@@ -177,15 +177,14 @@ class DepthMaps:
     matte: Bool | None
 
 
-def prepared(pred: Prediction, gt: GroundTruth, at: DepthOptions) -> DepthMaps:
+def prepared(pred: NDArray[Any], gt: GroundTruth, at: DepthOptions) -> DepthMaps:
     """The maps as the options say: what they hold, scale, crop, alignment, validity."""
-    mine = np.asarray(pred.depth)
-    same_shape(mine.shape, gt.shape)
+    same_shape(pred.shape, gt.shape)
     cut = slice(None), slice(None)
     if at.crop:
         top, end, left, right = at.crop
-        if end > mine.shape[0] or right > mine.shape[1]:
-            raise DataError(f"{mine.shape[0]} x {mine.shape[1]}, expected the crop {at.crop} in it")
+        if end > pred.shape[0] or right > pred.shape[1]:
+            raise DataError(f"{pred.shape[0]} x {pred.shape[1]}, expected the crop {at.crop} in it")
         cut = slice(top, end), slice(left, right)
     edges = tuple(np.asarray(b[cut]) != 0 for b in gt.boundaries)
     matte = None if gt.mask is None else np.asarray(gt.mask[cut]) != 0
@@ -194,7 +193,7 @@ def prepared(pred: Prediction, gt: GroundTruth, at: DepthOptions) -> DepthMaps:
         edges, given = (cut_map(given, (127, 0, 0), "edges"),), None
     if given is not None and at.gt_holds == "matte" and matte is None:
         matte, given = matte_mask(given), None
-    depth, there, known = _depth(mine[cut], at.pred_holds, at.pred_scale)
+    depth, there, known = _depth(pred[cut], at.pred_holds, at.pred_scale)
     valid = np.ones(depth.shape, bool)
     truth = raw_truth = None
     if given is not None:

@@ -187,8 +187,8 @@ class SuperpixelMetric(Metric):
         """
         what = pred.path or pred.image_id
         if pred.segs is None or len(pred.segs) != 1:
-            found = "no label map" if pred.segs is None else f"{len(pred.segs)} label maps"
-            raise DataError(f"{what}: {found}, expected one label map of superpixels")
+            has = "no label map" if pred.segs is None else f"{len(pred.segs)} label maps"
+            raise DataError(f"{what}: {has}, expected one label map of superpixels")
         if not gt.segmentations:
             raise DataError(
                 f"{gt.path or gt.image_id}: ground truth without segmentations, expected them"

@@ -257,7 +257,7 @@ def _f_scores(c: Stack, kind: str, weights: Weights) -> dict[str, Any]:
 
 
 def region_score(records: Sequence[ImageRecord]) -> Score:
-    """Score records that carry region counts, in any order.
+    """Score records that carry region counts, in any order. Source: collect_eval_reg.m; SEISM.
 
     Parameters
     ----------
@@ -274,10 +274,6 @@ def region_score(records: Sequence[ImageRecord]) -> Score:
     DataError
         For no records, one without region counts, or different thresholds (sets of segmentations of
         unequal length).
-
-    References
-    ----------
-    Source: collect_eval_reg.m; SEISM (see the module).
 
     Examples
     --------
