@@ -117,27 +117,14 @@ def _values(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
     return out
 
 
-def _columns() -> tuple[Column, ...]:
-    si = {"si_f1": "SI-F1", "si_precision": "SI precision", "si_recall": "SI recall"}
-    errors = {"dbe_accuracy": "DBE accuracy", "dbe_completeness": "DBE completeness"}
-    ratios = {**si, "matte_recall": "SI recall of mattes"}
-    short = {"si_precision": "SI P", "si_recall": "SI R", "matte_recall": "matte R",
-             "dbe_accuracy": "DBE acc", "dbe_completeness": "DBE comp"}  # fmt: skip
-    every = {**ratios, **errors}
-    return (
-        *(
-            Column(k, h, short.get(k, h), lower=k in errors, digits=4, quantity=k)
-            for k, h in every.items()
-        ),
-        *(
-            Column(f"{k}_plain", f"{h}, not weighted", shown="never", quantity=k)
-            for k, h in ratios.items()
-        ),
-        *(
-            Column(f"{k}_pooled", f"{h} of sums", lower=k in errors, shown="never", quantity=k)
-            for k, h in every.items()
-        ),
-    )
+_MEASURED = (
+    ("si_f1", "SI-F1", "SI-F1"),
+    ("si_precision", "SI precision", "SI P"),
+    ("si_recall", "SI recall", "SI R"),
+    ("matte_recall", "SI recall of mattes", "matte R"),
+    ("dbe_accuracy", "DBE accuracy", "DBE acc"),
+    ("dbe_completeness", "DBE completeness", "DBE comp"),
+)
 
 
 class DepthMetric(Metric):
@@ -150,7 +137,19 @@ class DepthMetric(Metric):
     default_protocol = "depth"
     options = DepthOptions
     uses = (*MAPS, *CURVE, *MATCHING)
-    columns = (*_columns(), *CURVE_COLUMNS, IMAGES)
+    columns = (
+        *(Column(k, h, s, lower=k.startswith("dbe"), quantity=k) for k, h, s in _MEASURED),
+        *(
+            Column(f"{k}_plain", f"{h}, not weighted", shown="never", quantity=k)
+            for k, h, _ in _MEASURED[:4]
+        ),
+        *(
+            Column(f"{k}_pooled", f"{h} of sums", "", k.startswith("dbe"), 4, "never", quantity=k)
+            for k, h, _ in _MEASURED
+        ),
+        *CURVE_COLUMNS,
+        IMAGES,
+    )
     image_columns = (
         Column("si_f1", "SI-F1"),
         Column("dbe_accuracy", "DBE acc", lower=True, digits=3),
