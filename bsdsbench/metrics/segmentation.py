@@ -30,16 +30,21 @@ I8 = NDArray[np.int64]
 def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Counts:
     """Count one image's label maps, or its instance maps if `params.unit` is "instance".
 
-    pred, gt : (H, W) integer; masks if there are no classes (then class 0 is the object)
-
-    Of C classes:
-
-    confusion  : i8 (C + 1, C + 1), pixels of ground-truth class i predicted as j; the last row and
-                 column are pixels of no class (ignored ones are in neither map)
-    tp, fp, fn : i8 (C,), instances paired, predicted and annotated alone; 0 without instances
-    iou_sum    : f8 (C,), intersection over union, summed over the pairs
-
     Raises DataError for a label of no class, ShapeError for unequal shapes.
+
+    Parameters
+    ----------
+    pred, gt : array_like
+        Integers (H, W); masks if there are no classes (then class 0 is the object).
+    params : LabelOptions
+        The classes, and what is ignored.
+
+    Returns
+    -------
+    Counts
+        Of C classes: `confusion` i8 (C + 1, C + 1), pixels of ground-truth class i predicted as j,
+        with pixels of no class last (ignored ones are in neither map); `tp`, `fp`, `fn` i8 (C,),
+        instances paired, predicted and annotated alone; `iou_sum` f8 (C,), summed over the pairs.
 
     Examples
     --------

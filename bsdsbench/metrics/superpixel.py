@@ -119,7 +119,7 @@ def compactness(labels: ArrayLike) -> float:
 def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
     """Share of the image's variation that the superpixel means explain, in [0, 1], 1 is best.
 
-    sum_i a_i |mu_i - mu|^2 / sum_x |I(x) - mu|^2, summed over channels; mu_i and mu are the means
+    sum_i a_i (mu_i - mu)^2 / sum_x (I(x) - mu)^2, summed over channels; mu_i and mu are the means
     of superpixel i and of the image. 0 for an image of one colour.
 
     image: (H, W) or (H, W, C), any number type. Source: Moore et al., CVPR 2008.

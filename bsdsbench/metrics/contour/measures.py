@@ -452,9 +452,9 @@ def trimap_iou(pred: ArrayLike, gt: ArrayLike, width: float, **options: Any) -> 
 
 
 def cl_dice(pred: ArrayLike, gt: ArrayLike, **options: Any) -> Any:
-    """clDice: harmonic mean of |S(pred) and gt| / |S(pred)| and |S(gt) and pred| / |S(gt)|.
+    """clDice: harmonic mean of the shares of each mask's skeleton that lie in the other mask.
 
-    S is scikit-image's 2-D skeleton. Options of `measure`. Source: Shit et al., CVPR 2021.
+    The skeleton is scikit-image's in 2-D. Options of `measure`. Source: Shit et al., CVPR 2021.
     """
     return measure("cldice", pred, gt, **options)
 
@@ -559,9 +559,9 @@ def davis_f(
 ) -> Any:
     """Boundary F of DAVIS, and with bound = 3, 5, 9, 12 the F at that many pixels.
 
-    bound : below 1 a fraction of the diagonal, rounded up to pixels; from 1 on pixels
-    empty : by default as in DAVIS, 1 where both have no boundary and 0 where one has none. Note
-        that a mask that fills the image has no boundary here. Other options of `measure`.
+    A `bound` below 1 is a fraction of the diagonal, rounded up to pixels; from 1 on it is pixels.
+    By default `empty` is as in DAVIS, 1 where both have no boundary and 0 where one has none; a
+    mask that fills the image has no boundary here. Other options of `measure`.
 
     Source: Perazzi et al., CVPR 2016; the official davis2017-evaluation, metrics.py.
 
