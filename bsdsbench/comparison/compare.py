@@ -25,7 +25,7 @@ from bsdsbench.comparison.bootstrap import (
     bootstrap_weights,
     checked_sampling,
     jackknife_weights,
-    per_image_values,
+    compared_by,
     scores_of,
     single_weights,
     whole_weights,
@@ -180,7 +180,7 @@ def compare(
         letters[score] = tuple(found_letters.get(name, "") for name in labels)
     images = []
     for metric in metrics:
-        values = [per_image_values(run, metric) for run in kept]
+        values = [compared_by(run, metric) for run in kept]
         first = next(score for score in whole[0] if score.startswith(f"{metric}."))
         for i, j in pairs:
             influence = np.zeros(n)

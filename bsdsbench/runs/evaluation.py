@@ -206,8 +206,8 @@ class Evaluation(Shown):
         """Covering, PRI, VOI and more: short for score("region")."""
         return self.score("region")
 
-    def image_values(self, metric: str) -> dict[str, dict[str, float]]:
-        """Image id -> its own values under a metric, in id order.
+    def image_scores(self, metric: str) -> dict[str, dict[str, float]]:
+        """Image id -> its own scores under a metric, in id order.
 
         Raises DataError if the records do not have it.
 
@@ -219,18 +219,21 @@ class Evaluation(Shown):
         Returns
         -------
         dict
-            Image id -> {key of a column: value}.
+            Image id -> {key of a column: value}, NaN where it is undefined.
         """
-        if not self.records:
-            return {}
+        rows: dict[str, dict[str, float]] = {r.image_id: {} for r in self.records}
+        if not rows:
+            return rows
         self._require(metric)
         found = registry.get(metric)
         stack = found.stack([r.counts[metric] for r in self.records])
-        keys = [c.key for c in found.image_columns]
-        columns = found.image_values(stack, self.protocol, keys)
-        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-        named = zip(self.image_ids, rows, strict=True)
-        return {image_id: dict(zip(columns, row, strict=True)) for image_id, row in named}
+        images = iter(rows.values())
+        for tree in found.image_scores(stack, self.protocol):
+            known = [(c.key, at(tree, c.key)) for c in found.image_columns]
+            columns = {key: values.tolist() for key, values in known if values is not None}
+            for values in zip(*columns.values(), strict=True):
+                next(images).update(zip(columns, values, strict=True))
+        return rows
 
     def per_image(self, metric: str) -> Table:
         """Every score of every image: a row an image, and one for each of its classes or parts.
@@ -384,7 +387,7 @@ class Evaluation(Shown):
         }
 
     def _image_table(self) -> list[dict[str, Any]]:
-        values = {m: self.image_values(m) for m in self.metrics}
+        values = {m: self.image_scores(m) for m in self.metrics}
         return [
             {
                 "id": r.image_id,

@@ -170,7 +170,7 @@ def image_table(run: Any) -> Table:
             keys.append((metric, c.key))
             columns.append(table_column(c, c.digits, f"{metric}_" if several else ""))
     rows: list[list[Cell]] = []
-    values = {m: run.image_values(m) for m in run.metrics}
+    values = {m: run.image_scores(m) for m in run.metrics}
     for record in run.records:
         row: list[Cell] = [record.image_id, *record.size]
         rows.append([*row, *(values[m][record.image_id].get(key) for m, key in keys)])
