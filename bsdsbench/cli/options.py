@@ -12,7 +12,7 @@ import attrs
 import click
 from click.core import ParameterSource
 
-from bsdsbench.runs.run_options import RunOptions, usual_protocol
+from bsdsbench.runs.run_options import RunOptions
 
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol
@@ -310,7 +310,7 @@ def protocol_from(
     """
     from attrs import asdict
 
-    from bsdsbench.metrics.registry import settled
+    from bsdsbench.metrics import registry
     from bsdsbench.protocol.constants import NMSParams
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
@@ -320,8 +320,8 @@ def protocol_from(
     if signature:
         base = Signature.parse(signature).protocol
     else:
-        usual = usual_protocol(metrics) if metrics else "bsds500"
-        base = Protocol.load(usual if protocol is None else protocol)
+        usual = registry.get(metrics[0]).default_protocol if metrics else None
+        base = Protocol.load((usual or "bsds500") if protocol is None else protocol)
     changes = parse_overrides(overrides)
     short: dict[str, Any] = {}
     if thresholds is not None:
@@ -340,7 +340,7 @@ def protocol_from(
         given = changes.get("nms_params")
         more = given if isinstance(given, dict) else {}
         short["nms_params"] = asdict(NMSParams.recipe(str(nms))) | more
-    return settled(base.replace(**changes | short))
+    return registry.settled(base.replace(**changes | short))
 
 
 def refuse(parameters: Collection[str], beside: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -335,3 +335,38 @@ def _table(
             "sentence": f"{title}: {how['sentence']}",
         },
     )
+
+
+# ---- as one flat list, METRIC.SCORE -> number ---------------------------------------------------
+
+
+def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
+    """The `scores` object of result.json as {"boundary.ods": F, "region.covering.ods": ...}.
+
+    A point of a PR curve is named by its F. Thresholds, counts of images and undefined scores are
+    left out.
+    """
+    found = {}
+    for metric, mapping in scores.items():
+        for column in registry.get(metric).columns:
+            value = at(mapping, column.key)
+            if column.score and value is not None:
+                found[f"{metric}.{column.key}"] = float(value)
+    return found
+
+
+def full_name(score: str, known: Collection[str]) -> str:
+    """The known METRIC.SCORE that is meant by it or by SCORE alone; `score` itself if none is.
+
+    SCORE alone is that of the default metric, or of the one metric that has it.
+
+    Examples
+    --------
+    >>> full_name("ods", ["pixel.ods", "boundary.ods"]), full_name("mae", ["pixel.mae"])
+    ('boundary.ods', 'pixel.mae')
+    """
+    alike = [name for name in known if name.partition(".")[2] == score]
+    usual = f"{registry.DEFAULT[0]}.{score}"
+    if score in known or not alike or (len(alike) > 1 and usual not in alike):
+        return score
+    return usual if usual in alike else alike[0]
