@@ -219,8 +219,8 @@ def unpack_records(path: Path, data: bytes | None = None) -> tuple[ImageRecord, 
                     if name in registry.get(metric).ragged:
                         row = row[~np.isnan(row).all(axis=-1)]
                     counts.setdefault(metric, {})[name] = row
-            about = {"truth": truths[i], "form": forms[i]}
-            found.append(ImageRecord(image_id, tuple(sizes[i]), counts, marks[i], **about))
+            size, about = tuple(sizes[i]), (truths[i], forms[i])
+            found.append(ImageRecord(image_id, size, counts, marks[i], 0.0, *about))
         return tuple(found)
 
 
