@@ -101,7 +101,7 @@ def jackknife_weights(n_images: int) -> Iterator[Weights]:
     return (1 - alone for alone in single_weights(n_images))
 
 
-def per_image_values(run: Evaluation, metric: str) -> dict[str, float]:
+def compared_by(run: Evaluation, metric: str) -> dict[str, float]:
     """image_id -> the value images are compared by, the metric's first image column."""
     key = registry.get(metric).image_columns[0].key
-    return {image_id: row[key] for image_id, row in run.image_values(metric).items()}
+    return {image_id: row[key] for image_id, row in run.image_scores(metric).items()}

@@ -23,8 +23,8 @@ from bsdsbench.comparison.bootstrap import (
     WeightedRun,
     bootstrap_weights,
     checked_sampling,
+    compared_by,
     jackknife_weights,
-    per_image_values,
     scores_of,
     single_weights,
 )
@@ -186,7 +186,7 @@ def compare(
         letters[score] = tuple(found_letters.get(name, "") for name in labels)
     images = []
     for metric in metrics:
-        values = [per_image_values(run, metric) for run in kept]
+        values = [compared_by(run, metric) for run in kept]
         first = next(score for score in whole[0] if score.startswith(f"{metric}."))
         for i, j in pairs:
             influence = np.zeros(n)

@@ -11,8 +11,7 @@ import numpy as np
 
 from bsdsbench.comparison.comparison_tables import comparison_tables
 from bsdsbench.files.errors import DataError
-from bsdsbench.runs.score_list import full_name
-from bsdsbench.runs.score_tables import Speed
+from bsdsbench.runs.score_tables import Speed, full_name
 from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table

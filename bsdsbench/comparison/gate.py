@@ -51,7 +51,7 @@ from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.folder import pack_records, unpack_records
 from bsdsbench.runs.run_folder import as_runs
 from bsdsbench.runs.run_identity import incomparable
-from bsdsbench.runs.score_list import flat_scores, full_name
+from bsdsbench.runs.score_tables import flat_scores, full_name
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.table import Field, Table

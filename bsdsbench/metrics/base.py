@@ -25,7 +25,7 @@ from bsdsbench.protocol.fields import captions, record_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Stack, stacked
 from bsdsbench.scores.ratios import Weights
-from bsdsbench.scores.score import Score, at, one_of
+from bsdsbench.scores.score import Score, one_of
 
 F8 = NDArray[np.float64]
 Tree = dict[str, Any]  # of scores, see `Metric.scores`
@@ -301,18 +301,6 @@ class Metric(ABC):
         for first in range(0, n, _BLOCK):
             some = {k: a[first : first + _BLOCK] if k in own else a for k, a in stack.items()}
             yield self.scores(some, np.eye(min(_BLOCK, n - first), dtype=np.int64), protocol, opt)
-
-    def image_values(self, stack: Stack, protocol: Protocol, keys: Sequence[str]) -> dict[str, F8]:
-        """The images' own scores, f8 (N,) each.
-
-        Keys of what is not measured with these options are left out.
-        """
-        found: dict[str, list[Any]] = {key: [] for key in keys}
-        for tree in self.image_scores(stack, protocol):
-            for key in keys:
-                if (value := at(tree, key)) is not None:
-                    found[key].append(value)
-        return {key: np.concatenate(values) for key, values in found.items() if values}
 
 
 def _with_fewer(tree: Mapping[str, Any]) -> dict[str, Any]:

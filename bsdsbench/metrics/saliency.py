@@ -132,7 +132,7 @@ def saliency_counts(
     )
 
 
-def _image_values(stack: Stack, rules: SaliencyOptions) -> tuple[dict[str, F8], dict[str, F8]]:
+def _of_images(stack: Stack, rules: SaliencyOptions) -> tuple[dict[str, F8], dict[str, F8]]:
     """Each image's numbers (N,), and its curves over the levels (N, 256), by name."""
     tp, fp, at_half = stack["tp"], stack["fp"], (stack["half_tp"], stack["half_fp"])
     positives, pixels = stack["positives"], stack["pixels"]
@@ -236,7 +236,7 @@ class SaliencyMetric(Metric):
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
     ) -> Tree:
         """Means over images, the best of mean curves, and ratios of sums."""
-        numbers, curves = _image_values(stack, opt)
+        numbers, curves = _of_images(stack, opt)
         out = {f"{name}_mean": weighted_mean(weights, value) for name, value in numbers.items()}
         for name, curve in curves.items():
             mean = weighted_mean(weights, curve)

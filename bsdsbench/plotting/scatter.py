@@ -55,7 +55,7 @@ class ImageScatterDisplay:
         """Best F of each image under two runs. Raises DataError if their images differ."""
         metric = metric or metric_with_curve(run_x)
         x, y = (
-            {k: row["ods"] for k, row in run.image_values(metric).items()} for run in (run_x, run_y)
+            {k: row["ods"] for k, row in run.image_scores(metric).items()} for run in (run_x, run_y)
         )
         if x.keys() != y.keys():
             odd = sorted(x.keys() ^ y.keys())[0]

@@ -194,7 +194,7 @@ def test_influence_is_what_leaving_an_image_out_does(pair):
     first = found.effects[0]
     assert first.image_id == "im0000"
     assert first.influence == (ods[0] - ods[1]) - (without[0] - without[1])
-    assert first.a == pair[0].image_values("boundary")["im0000"]["ods"]
+    assert first.a == pair[0].image_scores("boundary")["im0000"]["ods"]
     assert first.difference == first.a - first.b
     assert sum(found.record) == 25
 

@@ -86,7 +86,7 @@ def test_runs_that_are_equal_differ_in_no_way(pair):
 
 def test_signed_ranks_are_the_enumeration_of_all_signs(pair):
     """The share of the 64 ways to sign the ranks whose sum is as far from the middle."""
-    values = [run.image_values("boundary") for run in pair]
+    values = [run.image_scores("boundary") for run in pair]
     gaps = np.array([values[0][k]["ods"] - values[1][k]["ods"] for k in values[0]])
     ranks = np.abs(gaps).argsort().argsort() + 1
     observed = abs(ranks[gaps > 0].sum() - ranks.sum() / 2)

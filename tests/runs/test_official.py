@@ -112,7 +112,7 @@ def test_tables_alone_give_scores_and_a_curve(folder, tmp_path):
     assert told.ap == pytest.approx(mine.ap, rel=1e-5)
     np.testing.assert_allclose(told.curve.recall, mine.curve.recall, rtol=1e-5)
     np.testing.assert_allclose(told.curve.precision, mine.curve.precision, rtol=1e-5)
-    for (_, best), own in zip(told.images, run.image_values("boundary").values(), strict=True):
+    for (_, best), own in zip(told.images, run.image_scores("boundary").values(), strict=True):
         assert best["ods"] == pytest.approx(own["ods"], rel=1e-5)
         for key in ("ods.threshold", "ods.precision", "ods.recall"):
             assert best[key] == pytest.approx(own[key], rel=1e-5), key
