@@ -32,6 +32,8 @@ SAMPLE = HERE.parent / "datasets" / "sample"
 GT = SAMPLE / "groundTruth" / "test"
 SHAPES = ((60, 80), (72, 64), (50, 90), (64, 64), (61, 83), (80, 55))
 NAMES = ("a", "b", "c", "d")
+ONE: dict[str, Any] = {"workers": 1, "executor": "thread"}
+SIX = {**ONE, "split_file": HERE / "stored_numbers.txt"}  # of the sample's 16 images
 
 
 def smooth(rng: np.random.Generator, shape: tuple[int, int], sigma: float) -> np.ndarray:
@@ -97,16 +99,16 @@ def runs() -> Iterator[tuple[str, Any]]:
         return bb.Protocol.preset("masks").replace(options={metric: {**four, **more}})
 
     for method in ("canny", "sobel", "structure-tensor"):
-        yield method, bb.evaluate(SAMPLE / "results" / method, GT, "bsds500", workers=2)
+        yield method, bb.evaluate(SAMPLE / "results" / method, GT, "bsds500", **SIX)
     raw = SAMPLE / "results" / "structure-tensor-raw"
     for preset in ("strict", "biped", "skeleton", "crack", "crispness-seval"):
         metric = "crispness" if preset.startswith("crispness") else "boundary"
-        yield f"raw {preset}", bb.evaluate(raw, GT, preset, metrics=metric, workers=2)
+        yield f"raw {preset}", bb.evaluate(raw, GT, preset, metrics=metric, **SIX)
     nms = bb.Protocol.preset("bsds500").replace(nms=True)
-    yield "raw nms", bb.evaluate(raw, GT, nms, metrics=("boundary", "pixel"), workers=2)
+    yield "raw nms", bb.evaluate(raw, GT, nms, metrics=("boundary", "pixel"), **SIX)
     ucm = SAMPLE / "results" / "watershed-ucm"
-    yield "ucm", bb.evaluate(ucm, GT, "bsds500", metrics=("boundary", "region"), workers=2)
-    yield "humans", bb.evaluate_humans(GT, metrics=("boundary", "region"), workers=2)
+    yield "ucm", bb.evaluate(ucm, GT, "bsds500", metrics=("boundary", "region"), **SIX)
+    yield "humans", bb.evaluate_humans(GT, metrics=("boundary", "region"), **SIX)
     semantic = few.replace(options={"semantic": {**four, "radius": 1}}, thin=False)
     edges = few.replace(options={"depth": {"measures": ("si", "dbe", "edges")}})
     for name, kind, protocol in (
@@ -123,7 +125,7 @@ def runs() -> Iterator[tuple[str, Any]]:
         ("superpixel", "regions", "bsds500"),
     ):
         items = list(made(kind))
-        yield f"{name} {kind}", bb.evaluate_items(items, protocol, metrics=name, workers=2)
+        yield f"{name} {kind}", bb.evaluate_items(items, protocol, metrics=name, **ONE)
 
 
 def numbers() -> dict[str, Any]:

@@ -93,7 +93,7 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     if coco:
         from bsdsbench.loaders.coco import CocoItems
 
-        items = CocoItems.of(str(pred_dir), gt_dir, "instance")
+        items = CocoItems(str(pred_dir), gt_dir, "instance")
         given, protocol = (items,), items.protocol(metrics, protocol)
         options["name"] = options["name"] or Path(str(pred_dir)).stem
     announce_compiling(quiet)

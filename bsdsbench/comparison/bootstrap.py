@@ -33,10 +33,8 @@ class Told:
 
 
 class WeightedRun:
-    """A run's counts as arrays, and its scores under any weights of its images.
-
-    beside : the images of another run follow
-    """
+    """A run's counts as arrays (those of `beside` follow), and its scores under any weights of
+    images."""
 
     def __init__(self, run: Evaluation, metrics: Sequence[str], *beside: Evaluation) -> None:
         self._protocol = run.protocol
@@ -48,10 +46,8 @@ class WeightedRun:
         ]
 
     def scores(self, weights: Weights) -> dict[str, F8]:
-        """ "metric.score" -> (S,), the score columns of all metrics, in their order.
-
-        Undefined is what is infinite too: a distance to nothing.
-        """
+        """The score columns of all metrics, by "metric.score", (S,); what is infinite is undefined
+        too."""
         out: dict[str, F8] = {}
         for metric, stack in zip(self._metrics, self._stacks, strict=True):
             tree = metric.scores(stack, weights, self._protocol, metric.options_of(self._protocol))

@@ -153,10 +153,7 @@ class Comparison(Shown):
         return comparison_mapping(self)
 
     def only(self, scores: Sequence[str]) -> Comparison:
-        """The same with these scores alone ("boundary.ods", or "ods"), without the times.
-
-        Raises DataError for a score that it does not have.
-        """
+        """The same with these scores alone ("ods"), without the times. Raises DataError."""
         kept = tuple(full_name(score, self.scores) for score in scores)
         if odd := [score for score in kept if score not in self.scores]:
             raise DataError(f"score {odd[0]!r}: expected some of {', '.join(self.scores)}")

@@ -30,11 +30,7 @@ _TESTED = {  # where the test is not that of the intervals
 
 
 def comparison_tables(found: Any) -> list[Table]:
-    """Scores with intervals and letters, differences with p-values, wins and losses by image.
-
-    One run alone has the first only. Scores that other tables do not show have tables of their own,
-    which are supplementary.
-    """
+    """Scores with intervals; of several runs differences, wins and losses; then further scores."""
     more = [s for s in found.scores if (c := column_of(s)) is not None and c.shown == "never"]
     shown = [s for s in found.scores if s not in more]
     several = len(found.names) > 1

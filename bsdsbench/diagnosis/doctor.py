@@ -51,29 +51,14 @@ class Finding:
     fix: str = ""
 
     def line(self, limit: int = 3) -> str:
-        """One printable line.
-
-        Parameters
-        ----------
-        limit : int
-            How many files to name.
-
-        Returns
-        -------
-        str
-            Level, message, files and remedy.
-        """
+        """One printable line, with `limit` of the files."""
         where = f" [{listed(list(self.files), limit)}]" if self.files else ""
         fix = f" -> {self.fix}" if self.fix else ""
         return f"{self.level}: {self.code}: {self.message}{where}{fix}"
 
 
 class Findings(list[Finding]):
-    """What `doctor` found, errors first.
-
-    n_images : images with both files, all of which were read; n_measured : how many of them the
-    slower measurements took.
-    """
+    """What `doctor` found, errors first; n_measured of n_images took the slower measurements."""
 
     n_images: int = 0
     n_measured: int = 0

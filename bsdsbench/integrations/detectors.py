@@ -112,13 +112,7 @@ class DetectorRun(Shown):
         )
 
     def tables(self) -> list[Table]:
-        """A row of pictures and time, then the scores where there are any.
-
-        Returns
-        -------
-        list of Table
-            In the order in which they are shown.
-        """
+        """A row of pictures and time, then the scores where there are any."""
         counts = (("pictures", "Pictures"), ("failed", "Failed"))
         columns = [METHOD, *(Field(*count, "", "d") for count in counts)]
         rows: list[list[Cell]] = [[self.name, len(self.milliseconds), len(self.failed)]]
@@ -126,13 +120,7 @@ class DetectorRun(Shown):
         return [own, *(score_tables([self.evaluation]) if self.evaluation else [])]
 
     def to_mapping(self) -> dict[str, Any]:
-        """Plain values: name, times, failures, and the scores where there are any.
-
-        Returns
-        -------
-        dict
-            Ready for JSON.
-        """
+        """Plain values: name, times, failures, and the scores where there are any."""
         return {
             "name": self.name,
             "maps": str(self.maps),
@@ -152,11 +140,7 @@ class DetectorRun(Shown):
     on_error="skip",
 )
 def run(
-    function: Detector | str,
-    images: Folder,
-    *,
-    gt: Folder | None = None,
-    options: RunOptions,
+    function: Detector | str, images: Folder, *, gt: Folder | None = None, options: RunOptions
 ) -> DetectorRun:
     """Call a detector on every picture of a folder, time it, and evaluate its maps.
 
@@ -382,11 +366,7 @@ def _name_of(function: Any, detector: Detector) -> str:
 
 
 def load_function(spec: str) -> Detector:
-    """The function that "MODULE:FUNCTION" names, or a baseline; the current folder comes first.
-
-    Dots in FUNCTION reach inside. Raises DataError if there is no such baseline, the module cannot
-    be imported, or it has no such callable.
-    """
+    """The function that "MODULE:FUNCTION" names, from the current folder first, or a baseline."""
     if ":" not in spec:
         from bsdsbench.integrations.baselines import baseline
 
@@ -423,12 +403,8 @@ def machine() -> str:
 
 
 def encoded(result: Any, shape: tuple[int, ...]) -> tuple[str, str, bytes]:
-    """What a detector returned for a picture (H, W), as a file: kind, suffix, bytes.
-
-    The kinds are "soft" and "labels", a PNG, and "segs", a MATLAB file of several label maps.
-    Raises DataError for another shape than the picture's, NaN, values out of range, or another
-    type.
-    """
+    """What a detector returned for a picture (H, W), as a file: kind ("soft", "labels", "segs"),
+    suffix, bytes. Raises DataError for another shape or type, NaN, values out of range."""
     if isinstance(result, list | tuple):
         maps = [_labels(np.asarray(one), shape) for one in result]
         if not maps:

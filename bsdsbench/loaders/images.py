@@ -32,8 +32,7 @@ def read_image(path: str | os.PathLike[str], indices: bool = False) -> NDArray[A
     """One gray picture as (H, W) uint8, uint16, int32 or float32.
 
     A 1-bit picture gives 0 and 255. With `indices` (label maps) it gives 0 and 1, and a palette
-    picture its palette indices instead of its colours. Raises FileFormatError, one line, for
-    colour, transparency, several pages, more than MAX_PIXELS, or a damaged file.
+    picture its palette indices instead of its colours.
     """
     data = read_bytes(path)
     with reading(path, "a whole picture"):
@@ -51,17 +50,14 @@ def read_image(path: str | os.PathLike[str], indices: bool = False) -> NDArray[A
 
 
 def read_colour(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
-    """A picture as (H, W, 3) uint8, colours of whatever kind; of several pages the first.
-
-    Raises FileFormatError, one line, for more than MAX_PIXELS or a damaged file.
-    """
+    """A picture as (H, W, 3) uint8, colours of whatever kind; of several pages the first."""
     data = read_bytes(path)
     with reading(path, "a picture"):
         return np.asarray(_pixels(data, _header(data), "RGB"), np.uint8)
 
 
 def _header(data: bytes) -> Any:
-    """The picture with its size checked, before anything is decoded. Raises FaultError."""
+    """The picture with its size checked, before anything is decoded."""
     try:
         header = Image.open(io.BytesIO(data), formats=FORMATS)
     except UnidentifiedImageError:

@@ -29,9 +29,7 @@ def read_scores(path: str | Path) -> tuple[F8, F8]:
 
     Comma, semicolon, tab or blanks separate the columns. A first row of words is a header: columns
     called label and score (or y_true, y_score, target, confidence ...) may then stand in any order
-    among others. Without a header there are two columns, the label first. Raises FileFormatError
-    for a file without rows, a row that is not two numbers or has not as many columns as the first,
-    with its line.
+    among others. Without a header there are two columns, the label first.
     """
     if str(path) == "-":
         given = getattr(sys.stdin, "buffer", sys.stdin).read(MAX_BYTES + 1)

@@ -20,7 +20,7 @@ from bsdsbench.protocol.constants import MAX_PX
 # Kernels are imported where they are called, see boundary.py.
 F8 = NDArray[np.float64]
 METRICS = ("l2", "l1", "linf")
-LARGEST = 1e15  # of a cost
+LARGEST = 1e15  # of a cost: none is too large to be added up
 
 
 def assign(

@@ -236,11 +236,11 @@ class Metric(ABC):
 
     def has_curve(self, opt: Any) -> bool:
         """True if the score has a precision-recall curve, `curve`."""
-        return any(c.key == "ods" for c in self.columns)
+        return any(c.key == "ods" for c in (*self.columns, *self.image_columns))
 
     def draws(self, opt: Any) -> bool:
         """True if its matched pixels can be drawn, see `match_maps`."""
-        return type(self).match_maps is not Metric.match_maps
+        return type(self).match_maps is not Metric.match_maps and self.has_curve(opt)
 
     def match_maps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any, threshold: float

@@ -25,11 +25,10 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, same_s
 from bsdsbench.loaders.official_txt import BDRY_FIELDS, boundary_files
 from bsdsbench.metrics.base import IMAGES, Column, Metric, at_least_two
 from bsdsbench.metrics.maps import (
-    events_near,
     sizes,
     threshold_events,
     truth_maps,
-    with_whole_image,
+    whole_image_counts,
     without,
 )
 from bsdsbench.protocol.constants import MATCHED, MAX_PX
@@ -42,6 +41,7 @@ from bsdsbench.scores.curve import (
     area,
     best,
     boundary_scores,
+    curve_counts,
     edges_r50,
     four_counts,
     recall_at_precision,
@@ -305,20 +305,20 @@ def boundary_counts(
     radius = protocol.radius(shape)
     with _refusals():
         target = truth(gt_maps, radius)
-    if dropped is None:
-        thresholds, events, present = events_near(pred, shape, protocol, target.near)
-    else:
-        thresholds, events = threshold_events(pred, shape, protocol)
+    near = target.near if dropped is None else None
+    thresholds, events, present = threshold_events(pred, shape, protocol, near)
+    if dropped is not None:
         dropped = binary_map(dropped, "dropped")
         same_shape(dropped.shape, shape, "dropped")
         events = without(events, dropped)
         present = sizes(events)
     matched_gt, matched_pred = match_steps(*events, target)
     total_gt = np.full(thresholds.size, sum(target.sizes))
-    four = (matched_gt[::-1], total_gt, matched_pred[::-1], present[::-1])
-    counts = Counts(thresholds=thresholds, **dict(zip(FOUR, four, strict=True)))
-    segs = isinstance(pred, Prediction) and pred.segs is not None
-    return with_whole_image(counts, gt_maps) if protocol.whole_image and not segs else counts
+    four = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], present[::-1]])
+    if protocol.whole_image and not (isinstance(pred, Prediction) and pred.segs is not None):
+        four = np.vstack([whole_image_counts(gt_maps), four])  # at threshold 0
+        thresholds = np.r_[0.0, thresholds]
+    return curve_counts(thresholds, four)
 
 
 def match_boundaries(bmap: NDArray[Any], gt: NDArray[Any], max_dist_px: float) -> Match:
@@ -408,7 +408,7 @@ def boundary_match_maps(
     if threshold == 0 and protocol.whole_image:
         bmap = np.ones(shape, bool)
     else:
-        _, (_, pixel, _) = threshold_events(pred, shape, protocol)
+        _, (_, pixel, _), _ = threshold_events(pred, shape, protocol)
         bmap = np.zeros(shape, bool)
         bmap.flat[pixel] = True
     matched_pred, matched_gt = np.zeros(shape, bool), np.zeros(gt_maps.shape, bool)

@@ -293,23 +293,31 @@ def prepare_classes(
     """
     from bsdsbench.kernels.thinning import thin_each
 
+    frame = params.border if params.border_rule == "ignore" else 0
     if gt.ndim == 2:
         labels, wanted = gt, params.instances
         if wanted and instances is None:
             raise DataError("ground truth: no instance map, expected one for instances = true")
         truth = _from_labels(gt, params, instances if wanted else None, params.thin_gt)
     else:
-        truth = _of_classes(gt, params, "class boundaries") != 0
-        if params.border_rule == "ignore":
-            truth = _cleared(truth, params)
+        truth = _framed(_of_classes(gt, params, "class boundaries") != 0, frame, 0)
         if params.thin_gt:
             truth = thin_each(truth)
         truth = _all_nearest(truth, params.scale)
     if labels is not None:
-        labels = _nearest(_framed(labels, params), params.scale)
+        labels = _nearest(_with_frame(labels, params), params.scale)
     maps = _from_labels(pred, params, None, False) if pred.ndim == 2 else pred
     maps = _fitted(_of_classes(maps, params, "class maps"), truth.shape[1:], params.resize)
-    return _bordered(maps, truth, labels, params)
+    if frame or not params.border:
+        return _framed(maps, frame, 0), truth, labels
+    if min(truth.shape[1:]) <= 2 * params.border:
+        raise ShapeError(
+            f"ground truth {truth.shape[1:]}, expected more than the border of "
+            f"{params.border} pixels on each side"
+        )
+    inner = np.s_[..., params.border : -params.border, params.border : -params.border]
+    maps, truth = (np.ascontiguousarray(each[inner]) for each in (maps, truth))
+    return maps, truth, None if labels is None else np.ascontiguousarray(labels[inner])
 
 
 def _from_labels(
@@ -320,7 +328,7 @@ def _from_labels(
     whole = _checked(labels, "label map", None)
     if instances is not None:
         instances = _checked(instances, "instance map", whole.shape)
-    labels = _framed(whole, params)
+    labels = _with_frame(whole, params)
     if params.scaled == "labels":
         labels, whole = (_nearest(m, params.scale) for m in (labels, whole))
         instances = None if instances is None else _nearest(instances, params.scale)
@@ -340,47 +348,21 @@ def _of_classes(array: NDArray[Any], params: SemanticOptions, what: str) -> NDAr
     return array
 
 
-def _framed(labels: NDArray[Any], params: SemanticOptions) -> NDArray[Any]:
+def _with_frame(labels: NDArray[Any], params: SemanticOptions) -> NDArray[Any]:
     """The label map with a frame of the ignored label, where the border rule is "ignore"."""
     if not params.border or params.border_rule != "ignore" or not params.ignored:
         return labels
-    out = np.full(labels.shape, params.ignored[0], np.result_type(labels, np.int16))
-    inner = _inner(labels.shape, params.border)
-    out[inner] = labels[inner]
-    return out
+    wide = labels.astype(np.result_type(labels, np.int16))
+    return _framed(wide, params.border, params.ignored[0])
 
 
-def _inner(shape: tuple[int, ...], border: int) -> tuple[slice, slice]:
-    rows, cols = (slice(border, max(n - border, border)) for n in shape[-2:])
-    return rows, cols
-
-
-def _bordered(
-    maps: NDArray[Any], truth: Bool, labels: NDArray[Any] | None, params: SemanticOptions
-) -> tuple[NDArray[Any], Bool, NDArray[Any] | None]:
-    if not params.border:
-        return maps, truth, labels
-    rows, cols = _inner(truth.shape, params.border)
-    if params.border_rule == "crop":
-        if min(truth.shape[1:]) <= 2 * params.border:
-            raise ShapeError(
-                f"ground truth {truth.shape[1:]}, expected more than the border of "
-                f"{params.border} pixels on each side"
-            )
-        cut = np.ascontiguousarray
-        return (
-            cut(maps[:, rows, cols]),
-            cut(truth[:, rows, cols]),
-            None if labels is None else cut(labels[rows, cols]),
-        )
-    return _cleared(maps, params), truth, labels
-
-
-def _cleared(maps: NDArray[Any], params: SemanticOptions) -> NDArray[Any]:
-    """(C, H, W) maps with 0 along the border."""
-    out = np.zeros_like(maps)
-    inner = (slice(None), *_inner(maps.shape, params.border))
-    out[inner] = maps[inner]
+def _framed(maps: NDArray[Any], border: int, value: int) -> NDArray[Any]:
+    """(..., H, W) maps with one value along the border."""
+    if not border:
+        return maps
+    out = np.full_like(maps, value)
+    rows, cols = (slice(border, max(n - border, border)) for n in maps.shape[-2:])
+    out[..., rows, cols] = maps[..., rows, cols]
     return out
 
 
@@ -391,8 +373,10 @@ def _fitted(maps: NDArray[Any], shape: tuple[int, ...], how: str) -> NDArray[Any
     if how == "refuse":
         raise ShapeError(f"prediction {maps.shape[1:]}, expected the size {tuple(shape)}")
     if how == "nearest":
-        at = [_nearest_index(n, m) for n, m in zip(maps.shape[1:], shape, strict=True)]
-        return np.ascontiguousarray(maps[:, at[0]][:, :, at[1]])
+        # The sample nearest to each resized one's centre; positions are added up, as Pillow does.
+        steps = [np.full(m, n / m) for n, m in zip(maps.shape[1:], shape, strict=True)]
+        rows, cols = (np.cumsum(np.r_[each[:1] / 2, each[1:]]).astype(np.int64) for each in steps)
+        return np.ascontiguousarray(maps[:, rows][:, :, cols])
     return np.stack([bicubic(m, (shape[0], shape[1])) for m in maps])
 
 
@@ -407,13 +391,6 @@ def _nearest(array: NDArray[Any], scale: float) -> NDArray[Any]:
 def _all_nearest(maps: Bool, scale: float) -> Bool:
     """The same for each of (C, H, W) maps."""
     return maps if scale == 1 else np.stack([_nearest(b, scale) for b in maps])
-
-
-def _nearest_index(size: int, wanted: int) -> NDArray[np.int64]:
-    """The sample nearest to each resized one's centre; positions are added up, as Pillow does."""
-    steps = np.full(wanted, size / wanted)
-    steps[:1] /= 2
-    return np.cumsum(steps).astype(np.int64)
 
 
 def _scaled_index(size: int, scale: float) -> NDArray[np.int64]:

@@ -202,9 +202,6 @@ class DepthMetric(Metric):
     def has_curve(self, opt: DepthOptions) -> bool:
         return "edges" in opt.measures
 
-    def draws(self, opt: DepthOptions) -> bool:
-        return self.has_curve(opt)
-
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: DepthOptions
     ) -> Counts:

@@ -25,7 +25,7 @@ def bicubic(soft: NDArray[Any], shape: tuple[int, int]) -> F8:
 
 def bilinear(values: NDArray[Any], shape: tuple[int, int]) -> F8:
     """A map of any numbers resized by the triangle kernel; of the same shape it is unchanged."""
-    return _resized(np.asarray(values, np.float64), shape, _triangle, 2)
+    return _resized(np.asarray(values, np.float64), shape, lambda x: np.maximum(1 - x, 0.0), 2)
 
 
 def _resized(value: F8, shape: tuple[int, int], kernel: Any, width: int) -> F8:
@@ -38,10 +38,6 @@ def _cubic(x: F8) -> F8:
     near = 1.5 * x**3 - 2.5 * x**2 + 1
     far = -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2
     return np.where(x <= 1, near, np.where(x <= 2, far, 0.0))
-
-
-def _triangle(x: F8) -> F8:
-    return np.maximum(1 - x, 0.0)
 
 
 def _weights(size: int, wanted: int, kernel: Any, width: int) -> F8:

@@ -34,7 +34,7 @@ def many_to_one_counts(
     gt_maps = truth_maps(gts, protocol)
     rows, cols = gt_maps.shape[1:]
     radius = protocol.radius((rows, cols))
-    thresholds, (start, pixel, added) = threshold_events(pred, (rows, cols), protocol)
+    thresholds, (start, pixel, added), _ = threshold_events(pred, (rows, cols), protocol)
     marked = gt_maps.any(axis=0)
     close = np.zeros(marked.shape, bool)
     if marked.any():

@@ -25,7 +25,7 @@ round elsewhere, so a pixel whose comparison is a tie within about 1e-6 may diff
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,16 +42,18 @@ from bsdsbench.loaders.inputs import (
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.protocol.constants import NMSParams
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts
-from bsdsbench.scores.curve import curve_counts, four_counts
 
 if TYPE_CHECKING:
     from bsdsbench.kernels.thinning import Events
 
 # A faint map has no value that counts: bytes of 0 and 1, 8 bit saved as 16, divided by 255 twice.
 # One may be an image without boundaries; a set of them alone is a fault of its form.
-SMALL = {"u1": 9, "u2": 255}  # of 255 and 65535: no detector's strongest boundary in a whole set
+# Of 255 and 65535, by bytes a value: no detector's strongest boundary in a whole set
+SMALL = {1: 9, 2: 255}
 ALL_ZERO = "every map is zero everywhere: all scores are 0"
+
+
+Bool = NDArray[np.bool_]
 
 
 def truth_maps(gts: Sequence[NDArray[Any]] | GroundTruth, protocol: Protocol) -> NDArray[np.bool_]:
@@ -65,9 +67,6 @@ def truth_maps(gts: Sequence[NDArray[Any]] | GroundTruth, protocol: Protocol) ->
     from bsdsbench.kernels.thinning import thin_each
 
     return thin_each(maps)
-
-
-Bool = NDArray[np.bool_]
 
 
 def clean(maps: Bool) -> Bool:
@@ -128,12 +127,6 @@ def whole_image_counts(gt_maps: NDArray[np.bool_]) -> tuple[int, int, int, int]:
     return annotated, annotated, drawn, int(gt_maps[0].size)
 
 
-def with_whole_image(counts: Counts, gt_maps: NDArray[np.bool_]) -> Counts:
-    """The counts with the row of threshold 0, where every pixel is on, before the others."""
-    four = np.vstack([whole_image_counts(gt_maps), four_counts(counts)])
-    return curve_counts(np.r_[0.0, counts.thresholds], four)
-
-
 def nms(
     prob: NDArray[Any],
     radius: int = 1,
@@ -190,9 +183,7 @@ def nms(
 def as_float32(soft: NDArray[Any]) -> NDArray[np.float32]:
     """A soft map of any accepted dtype as a new contiguous float32 array in [0, 1]."""
     soft = soft_map(soft, "soft map")
-    if soft.dtype.kind == "u":
-        return unit(soft).astype(np.float32)
-    return np.array(soft, np.float32, order="C")
+    return np.array(unit(soft) if soft.dtype.kind == "u" else soft, np.float32, order="C")
 
 
 def unit(soft: NDArray[Any]) -> NDArray[np.float64]:
@@ -272,20 +263,13 @@ def thin(bmap: NDArray[Any]) -> Bool:
 
 
 def threshold_events(
-    pred: NDArray[Any] | Prediction, shape: tuple[int, ...], protocol: Protocol
-) -> tuple[NDArray[np.float64], Events]:
-    """Increasing thresholds, and the changes of the thinned map from the highest downwards."""
-    thresholds, events, _ = events_near(pred, shape, protocol)
-    return thresholds, events
-
-
-def events_near(
     pred: NDArray[Any] | Prediction,
     shape: tuple[int, ...],
     protocol: Protocol,
     near: NDArray[np.uint64] | None = None,
 ) -> tuple[NDArray[np.float64], Events, NDArray[np.int64]]:
-    """The same, and the size of the thinned map after each step.
+    """Increasing thresholds, the changes of the thinned map from the highest downwards, and its
+    size after each.
 
     near : bits of the pixels whose changes are needed; those of others may be left out
     """
@@ -325,51 +309,18 @@ def is_faint(soft: NDArray[Any], protocol: Protocol, curve: bool = True) -> bool
     if protocol.normalise or soft.dtype == bool:
         return False
     top = soft.max(initial=0)
-    if soft.dtype.kind == "u" and top <= SMALL[soft.dtype.str[1:]]:
+    if soft.dtype.kind == "u" and top <= SMALL[soft.dtype.itemsize]:
         return True
-    if protocol.invert:
-        return False
-    return curve and bool(unit(np.asarray(top)) < _lowest(protocol))
+    lowest = next(t for t in protocol.thresholds if t > 0)
+    return curve and not protocol.invert and bool(unit(np.asarray(top)) < lowest)
 
 
-def _lowest(protocol: Protocol) -> float:
-    return next(t for t in protocol.thresholds if t > 0)
-
-
-def faint_words(form: str, top: float, protocol: Protocol) -> str:
-    """The fault of a set whose maps are all faint, its reason and what mends it.
-
-    form, top : of the map with the largest value, as `Prediction.form`, and that value.
-    """
-    if form == "soft8":
-        return (
-            f"no value above {top:g} of 255 in any map (0/1 or labels saved as 8 bit?), expected "
-            "strengths from 0 to 255: --set normalise=true takes each map's largest value as 1, "
-            "--pred-kind labels reads region labels"
-        )
-    if form == "soft16" and top <= SMALL["u2"]:
-        return (
-            f"no value above {top:g} of 65535 in any map (8 bit saved as 16?), expected strengths "
-            "from 0 to 65535: save them as 8 bit, or multiply by 257"
-        )
+def faint_words(form: str, top: float) -> str:
+    """The fault of a set whose maps are all faint: its strongest value, in a map of that form."""
+    full = {"soft8": 255, "soft16": 65535}.get(form, 1)
     return (
-        f"no value above {top:.4g} in any map (divided by 255 twice?), expected strengths above "
-        f"the lowest threshold, {_lowest(protocol):.4g}: scale them to 0 .. 1"
+        f"no value above {top:.4g}{f' of {full}' if full > 1 else ''} in any map (0/1 or labels "
+        "saved as 8 bit, 8 bit saved as 16, divided by 255 twice?), expected strengths from 0 to "
+        f"{full}: --set normalise=true takes each map's largest value as 1, --pred-kind labels "
+        "reads region labels"
     )
-
-
-def faint_set(preds: Iterable[Prediction], protocol: Protocol, curve: bool = True) -> str:
-    """What is wrong with a set all of whose maps are faint; "" at the first that is not.
-
-    curve : False for metrics without thresholds.
-    """
-    tops: list[tuple[float, str]] = []
-    for pred in preds:
-        soft = pred.soft if pred.ucm2 is None else pred.ucm2
-        if soft is None or not is_faint(soft, protocol, curve):
-            return ""
-        tops.append((float(soft.max(initial=0)), pred.form))
-    if not tops:
-        return ""
-    top, form = max(tops)
-    return faint_words(form, top, protocol) if top else ALL_ZERO

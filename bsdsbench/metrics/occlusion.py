@@ -117,26 +117,13 @@ def occlusion_counts(
 ) -> Counts:
     """Matched pixels, and pixels in pairs of right orientation, of one image at every threshold.
 
-    Parameters
-    ----------
-    soft, angles : (H, W)
-        Soft map as for `boundary_counts`, and radians; of another size they are resized.
-    boundaries, gt_angles : sequence of (H, W)
-        One boundary map and one map of radians per annotator.
-    protocol : Protocol
-        A threshold stands for the pixels from it on, also where it is 0.
+    soft (H, W) as for `boundary_counts`, angles (H, W) in radians, of another size both are
+    resized; one boundary map and one map of radians per annotator. A threshold stands for the
+    pixels from it on, also where it is 0.
 
-    Returns
-    -------
-    Counts
-        Those of `boundary_counts`, and right_gt, right_pred i8 (T,): pixels in a pair of right
-        orientation, summed over annotators, and with any annotator. The programs write right_gt
-        and never use it. Maps without a boundary pixel give zeros.
-
-    Raises
-    ------
-    ShapeError, DataError
-        For maps of other shapes or values.
+    Those of `boundary_counts`, and right_gt, right_pred i8 (T,): pixels in a pair of right
+    orientation, summed over annotators, and with any annotator. The programs write right_gt and
+    never use it. Raises ShapeError or DataError for maps of other shapes or values.
     """
     gt_maps = truth_maps(tuple(boundaries), protocol)
     shape = gt_maps.shape[1:]
@@ -147,7 +134,7 @@ def occlusion_counts(
         size = (shape[0], shape[1])
         soft = np.clip(bilinear(unit(soft_map(soft)), size), 0.0, 1.0)
         angles = bilinear(angles, size)
-    thresholds, events = threshold_events(soft, shape, protocol)
+    thresholds, events, _ = threshold_events(soft, shape, protocol)
     maps = replayed(events, (shape[0], shape[1]))
     rows = np.zeros((thresholds.size, 4), np.int64)
     for k, bmap in enumerate(maps):

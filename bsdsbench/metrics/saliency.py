@@ -113,10 +113,11 @@ def saliency_counts(
         raise ShapeError(f"{what}: map {value.shape}, expected the mask's {mask.shape}")
     if not value.size:
         raise DataError(f"{what}: empty image, expected at least one pixel")
-    levels = measures.level_map(value, rules.levels)
+    scaled = value * 255 if rules.levels == "floor" else value * 255 + 0.5
+    levels = np.floor(scaled).astype(np.uint8)
     tp, fp = (_at_least(levels[where]) for where in (mask, ~mask))
-    adaptive = value >= measures.adaptive_threshold(value, rules.cap)
-    half = measures.at_half(value, rules.operator)
+    adaptive = value >= float(min(2 * value.mean(), 1.0 if rules.cap == "one" else value.max()))
+    half = value > 0.5 if rules.operator == ">" else value >= 0.5
     return Counts(
         tp=np.append(tp, (adaptive & mask).sum()),
         fp=np.append(fp, (adaptive & ~mask).sum()),

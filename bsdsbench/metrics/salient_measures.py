@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.metrics.maps import as_float32, unit
+from bsdsbench.loaders.inputs import soft_map
+from bsdsbench.metrics.maps import unit
 from bsdsbench.scores.ratios import ratio
 
 F8 = NDArray[np.float64]
@@ -29,28 +30,12 @@ def strengths(soft: NDArray[Any], stretch: bool) -> NDArray[Any]:
     (H, W) uint8, uint16 or bool gives float64; float maps keep their precision, as their levels
     depend on it. Raises ShapeError or DataError for what is no soft map.
     """
-    as_float32(soft)  # for its checks
+    soft_map(soft, "soft map")  # for its checks
     soft = np.asarray(soft)
     value = soft if soft.dtype.kind == "f" else unit(soft)
     if stretch and value.size and value.max() > value.min():
         value = (value - value.min()) / (value.max() - value.min())
     return value
-
-
-def level_map(value: NDArray[Any], rule: str) -> NDArray[np.uint8]:
-    """The level 0 .. 255 of each strength: floor(255 p), or 255 p rounded, halves up."""
-    scaled = value * 255 if rule == "floor" else value * 255 + 0.5
-    return np.floor(scaled).astype(np.uint8)
-
-
-def adaptive_threshold(value: NDArray[Any], cap: str) -> float:
-    """min(2 mean, 1), or with the cap "max" min(2 mean, the largest strength)."""
-    return float(min(2 * value.mean(), 1.0 if cap == "one" else value.max()))
-
-
-def at_half(value: NDArray[Any], operator: str) -> NDArray[np.bool_]:
-    """Strengths above 0.5, or with the operator ">=" from 0.5 on."""
-    return np.asarray(value > 0.5 if operator == ">" else value >= 0.5)
 
 
 def f_beta(tp: ArrayLike, fp: ArrayLike, positives: ArrayLike, beta2: float = 0.3) -> F8:

@@ -15,18 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Metric, over
-from bsdsbench.metrics.contour.contour_metric import (
-    faults_named,
-    label_maps,
-    label_symptoms,
-    summed,
-)
-from bsdsbench.metrics.contour.instances import class_pair, instances_of, match
+from bsdsbench.metrics.contour.contour_metric import faults_named, label_maps, label_symptoms
+from bsdsbench.metrics.contour.instances import class_of_value, class_pair, instances_of, match
 from bsdsbench.metrics.contour.label_options import LabelOptions
 from bsdsbench.metrics.contour.pairs import LabelPair
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
-from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, ratio
+from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, ratio, weighted_sum
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -35,16 +30,21 @@ I8 = NDArray[np.int64]
 def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Counts:
     """Count one image's label maps, or its instance maps if `params.unit` is "instance".
 
-    pred, gt : (H, W) integer; masks if there are no classes (then class 0 is the object)
-
-    Of C classes:
-
-    confusion  : i8 (C + 1, C + 1), pixels of ground-truth class i predicted as j; the last row and
-                 column are pixels of no class (ignored ones are in neither map)
-    tp, fp, fn : i8 (C,), instances paired, predicted and annotated alone; 0 without instances
-    iou_sum    : f8 (C,), intersection over union, summed over the pairs
-
     Raises DataError for a label of no class, ShapeError for unequal shapes.
+
+    Parameters
+    ----------
+    pred, gt : array_like
+        Integers (H, W); masks if there are no classes (then class 0 is the object).
+    params : LabelOptions
+        The classes, and what is ignored.
+
+    Returns
+    -------
+    Counts
+        Of C classes: `confusion` i8 (C + 1, C + 1), pixels of ground-truth class i predicted as j,
+        with pixels of no class last (ignored ones are in neither map); `tp`, `fp`, `fn` i8 (C,),
+        instances paired, predicted and annotated alone; `iou_sum` f8 (C,), summed over the pairs.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     regions = instances_of(pred, gt, params)
     found = match(regions)
     of_pred, of_gt = (
-        np.append(regions.class_of_value(ids), n)[number]
+        np.append(class_of_value(ids, params), n)[number]
         for number, ids in ((regions.pred, regions.pred_ids), (regions.gt, regions.gt_ids))
     )
     pixels = np.bincount((n + 1) * of_gt + of_pred, regions.pixels, (n + 1) ** 2)
@@ -134,9 +134,10 @@ def panoptic(counts: Any) -> tuple[F8, F8, F8]:
     program. RQ = TP / (TP + (FP + FN) / 2).
     Source: Kirillov et al., Panoptic segmentation, CVPR 2019; panopticapi.
     """
-    weight = counts.tp + 0.5 * (counts.fp + counts.fn)
+    tp, fp, fn, iou_sum = (counts[name] for name in ("tp", "fp", "fn", "iou_sum"))
+    weight = tp + 0.5 * (fp + fn)
     nan = np.where(weight > 0, 0.0, np.nan)
-    parts = ((counts.iou_sum, weight), (counts.iou_sum, counts.tp), (counts.tp, weight))
+    parts = ((iou_sum, weight), (iou_sum, tp), (tp, weight))
     pq, sq, rq = (ratio(*part) + nan for part in parts)
     return pq, sq, rq
 
@@ -210,20 +211,17 @@ class SegmentationMetric(Metric):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions
     ) -> dict[str, Any]:
-        total, names = summed(stack, weights), opt.class_names
-        pq, sq, rq = panoptic(total)
-        each = {
-            "iou": class_iou(total.confusion),
-            "dice": class_dice(total.confusion),
-            "accuracy": class_accuracy(total.confusion),
-            **{"pq": pq, "sq": sq, "rq": rq},
-        }
+        names = opt.class_names
+        total = {name: weighted_sum(weights, values) for name, values in stack.items()}
+        of_class = {"iou": class_iou, "dice": class_dice, "accuracy": class_accuracy}
+        each = {key: of(total["confusion"]) for key, of in of_class.items()}
+        each |= zip(("pq", "sq", "rq"), panoptic(total), strict=True)
         found: dict[str, Any] = {_MEANS.get(k, k): defined_mean(v) for k, v in each.items()}
-        found["fw_iou"] = frequency_weighted_iou(total.confusion)
-        found["pixel_accuracy"] = pixel_accuracy(total.confusion)
+        found["fw_iou"] = frequency_weighted_iou(total["confusion"])
+        found["pixel_accuracy"] = pixel_accuracy(total["confusion"])
         there = {_MEANS.get(k, k): (~np.isnan(v)).sum(axis=1) for k, v in each.items()}
         found["over"] = over("classes", {key: (n, len(names)) for key, n in there.items()})
-        gt = _parts(total.confusion)[2]
+        gt = _parts(total["confusion"])[2]
         per_class = {
             name: {**{key: v[:, k] for key, v in each.items()}, "gt_pixels": gt[:, k]}
             for k, name in enumerate(names)

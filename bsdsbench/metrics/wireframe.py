@@ -140,9 +140,6 @@ class WireframeMetric(Metric):
         pixels = curve_scores(stack["thresholds"], four, weights, protocol)
         return {**pixels, **dict(zip(MORE, found, strict=True))}
 
-    def has_curve(self, opt: WireframeOptions) -> bool:
-        return True
-
     def match_maps(
         self,
         pred: Prediction,

@@ -37,10 +37,7 @@ _SALT = b"20761"
 
 
 def color_of(name: str, taken: Collection[str] = ()) -> str:
-    """The colour of a method: by its name alone, unless another of the picture has taken it.
-
-    Upper case, hyphens and what stands in brackets after the name make no difference.
-    """
+    """The colour of a method: by its name alone, unless another of the picture has taken it."""
     word = name.partition(" (")[0].casefold().replace("-", " ").replace("_", " ")
     text = word.encode("utf-8", "replace")
     digest = hashlib.blake2b(text, digest_size=4, salt=_SALT).digest()
@@ -48,10 +45,7 @@ def color_of(name: str, taken: Collection[str] = ()) -> str:
 
 
 def line_of(name: str, taken: Sequence[str], grey: bool = False) -> tuple[str, tuple[float, ...]]:
-    """Colour and dashes of the next curve of a picture, whose colours so far are `taken`.
-
-    Greys are given by order: twelve of them cannot be told apart alone.
-    """
+    """Colour and dashes of the next curve; greys go by order, twelve cannot be told apart alone."""
     k = len(taken)
     if grey:
         return _free(GREYS, k, taken), DASHES[k % len(DASHES)]
@@ -69,8 +63,7 @@ def lines_of(names: Sequence[str]) -> list[tuple[str, tuple[float, ...]]]:
 def iso_f_points(f: float, count: int = 201) -> tuple[NDArray[Any], NDArray[Any]]:
     """Recall and precision (count,) of the line of equal F inside the unit square.
 
-    With u the logarithm of recall over precision, recall is F/2 (1 + e^u) and precision is
-    F/2 (1 + e^-u); even steps of u are even along the curve where it bends.
+    In even steps of u = log(recall / precision), which are even along the curve where it bends.
     """
     u = np.linspace(-1, 1, count) * np.log(2 / f - 1)
     return f / 2 * (1 + np.exp(u)), f / 2 * (1 + np.exp(-u))

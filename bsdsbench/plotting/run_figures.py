@@ -116,10 +116,7 @@ def plot_runs(
 
 
 def published_curves_of(keys: Sequence[str]) -> list[PublishedResult]:
-    """The published results with a curve of these keys; of filters those that have one.
-
-    Raises DataError for a key of a result without a curve, and as `find_published`.
-    """
+    """The published results with a curve of these keys. Raises DataError for one without."""
     found = [result for result in find_published(keys) if result.key != "human"]
     bare = [r.key for r in found if r.curve is None and r.key in published_keys(keys)]
     if bare:

@@ -100,7 +100,7 @@ def plain_forms(
         return plain, ""
     most, form = max(tops)
     if most:
-        raise DataError(faint_words(form, most, protocol))
+        raise DataError(faint_words(form, most))
     return plain, ALL_ZERO
 
 

@@ -57,9 +57,14 @@ class Records:
 
     def load(self, image_id: str) -> ImageRecord | None:
         """The stored record, or None if it is damaged."""
-        rows = self._database.execute("select data from record where id=?", (image_id,))
+        rows = self._database.execute(
+            "select cast(data as blob), hash from record where id=?", (image_id,)
+        )
+        data, told = rows.fetchone()
         with contextlib.suppress(DataError):
-            (record,) = unpack_records(self.path, rows.fetchone()[0])
+            if digest(data) != told:
+                return None
+            (record,) = unpack_records(self.path, data)
             if record.image_id == image_id and record.fingerprint == self.marks[image_id]:
                 return record
         return None
@@ -69,8 +74,8 @@ class Records:
 
     def add(self, record: ImageRecord, data: bytes) -> None:
         """Keep a record, of which `data` is what `pack_records` gives."""
-        row = (record.image_id, record.fingerprint, data)
-        self._database.execute("insert or replace into record values (?, ?, ?)", row)
+        row = (record.image_id, record.fingerprint, data, digest(data))
+        self._database.execute("insert or replace into record values (?, ?, ?, ?)", row)
 
 
 @contextmanager
@@ -86,7 +91,7 @@ def unfinished(out: Path, fresh: bool) -> Iterator[Records]:
             path.unlink(missing_ok=True)
         try:
             database = _opened(path)
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the second: its message
             if isinstance(error, sqlite3.OperationalError):
                 raise OSError(None, str(error), str(path)) from None
             path.unlink()  # damaged by a power cut: these images are counted again
@@ -103,12 +108,14 @@ def _opened(path: Path) -> sqlite3.Connection:
     # OUT's own lock is held, and network disks have poor ones
     where = path.resolve().as_uri() + "?nolock=1"
     database = sqlite3.connect(where, uri=True, check_same_thread=False, isolation_level=None)
+    database.text_factory = lambda raw: raw.decode("utf-8", "replace")
     # A killed process loses nothing by this; what a power cut damages is found when it is read
     database.execute("pragma synchronous=off")
     database.execute(
-        "create table if not exists record (id text primary key, mark text, data blob)"
+        "create table if not exists record (id text primary key, mark text, data blob, hash text)"
     )
-    database.execute("select count(*) from record")
+    if database.execute("pragma quick_check").fetchone() != ("ok",):
+        raise sqlite3.DatabaseError
     return database
 
 

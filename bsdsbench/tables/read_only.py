@@ -12,10 +12,8 @@ _V = TypeVar("_V")
 
 
 class ReadOnly:
-    """Shared behaviour of frozen dataclasses whose arrays are read-only, also in a copy.
-
-    numpy forgets the mark in a pickle, so a copy is made by the constructor, from marked arrays.
-    """
+    """Frozen dataclasses whose arrays are read-only, also in a copy: numpy forgets that in a
+    pickle."""
 
     __slots__ = ()
 

@@ -1,189 +1,91 @@
-"""Small files that decode to as much as the loaders allow, or claim more: memory stays bounded.
+"""Small files that decode to as much as loaders allow, or claim more."""
 
-    python scripts/fuzz large              # every case, some minutes, 1 GB of temporary files
-    python scripts/fuzz large --only npz
+from __future__ import annotations
 
-Each file is written by one process and loaded by another, whose growth over its start is measured.
-A file must load, or raise DataError. Exit status 1 if one does neither or takes over BOUND bytes.
-"""
-
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-BOUND = 1536 << 20
+import numpy as np
+
 SIDE = 8_190  # of a square of 8-byte values just under MAX_DECODED_BYTES
 WIDE = 10_000  # of a square of MAX_PIXELS
+STACK = (40, 1_500, 1_500)
+
+# file -> how it is loaded, the shape or side, type and value of its array, and how it is written
+CASES: dict[str, tuple[Any, ...]] = {
+    "far_i8.npz": ("labels", SIDE, "i8", -1),
+    "far_f8.npz": ("labels", SIDE, "f8", 2**52),
+    "far_u8.npz": ("labels", SIDE, "u8", 2**63),
+    "fortran.npz": ("labels", SIDE, "i8", -1, {"order": "F"}),
+    "big_endian.npz": ("labels", SIDE, ">f8", -3),
+    "long.npz": ("labels", 5_790, "longdouble", -1),
+    "distinct.npz": ("labels", SIDE, "i8", None),
+    "small.npz": ("labels", WIDE, "u1", 1),
+    "over.npz": ("labels", SIDE + 10, "i8", -1),
+    "segs.npz": ("soft", STACK, "u1", 1, {"name": "segs"}),
+    "segs_over.npz": ("soft", (40, 1_580, 1_580), "u1", 1, {"name": "segs"}),
+    "soft.npz": ("soft", SIDE, "f8", 0.5),
+    "soft_f2.npz": ("soft", WIDE, "f2", 0.5),
+    "soft_long.npz": ("soft", 5_790, "longdouble", 0.5),
+    "soft_fortran.npz": ("soft", SIDE, ">f8", 0.5, {"order": "F"}),
+    "gray.npz": ("truth", SIDE, "f8", 0.5, {"order": "F"}),
+    "fortran.npy": ("labels", SIDE, "i8", 1, {"order": "F"}),
+    "labels_f8.mat": ("labels", 8_000, "f8", -1),
+    "labels_u1.mat": ("labels", WIDE, "u1", 1),
+    "ucm2.mat": ("soft", 9_999, "f4", 0.5, {"name": "ucm2"}),
+    "ucm2_u1.mat": ("soft", 8_001, "u1", 1, {"name": "ucm2"}),
+    "truth.mat": ("truth", 4_000, "u2", 1, {"annotators": 5}),
+    "truth_over.mat": ("truth", 4_000, "u2", 1, {"annotators": 9}),
+    "labels_v73.mat": ("labels", SIDE, "f8", -1, {"chunks": (1_000, 1_000)}),
+    "one_chunk_v73.mat": ("labels", SIDE, "i8", -1, {"chunks": (SIDE, SIDE)}),
+    "gray.png": ("soft", WIDE, "u1", 255),
+    "gray16.png": ("soft", WIDE, "u2", 255),
+    "rgba.png": ("soft", WIDE, "u1", 255, {"mode": "RGBA"}),
+    "la.png": ("soft", WIDE, "u1", 255, {"mode": "LA"}),
+    "palette.png": ("soft", WIDE, "u1", 255, {"mode": "P"}),
+    "labels.png": ("labels", WIDE, "u1", 255, {"mode": "P"}),
+    "rgb.tif": ("soft", WIDE, "u1", 255, {"mode": "RGB", "compression": "tiff_lzw"}),
+    "float.tif": ("labels", WIDE, "u1", 255, {"mode": "F", "compression": "tiff_deflate"}),
+    "gray.jpg": ("soft", WIDE, "u1", 255),
+    "rgb.bmp": ("soft", WIDE, "u1", 255, {"mode": "RGB"}),
+    "palette.gif": ("soft", WIDE, "u1", 255, {"mode": "P"}),
+    "rgba.webp": ("soft", SIDE, "u1", 255, {"mode": "RGBA", "lossless": True}),
+    "over.webp": ("soft", WIDE, "u1", 255, {"mode": "RGBA", "lossless": True}),
+    "rgb.ppm": ("soft", WIDE, "u1", 255, {"mode": "RGB"}),
+}
 
 
-def npz(path: Path, dtype: str, value: float, side: int = SIDE, order: str = "C") -> None:
-    import numpy as np
+def write(
+    path: Path, side: Any, dtype: str, value: float | None, how: dict[str, Any] | None = None
+) -> None:
+    """An array of one value (None: all are different) in the format of the suffix."""
+    options = dict(how or {})
+    shape = side if isinstance(side, tuple) else (side, side)
+    if value is None:
+        array = -np.arange(np.prod(shape)).reshape(shape)
+    else:
+        array = np.full(shape, value, dtype, order=options.pop("order", "C"))
+    name = options.pop("name", "x")
+    if path.suffix == ".npz":
+        (np.savez if value is None else np.savez_compressed)(path, **{name: array})
+    elif path.suffix == ".npy":
+        np.save(path, array)
+    elif "chunks" in options:
+        import h5py
 
-    np.savez_compressed(path, x=np.full((side, side), value, dtype, order=order))
+        with h5py.File(path, "w") as file:
+            file.create_dataset(name, data=array, compression="gzip", **options)
+    elif path.suffix == ".mat":
+        from scipy.io import savemat
 
+        if count := options.pop("annotators", 0):
+            array[0] = 2
+            drawn = {"Segmentation": array, "Boundaries": array == 2}
+            name, array = "groundTruth", np.array([[drawn] * count], object)
+        savemat(path, {name: array}, do_compression=True)
+    else:
+        from PIL import Image
 
-def distinct(path: Path) -> None:
-    """Stored uncompressed, all labels different, none of them small."""
-    import numpy as np
-
-    np.savez(path, x=-np.arange(SIDE * SIDE, dtype=np.int64).reshape(SIDE, SIDE))
-
-
-def segs(path: Path, dtype: str, count: int, side: int) -> None:
-    import numpy as np
-
-    np.savez_compressed(path, segs=np.ones((count, side, side), dtype))
-
-
-def npy(path: Path, dtype: str) -> None:
-    import numpy as np
-
-    np.save(path, np.ones((SIDE, SIDE), dtype, order="F"))
-
-
-def mat(path: Path, dtype: str, side: int, name: str = "x", value: float = 1) -> None:
-    import numpy as np
-    from scipy.io import savemat
-
-    savemat(path, {name: np.full((side, side), value, dtype)}, do_compression=True)
-
-
-def truth(path: Path, side: int, annotators: int) -> None:
-    import numpy as np
-    from scipy.io import savemat
-
-    cells = np.empty((1, annotators), object)
-    for k in range(annotators):
-        labels = np.ones((side, side), np.uint16)
-        labels[0] = 2
-        cells[0, k] = {"Segmentation": labels, "Boundaries": labels == 2}
-    savemat(path, {"groundTruth": cells}, do_compression=True)
-
-
-def v73(path: Path, dtype: str, value: float, chunk: int) -> None:
-    import h5py
-    import numpy as np
-
-    with h5py.File(path, "w") as file:
-        data = np.full((SIDE, SIDE), value, dtype)
-        file.create_dataset("x", data=data, compression="gzip", chunks=(chunk, chunk))
-
-
-def picture(path: Path, mode: str, dtype: str = "u1", side: int = WIDE, **options: object) -> None:
-    import numpy as np
-    from PIL import Image
-
-    Image.MAX_IMAGE_PIXELS = None
-    image = Image.fromarray(np.full((side, side), 255, dtype))
-    (image.convert(mode) if mode else image).save(path, **options)
-
-
-# name of the file, how to load it, how to write it
-CASES: list[tuple[str, str, Callable[[Path], None]]] = [
-    ("far_i8.npz", "labels", lambda p: npz(p, "i8", -1)),
-    ("far_f8.npz", "labels", lambda p: npz(p, "f8", 2**52)),
-    ("far_u8.npz", "labels", lambda p: npz(p, "u8", 2**63)),
-    ("fortran.npz", "labels", lambda p: npz(p, "i8", -1, order="F")),
-    ("big_endian.npz", "labels", lambda p: npz(p, ">f8", -3)),
-    ("long.npz", "labels", lambda p: npz(p, "longdouble", -1, side=5_790)),
-    ("distinct.npz", "labels", distinct),
-    ("small.npz", "labels", lambda p: npz(p, "u1", 1, side=WIDE)),
-    ("over.npz", "labels", lambda p: npz(p, "i8", -1, side=SIDE + 10)),
-    ("segs.npz", "soft", lambda p: segs(p, "u1", 40, 1_500)),
-    ("segs_over.npz", "soft", lambda p: segs(p, "u1", 40, 1_580)),
-    ("soft.npz", "soft", lambda p: npz(p, "f8", 0.5)),
-    ("soft_f2.npz", "soft", lambda p: npz(p, "f2", 0.5, side=WIDE)),
-    ("soft_long.npz", "soft", lambda p: npz(p, "longdouble", 0.5, side=5_790)),
-    ("soft_fortran.npz", "soft", lambda p: npz(p, ">f8", 0.5, order="F")),
-    ("gray.npz", "truth", lambda p: npz(p, "f8", 0.5, order="F")),
-    ("fortran.npy", "labels", lambda p: npy(p, "i8")),
-    ("labels_f8.mat", "labels", lambda p: mat(p, "f8", 8_000, value=-1)),
-    ("labels_u1.mat", "labels", lambda p: mat(p, "u1", WIDE)),
-    ("ucm2.mat", "soft", lambda p: mat(p, "f4", 9_999, "ucm2", 0.5)),
-    ("ucm2_u1.mat", "soft", lambda p: mat(p, "u1", 8_001, "ucm2")),
-    ("truth.mat", "truth", lambda p: truth(p, 4_000, 5)),
-    ("truth_over.mat", "truth", lambda p: truth(p, 4_000, 9)),
-    ("labels_v73.mat", "labels", lambda p: v73(p, "f8", -1, 1_000)),
-    ("one_chunk_v73.mat", "labels", lambda p: v73(p, "i8", -1, SIDE)),
-    ("gray.png", "soft", lambda p: picture(p, "L")),
-    ("gray16.png", "soft", lambda p: picture(p, "", "u2")),
-    ("rgba.png", "soft", lambda p: picture(p, "RGBA")),
-    ("la.png", "soft", lambda p: picture(p, "LA")),
-    ("palette.png", "soft", lambda p: picture(p, "P")),
-    ("labels.png", "labels", lambda p: picture(p, "P")),
-    ("rgb.tif", "soft", lambda p: picture(p, "RGB", compression="tiff_lzw")),
-    ("float.tif", "labels", lambda p: picture(p, "F", compression="tiff_deflate")),
-    ("gray.jpg", "soft", lambda p: picture(p, "L")),
-    ("rgb.bmp", "soft", lambda p: picture(p, "RGB")),
-    ("palette.gif", "soft", lambda p: picture(p, "P")),
-    ("rgba.webp", "soft", lambda p: picture(p, "RGBA", side=SIDE, lossless=True)),
-    ("over.webp", "soft", lambda p: picture(p, "RGBA", lossless=True)),
-    ("rgb.ppm", "soft", lambda p: picture(p, "RGB")),
-]
-
-
-def load(path: Path, how: str) -> str:
-    """Load a file in this process: "loaded", or what was refused; then the bytes it took."""
-    import resource
-    import warnings
-
-    import h5py  # noqa: F401
-    import numpy as np
-    from PIL import Image
-
-    from bsdsbench.files.errors import DataError
-    from bsdsbench.loaders import load_ground_truth, load_prediction
-
-    warnings.simplefilter("error")
-    Image.init()
-    np.ones(10)
-    start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    try:
-        if how == "truth":
-            load_ground_truth(path)
-        else:
-            load_prediction(path, kind=how)
-        found = "loaded"
-    except DataError as error:
-        found = str(error)
-    return f"{1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start)} {found}"
-
-
-def run(only: str = "") -> list[str]:
-    """Try the cases whose name holds `only`; prints a row for each and returns the faults."""
-    faults = []
-    with tempfile.TemporaryDirectory(prefix="fuzz_large_") as folder:
-        for number, (name, how, _) in enumerate(CASES):
-            if only not in name:
-                continue
-            path = Path(folder) / name
-            _child("--write", number, path)
-            began = time.perf_counter()
-            answer = _child("--load", number, path)
-            seconds = time.perf_counter() - began
-            grown, _, found = answer.partition(" ")
-            size = path.stat().st_size
-            path.unlink()
-            row = f"{name:18} {how:7} {size / 2**20:7.1f} MiB {seconds:5.1f} s "
-            if not grown.isdigit():
-                faults.append(f"{name}: {answer[-500:]}")
-                continue
-            print(f"{row} took {int(grown) / 2**20:5.0f} MiB  {found.partition(': ')[2] or found}")
-            if int(grown) > BOUND:
-                faults.append(f"{name}: took {grown} bytes, expected at most {BOUND}")
-    return faults
-
-
-def _child(what: str, number: int, path: Path) -> str:
-    """A process of its own, so that its peak is its own; this one stays small."""
-    command = [sys.executable, __file__, what, str(number), str(path)]
-    found = subprocess.run(command, capture_output=True, text=True)
-    return found.stdout.strip() if found.returncode == 0 else f"died: {found.stderr}"
-
-
-if __name__ == "__main__":
-    number, where = int(sys.argv[2]), Path(sys.argv[3])
-    print(CASES[number][2](where) if sys.argv[1] == "--write" else load(where, CASES[number][1]))
+        Image.MAX_IMAGE_PIXELS = None
+        image, mode = Image.fromarray(array), options.pop("mode", "")
+        (image.convert(mode) if mode else image).save(path, **options)

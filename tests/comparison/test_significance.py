@@ -202,3 +202,16 @@ def test_weights_come_in_blocks_of_one_stream(n, monkeypatch):
     whole = np.random.default_rng(3).multinomial(n, np.full(n, 1 / n), size=50)
     assert np.array_equal(np.vstack(parts), whole)
     assert np.array_equal(np.vstack([*jackknife_weights(n)])[-2:], (1 - np.eye(n, dtype=int))[-2:])
+
+
+def test_bca_is_given_the_draws_and_what_is_left_out(pair, monkeypatch):
+    """Six images: 30 draws and six values without one."""
+    given = []
+
+    def noted(value, draws, left_out, level):
+        given.append((draws.size, left_out.size))
+        return value, value
+
+    monkeypatch.setattr("bsdsbench.comparison.significance.bca_interval", noted)
+    bb.compare(pair, n_boot=30, interval="bca")
+    assert {*given} == {(30, 6)}

@@ -2,19 +2,24 @@
 
 from types import SimpleNamespace
 
-import numpy as np
-
 from bsdsbench.metrics.region.counting import region_counts
-from bsdsbench.metrics.region.metric import image_curves
+from bsdsbench.metrics.region.metric import RegionMetric, image_curves
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.ratios import f_measure
+
+
+def humans(gt):
+    """Each annotator of an image against the others."""
+    return Counts(**RegionMetric().count_humans(gt, Protocol(), None))
 
 
 def against(seg, *gts):
     """Every measure of `seg` against the annotators."""
     counts = region_counts(seg, list(gts))
     found = {name: values[0] for name, values in counts.items() if values.ndim}
-    curves = image_curves({name: np.asarray(values)[None] for name, values in counts.items()})
-    found |= {name: c[0, 0] for name, c in curves.items() if name not in found}
+    curves = image_curves({name: values[None] for name, values in counts.items()})
+    found = {**{name: curve[0, 0] for name, curve in curves.items()}, **found}
     found["covering"] = found["covered_gt"] / found["total_gt"]
     found["pairs"] = found["pair_precision"], found["pair_recall"]
     found["pair_f"] = float(f_measure(*found["pairs"]))

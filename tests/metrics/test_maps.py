@@ -6,9 +6,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.files.errors import ShapeError
 from bsdsbench.metrics.maps import (
-    ALL_ZERO,
     as_float32,
-    faint_set,
     invert,
     is_faint,
     prepare,
@@ -48,25 +46,6 @@ def test_faint_maps(soft, protocol, with_curve, without):
     assert is_faint(soft, protocol) is with_curve
     assert is_faint(soft, protocol, curve=True) is with_curve
     assert is_faint(soft, protocol, curve=False) is without
-    said = faint_set([bb.Prediction("a", soft=soft)], protocol)
-    assert bool(said) is with_curve
-    assert bool(faint_set([bb.Prediction("a", soft=soft)], protocol, curve=False)) is without
-
-
-def test_a_set_is_faint_where_all_are():
-    faint, fainter, sound = (bb.Prediction("a", soft=up_to(t, float)) for t in (0.004, 0.001, 0.3))
-    assert faint_set([], HIGH) == ""
-    assert faint_set([faint, sound], HIGH) == ""
-    for several in ([faint, fainter], [fainter, faint]):
-        assert faint_set(several, HIGH) == (
-            "no value above 0.004 in any map (divided by 255 twice?), expected strengths above the "
-            "lowest threshold, 0.01: scale them to 0 .. 1"
-        )
-    assert faint_set([bb.Prediction("a", soft=up_to(0, np.uint8))] * 2, HIGH) == ALL_ZERO
-    ucm2 = np.zeros((5, 7))
-    assert faint_set([bb.Prediction("a", ucm2=ucm2)], HIGH) == ALL_ZERO
-    assert faint_set([bb.Prediction("a", ucm2=ucm2 + 0.5)], HIGH) == ""
-    assert faint_set([bb.Prediction("a", segs=(np.zeros((2, 3), int),))], HIGH) == ""
 
 
 @pytest.mark.parametrize(

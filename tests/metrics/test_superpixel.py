@@ -160,5 +160,5 @@ def test_without_pictures_there_is_no_explained_variation(folders):
 
 @pytest.mark.parametrize("channels", [(), (3,)])
 def test_a_picture_has_the_size_of_the_map(channels):
-    with pytest.raises(ShapeError, match=r"^image: 4x3 pixels, expected 3x4$"):
+    with pytest.raises(ShapeError, match=r"^image: shape .*expected"):
         sp.explained_variation(SEG, np.zeros((4, 3, *channels)))

@@ -36,7 +36,7 @@ FAINT = {
     "0/1": (lambda a: (a > 90).astype(np.uint8), r"no value above 1 of 255 .*0/1 .*normalise=true"),
     "0..2": (lambda a: (a // 90).astype(np.uint8), "no value above 2 of 255"),
     "labels": (lambda a: (a // 26).astype(np.uint8), "no value above [89] of .*--pred-kind labels"),
-    "8 in 16": (lambda a: a.astype(np.uint16), r"of 65535 .*8 bit saved as 16\?"),
+    "8 in 16": (lambda a: a.astype(np.uint16), r"of 65535 .*8 bit saved as 16"),
     "twice": (lambda a: a / 255.0**2, r"no value above 0.0\d+ .*divided by 255 twice\?"),
     "0..255": (lambda a: a.astype(np.float32), "divide by 255"),
 }

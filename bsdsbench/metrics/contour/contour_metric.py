@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -117,21 +116,19 @@ class ContourMetric(Metric):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: ContourOptions
     ) -> dict[str, Any]:
-        total = summed(stack, weights)
+        total = {name: weighted_sum(weights, values) for name, values in stack.items()}
         keys = [key_of(m) for m in opt.measures()]
-        n = total.value_count
-        each = defined_ratio(total.value_sum, n)  # S C M
-        there = total.pairs.sum(axis=2)
+        n = total["value_count"]
+        each = defined_ratio(total["value_sum"], n)  # S C M
+        there = total["pairs"].sum(axis=2)
         if not opt.classes and opt.unit == "class":  # two empty masks of an image are a pair too
             there = np.broadcast_to(weights.sum(axis=1)[:, None], there.shape)
         there = np.maximum(there[:, :, None], n)
         means = defined_mean(np.moveaxis(each, 1, -1))
         found: dict[str, Any] = {key: means[:, k] for k, key in enumerate(keys)}
         found["pooled"] = {key: defined_mean(v) for key, v in _pooled(total, opt).items()}
-        sides = total.pairs.sum(axis=1)
-        found["pairs"] = {
-            side: sides[:, k] for k, side in enumerate(("both", "pred_only", "gt_only"))
-        }
+        sides = total["pairs"].sum(axis=1)
+        found["pairs"] = dict(zip(("both", "pred_only", "gt_only"), sides.T, strict=True))
         few = {
             key: {"pairs": np.stack([n[..., k].sum(axis=1), there[..., k].sum(axis=1)], axis=-1)}
             for k, key in enumerate(keys)
@@ -211,7 +208,7 @@ def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None
     if "davis" in opt.groups:
         both = c.sites("side", PIXELS)
         radii = [davis_radius(pair.shape, bound) for bound in opt.davis_bounds]
-        near = np.stack([each.within(radii) for each in both], axis=2).astype(np.int64)
+        near = np.stack([each.within(radii) for each in both], axis=2)
         outline = np.stack([each.n for each in both], axis=1)
     rows = {
         "value_sum": np.nan_to_num(table, posinf=np.inf),
@@ -232,11 +229,6 @@ def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None
     return Counts(**sums)
 
 
-def summed(stack: Stack, weights: Weights) -> Any:
-    """The counts of each weighted data set: every field (S, ...)."""
-    return SimpleNamespace(**{name: weighted_sum(weights, stack[name]) for name in stack})
-
-
 def _defined_iou(areas: NDArray[Any]) -> F8:
     """IoU of (..., 3) pixels, NaN where neither map has any."""
     return defined_ratio(areas[..., 0], areas[..., 1] + areas[..., 2] - areas[..., 0])
@@ -244,15 +236,15 @@ def _defined_iou(areas: NDArray[Any]) -> F8:
 
 def _defined_f(counts: Any) -> F8:
     """F of the pixels of each class at each radius (..., C, R), NaN where neither map has any."""
-    outline = counts.outline[..., None, :]
-    share = ratio(counts.near, outline)
+    outline = counts["outline"][..., None, :]
+    share = ratio(counts["near"], outline)
     return np.where(outline.any(axis=-1), f_measure(share[..., 0], share[..., 1]), np.nan)
 
 
 def _pooled(counts: Any, at: ContourOptions) -> dict[str, F8]:
     """Measures of the pixels of all images together, (..., C) each."""
-    out = {"iou": _defined_iou(counts.areas)}
-    shells, near = _defined_iou(counts.shells), _defined_f(counts)
+    out = {"iou": _defined_iou(counts["areas"])}
+    shells, near = _defined_iou(counts["shells"]), _defined_f(counts)
     if "boundary-iou" in at.groups:
         for k, size in enumerate(at.boundary_sizes):
             out[key_of(f"biou@{size:g}")] = shells[..., k]

@@ -40,7 +40,7 @@ def pair_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> tuple[LabelPair
         )
         split = found.pred_ids.size
         pred_new, gt_new = number[:split], number[split:]
-        class_of = found.class_of_value(both)
+        class_of = class_of_value(both, at)
     else:
         matched = match(found)
         pred_new, gt_new, class_of = matched.pred_new, matched.gt_new, matched.class_of
@@ -78,10 +78,6 @@ class Instances(NamedTuple):
     excused: F8
     at: LabelOptions
 
-    def class_of_value(self, values: I8) -> I8:
-        """The class of values in the files, from 0."""
-        return _class_of(values, self.at)
-
     def map_of(self, regions: I8, new: NDArray[Any]) -> Labels:
         """(H, W): what `regions` of the cells become, k being new[k]; -1 stays."""
         return np.append(new, -1).astype(np.int32)[regions][self.cell]
@@ -98,7 +94,7 @@ def instances_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> Instances:
     void = _void(pairs[1], at)
     from_last = at.divisor - 1 - pairs[1] % max(at.divisor, 1)
     crowd = void & (from_last >= 0) & (from_last < 2 * len(at.class_names))
-    own = crowd & (from_last == _class_of(pairs[0], at))
+    own = crowd & (from_last == class_of_value(pairs[0], at))
     in_pred, on_crowd, off = (
         _sums(np.where(some, number, -1), pixels, ids.size)
         for some in (True, crowd, (void & ~crowd) | own)
@@ -109,7 +105,7 @@ def instances_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> Instances:
     return Instances(number, gt_number, pixels, cell, ids, gt_ids, on_crowd, excused, at)
 
 
-def _class_of(values: I8, at: LabelOptions) -> I8:
+def class_of_value(values: I8, at: LabelOptions) -> I8:
     """The class of values in the files, from 0."""
     return values // at.divisor - at.first if at.divisor else values * 0
 
@@ -174,7 +170,7 @@ def match(found: Instances) -> Matching:
     in_gt = _sums(found.gt, found.pixels, n_gt)
     both = (found.pred >= 0) & (found.gt >= 0)
     i, j, shared = found.gt[both], found.pred[both], found.pixels[both]
-    pred_class, gt_class = found.class_of_value(found.pred_ids), found.class_of_value(found.gt_ids)
+    pred_class, gt_class = (class_of_value(ids, found.at) for ids in (found.pred_ids, found.gt_ids))
     iou = ratio(shared, in_gt[i] + in_pred[j] - shared)
     good = np.flatnonzero((iou > MATCH_IOU) & (pred_class[j] == gt_class[i]))
     good = good[np.argsort(i[good])]

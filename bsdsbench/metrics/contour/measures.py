@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from bsdsbench.files.arguments import given_number
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import distances as kernel
 from bsdsbench.kernels import erosion, outlines
+from bsdsbench.kernels.contingency import value_pairs
 from bsdsbench.metrics.contour.pairs import F8, LabelPair, as_masks, as_pair, settle
 from bsdsbench.scores.ratios import f_measure, ratio
 
@@ -49,12 +51,11 @@ class Sites(NamedTuple):
         """Sites of each label."""
         return np.diff(self.start)
 
-    def within(self, limits: ArrayLike, *, lengths: bool = False) -> F8:
-        """Sites, or contour length, with a distance up to each limit, (n, limits)."""
-        weights = self.length if lengths else 1.0
-        return np.stack(
-            [self.sums((self.distance <= t) * weights) for t in np.atleast_1d(limits)], 1
-        )
+    def within(self, limits: Sequence[float]) -> I8:
+        """How many of each label's sites have a distance up to each limit, (n, limits)."""
+        each = [self.distance[a:b] for a, b in pairwise(self.start.tolist())]
+        counts = [[np.count_nonzero(one <= limit) for limit in limits] for one in each]
+        return np.array(counts, np.int64).reshape(-1, len(limits))
 
     def sums(self, values: F8) -> F8:
         """The sum of each label's values, in their order."""
@@ -75,7 +76,19 @@ class Compared:
     @cached_property
     def areas(self) -> I8:
         """Pixels of each label in both, in pred, in gt: (n, 3)."""
-        return _areas(self.pair.pred.ravel(), self.pair.gt.ravel(), self.pair.n)
+        pred, gt, n, _ = self.pair
+        if n == 1:  # masks, in a tenth of the time
+            on, true = pred >= 0, gt >= 0
+            return np.array([[np.count_nonzero(some) for some in (on & true, on, true)]])
+        return _areas(self.labels[0], n)
+
+    @cached_property
+    def labels(self) -> tuple[I8, NDArray[np.int32]]:
+        """The pairs of labels that occur, with their pixels, (3, pairs); the pair of each pixel."""
+        found: tuple[I8, NDArray[np.int32]] = value_pairs(
+            *(np.ascontiguousarray(m, np.int64).ravel() for m in self.pair[:2])
+        )
+        return found
 
     def shells(self, size: float) -> I8:
         """`areas` of the inner boundaries of Boundary IoU."""
@@ -86,17 +99,18 @@ class Compared:
 
     def trimaps(self, widths: Sequence[float]) -> I8:
         """`areas` of the pixels up to each width from another label of gt: (widths, n, 3)."""
+        pairs, pair_of = self.labels
         squared = kernel.to_other_label(self.pair.gt, 1.0, 1.0).ravel()
-        pred, gt = self.pair.pred.ravel(), self.pair.gt.ravel()
-        near = [squared <= limit for limit in np.square(widths)]
-        return np.stack([_areas(pred[some], gt[some], self.pair.n) for some in near])
+        near = [pair_of[squared <= width * width] for width in widths]
+        each = [np.bincount(some, minlength=pairs.shape[1]) for some in near]
+        return np.stack([_areas(np.vstack([pairs[:2], n]), self.pair.n) for n in each])
 
     @cached_property
     def skeletons(self) -> I8:
         """Skeleton pixels of each label: pred's in gt, pred's, gt's in pred, gt's: (n, 4)."""
         pred, gt, n, _ = self.pair
-        of_pred = _areas(_skeletons(pred, n).ravel(), gt.ravel(), n)
-        of_gt = _areas(_skeletons(gt, n).ravel(), pred.ravel(), n)
+        of_pred = Compared(LabelPair(_skeletons(pred, n), gt, n, gt.shape)).areas
+        of_gt = Compared(LabelPair(_skeletons(gt, n), pred, n, gt.shape)).areas
         return np.hstack([of_pred[:, :2], of_gt[:, :2]])
 
     def sites(self, outline: str, spacing: Spacing | None = None) -> tuple[Sites, Sites]:
@@ -112,13 +126,12 @@ class Compared:
         return self._sites[outline, steps]
 
 
-def _areas(pred: NDArray[np.int32], gt: NDArray[np.int32], n: int) -> I8:
+def _areas(pairs: I8, n: int) -> I8:
     """Pixels of each label in both, in pred, in gt: (n, 3)."""
-    if n == 1:  # masks, in a tenth of the time
-        on, true = pred >= 0, gt >= 0
-        return np.array([[np.count_nonzero(some) for some in (on & true, on, true)]])
-    each = (pred[pred == gt], pred, gt)
-    return np.stack([np.bincount(labels + 1, minlength=n + 1)[1:] for labels in each], axis=1)
+    pred, gt, pixels = pairs
+    each = (np.where(pred == gt, pred, -1), pred, gt)
+    sums = [np.bincount(labels + 1, pixels, n + 1)[1:] for labels in each]
+    return np.stack(sums, axis=1).astype(np.int64)
 
 
 def _skeletons(labels: NDArray[np.int32], n: int) -> NDArray[np.int32]:
@@ -180,10 +193,6 @@ def iou(counts: I8) -> F8:
     return ratio(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
 
 
-def _iou(c: Compared, sizes: Sequence[float]) -> Found:
-    return iou(c.areas)[:, None], c.areas[:, 1], c.areas[:, 2]
-
-
 def _biou(c: Compared, sizes: Sequence[float]) -> Found:
     shells = np.stack([c.shells(size) for size in sizes], axis=1)
     return iou(shells), shells[..., 1], shells[..., 2]
@@ -238,26 +247,23 @@ def _hd(c: Compared, sizes: Sequence[float]) -> Found:
     return far.max(axis=0)[:, None], pred.n, gt.n
 
 
-def _hd_percent(definition: str) -> Callable[[Compared, Sequence[float]], Found]:
-    def of(c: Compared, sizes: Sequence[float]) -> Found:
-        pred, gt = c.sites("corner" if definition == "area" else "rim")
-        values = []
-        for percent in sizes:
-            if not 0 <= percent <= 100:
-                raise DataError(f"percent {percent}: expected 0 to 100")
-            q = percent / 100
-            if definition == "area":
-                values.append(np.maximum(_length_quantiles(pred, q), _length_quantiles(gt, q)))
-                continue
-            found = np.empty(pred.n.size)
-            for k in range(found.size):
-                lists = [s.distance[s.start[k] : s.start[k + 1]] for s in (pred, gt)]
-                lists = [np.concatenate(lists)] if definition == "pooled" else lists
-                found[k] = np.max([_quantile(one, q) for one in lists])
-            values.append(found)
-        return np.stack(values, axis=1), pred.n, gt.n
-
-    return of
+def _hd_percent(definition: str, c: Compared, sizes: Sequence[float]) -> Found:
+    pred, gt = c.sites("corner" if definition == "area" else "rim")
+    values = []
+    for percent in sizes:
+        if not 0 <= percent <= 100:
+            raise DataError(f"percent {percent}: expected 0 to 100")
+        q = percent / 100
+        if definition == "area":
+            values.append(np.maximum(_length_quantiles(pred, q), _length_quantiles(gt, q)))
+            continue
+        found = np.empty(pred.n.size)
+        for k in range(found.size):
+            lists = [s.distance[s.start[k] : s.start[k + 1]] for s in (pred, gt)]
+            lists = [np.concatenate(lists)] if definition == "pooled" else lists
+            found[k] = np.max([_quantile(one, q) for one in lists])
+        values.append(found)
+    return np.stack(values, axis=1), pred.n, gt.n
 
 
 def _quantile(values: F8, q: float) -> float:
@@ -288,34 +294,24 @@ def _length_quantiles(sites: Sites, q: float) -> F8:
     return out
 
 
-def _assd(definition: str) -> Callable[[Compared, Sequence[float]], Found]:
-    def of(c: Compared, sizes: Sequence[float]) -> Found:
-        pred, gt = c.sites("rim")
-        a, b = (each.sums(each.distance) for each in (pred, gt))
-        if definition == "pooled":
-            value = ratio(a + b, pred.n + gt.n)
-        else:
-            value = (ratio(a, pred.n) + ratio(b, gt.n)) / 2
-        return value[:, None], pred.n, gt.n
-
-    return of
+def _assd(definition: str, c: Compared, sizes: Sequence[float]) -> Found:
+    pred, gt = c.sites("rim")
+    a, b = (each.sums(each.distance) for each in (pred, gt))
+    mean = (ratio(a, pred.n) + ratio(b, gt.n)) / 2
+    value = ratio(a + b, pred.n + gt.n) if definition == "pooled" else mean
+    return value[:, None], pred.n, gt.n
 
 
-def _nsd(form: str) -> Callable[[Compared, Sequence[float]], Found]:
-    def of(c: Compared, sizes: Sequence[float]) -> Found:
-        pred, gt = c.sites("corner" if form == "area" else "rim")
-        near = [each.within(sizes, lengths=form == "area") for each in (pred, gt)]
-        if form == "area":
-            total = [each.within(np.inf, lengths=True) for each in (pred, gt)]
-        else:
-            total = [each.n[:, None].astype(np.float64) for each in (pred, gt)]
-        if form == "mean":
-            value = (ratio(near[0], total[0]) + ratio(near[1], total[1])) / 2
-        else:
-            value = ratio(near[0] + near[1], total[0] + total[1])
-        return value, pred.n, gt.n
-
-    return of
+def _nsd(form: str, c: Compared, sizes: Sequence[float]) -> Found:
+    both = c.sites("corner" if form == "area" else "rim")
+    near: list[NDArray[Any]] = [s.within(sizes) for s in both]
+    total: list[NDArray[Any]] = [s.n[:, None] for s in both]
+    if form == "area":
+        near = [np.stack([s.sums((s.distance <= t) * s.length) for t in sizes], 1) for s in both]
+        total = [s.sums(s.length)[:, None] for s in both]
+    mean = (ratio(near[0], total[0]) + ratio(near[1], total[1])) / 2
+    value = mean if form == "mean" else ratio(near[0] + near[1], total[0] + total[1])
+    return value, both[0].n, both[1].n
 
 
 class Measure(NamedTuple):
@@ -328,18 +324,18 @@ class Measure(NamedTuple):
 
 
 TABLE = {
-    "iou": Measure(_iou),
+    "iou": Measure(lambda c, _: (iou(c.areas)[:, None], c.areas[:, 1], c.areas[:, 2])),
     "biou": Measure(_biou, "boundary_sizes"),
     "biou-min": Measure(_biou_min, "boundary_sizes"),
     "f": Measure(_davis, "davis_bounds"),
     "bf": Measure(_bf, "bf_theta"),
     "hd": Measure(_hd, distance=True),
     **{
-        f"hd%-{definition}": Measure(_hd_percent(definition), "percent", True)
-        for definition in ("pooled", "directed", "area")
+        f"hd%-{d}": Measure(partial(_hd_percent, d), "percent", True)
+        for d in ("pooled", "directed", "area")
     },
-    **{f"assd-{d}": Measure(_assd(d), distance=True) for d in ("pooled", "directed")},
-    **{f"nsd-{form}": Measure(_nsd(form), "tolerances") for form in ("area", "counts", "mean")},
+    **{f"assd-{d}": Measure(partial(_assd, d), distance=True) for d in ("pooled", "directed")},
+    **{f"nsd-{f}": Measure(partial(_nsd, f), "tolerances") for f in ("area", "counts", "mean")},
     "fom": Measure(_fom, "pratt_alpha"),
     "trimap": Measure(_trimap, "trimap_widths"),
     "cldice": Measure(_cldice),
@@ -391,10 +387,8 @@ def measure(
 
     Raises
     ------
-    DataError
-        For an unknown name, what is no mask or label map, and sizes out of range.
-    ShapeError
-        For unequal shapes.
+    DataError, ShapeError
+        For an unknown name, no mask or label map, sizes out of range; unequal shapes.
 
     Examples
     --------
@@ -460,9 +454,9 @@ def trimap_iou(pred: ArrayLike, gt: ArrayLike, width: float, **options: Any) -> 
 
 
 def cl_dice(pred: ArrayLike, gt: ArrayLike, **options: Any) -> Any:
-    """clDice: harmonic mean of |S(pred) and gt| / |S(pred)| and |S(gt) and pred| / |S(gt)|.
+    """clDice: harmonic mean of the shares of each mask's skeleton that lie in the other mask.
 
-    S is scikit-image's 2-D skeleton. Options of `measure`. Source: Shit et al., CVPR 2021.
+    The skeleton is scikit-image's in 2-D. Options of `measure`. Source: Shit et al., CVPR 2021.
     """
     return measure("cldice", pred, gt, **options)
 
@@ -571,9 +565,9 @@ def davis_f(
 ) -> Any:
     """Boundary F of DAVIS, and with bound = 3, 5, 9, 12 the F at that many pixels.
 
-    bound : below 1 a fraction of the diagonal, rounded up to pixels; from 1 on pixels
-    empty : by default as in DAVIS, 1 where both have no boundary and 0 where one has none. Note
-        that a mask that fills the image has no boundary here. Other options of `measure`.
+    A `bound` below 1 is a fraction of the diagonal, rounded up to pixels; from 1 on it is pixels.
+    By default `empty` is as in DAVIS, 1 where both have no boundary and 0 where one has none; a
+    mask that fills the image has no boundary here. Other options of `measure`.
 
     Source: Perazzi et al., CVPR 2016; the official davis2017-evaluation, metrics.py.
 

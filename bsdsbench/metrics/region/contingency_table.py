@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.arguments import given_array
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import contingency as kernel
+from bsdsbench.loaders.inputs import same_shape
 
 AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts
 
@@ -35,7 +37,11 @@ def as_label_map(labels: ArrayLike, what: str = "labels") -> NDArray[Any]:
 
 
 def canonical(labels: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Flat int32 labels 0, 1, ... in raster order of the regions' first pixels; their areas."""
+    """Flat int32 labels 0, 1, ... in raster order of the regions' first pixels; their areas.
+
+    The kernel has a table of the whole span of values: where they are few and far apart (more than
+    four times the pixels, beyond 64 K entries that cost nothing), they are ranked first.
+    """
     flat = labels.ravel()
     low, high = int(flat.min()), int(flat.max())
     if high - low > 4 * flat.size + 65536 or not -(2**31) <= low <= high < 2**31:
@@ -78,7 +84,7 @@ class Annotators:
         if not arrays:
             raise DataError("ground truth: no segmentation, expected one label map or more")
         for array in arrays[1:]:
-            check_shape(array.shape, arrays[0].shape, "ground truth")
+            same_shape(array.shape, arrays[0].shape, "ground truth")
         flat, areas = zip(*(canonical(a) for a in arrays), strict=True)
         sizes = [a.size for a in areas]
         squares, bits = zip(*(kernel.squares_and_bits(a) for a in areas), strict=True)
@@ -96,13 +102,8 @@ class Annotators:
             zero=tuple(np.where(zero < 0, -1, zero + col_start[:-1]).tolist()),
         )
 
-    @property
-    def count(self) -> int:
-        """Number of annotators."""
-        return self.labels.shape[0]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Table:
     """n(i,j) of one segmentation with all annotators: rows of (column, pixels) cells, see
     `bsdsbench.kernels.contingency`. Equal partitions give equal cells; zero is the row of the
@@ -127,37 +128,40 @@ class Table:
     def of_map(cls, labels: ArrayLike, gts: Annotators) -> Table:
         """From a (H, W) label map. Raises DataError for anything else, or ShapeError."""
         array = as_label_map(labels, "segmentation")
-        check_shape(array.shape, gts.shape, "segmentation")
+        same_shape(array.shape, gts.shape, "segmentation")
         flat, area = canonical(array)
         return cls.of(flat, area.size, gts, zero_region(array, flat))
 
     def merged(self, new_row: NDArray[np.int32], n_rows: int) -> Table:
         """The table after each row r became part of row new_row[r], in a hierarchy."""
-        n_cols = self.gts.col_area.size
         cells = self.indptr, self.cols, self.counts
-        indptr, cols, counts = kernel.merge_rows(*cells, new_row, n_rows, n_cols)
-        return Table(self.gts, indptr, cols, counts)
+        return Table(self.gts, *kernel.merge_rows(*cells, new_row, n_rows, self.gts.col_area.size))
 
     @property
     def n_pixels(self) -> int:
         """N, pixels of the image."""
         return self.gts.labels.shape[1]
 
+    @cached_property
     def row_area(self) -> NDArray[np.int64]:
         """a_i, i8 (R,)."""
-        return kernel.row_sums(self.indptr, self.counts) // self.gts.count
+        return kernel.row_sums(self.indptr, self.counts) // self.gts.labels.shape[0]
 
-    def rows(self) -> NDArray[Any]:
-        """The row of each cell."""
-        return np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
+    @cached_property
+    def squares_and_bits(self) -> tuple[int, float]:
+        """sum a^2 and sum a log2 a."""
+        found: tuple[int, float] = kernel.squares_and_bits(self.row_area)
+        return found
 
-
-def table_of(seg: ArrayLike, gts: Sequence[ArrayLike]) -> Table:
-    """The table of one (H, W) label map with one label map per annotator.
-
-    Raises DataError if an input is not a label map or none is given, ShapeError if shapes differ.
-    """
-    return Table.of_map(seg, Annotators.of(gts))
+    @cached_property
+    def overlaps(self) -> tuple[NDArray[Any], float, NDArray[Any], NDArray[Any]]:
+        """What all measures need of the cells, see `kernels.contingency.overlap_sums`."""
+        gts = self.gts
+        columns = gts.col_area, gts.ann_of_col, len(gts.labels)
+        found: tuple[NDArray[Any], float, NDArray[Any], NDArray[Any]] = kernel.overlap_sums(
+            self.indptr, self.cols, self.counts, self.row_area, *columns
+        )
+        return found
 
 
 def fop_candidates(area: NDArray[Any]) -> NDArray[np.bool_]:
@@ -172,11 +176,3 @@ def fop_candidates(area: NDArray[Any]) -> NDArray[np.bool_]:
     out[order[0]] = True
     out[order[1:]] = before[:-1] < AREA_SHARE
     return out
-
-
-def check_shape(shape: tuple[int, ...], expected: tuple[int, ...], what: str) -> None:
-    """Raise ShapeError unless two (rows, columns) are equal."""
-    if tuple(shape) != tuple(expected):
-        raise ShapeError(
-            f"{what}: {shape[0]}x{shape[1]} pixels, expected {expected[0]}x{expected[1]}"
-        )

@@ -1,40 +1,47 @@
-"""One image's segmentations against its annotators -> counts. Never touches a disk.
+"""Measures between a segmentation and one annotator, or all annotators of an image.
+
+n(i,j) is the number of pixels in region i of the segmentation and region j of the annotator, a_i
+and b_j are the areas of the regions, and N is the number of pixels. Every distinct label value is
+one region, connected or not; only label 0 matters, for the adapted Rand error, and programs treat
+it differently (`RULES`). `Table` holds n(i,j), everything else is derived from it.
+
+Sources: Arbelaez et al., PAMI 2011 (covering, PRI, VOI: the official program); Pont-Tuset and
+Marques, CVPR 2013 and PAMI 2016 (SEISM: the other measures).
 
 For an ultrametric contour map the contingency table is made once, at the finest threshold, and
-merged up the hierarchy; thresholds at which no region merges cost nothing. Official measures
-(covering, PRI, VOI) see the 8-connected regions of ucm2 <= t, SEISM's measures pixels that are
-4-connected across the contour grid; on a well-formed ucm2 the two are the same regions and are
-computed once.
+merged up the hierarchy; thresholds at which no region merges cost nothing. Official measures see
+the 8-connected regions of ucm2 <= t, SEISM's measures pixels that are 4-connected across the
+contour grid; on a well-formed ucm2 the two are the same regions and are computed once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.arguments import given_array, given_list
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.files.errors import DataError
+from bsdsbench.kernels import contingency as kernel
 from bsdsbench.kernels import ucm
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.maps import as_float32, prepare, unit
-from bsdsbench.metrics.region.contingency_table import Annotators, Table, as_label_map, check_shape
-from bsdsbench.metrics.region.measures import fop_sums, matched_area, measure
+from bsdsbench.kernels.assignment import largest_total
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape, soft_map
+from bsdsbench.metrics.maps import prepare, unit
+from bsdsbench.metrics.region.contingency_table import (
+    Annotators,
+    Table,
+    as_label_map,
+    fop_candidates,
+)
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts
+from bsdsbench.scores.ratios import ratio
 
-_PARTS = ("voi_split", "voi_merge", "are_region", "are_skimage", "are_cremi")
-_OFFICIAL = ("covered_gt", "covered_pred", "pri", "voi", *_PARTS)
-_HUMAN_MEANS = frozenset(
-    ["n_pixels", "pri", "voi", "bce", "gce", "lce", "nvoi", *_PARTS]
-    + [f"{kind}_{name}" for kind in ("fop", "pair") for name in ("precision", "recall")]
-)
-_SEISM = (
-    *("hamming_gt", "hamming_pred", "pair_precision", "pair_recall"),
-    *("bce", "gce", "lce", "nvoi"),
-)
+F8 = NDArray[np.float64]
+RULES = ("region", "skimage", "cremi")
 
 
 def region_counts(
@@ -78,7 +85,7 @@ def region_counts(
 
     References
     ----------
-    Source: official evaluation_reg_image.m; SEISM (see bsdsbench.metrics.region.measures).
+    Source: official evaluation_reg_image.m; SEISM (`official`, `seism`).
 
     Examples
     --------
@@ -89,43 +96,51 @@ def region_counts(
     [1.0]
     """
     proto = Protocol.of(protocol)
-    annotators = Annotators.of(_segmentations(gts))
+    if not isinstance(gts, GroundTruth):
+        maps = given_list(gts, "ground truth", "label maps or a GroundTruth")
+    elif not (maps := list(gts.segmentations)):
+        raise DataError(
+            f"{gts.path or gts.image_id}: ground truth without segmentations, expected label maps "
+            "for region measures"
+        )
+    annotators, thresholds = Annotators.of(maps), proto.threshold_array()
     found = _as_prediction(pred, annotators.shape)
     if found.ucm2 is not None:
-        return _ucm_counts(found.ucm2, annotators, proto.threshold_array())
+        return _collect(_of_ucm(found.ucm2, annotators, thresholds), annotators, thresholds)
+    what = str(found.path or found.image_id)
+    labels: Iterable[NDArray[Any]] = found.segs or ()
     if found.segs:
         thresholds = np.arange(1, len(found.segs) + 1, dtype=np.float64)
-        return _collect(map_tables(found.segs, annotators), annotators, thresholds)
-    if found.soft is None:
-        raise DataError(f"{_name(found)}: no segmentation, expected one or more")
-    if found.soft.any() and not proto.regions_from_soft:
-        raise DataError(
-            f"{_name(found)}: a soft boundary map, expected ucm2, segs or a label map; "
-            "label maps in pictures and arrays need pred_kind='labels' (--pred-kind labels); "
-            "regions_from_soft = true in the protocol closes a soft map into regions"
-        )
-    soft = prepare(found.soft, proto)
-    closed = (close_regions(soft, t) for t in proto.thresholds)
-    return _collect(map_tables(closed, annotators), annotators, proto.threshold_array())
+    elif found.soft is None:
+        raise DataError(f"{what}: no segmentation, expected one or more")
+    else:
+        soft = soft_map(found.soft)
+        same_shape(soft.shape, annotators.shape, what)
+        if soft.any() and not proto.regions_from_soft:
+            raise DataError(
+                f"{what}: a soft boundary map, expected ucm2, segs or a label map; "
+                "label maps in pictures and arrays need pred_kind='labels' (--pred-kind labels); "
+                "regions_from_soft = true in the protocol closes a soft map into regions"
+            )
+        soft = prepare(soft, proto)
+        labels = (close_regions(soft, t) for t in proto.thresholds)
+    tables = (Table.of_map(one, annotators) for one in labels)
+    return _collect(((table, table) for table in tables), annotators, thresholds)
 
 
-def human_region_counts(gt: GroundTruth | Sequence[ArrayLike]) -> Counts:
-    """Each annotator's segmentation against the other annotators', at the one threshold 1.
-
-    Counts and areas are summed over the left-out annotators; ratios (pri, voi, precision, recall
-    and consistency errors) are means over them.
-    Raises DataError for fewer than two annotators.
-    """
-    maps = _segmentations(gt)
-    if len(maps) < 2:
-        raise DataError(f"human score: {len(maps)} annotator, expected two or more")
-    rows = []
-    for k, left_out in enumerate(maps):
-        others = [m for i, m in enumerate(maps) if i != k]
-        rows.append(region_counts(as_label_map(left_out), others))
-    values: dict[str, Any] = {name: np.sum([r[name] for r in rows], axis=0) for name in rows[0]}
-    means = {name: values[name] / len(rows) for name in _HUMAN_MEANS if name != "n_pixels"}
-    return Counts(**{**values, **means, "thresholds": np.ones(1), "n_pixels": rows[0].n_pixels})
+def _as_prediction(pred: Any, shape: tuple[int, int]) -> Prediction:
+    if isinstance(pred, Prediction):
+        return pred
+    if isinstance(pred, list | tuple) and pred and isinstance(pred[0], np.ndarray):
+        return Prediction("prediction", segs=tuple(as_label_map(s) for s in pred))
+    array = given_array(pred, "prediction")
+    if array.ndim == 3 and array.dtype.kind in "iu":
+        return Prediction("prediction", segs=tuple(array))
+    if array.dtype.kind in "iub":
+        return Prediction("prediction", segs=(as_label_map(array),))
+    if array.shape == (2 * shape[0] + 1, 2 * shape[1] + 1):
+        return Prediction("prediction", ucm2=array)
+    return Prediction("prediction", soft=array)
 
 
 def close_regions(soft: NDArray[Any], threshold: float) -> NDArray[np.int32]:
@@ -143,12 +158,6 @@ def close_regions(soft: NDArray[Any], threshold: float) -> NDArray[np.int32]:
         return np.ones(soft.shape, np.int32)
     nearest = ndimage.distance_transform_edt(~inside, return_distances=False, return_indices=True)
     return labels[tuple(nearest)].astype(np.int32)
-
-
-def map_tables(maps: Any, gts: Annotators) -> Iterator[Table]:
-    """The table of each label map (H, W). Raises DataError or ShapeError."""
-    for labels in maps:
-        yield Table.of_map(labels, gts)
 
 
 def ucm_tables(levels: NDArray[np.int32], gts: Annotators, n_levels: int) -> Iterator[Table]:
@@ -171,118 +180,279 @@ def ucm_tables(levels: NDArray[np.int32], gts: Annotators, n_levels: int) -> Ite
         yield table
 
 
-def _ucm_counts(
+def _of_ucm(
     ucm2: NDArray[np.float64], gts: Annotators, thresholds: NDArray[np.float64]
-) -> Counts:
+) -> Iterator[tuple[Table, Table]]:
+    """The official table and SEISM's at each threshold."""
     array = np.ascontiguousarray(ucm2, np.float64)
-    _check_ucm2(array, gts.shape, thresholds)
-    official = ucm.join_levels(array, thresholds, True)
-    seism = ucm.join_levels(array, thresholds, False)
-    tables = ucm_tables(official, gts, thresholds.size)
-    if np.array_equal(official, seism):
-        return _collect(tables, gts, thresholds)
-    return _collect(tables, gts, thresholds, ucm_tables(seism, gts, thresholds.size))
-
-
-def _check_ucm2(
-    ucm2: NDArray[np.float64], shape: tuple[int, int], thresholds: NDArray[np.float64]
-) -> None:
-    expected = 2 * shape[0] + 1, 2 * shape[1] + 1
-    if ucm2.shape != expected:
-        raise ShapeError(
-            f"ucm2: {'x'.join(map(str, ucm2.shape))}, expected {expected[0]}x{expected[1]} "
-            f"for a {shape[0]}x{shape[1]} image"
-        )
-    if np.isnan(ucm2).any():
+    rows, cols = gts.shape
+    same_shape(array.shape, (2 * rows + 1, 2 * cols + 1), "ucm2")
+    if np.isnan(array).any():
         raise DataError("ucm2: holds NaN, expected strengths in [0, 1]")
-    if (ucm2[1::2, 1::2] > thresholds[0]).any():
+    if (array[1::2, 1::2] > thresholds[0]).any():
         raise DataError(
             "ucm2: strengths at pixel positions (odd rows and columns), expected 0 there"
         )
+    levels = [ucm.join_levels(array, thresholds, corners) for corners in (True, False)]
+    tables = ucm_tables(levels[0], gts, thresholds.size)
+    if np.array_equal(*levels):
+        return ((table, table) for table in tables)
+    return zip(tables, ucm_tables(levels[1], gts, thresholds.size), strict=True)
 
 
 def _collect(
-    tables: Iterator[Table],
-    gts: Annotators,
-    thresholds: NDArray[np.float64],
-    seism_tables: Iterator[Table] | None = None,
+    tables: Iterable[tuple[Table, Table]], gts: Annotators, thresholds: NDArray[np.float64]
 ) -> Counts:
-    """Measure every table; a table that is the same object as the one before is not measured twice.
-
-    Where `seism_tables` is None the official tables serve all measures.
-    """
+    """Measure the official table and SEISM's at each threshold, where it is not the last again."""
     best = np.zeros(gts.col_area.size)
     rows: list[dict[str, Any]] = []
-    official = seism = None
+    last: tuple[Table | None, Table | None] = None, None
     first: dict[str, Any] = {}
     second: dict[str, Any] = {}
-    others = iter(seism_tables) if seism_tables is not None else None
-    for table in tables:
-        other = next(others) if others is not None else table
-        if table is not official or other is not seism:
-            found = measure(table)
-            np.maximum(best, found.best_gt, out=best)
-            first = {name: getattr(found, name) for name in _OFFICIAL}
-            second = _seism_row(other, measure(other) if other is not table else found)
-            official, seism = table, other
+    for both in tables:
+        if both[0] is not last[0]:
+            first = official(both[0])
+            np.maximum(best, first.pop("best_gt"), out=best)
+        if both[1] is not last[1]:
+            second = seism(both[1])
+        last = both
         rows.append({**first, **second})
-    n_px = gts.labels.shape[1]
+    n_ann, n_px = gts.labels.shape
     columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
     return Counts(
         thresholds=thresholds,
         n_pixels=np.array(n_px),
-        total_gt=np.full(len(rows), n_px * gts.count),
+        total_gt=np.full(len(rows), n_px * n_ann),
         total_pred=np.full(len(rows), n_px),
         best_covered_gt=np.array((best * gts.col_area).sum()),
         **columns,
     )
 
 
-def _seism_row(table: Table, found: Any) -> dict[str, Any]:
-    fop = fop_sums(table)
-    return {
-        **{name: getattr(found, name) for name in _SEISM},
-        "bgm": table.n_pixels * table.gts.count - matched_area(table),
-        "fop_pred": fop.pred,
-        "fop_pred_candidates": fop.candidates_pred,
-        "fop_gt": fop.gt,
-        "fop_gt_candidates": fop.candidates_gt,
-        "fop_precision": fop.pred / fop.candidates_pred,
-        "fop_recall": fop.gt / fop.candidates_gt,
+def official(table: Table) -> dict[str, Any]:
+    """The official program's measures and those made of the same: sums, means over annotators.
+
+    covered_gt, covered_pred : sum of b_j (a_i) times the best intersection over union, n(i,j) /
+        (a_i + b_j - n(i,j)); over N the covering, in [0, 1]. PAMI 2011, eq. 8
+    best_gt : f8 (G,) the best intersection over union of each annotated region
+    pri     : mean Rand index, the share of pixel pairs that both join or both separate:
+        1 - (sum a^2 + sum b^2 - 2 sum n^2) / (N (N - 1)); 1 for a single pixel. PAMI 2011, eq. 7
+    voi     : mean variation of information in bits, H(seg) + H(gt) - 2 I(seg, gt), a metric, 0 is
+        best. Meila, COLT 2003
+    voi_split, voi_merge : means of H(seg | gt) and H(gt | seg), bits; they sum to voi
+    are_region, are_skimage, are_cremi : mean adapted Rand errors by the rule of the label 0
+    """
+    gts, n_px = table.gts, table.n_pixels
+    best_gt, covered_pred, ints, floats = table.overlaps
+    together, in_pred, in_gt = _pairs(table)
+    squares, bits = table.squares_and_bits
+    found = {
+        "covered_gt": float((best_gt * gts.col_area).sum()),
+        "covered_pred": float(covered_pred),
+        "best_gt": best_gt,
+        "pri": _mean(1.0 - ratio(in_pred + in_gt - 2 * together, n_px * (n_px - 1) // 2)),
+        "voi": _mean(_voi(table)),
+        "voi_split": _mean(np.maximum(0.0, (gts.bits - floats[:, 0]) / n_px)),
+        "voi_merge": _mean(np.maximum(0.0, (bits - floats[:, 0]) / n_px)),
     }
-
-
-def _as_prediction(pred: Any, shape: tuple[int, int]) -> Prediction:
-    if isinstance(pred, Prediction):
-        found = pred
-    elif isinstance(pred, (list, tuple)) and pred and isinstance(pred[0], np.ndarray):
-        found = Prediction("prediction", segs=tuple(as_label_map(s) for s in pred))
-    else:
-        array = given_array(pred, "prediction")
-        if array.ndim == 3 and array.dtype.kind in "iu":
-            found = Prediction("prediction", segs=tuple(array))
-        elif array.dtype.kind in "iub":
-            found = Prediction("prediction", segs=(as_label_map(array),))
-        elif array.shape == (2 * shape[0] + 1, 2 * shape[1] + 1):
-            found = Prediction("prediction", ucm2=array)
-        else:
-            found = Prediction("prediction", soft=array)
-    if found.soft is not None:
-        as_float32(found.soft)  # for its checks
-        check_shape(found.soft.shape, shape, _name(found))
+    of_one = list(zip(ints[:, 0].tolist(), gts.squares.tolist(), strict=True))
+    for rule in RULES:
+        sums = (pair_sums(table, k, n, int(squares), b, rule) for k, (n, b) in enumerate(of_one))
+        found[f"are_{rule}"] = _mean([rand_error(*each) for each in sums])
     return found
 
 
-def _segmentations(gts: GroundTruth | Sequence[ArrayLike]) -> Sequence[ArrayLike]:
-    if not isinstance(gts, GroundTruth):
-        return given_list(gts, "ground truth", "label maps or a GroundTruth")
-    if not gts.segmentations:
+def seism(table: Table) -> dict[str, Any]:
+    """SEISM's measures: sums, and means over annotators.
+
+    hamming_gt, hamming_pred : directional Hamming distances in pixels, summed over annotators, 0 is
+        best: N - sum_j max_i n, pixels of annotated regions outside the region they share most
+        with, grows with over-segmentation; N - sum_i max_j n with under-segmentation. Half the sum
+        is van Dongen's distance. Huang and Dom, ICIP 1995; van Dongen, CWI report INS-R0012, 2000
+    pair_precision, pair_recall : over pairs of pixels, 0/0 = 0, means over annotators: pairs
+        together in both over those together in the segmentation, in the annotator's. Martin, PhD
+        thesis 2003
+    bce, gce, lce : bidirectional, global and local consistency error, in [0, 1], 0 is best, means:
+        (1/N) sum n max(1 - n/a, 1 - n/b); (1/N) min(sum n (1 - n/a), sum n (1 - n/b)), 0 where one
+        refines the other; (1/N) sum n min(1 - n/a, 1 - n/b), 0 where one does place by place.
+        Martin et al., ICCV 2001; Martin 2003
+    nvoi : mean of 1 - VOI / (2 log2 max(regions of seg, of gt)), 1 is best, 1 where both are one
+        region. The published program of PAMI 2016
+    bgm  : bipartite graph matching distance in pixels, 0 is best: N minus the largest total
+        intersection of a one-to-one assignment of regions, summed over annotators. Jiang et al.,
+        EURASIP JASP 2006
+    fop_* : objects and parts. Candidates: in the segmentation and in each annotator's,
+        `fop_candidates`. Each pair of candidates with recall r = n/b and precision p = n/a:
+        r >= 0.9 and p >= 0.9 makes both objects; else r >= 0.25 and p >= 0.9 makes the
+        segmentation's region a part; else r >= 0.9 and p >= 0.25 the annotator's. An object of any
+        annotator stays an object. Each pair, candidates or not: if p >= 0.9 and r < 0.9, r is added
+        to the annotator region's over-segmentation; else if r >= 0.9 and p < 0.9, p to the region's
+        under-segmentation. Precision = (objects + 0.1 parts + under-segmentation of the other
+        candidates / annotators) / candidates, in the segmentation. Recall = (objects + 0.1 parts +
+        over-segmentation of the other candidates) / candidates, over all annotators' regions
+    """
+    gts, n_px, area = table.gts, table.n_pixels, table.row_area
+    _, _, ints, floats = table.overlaps
+    together, in_pred, in_gt = _pairs(table)
+    all_px = n_px * len(gts.labels)
+    most_bits = [math.log2(max(n, area.size)) for n in np.diff(gts.col_start).tolist()]
+    candidate = fop_candidates(area)
+    cells = table.indptr, table.cols, table.counts
+    pred, gt = kernel.fop_sums(
+        *cells, area, gts.col_area, candidate, gts.candidate, len(gts.labels)
+    )
+    n_pred, n_gt = int(candidate.sum()), int(gts.candidate.sum())
+    return {
+        "hamming_gt": all_px - int(ints[:, 1].sum()),
+        "hamming_pred": all_px - int(ints[:, 2].sum()),
+        "pair_precision": _mean(ratio(together, in_pred)),
+        "pair_recall": _mean(ratio(together, in_gt)),
+        "bce": _mean(floats[:, 1] / n_px),
+        "gce": _mean(np.minimum(floats[:, 3], floats[:, 4]) / n_px),
+        "lce": _mean(floats[:, 2] / n_px),
+        "nvoi": _mean(1.0 - ratio(_voi(table), 2 * np.array(most_bits))),
+        "bgm": all_px - int(largest_total(*cells, gts.col_start)),
+        "fop_pred": pred,
+        "fop_pred_candidates": n_pred,
+        "fop_gt": gt,
+        "fop_gt_candidates": n_gt,
+        "fop_precision": pred / n_pred,
+        "fop_recall": gt / n_gt,
+    }
+
+
+def _pairs(table: Table) -> tuple[Any, Any, Any]:
+    """Pairs of pixels in one region: of both, of the segmentation, of each annotator."""
+    sums = table.overlaps[2][:, 0], table.squares_and_bits[0], table.gts.squares
+    together, in_pred, in_gt = ((squares - table.n_pixels) // 2 for squares in sums)
+    return together, in_pred, in_gt
+
+
+def _voi(table: Table) -> F8:
+    both = 2.0 * table.overlaps[3][:, 0]
+    bits = table.squares_and_bits[1] + table.gts.bits - both
+    return np.asarray(np.maximum(0.0, bits / table.n_pixels))
+
+
+def _mean(values: Any) -> float:
+    return math.fsum(values) / len(values)
+
+
+def pair_sums(
+    table: Table, annotator: int, both: float, pred: float, truth: float, rule: str
+) -> tuple[float, float, float]:
+    """What a rule for the label 0 makes of three sums of squared areas, those of the cells n(i,j),
+    of the segmentation's regions and of one annotator's: a share of the pairs is the first over
+    another. A sum minus the number of pixels is twice the number of pixel pairs in one region.
+    """
+    zero, left = table.gts.zero[annotator], table.n_pixels
+    if rule != "region" and zero >= 0:  # pixels with 0 in the truth count nowhere
+        at = np.flatnonzero(table.cols == zero)
+        n = table.counts[at]
+        area = table.row_area[np.searchsorted(table.indptr, at, side="right") - 1]
+        rest, dropped = area - n, int(table.gts.col_area[zero])
+        both, truth, left = both - int(n @ n), truth - dropped**2, left - dropped
+        pred -= int(area @ area - rest @ rest)
+    if rule != "cremi":
+        return both - left, pred - left, truth - left
+    if table.zero >= 0:  # each pixel with 0 in the segmentation is a region of its own
+        cells = slice(*table.indptr[table.zero : table.zero + 2])
+        first, last = table.gts.col_start[annotator : annotator + 2]
+        cols, n = table.cols[cells], table.counts[cells]
+        n = n[(cols >= first) & (cols < last) & (cols != zero)]
+        alone = int(n.sum())
+        both = both - int(n @ n) + alone / table.n_pixels
+        pred = pred - alone**2 + alone / table.n_pixels
+    return both, pred, truth
+
+
+def rand_error(both: float, pred: float, truth: float, alpha: float = 0.5) -> float:
+    """1 - F, 0 where there is no pair on both sides; alpha is the weight of the truth's pairs."""
+    weight = alpha * truth + (1 - alpha) * pred
+    return 1.0 - both / weight if weight else 0.0
+
+
+class AdaptedRand(NamedTuple):
+    """error = 1 - F, and the precision and recall of pixel pairs it is made of."""
+
+    error: float
+    precision: float
+    recall: float
+
+
+def adapted_rand_error(
+    seg: ArrayLike, gt: ArrayLike, *, zero: str = "skimage", alpha: float = 0.5
+) -> AdaptedRand:
+    """Adapted Rand error: 1 - F of the pixel pairs that are together, in [0, 1], 0 is best.
+
+    Parameters
+    ----------
+    seg, gt : (H, W) integer label maps
+    zero : what the label 0 is, and whether a pixel is a pair with itself
+
+        - "skimage": pixels with 0 in `gt` count nowhere, 0 in `seg` is a region as any, and a pixel
+          is no pair with itself (scikit-image's default);
+        - "cremi": the same in `gt`; each pixel with 0 in `seg` is a region of its own, which adds
+          1/N to the sums, N being all pixels; a pixel is a pair with itself (CREMI, SNEMI3D, gala);
+        - "region": 0 is a region as any in both (scikit-image with ignore_labels=()).
+    alpha : weight of the ground truth's pairs in F, whose inverse is (1 - alpha) / precision +
+        alpha / recall; other than 1/2 with scikit-image's rules only
+
+    Returns
+    -------
+    AdaptedRand. Undefined ratios (no pair on a side) are 0, and the error is 0 where there is no
+    pair on both sides.
+
+    Raises
+    ------
+    DataError if an input is not a label map or the rule is unknown, ShapeError if shapes differ.
+
+    Notes
+    -----
+    Precision is the share of `seg`'s pairs that are right, recall the share of `gt`'s pairs that
+    are found; scikit-image returns them under each other's name.
+
+    References
+    ----------
+    Arganda-Carreras et al., Frontiers in Neuroanatomy 2015.
+
+    Examples
+    --------
+    >>> adapted_rand_error([[1, 1, 2, 2]], [[1, 1, 1, 1]])
+    AdaptedRand(error=0.5, precision=1.0, recall=0.3333333333333333)
+    """
+    if zero not in RULES or not 0 <= alpha <= 1:
         raise DataError(
-            f"{gts.path or gts.image_id}: ground truth without segmentations, expected label maps "
-            "for region measures"
+            f"zero {zero!r}, alpha {alpha}: expected 'skimage', 'cremi' or 'region', and 0 .. 1"
         )
-    return gts.segmentations
+    table = Table.of_map(seg, Annotators.of([gt]))
+    n, squares = table.counts, int(table.squares_and_bits[0])
+    sums = pair_sums(table, 0, int(n @ n), squares, int(table.gts.squares[0]), zero)
+    error = rand_error(*sums, 0.5 if zero == "cremi" else alpha)
+    return AdaptedRand(error, float(ratio(sums[0], sums[1])), float(ratio(sums[0], sums[2])))
 
 
-def _name(pred: Prediction) -> str:
-    return str(pred.path or pred.image_id)
+def voi_split_merge(
+    seg: ArrayLike, gt: ArrayLike, *, ignore_zero: bool = False
+) -> tuple[float, float]:
+    """Variation of information separated: (split, merge) in bits, both 0 at best.
+
+    split = H(seg | gt) grows with over-segmentation, merge = H(gt | seg) with under-segmentation;
+    their sum is `voi`. With `ignore_zero` pixels with 0 in `gt` count nowhere (CREMI).
+
+    Source: Meila, COLT 2003; the same numbers as scikit-image's variation_of_information(gt, seg).
+
+    Examples
+    --------
+    >>> voi_split_merge([[1, 1, 2, 2]], [[1, 1, 1, 1]])
+    (1.0, 0.0)
+    """
+    found, truth = as_label_map(seg, "segmentation"), as_label_map(gt, "ground truth")
+    same_shape(found.shape, truth.shape, "segmentation")
+    if ignore_zero:
+        known = truth != 0
+        if not known.any():
+            return 0.0, 0.0
+        found, truth = np.atleast_2d(found[known]), np.atleast_2d(truth[known])
+    parts = official(Table.of_map(found, Annotators.of([truth])))
+    return parts["voi_split"], parts["voi_merge"]

@@ -49,13 +49,16 @@ ERRORS = {
     **{"bce": "bce", "gce": "gce", "lce": "lce"},
     **dict.fromkeys(("voi_per_log_area", "voi_split", "voi_merge", *ADAPTED_RAND), ""),
 }
-SIMILAR_TO = {seism: error for error, seism in ERRORS.items() if seism}
+SIMILAR_TO = {name: error for error, name in ERRORS.items() if name}
+SIMILARITIES = {**{s: f"1 - {error} ({s})" for s, error in SIMILAR_TO.items()}, "nvoi": "nvoi"}
+MEANS = ("pri", "voi", "bce", "gce", "lce", "nvoi", "voi_split", "voi_merge", *ADAPTED_RAND)
+# Of humans these are means over the left-out annotators, where the others are sums.
+RATIOS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall")
 
 
 def image_curves(c: Stack) -> dict[str, F8]:
     """Every measure that is a mean over images: its value in each image, (N, T)."""
-    found = {name: c[name] for name in ("pri", "voi", "bce", "gce", "lce", "nvoi", *ADAPTED_RAND)}
-    found |= {name: c[name] for name in ("voi_split", "voi_merge")}
+    found = {name: c[name] for name in MEANS}
     found |= {name: ratio(c[name], c["total_gt"]) for name in ("bgm", "hamming_gt", "hamming_pred")}
     found["van_dongen"] = ratio(c["hamming_gt"] + c["hamming_pred"], 2 * c["total_gt"])
     # In [0, 1]; 0 for a single pixel. Source: Meila 2007.
@@ -93,16 +96,8 @@ class RegionMetric(Metric):
             for k in ("ods", "ois")
         ),
         *(
-            Column(
-                f"similarities.{name}.{k}",
-                f"1 - {error} ({name}) {k.upper()}",
-                shown="never",
-            )
-            for name, error in SIMILAR_TO.items()
-            for k in ("ods", "ois")
-        ),
-        *(
-            Column(f"similarities.nvoi.{k}", f"nvoi {k.upper()}", shown="never")
+            Column(f"similarities.{name}.{k}", f"{title} {k.upper()}", shown="never")
+            for name, title in SIMILARITIES.items()
             for k in ("ods", "ois")
         ),
         IMAGES,
@@ -124,11 +119,19 @@ class RegionMetric(Metric):
 
         return region_counts(pred, gt, protocol)
 
-    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
-        from bsdsbench.metrics.region.counting import human_region_counts
+    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> dict[str, Any]:
+        """Each annotator's segmentation against the others', at the one threshold 1.
 
-        at_least_two(gt, len(gt.segmentations))
-        return human_region_counts(gt)
+        Areas and counts are summed over the left-out annotators, ratios are means over them.
+        """
+        from bsdsbench.metrics.region.counting import region_counts
+
+        maps = gt.segmentations
+        at_least_two(gt, len(maps))
+        rows = [region_counts(one, maps[:k] + maps[k + 1 :]) for k, one in enumerate(maps)]
+        sums: dict[str, Any] = {name: np.sum([r[name] for r in rows], axis=0) for name in rows[0]}
+        means = {name: sums[name] / len(rows) for name in RATIOS}
+        return {**sums, **means, "thresholds": np.ones(1), "n_pixels": rows[0]["n_pixels"]}
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: None
@@ -189,10 +192,10 @@ class RegionMetric(Metric):
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
         """The errors (0 is best), and beside them the similarities (1 is best) of SEISM."""
         found: dict[str, tuple[str, ...]] = {}
-        for error, seism in ERRORS.items():
+        for error, name in ERRORS.items():
             found[error] = (error,)
-            if seism:
-                found[f"1 - {error} ({seism})"] = ("similarities", seism)
+            if name:
+                found[SIMILARITIES[name]] = ("similarities", name)
         return {**found, "nvoi": ("similarities", "nvoi")}
 
     def files(
