@@ -126,9 +126,7 @@ def _named(values: I8, at: LabelOptions, what: str) -> I8:
     """The values with -1 for what is no instance; those that name no class are an error."""
     void = _void(values, at)
     if not at.divisor:
-        if (~void & (values < 0)).any():
-            raise DataError(f"{what}: value {int(values.min())}, expected instances from 1 on, or 0")
-        return np.where(void | (values == 0), -1, values)
+        return np.where(void | (values <= 0), -1, values)
     classes = values // at.divisor
     nothing = void | (classes == 0) if at.first else void
     wrong = ~nothing & ((classes < at.first) | (classes >= at.first + max(len(at.classes), 1)))
