@@ -6,7 +6,7 @@ of ground truth are annotators of one image in these layouts only:
 | layout | what says so |
 |---|---|
 | ID_1.png, ID_2.png: numbers without leading zeros | the ids of the predictions or of a split |
-| ID/NAME.png | the same; of numbers from 0, which may be a video's frames, only a split |
+| ID/NAME.png | the same; of frames (numbers from 0, or with zeros before them), only a split |
 | ID/1.png .. ID/n.png, in several folders that hold all files | itself |
 | ANNOTATOR/ID.seg (BSDS300) | the format |
 
@@ -36,7 +36,7 @@ Files = dict[str, list[Path]]
 Folder = str | os.PathLike[str]
 ONE_SET = (
     "one, or annotators in one folder: ID_1, ID_2 ..; ANNOTATOR/ID.seg; ID/NAME, with a split file "
-    "if there are no predictions or the names are numbers from 0"
+    "if there are no predictions or the names end in numbers from 0, or with zeros before them"
 )
 
 
@@ -254,7 +254,8 @@ def _completed(chosen: Files, ways: Sequence[Files], others: Collection[str]) ->
 def is_set(image_id: str, paths: Sequence[Path], frames: bool = False) -> bool:
     """True for one file, and for the files of one image in one layout.
 
-    frames : also for numbers in a folder that begin with 0, as a video's do
+    frames : also for a folder of names that end in numbers from 0, or with zeros before them, as a
+             video's do
     """
     names = [id_of(path) for path in paths]
     places: set[object] = set()
@@ -265,7 +266,8 @@ def is_set(image_id: str, paths: Sequence[Path], frames: bool = False) -> bool:
             places.add((path.parent, suffix, bool(match and match[1] == image_id)))
         else:  # color and gray of BSDS300 are two places
             places.add((len(path.parts), path.parent.parent) if suffix == ".seg" else path)
-    video = all(map(str.isdecimal, names)) and any(name[0] == "0" for name in names)
+    ends = [DIGITS.split(name)[-2:] for name in names]
+    video = all(end[-1:] == [""] for end in ends) and any(end[0][:1] == "0" for end in ends)
     return len(paths) == 1 or (
         len(places) == 1
         and len(set(names)) == (1 if image_id in names else len(names))

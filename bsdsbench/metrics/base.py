@@ -235,6 +235,10 @@ class Metric(ABC):
         """True if the ground truth's instance maps are read too."""
         return False
 
+    def scale(self, gt: GroundTruth, opt: Any) -> str:
+        """What a truth says about the scale of its set's maps, as `loaders.inputs.scale_of`."""
+        return gt.scale
+
     def has_curve(self, opt: Any) -> bool:
         """True if the score has a precision-recall curve, `curve`."""
         return any(c.key == "ods" for c in (*self.columns, *self.image_columns))

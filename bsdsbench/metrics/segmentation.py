@@ -16,7 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
-from bsdsbench.metrics.contour.contour_metric import faults_named, label_maps, label_symptoms
+from bsdsbench.metrics.contour.contour_metric import (
+    faults_named,
+    label_maps,
+    label_symptoms,
+    mask_scale,
+)
 from bsdsbench.metrics.contour.instances import class_of_value, class_pair, instances_of, match
 from bsdsbench.metrics.contour.label_options import LabelOptions
 from bsdsbench.protocol.protocol import Protocol
@@ -191,6 +196,9 @@ class SegmentationMetric(Metric):
     ) -> Counts:
         with faults_named(pred, gt):
             return segmentation_counts(*label_maps(pred, gt, opt), opt)
+
+    def scale(self, gt: GroundTruth, opt: LabelOptions) -> str:
+        return mask_scale(gt, opt)
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions) -> Tree:
         names = opt.class_names

@@ -80,7 +80,7 @@ def plain_forms(
     if one is not None and full is not None:
         raise DataError(
             f"{one}: its truth has values up to 1, that of {full} up to white, expected one scale "
-            "in a set (gt_threshold=0.5 takes what is below half of white for noise)"
+            "in a set (but for contour and segmentation gt_threshold=0.5 takes gray ones apart)"
         )
     if gray is not None and full is None:
         raise DataError(

@@ -273,6 +273,22 @@ def test_noise_of_0_and_1_beside_masks_up_to_white(folders, metric, dtype):
     refused("one scale", bb.evaluate_items, items, proto, metrics=metric, workers=1)
 
 
+@pytest.mark.parametrize("metric", ["contour", "segmentation"])
+def test_masks_of_contours_have_one_scale_in_a_set(folders, metric):
+    """Bytes of 0 and 1 beside 0 and 255 are noise or a mask; classes and instances are neither."""
+    given = folders([255 * np.uint8(DISK), np.eye(24, 30, dtype=np.uint8)])
+    refused("1: .*one scale", bb.evaluate, *given, MASKS, metrics=metric, workers=1)
+    items = [(str(k), DISK, np.load(path)) for k, path in enumerate(sorted(given[1].iterdir()))]
+    refused("one scale", bb.evaluate_items, items, MASKS, metrics=metric, workers=1)
+    for options in ({"classes": ["a", "b"]}, {"unit": "instance"}):
+        bb.evaluate_items(
+            [(i, np.uint8(t), t) for i, _, t in items],
+            MASKS.replace(options={metric: options}),
+            metrics=metric,
+            workers=1,
+        )
+
+
 def test_a_set_of_masks_of_0_and_1_stays_one(folders):
     given = folders([DISK.astype(np.uint8), 0 * DISK.astype(np.uint8), DISK])
     run = bb.evaluate(*given, "saliency", metrics="saliency", workers=1)
@@ -297,6 +313,9 @@ def test_bool_masks_are_masks_everywhere(metric):
     stream = bb.StreamingEvaluator(proto, metrics=metric)
     stream.update(pred, DISK, image_id="a")
     assert run.records[0].counts[metric].equals(stream.compute().records[0].counts[metric])
+    truth = GroundTruth("a", mask=DISK)
+    again = bb.evaluate_items([("a", pred, truth)], proto, metrics=metric, workers=1)
+    assert again.records[0].counts[metric].equals(run.records[0].counts[metric])
     assert (GroundTruth("a", labels=DISK).labels == DISK).all()
 
 

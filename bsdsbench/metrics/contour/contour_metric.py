@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, scale_of
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.label_options import PERCENTS, ContourOptions, LabelOptions
@@ -150,6 +150,9 @@ class ContourMetric(Metric):
         empty = self.options_of(protocol).empty
         return Score({**super().score(records, protocol), "empty_masks": empty})
 
+    def scale(self, gt: GroundTruth, opt: ContourOptions) -> str:
+        return mask_scale(gt, opt)
+
     def parts(self, protocol: Protocol, opt: ContourOptions) -> dict[str, tuple[str, ...]]:
         return {name: ("per_class", name) for name in opt.class_names}
 
@@ -274,14 +277,15 @@ def label_maps(
 
     Raises DataError for anything else.
     """
-    if gt.labels is None:
+    true = gt.mask if gt.labels is None else gt.labels
+    if true is None:
         raise DataError(f"{SIDES[1]}: no label map, expected masks, classes or instances")
     found = pred.classes
     if found is None or (found.ndim == 3 and found.any() and found.dtype != bool):
         shape = "no label map" if found is None else f"{found.dtype} maps of shape {found.shape}"
         raise DataError(f"{SIDES[0]}: {shape}, expected a label map (H, W)")
     if found.ndim == 2:
-        return found, gt.labels
+        return found, true
     nothing = 0
     if at.classes and at.first == 0:
         nothing = at.ignore
@@ -291,4 +295,9 @@ def label_maps(
     first = max(at.first, 1) if not at.classes else at.first
     labels = np.where(some, found.argmax(axis=0) + first, nothing)
     scale = at.divisor if at.divisor and at.unit != "class" else 1
-    return labels * scale, gt.labels
+    return labels * scale, true
+
+
+def mask_scale(gt: GroundTruth, at: LabelOptions) -> str:
+    """The scale of a truth of label maps where those are masks."""
+    return scale_of(gt.labels) if gt.labels is not None and at.class_names == ("mask",) else ""

@@ -61,8 +61,8 @@ class LabelOptions:
     )
     divisor: int = option(
         0,
-        "Instance maps hold class x divisor + instance; 0: one class, everything "
-        "but 0 is the number of an instance.",
+        "Instance maps hold class x divisor + instance; 0: one class, what is "
+        "above 0 is the number of an instance.",
         whole(0, 2**31 - 1, "a whole number from 0"),
     )
 
