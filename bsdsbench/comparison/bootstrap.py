@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,26 +10,15 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_share, given_whole
 from bsdsbench.metrics import registry
-from bsdsbench.runs.evaluation import Evaluation, Progress
+from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.ratios import Weights
 from bsdsbench.scores.score import at
 
 F8 = NDArray[np.float64]
+Told = Callable[[int], object]  # of so many samples more that are done
 _SAMPLES, _CELLS = 2000, 4_000_000  # at a time; cells are samples times images, 32 MB
 # Wherever an interval or a p-value is made: a run has one interval, in every table.
 N_BOOT, SEED = 10_000, 0
-
-
-class Told:
-    """How many of all samples are done, for a progress bar: (done, total, "")."""
-
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self._progress, self._total, self._done = progress, total, 0
-
-    def __call__(self, samples: int) -> None:
-        self._done += samples
-        if self._progress:
-            self._progress(min(self._done, self._total), self._total, "")
 
 
 class WeightedRun:
@@ -62,22 +51,22 @@ class WeightedRun:
         out = {}
         for metric, stack in zip(self._metrics, self._stacks, strict=True):
             opt = metric.options_of(self._protocol)
-            tree = metric.scores(stack, whole_weights(self._n), self._protocol, opt)
+            once = np.ones((1, self._n), np.int64)
+            tree = metric.scores(stack, once, self._protocol, opt)
             for key, units in tree.get("over", {}).items():
                 out[f"{metric.name}.{key}"] = {u: int(n[0, 0]) for u, n in units.items()}
         return out
 
 
 def scores_of(
-    runs: Sequence[WeightedRun], weights: Iterable[Weights], told: Told | None = None
+    runs: Sequence[WeightedRun], weights: Iterable[Weights], told: Told = lambda _: None
 ) -> list[dict[str, F8]]:
     """Each run's scores under the weights of all blocks."""
     parts: list[list[dict[str, F8]]] = [[] for _ in runs]
     for block in weights:
         for run, mine in zip(runs, parts, strict=True):
             mine.append(run.scores(block))
-            if told:
-                told(len(block))
+            told(len(block))
     return [{key: np.concatenate([p[key] for p in mine]) for key in mine[0]} for mine in parts]
 
 
@@ -99,11 +88,6 @@ def bootstrap_weights(n_images: int, n_boot: int, seed: int) -> Iterator[Weights
     share = np.full(n_images, 1 / n_images)
     for rows in blocks(n_boot, n_images):
         yield rng.multinomial(n_images, share, size=len(rows))
-
-
-def whole_weights(n_images: int) -> Weights:
-    """(1, n_images): every image once."""
-    return np.ones((1, n_images), np.int64)
 
 
 def single_weights(n_images: int) -> Iterator[Weights]:

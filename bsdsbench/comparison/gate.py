@@ -58,9 +58,9 @@ from bsdsbench.tables.table import Field, Table
 
 SCHEMA = "bsdsbench.baseline/3"
 FIELDS = (
-    *("schema", "name", "n_images", "scores", "tolerances", "protocol", "tasks", "counts"),
-    *("gated", "checksum"),
-)
+    "schema", "name", "n_images", "scores", "tolerances", "protocol", "tasks", "counts", "gated",
+    "checksum",
+)  # fmt: skip
 TOLERANCE = 0.002
 Path_ = str | os.PathLike[str]
 Tolerance = float | str  # in units of the score, or "5%" of the baseline's value

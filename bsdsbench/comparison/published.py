@@ -123,11 +123,9 @@ def published_curves() -> dict[str, PublishedCurve]:
     for key, found in _shipped("curves.json").items():
         recall, precision, f = found["ods"]
         grid = np.array(found["threshold"]) if "threshold" in found else None
-        out[key] = PublishedCurve(
-            *(np.array(found["recall"]), np.array(found["precision"]), grid),
-            OperatingPoint(None, precision, recall, f),
-            *(found["ods_rule"], found["source"]),
-        )
+        points = np.array(found["recall"]), np.array(found["precision"])
+        ods = OperatingPoint(None, precision, recall, f)
+        out[key] = PublishedCurve(*points, grid, ods, found["ods_rule"], found["source"])
     return out
 
 

@@ -88,11 +88,6 @@ def pr(
         Drop the first point and give the values in input order, NaN (counts: -1) for samples never
         retrieved; the summary numbers do not change.
 
-    Returns
-    -------
-    PRResult
-        Points, areas and totals.
-
     Raises
     ------
     ShapeError, DataError
@@ -138,11 +133,6 @@ def roc(
     num_positives, num_negatives, include_inf, stable : as in `pr`
         What is done with them.
 
-    Returns
-    -------
-    ROCResult
-        Rates, area, equal error rate and thresholds.
-
     Examples
     --------
     >>> from bsdsbench import curves
@@ -175,11 +165,6 @@ def det(
     ----------
     labels, scores, ties, reading, num_positives, num_negatives, include_inf, stable : as in `pr`
         The samples and what is done with them.
-
-    Returns
-    -------
-    DETResult
-        Rates, equal error rate and thresholds.
 
     Examples
     --------

@@ -69,11 +69,6 @@ def threshold_curve(
         Predict score > threshold and leave the smallest score out, as in the copy of section 6.3 of
         the 2013 note; default score >= threshold.
 
-    Returns
-    -------
-    ThresholdCurve
-        Precision, TPR and FPR at each threshold.
-
     Raises
     ------
     ShapeError, DataError

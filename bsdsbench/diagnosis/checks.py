@@ -91,7 +91,10 @@ class Inputs:
     def group(self, pred_dir: Path, gt_dir: Path) -> None:
         """List the files. Raises PairingError for folders that cannot be listed."""
         wanted, *sides, _ = grouped(
-            *(pred_dir, gt_dir, self.split_file, self.kind),
+            pred_dir,
+            gt_dir,
+            self.split_file,
+            self.kind,
             gt_kind=self.metric.gt_kind,
             classes=self._classes,
         )

@@ -26,12 +26,10 @@ class Finding:
 
     Parameters
     ----------
-    code : str
-        Short name of the kind of fault.
+    code, message : str
+        Short name of the kind of fault; what is wrong, in one line.
     level : str
         "error" (a score would be wrong or impossible) or "warning" (it may be intended).
-    message : str
-        What is wrong, in one line.
     files : tuple of str
         The files concerned.
     fix : str
@@ -88,10 +86,8 @@ def doctor(
 
     Parameters
     ----------
-    pred_dir : path
-        Folder of predictions.
-    gt_dir : path
-        Folder of ground truth.
+    pred_dir, gt_dir : path
+        Folders of predictions and of ground truth.
     protocol : Protocol or None
         What `evaluate` will be called with, as some faults depend on it; the metric's if None.
     split_file : path or None
@@ -105,11 +101,6 @@ def doctor(
         How many images the slower measurements take, spread over the set.
     progress : callable or None
         Called with (steps done, all steps, what comes next); a step is an image, or the checks.
-
-    Returns
-    -------
-    list[Finding]
-        What is wrong, the worst first; empty if nothing is.
 
     Raises
     ------

@@ -96,29 +96,16 @@ def run_of(
     protocol: Protocol,
     *,
     metric: str = METRIC,
-    split_file: str | Path | None = None,
-    pred_kind: str | None = None,
-    workers: int | None = None,
-    progress: Progress | None = None,
+    **options: Any,
 ) -> tuple[Evaluation, Sources]:
-    """A saved run and its files, or the run of the folders, counted now. Raises DataError."""
+    """A saved run and its files, or that of the folders, counted now with options of `evaluate`."""
     folder = Path(run)
     if is_run(folder):
         saved = Evaluation.load(folder)
     elif gt_dir is None:
         raise DataError(f"{run}: no saved run (result.json), expected one, or --gt GT_DIR")
     else:
-        saved = evaluate(
-            folder,
-            gt_dir,
-            protocol,
-            metrics=metric,
-            split_file=split_file,
-            pred_kind=pred_kind,
-            workers=workers,
-            executor="thread",
-            progress=progress,
-        )
+        saved = evaluate(folder, gt_dir, protocol, metrics=metric, executor="thread", **options)
     return saved, find_sources(saved, gt_dir=gt_dir, metric=metric)
 
 
@@ -185,7 +172,8 @@ class Search:
         progress: Progress | None,
     ) -> None:
         self.run, self.sources, self.metric = run, sources, sources.metric
-        self.targets, self.workers, self.progress = dict(targets), workers, progress
+        self.targets, self.workers = dict(targets), workers
+        self.progress = progress or (lambda *_: None)
         self.started, self.seconds = time.monotonic(), seconds
         found = dict(counts_in_order(run.records, self.metric.name))
         self.ids, self.own = list(found), list(found.values())
@@ -316,7 +304,7 @@ class Search:
             with ThreadPoolExecutor(self.workers) as pool:
                 for image_id, counts in zip(group.pairs, pool.map(one, group.pairs), strict=True):
                     new[image_id] = counts
-                    self._show(len(new), len(group.pairs), "other images")
+                    self.progress(len(new), len(group.pairs), "other images")
             if any(counts is None for counts in new.values()):  # too late, or one is refused
                 continue
             ids, every = [*self.ids, *new], [*self.own, *new.values()]
@@ -327,10 +315,6 @@ class Search:
             self._note_images(label, list(new.values()))
             if self.reached:
                 return
-
-    def _show(self, done: int, total: int, what: str) -> None:
-        if self.progress:
-            self.progress(done, total, what)
 
     # ---- counts that are made
 
@@ -406,7 +390,7 @@ class Search:
 
         with ThreadPoolExecutor(self.workers) as pool:
             for done, _ in enumerate(pool.map(one, at), 1):
-                self._show(done, len(at), f"{len(some)} settings")
+                self.progress(done, len(at), f"{len(some)} settings")
         return [
             s
             for s in some

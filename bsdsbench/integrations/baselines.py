@@ -39,16 +39,6 @@ def scharr(image: Image) -> F:
     return _gradient(filters.scharr_h(gray), filters.scharr_v(gray))
 
 
-def structure_tensor(image: Image) -> F:
-    """The structure tensor's edge strength, thinned by non-maximum suppression."""
-    return structure_tensor_maps(image)[1]
-
-
-def structure_tensor_raw(image: Image) -> F:
-    """The structure tensor's edge strength as it is, several pixels wide."""
-    return structure_tensor_maps(image)[0]
-
-
 def structure_tensor_maps(image: Image) -> tuple[F, F]:
     """Raw and thinned maps of the colour structure tensor, averaged over three scales.
 
@@ -115,8 +105,8 @@ BASELINES: dict[str, Callable[[Image], Any]] = {
     "canny": canny,
     "sobel": sobel,
     "scharr": scharr,
-    "structure-tensor": structure_tensor,
-    "structure-tensor-raw": structure_tensor_raw,
+    "structure-tensor": lambda image: structure_tensor_maps(image)[1],
+    "structure-tensor-raw": lambda image: structure_tensor_maps(image)[0],
     "felzenszwalb": felzenszwalb,
     "slic": slic,
     "watershed": watershed,

@@ -69,7 +69,7 @@ class DetectorRun(Shown):
     evaluation : Evaluation or None
         The scores, where ground truth was given.
     kept : int
-        How many maps are of an earlier call, as `resume` asks for.
+        How many maps are of an earlier call.
 
     Examples
     --------
@@ -79,8 +79,6 @@ class DetectorRun(Shown):
     >>> found = bb.run("sobel", sample_images(), out=tempfile.mkdtemp())
     >>> found.kind, len(found.milliseconds), found.failed
     ('soft', 16, {})
-    >>> sorted(found.to_mapping())[:3]
-    ['failed', 'kept', 'kind']
     """
 
     name: str
@@ -206,9 +204,11 @@ def run(
         options.refuse_out_in(gt=gt)
         ground_truths(gt, ids=ids)  # they are there, before the detector is called
     built_in = function if isinstance(function, str) and ":" not in function else None
-    shown = options.name or built_in or str(getattr(detector, "__name__", type(detector).__name__))
+    kind = type(detector).__name__
+    shown = options.name or built_in or str(getattr(detector, "__name__", kind))
+    path = (getattr(detector, name, "") for name in ("__module__", "__qualname__"))
     about = {
-        "function": _name_of(function, detector),
+        "function": function if isinstance(function, str) else ":".join(filter(None, path)) or kind,
         "name": shown,
         "tag": options.tag,
         "versions": {"bsdsbench": __version__, "python": platform.python_version()},
@@ -357,14 +357,6 @@ class _Maps:
         self._saved = time.monotonic()
 
 
-def _name_of(function: Any, detector: Detector) -> str:
-    """What tells which function it is: its name with its module, or what was given."""
-    if isinstance(function, str):
-        return function
-    names = (getattr(detector, name, "") for name in ("__module__", "__qualname__"))
-    return ":".join(filter(None, names)) or type(detector).__name__
-
-
 def load_function(spec: str) -> Detector:
     """The function that "MODULE:FUNCTION" names, from the current folder first, or a baseline."""
     if ":" not in spec:
@@ -406,10 +398,17 @@ def encoded(result: Any, shape: tuple[int, ...]) -> tuple[str, str, bytes]:
     """What a detector returned for a picture (H, W), as a file: kind ("soft", "labels", "segs"),
     suffix, bytes. Raises DataError for another shape or type, NaN, values out of range."""
     if isinstance(result, list | tuple):
+        from scipy.io import savemat
+
         maps = [_labels(np.asarray(one), shape) for one in result]
         if not maps:
             raise DataError("returned an empty list, expected at least one label map")
-        return "segs", ".mat", _segs_bytes(maps)
+        cell = np.empty((1, len(maps)), object)
+        for i, labels in enumerate(maps):
+            cell[0, i] = labels
+        stream = io.BytesIO()
+        savemat(stream, {"segs": cell}, do_compression=True)
+        return "segs", ".mat", stream.getvalue()
     array = np.asarray(result)
     if array.shape != shape:
         raise DataError(f"returned shape {array.shape}, expected {shape}")
@@ -434,17 +433,6 @@ def _labels(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:
     if values.size > 65535:
         raise DataError(f"returned {values.size} labels, expected at most 65535")
     return (inverse.reshape(array.shape) + 1).astype(np.uint16)
-
-
-def _segs_bytes(maps: Sequence[NDArray[np.uint16]]) -> bytes:
-    from scipy.io import savemat
-
-    cell = np.empty((1, len(maps)), object)
-    for i, labels in enumerate(maps):
-        cell[0, i] = labels
-    stream = io.BytesIO()
-    savemat(stream, {"segs": cell}, do_compression=True)
-    return stream.getvalue()
 
 
 def _reason(error: BaseException) -> str:

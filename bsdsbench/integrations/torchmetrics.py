@@ -39,7 +39,17 @@ from bsdsbench.scores.score import at
 
 
 class BenchmarkMetric(Metric):
-    """The scores of one of our metrics as a torchmetrics.Metric; see `StreamingEvaluator`."""
+    """The scores of one of our metrics as a torchmetrics.Metric; see `StreamingEvaluator`.
+
+    `compute` gives a dict of float64 tensors, `evaluation` the whole Evaluation.
+
+    Parameters
+    ----------
+    protocol : Protocol or str
+        Also the name of a preset; default: the metric's.
+    metric : str
+        Its name.
+    """
 
     is_differentiable = False
     higher_is_better = True
@@ -107,9 +117,6 @@ class BenchmarkMetric(Metric):
             k: torch.tensor(float("nan") if v is None else v, dtype=torch.float64)
             for k, v in found.items()
         }
-
-
-BoundaryMetric = BenchmarkMetric
 
 
 def _records(data: bytes) -> Iterator[ImageRecord]:

@@ -24,7 +24,7 @@ from itertools import product
 from pathlib import Path
 
 from bsdsbench.files.arguments import given_path, given_word
-from bsdsbench.files.bounded import listed, read_bytes, show
+from bsdsbench.files.bounded import listed, read_text, show
 from bsdsbench.files.errors import DataError, FileFormatError, PairingError, is_text
 from bsdsbench.loaders.formats import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES, id_of
 
@@ -280,11 +280,9 @@ def _top(path: Path, root: Path) -> str:
 def read_split(path: str | os.PathLike[str]) -> list[str]:
     """The image ids of a split file, in its order, each once. Raises PairingError."""
     try:
-        text = read_bytes(path).decode("utf-8-sig")
+        text = read_text(path, "one id per line")
     except FileFormatError as error:
         raise PairingError(str(error)) from None
-    except UnicodeDecodeError:
-        raise PairingError(f"{show(path)}: is not UTF-8 text, expected one id per line") from None
     lines = (line.strip() for line in text.splitlines())
     ids = list(dict.fromkeys(id_of(s.replace("\\", "/")) for s in lines if s and s[0] != "#"))
     if not ids:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,6 +19,8 @@ from matplotlib.ticker import NullLocator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
+from bsdsbench.comparison.curve_band import CurveBand
+from bsdsbench.comparison.published import PublishedResult
 from bsdsbench.curves import DETResult, PRResult, ROCResult, det, pr, roc
 from bsdsbench.curves.ranked import VARIANTS
 from bsdsbench.curves.results import Variant
@@ -38,14 +40,10 @@ from bsdsbench.plotting.style import (
     unit_axes,
     untouched,
 )
+from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.run_identity import reference_of
 from bsdsbench.scores.curve import OperatingPoint
 from bsdsbench.scores.ratios import short
-
-if TYPE_CHECKING:
-    from bsdsbench.comparison.curve_band import CurveBand
-    from bsdsbench.comparison.published import PublishedResult
-    from bsdsbench.runs.evaluation import Evaluation
 
 F8 = NDArray[np.float64]
 Scale = Literal["normal", "log"]
@@ -175,17 +173,14 @@ class PRCurveDisplay(CurveDisplay):
     ----------
     recall, precision : array_like
         (K,) in the order of the curve.
-    name : str
-        The name in tables and legends.
+    name, title : str
+        In the legend; over a figure of this curve alone.
     best : OperatingPoint or None
-        The point to mark, or None.
+        The point to mark.
     band : CurveBand or None
-        (recall, low, high), each (B,), or None.
+        Drawn around the curve.
     ap, chance : float or None
-        Of a ranking: the number in the legend where there is no best point, and the height of the
-        line of a random one.
-    title : str
-        Over a figure of this curve alone.
+        Of a ranking: the number in the legend, and the height of the line of a random one.
 
     Raises
     ------
@@ -321,9 +316,9 @@ class ROCCurveDisplay(CurveDisplay):
     fpr, tpr : array_like
         (K,) along the curve.
     name : str
-        The name in tables and legends.
+        In the legend.
     auc, eer : float or None
-        Numbers, or None for none.
+        The number in the legend, and where the star is.
     plot : str
         X axis, then y axis: "fptp", "tntp", "tptn", "fpfn".
 
@@ -394,9 +389,9 @@ class DETCurveDisplay(CurveDisplay):
     fpr, fnr : array_like
         (K,) along the curve.
     name : str
-        The name in tables and legends.
+        In the legend.
     eer : float or None
-        Number, or None.
+        In the legend, and where the star is.
     scale : str
         "normal" or "log".
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,9 +22,7 @@ from bsdsbench.plotting.style import (
     unit_axes,
     untouched,
 )
-
-if TYPE_CHECKING:
-    from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.evaluation import Evaluation
 
 
 class ImageScatterDisplay:

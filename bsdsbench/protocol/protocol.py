@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from attr import asdict  # tuples become lists, unlike with attrs.asdict
-from attrs import evolve, field, frozen
+from attrs import evolve, field, fields, frozen
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_path, kind_of_value
@@ -36,7 +36,6 @@ from bsdsbench.protocol.fields import (
     check_names,
     clipped,
     is_number,
-    names,
     one_of,
     option,
     short,
@@ -242,7 +241,7 @@ class Protocol:
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """The names of the fields."""
-        return names(cls)
+        return tuple(f.name for f in fields(cls))
 
     @classmethod
     def preset(cls, name: str) -> Protocol:

@@ -22,16 +22,10 @@ class ReadOnly:
 
 
 def _made(kind: type[_V], values: Mapping[str, Any]) -> _V:
-    return kind(**{name: _marked(value) for name, value in values.items()})
-
-
-def _marked(value: Any) -> Any:
-    """An array as a read-only view, whoever holds the array; anything else as it is."""
-    if not isinstance(value, np.ndarray):
-        return value
-    view = value.view()
-    view.flags.writeable = False
-    return view
+    views = {name: v.view() for name, v in values.items() if isinstance(v, np.ndarray)}
+    for view in views.values():
+        view.flags.writeable = False
+    return kind(**{**values, **views})
 
 
 class ReadOnlyDict(dict[str, _V]):

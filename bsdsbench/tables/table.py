@@ -156,14 +156,6 @@ class Table:
             bests.append((max if column.higher_is_better else min)(known) if ranked else None)
         return [list(map(_drawn, self.columns, row, bests)) for row in self.rows]
 
-    def text(self, row: int, column: int) -> str:
-        """One cell as people read it: "-", "HED", "0.788", "0.788 [0.779, 0.797]"; no mark."""
-        return " ".join(filter(None, self.drawn[row][column][:2]))
-
-    def is_best(self, row: int, column: int) -> bool:
-        """Whether the cell holds the best number of its column."""
-        return self.drawn[row][column].best
-
     def heading(self, column: int, short: bool) -> str:
         """The heading of a column; its short one where the long would make the column wider."""
         of = self.columns[column]
@@ -212,11 +204,6 @@ def _drawn(column: Field, cell: Cell, best: float | None) -> Drawn:
     span = "" if found.low is None else f"[{column.text(found.low)}, {column.text(found.high)}]"
     is_best = best is not None and found.comparable and found.value == best
     return Drawn(column.text(found.value), span, visible(found.mark), is_best)
-
-
-def mark(cell: Cell) -> str:
-    """The mark of a cell, or ""."""
-    return cell.mark if isinstance(cell, Estimate) else ""
 
 
 def words_under(tables: Sequence[Table]) -> list[list[str]]:

@@ -28,7 +28,7 @@ WALK = (
     *("index", "tutorials/index", "auto_examples/plot_1_evaluate_a_detector", "howto/maps"),
     *("howto/coming_from", "understand/ods_ois", "metrics/region", "reference/signature"),
     *("generated/verbs/compare", "reference/api/protocol", "reference/api/measures"),
-    *("reference/protocols", "generated/data/index", "metrics/index"),
+    *("reference/protocols", "reference/published", "generated/data/index", "metrics/index"),
     *("generated/notebook", "evidence/agreement", "contribute"),
 )
 # A reader's question, the first words of the page that answers it, and words that it must have.
