@@ -431,12 +431,12 @@ class Evaluation(Shown):
         name : str, optional
             Default: the folder's.
         """
-        from bsdsbench.runs.official import reported_run
+        from bsdsbench.runs.official import ReportedRun, reported_run
 
         found = reported_run(folder, name)
-        if not isinstance(found, cls):
+        if isinstance(found, ReportedRun):
             raise FileFormatError(f"{folder}: no ID_ev1.txt file, expected one per image")
-        return found
+        return cls(*found)
 
 
 def _other_metrics(record: ImageRecord, first: ImageRecord) -> str:

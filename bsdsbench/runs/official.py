@@ -19,7 +19,6 @@ from bsdsbench.loaders.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.constants import even_thresholds
 from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol
-from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.counts import Counts, ImageRecord
 from bsdsbench.scores.score import Score
 
@@ -59,8 +58,8 @@ class ReportedRun:
         return {m: self.score(m).to_mapping() for m in self.metrics}
 
 
-def reported_run(folder: str | Path, name: str | None = None) -> Evaluation | ReportedRun:
-    """A run from a folder of official files: an Evaluation where each image's counts are there.
+def reported_run(folder: str | Path, name: str | None = None) -> tuple[Any, ...] | ReportedRun:
+    """A run from a folder of official files: an Evaluation's parts where they have its counts.
 
     Image sizes are not in those files and are (0, 0). Raises FileFormatError if there are no
     official files, damaged ones, or if their thresholds differ.
@@ -78,7 +77,7 @@ def reported_run(folder: str | Path, name: str | None = None) -> Evaluation | Re
                 raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")
             own = {registry.DEFAULT[0]: Counts(**{**found, "thresholds": grid})}
             records.append(ImageRecord(image_id, (0, 0), own))
-        return Evaluation(_protocol(grid), shown, records, origin)
+        return _protocol(grid), shown, records, origin
     thresholds = tables.get("eval_bdry_thr.txt", np.zeros((0, 4)))[:, 0]
     protocol = _protocol(thresholds)
     if tables.get("eval_bdry.txt", np.zeros((0, 8))).shape[1] == SBD_COLUMNS:

@@ -31,7 +31,8 @@ def load_run(folder: str | Path, name: str | None = None) -> Evaluation | Report
         raise FileFormatError(f"{path}: not a folder, expected the folder of a finished run")
     else:
         refuse_unfinished(path)
-        return reported_run(path, name)
+        found = reported_run(path, name)
+        return found if isinstance(found, ReportedRun) else Evaluation(*found)
     return replace(run, name=name) if name else run
 
 
