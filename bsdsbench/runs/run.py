@@ -399,8 +399,8 @@ def count(
             curve = curve or "thresholds" in metric.uses
         if pred is not None:
             form = form or form_of(pred, protocol, curve)
-            scale = first.scale(gt, options.settings[first.name])
-            form += f"{SCALE}{scale}" if scale else ""
+        scale = first.scale(gt, options.settings[first.name])
+        form += f"{SCALE}{scale}" if scale else ""
         spent = time.perf_counter() - started
         found.record = ImageRecord(item.image_id, gt.shape, counts, mark, spent, truth, form)
         found.data = pack_records([found.record]) if keep else b""

@@ -289,6 +289,12 @@ def test_masks_of_contours_have_one_scale_in_a_set(folders, metric):
         )
 
 
+def test_annotators_that_are_compared_have_one_scale_in_a_set(tmp_path):
+    for k, white in enumerate((1, 255)):
+        np.save(tmp_path / f"{k}.npy", np.stack([np.eye(9, dtype=np.uint8) * white] * 2))
+    refused("0: .*one scale", bb.evaluate_humans, tmp_path)
+
+
 def test_a_set_of_masks_of_0_and_1_stays_one(folders):
     given = folders([DISK.astype(np.uint8), 0 * DISK.astype(np.uint8), DISK])
     run = bb.evaluate(*given, "saliency", metrics="saliency", workers=1)
